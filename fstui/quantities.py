@@ -1,0 +1,85 @@
+"""Numbers → words, the only place: "812/s", "1.2 ms", "19.0 MiB", "2 m 10 s"."""
+
+from __future__ import annotations
+
+import re
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def count(number: float) -> str:
+    """A whole number with thin groups: ``211 402``."""
+    return f"{round(number):,}".replace(",", " ")
+
+
+def rate(per_s: float) -> str:
+    """A rate without its unit, three useful digits: ``812``, ``13.4``, ``0.25``."""
+    if per_s >= 100:
+        return count(per_s)
+    return f"{per_s:.1f}" if per_s >= 10 else f"{per_s:.2f}"
+
+
+def duration_ns(ns: float) -> str:
+    """A latency in the unit that fits: ``850 ns``, ``4.1 µs``, ``1.2 ms``, ``260 ms``, ``12.4 s``."""
+    for limit, divisor, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "µs"), (1e9, 1e6, "ms")):
+        # 999.6 µs would print as "1000 µs"
+        if ns < limit * (1 if unit == "ns" else 0.9995):
+            value = ns / divisor
+            return f"{value:.0f} {unit}" if unit == "ns" or value >= 99.95 else f"{value:.1f} {unit}"
+    return f"{ns / 1e9:.1f} s"
+
+
+def seconds(value: float) -> str:
+    """A duration for people: ``0.4 s``, ``14.6 s``, ``2 m 10 s``, ``1 h 5 m``."""
+    if value < 60:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 3600:
+        return f"{whole // 60} m {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} m"
+
+
+def clock(value: float) -> str:
+    """A duration as on a clock: ``0:03``, ``2:10``."""
+    whole = max(0, round(value))
+    return f"{whole // 60}:{whole % 60:02d}"
+
+
+def size(number: float) -> str:
+    """Bytes in binary units: ``512 B``, ``16 KiB``, ``19.0 MiB``, ``1.2 TiB``."""
+    value = float(number)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1023.95 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.0f} {unit}" if unit == "B" or (value == int(value) and unit == "KiB") else f"{value:.1f} {unit}"
+
+
+def short_size(number: float) -> str:
+    """Bytes for a narrow column: ``212 G``, ``7.8 G``, ``610 M``."""
+    value = float(number)
+    for unit in ("B", "K", "M", "G", "T"):
+        if value < 999.5 or unit == "T":
+            break
+        value /= 1024
+    return f"{value:.0f} {unit}" if value >= 9.95 or unit == "B" else f"{value:.1f} {unit}"
+
+
+def ratio(value: float) -> str:
+    """A ratio with two digits: ``1.00``, ``0.97``."""
+    return f"{value:.2f}"
+
+
+def plain(text: str) -> str:
+    """A name from the system as safe text: control and direction characters become visible escapes.
+
+    Undecodable bytes (surrogates) too: no byte of a name reaches the terminal as a command.
+    """
+    return _CONTROL.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if 0xDC80 <= code <= 0xDCFF:  # surrogateescape: the byte itself
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
