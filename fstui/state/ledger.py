@@ -1,0 +1,130 @@
+"""What was made on targets and is not yet removed: written before the thing is made, struck out once it is gone.
+
+After kill -9 of everything, the next start finds the entries whose owner is dead and can remove what they name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from fstui.state import paths
+from fstui.state.files import sync_directory, write_atomically
+
+Kind = Literal["directory", "server", "mount", "database"]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was made, and the process that is to remove it."""
+
+    run: str
+    kind: Kind
+    what: str
+    """The directory, data directory, mount point or database, exactly; undecodable bytes as surrogates (PEP 383)."""
+    pid: int
+    started: int
+    """The owner's start time in clock ticks since boot, field 22 of /proc/PID/stat: a reused pid has another one."""
+    boot: str
+    """/proc/sys/kernel/random/boot_id: another boot means that every process of then is dead."""
+    host: str
+    """The state directory may be on a share: what another box does is not ours to judge."""
+    pid_namespace: str
+    """Inode of the owner's pid namespace: its pid means nothing in another one."""
+
+
+def enter(run: str, kind: Kind, what: str) -> Entry:
+    """Write the entry and sync it, before the thing is made. Raises OSError: then do not make it."""
+    directory = paths.make_private(paths.ledger_dir())
+    entry = Entry(
+        run=run,
+        kind=kind,
+        what=what,
+        pid=os.getpid(),
+        started=start_time(os.getpid()) or 0,
+        boot=_boot(),
+        host=os.uname().nodename,
+        pid_namespace=_pid_namespace(),
+    )
+    # json, not msgspec: it round-trips the surrogates of a name that is not UTF-8
+    write_atomically(directory / _file_name(entry), json.dumps(msgspec.structs.asdict(entry)).encode() + b"\n")
+    return entry
+
+
+def settled(entry: Entry) -> None:
+    """Strike the entry out: the thing is gone. Striking it out twice is no error."""
+    directory = paths.ledger_dir()
+    with suppress(FileNotFoundError):
+        (directory / _file_name(entry)).unlink()
+        sync_directory(directory)
+
+
+def entries() -> list[Entry]:
+    """All entries, also those of living processes, in the order of their names. Foreign files are passed over."""
+    try:
+        files = sorted(path for path in paths.ledger_dir().iterdir() if path.suffix == ".json")
+    except OSError:
+        return []
+    return [entry for entry in map(_read, files) if entry is not None]
+
+
+def stale() -> list[Entry]:
+    """Entries whose owner is dead. Where that cannot be known (another box, another pid namespace), it is not stale."""
+    return [entry for entry in entries() if _owner_is_dead(entry)]
+
+
+def start_time(pid: int) -> int | None:
+    """Field 22 of /proc/PID/stat (proc_pid_stat(5)), in clock ticks since boot; None where no such process lives.
+
+    A zombie, dead and not yet reaped, does not live.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # field 2, the command, may hold spaces and brackets: count from its last bracket
+    state, *fields = stat.rpartition(")")[2].split()
+    return None if state in "ZX" else int(fields[18])
+
+
+def _owner_is_dead(entry: Entry) -> bool:
+    if entry.host != os.uname().nodename:
+        return False
+    if entry.boot != _boot():
+        return True
+    if entry.pid_namespace != _pid_namespace():
+        return False
+    return start_time(entry.pid) != entry.started
+
+
+def _read(path: Path) -> Entry | None:
+    try:
+        fields: Any = json.loads(path.read_bytes())
+        entry = msgspec.convert(fields, Entry)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return entry if path.name == _file_name(entry) else None
+
+
+def _file_name(entry: Entry) -> str:
+    what = hashlib.blake2s(entry.what.encode(errors="surrogateescape"), digest_size=4).hexdigest()
+    return f"{entry.run}-{entry.kind}-{what}.json"
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _pid_namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""

@@ -1,0 +1,171 @@
+"""Saved runs: ``runs/20261120-031244-k3f9a1.json``, one document each."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from fstui.model import SCHEMA, Run, RunStatus, Verdict, encode
+from fstui.quantities import plain
+from fstui.state import paths
+from fstui.state.files import write_atomically
+
+_NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
+NEWEST = "last"
+
+
+class RunNotFound(Exception):  # noqa: N818  said to the user as it is
+    """No saved run, or more than one, goes by that reference."""
+
+
+class UnreadableRun(Exception):  # noqa: N818  said to the user as it is
+    """The file is there, but it is not a run document that this version can read."""
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the history. ``unreadable`` says why a file could not be read; then the other fields are empty."""
+
+    path: str
+    id: str = ""
+    started_at: str = ""
+    elapsed_s: float = 0.0
+    status: RunStatus | None = None
+    verdict: Verdict | None = None
+    scenario: str = ""
+    target: str = ""
+    hostname: str = ""
+    simulated: str | None = None
+    unreadable: str | None = None
+
+
+def save(run: Run) -> Path:
+    """Write the run's document, replacing what was saved of it before. Raises OSError, or Refused without a home."""
+    directory = paths.make_private(paths.runs_dir())
+    path = directory / f"{_stamp(run.started_at)}-{run.id}.json"
+    write_atomically(path, encode(run) + b"\n")
+    return path
+
+
+def load(reference: str) -> Run:
+    """The run of that id, unique beginning of an id, file name or path; ``last`` is the newest.
+
+    Raises RunNotFound and UnreadableRun, each with a sentence for the user.
+    """
+    return read(find(reference))
+
+
+def find(reference: str) -> Path:
+    """Where that run is saved. Raises RunNotFound."""
+    if "/" in reference or reference in (".", ".."):
+        return Path(reference).expanduser()
+    saved = _files()
+    if reference == NEWEST:
+        if not saved:
+            raise RunNotFound(f"no run is saved in {plain(str(paths.runs_dir()))} yet")
+        return saved[0]
+    exact = [path for path in saved if reference in (path.name, path.stem, _id(path))]
+    found = exact or [path for path in saved if reference and _id(path).startswith(reference)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        if Path(reference).is_file():
+            return Path(reference)
+        raise RunNotFound(f"no saved run is called '{plain(reference)}': 'fstui history' lists them")
+    names = ", ".join(plain(_id(path)) for path in found[:5]) + (" …" if len(found) > 5 else "")
+    raise RunNotFound(f"'{plain(reference)}' fits {len(found)} saved runs ({names}): say more of the id")
+
+
+def read(path: Path) -> Run:
+    """The run document in that file. Raises RunNotFound where there is no file, else UnreadableRun."""
+    return _decode(path, Run)
+
+
+def history() -> list[Summary]:
+    """Every file among the saved runs, newest first. A foreign or broken one is listed as unreadable."""
+    return [_summary(path) for path in _files()]
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str = ""
+    path: str = ""
+    hostname: str = ""
+
+
+class _Outline(msgspec.Struct, frozen=True, kw_only=True):
+    """The few fields of a document that the history shows; the rest is skipped unread."""
+
+    schema: str
+    id: str
+    started_at: str
+    elapsed_s: float = 0.0
+    status: RunStatus = "finished"
+    verdict: Verdict = "cannot-tell"
+    simulated: str | None = None
+    scenario: _Named | None = None
+    target: _Named | None = None
+    host: _Named | None = None
+
+
+def _summary(path: Path) -> Summary:
+    try:
+        outline = _decode(path, _Outline)
+    except (RunNotFound, UnreadableRun) as error:
+        return Summary(path=str(path), unreadable=str(error))
+    return Summary(
+        path=str(path),
+        id=outline.id,
+        started_at=outline.started_at,
+        elapsed_s=outline.elapsed_s,
+        status=outline.status,
+        verdict=outline.verdict,
+        scenario=outline.scenario.name if outline.scenario else "",
+        target=outline.target.path if outline.target else "",
+        hostname=outline.host.hostname if outline.host else "",
+        simulated=outline.simulated,
+    )
+
+
+_Document = TypeVar("_Document", Run, _Outline)
+
+
+class _Version(msgspec.Struct, frozen=True):
+    schema: str = ""
+
+
+def _decode(path: Path, kind: type[_Document]) -> _Document:
+    name = plain(str(path))
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise RunNotFound(f"there is no file {name}") from None
+    except OSError as error:
+        raise UnreadableRun(f"cannot read {name}: {error.strerror}") from None
+    try:
+        schema = msgspec.json.decode(data, type=_Version).schema
+        if schema != SCHEMA:
+            raise UnreadableRun(f"{name} is not a run document: its schema is '{plain(schema)}', not '{SCHEMA}'")
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UnreadableRun(f"{name} is not a run document: {plain(str(error))}") from None
+
+
+def _files() -> list[Path]:
+    try:
+        found = [path for path in paths.runs_dir().iterdir() if path.suffix == ".json" and path.name[0] != "."]
+    except OSError:
+        return []
+    # foreign names last: "last" must be a run of ours
+    return sorted(found, key=lambda path: (bool(_NAME.fullmatch(path.name)), path.name), reverse=True)
+
+
+def _id(path: Path) -> str:
+    match = _NAME.fullmatch(path.name)
+    return match["id"] if match else path.stem
+
+
+def _stamp(started_at: str) -> str:
+    return datetime.fromisoformat(started_at).strftime("%Y%m%d-%H%M%S")
