@@ -1,0 +1,468 @@
+"""Probe: writes blocks of a file of its own and syncs them, from one or more writers, and times both parts.
+
+One process per writer, so that no writer ever waits for another one's interpreter. The first process coordinates: it
+makes the file, forks the writers, passes ``go`` and ``stop`` on, and names the call that a silent writer sits in.
+Settings: ``fstui.model.SyncWrites`` plus ``path`` (the file to make) and ``facts`` (look at the own sync path first).
+The file is removed when stdin closes, whatever happened to the engine.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import random
+import select
+import signal
+import stat
+import sys
+import time
+from array import array
+from collections.abc import Callable, Iterator
+from itertools import cycle, islice
+from typing import Any, NoReturn
+
+from fstui.probes import frames, sync_path
+
+PAGE = 4096
+HAND_OVER_NS = 50_000_000
+SLOW_STEP_OPS = 50
+SLOW_STEP_EXTRA_NS = 5_000_000_000
+SLOTS = 252  # samples of one batch fill one frame
+POOL_BYTES = 8 << 20
+SILENT_NS = 500_000_000
+OPEN_FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
+SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
+WRITER_WORDS = 4  # started_ns, ended_ns, held_ns, last hand-over
+
+clock = time.monotonic_ns
+
+
+class CallError(Exception):
+    """A system call failed: its name and errno."""
+
+    def __init__(self, call: str, error: OSError) -> None:
+        super().__init__(str(error))
+        self.call = call
+        self.errno = error.errno
+
+
+class Shared:
+    """What coordinator and writers tell each other without a system call: a stop flag and four numbers a writer."""
+
+    def __init__(self, writers: int) -> None:
+        self.words = memoryview(mmap.mmap(-1, 8 * (1 + WRITER_WORDS * writers))).cast("q")
+
+    @property
+    def stopping(self) -> bool:
+        """The coordinator wants the writers to end."""
+        return bool(self.words[0])
+
+    def stop(self) -> None:
+        """Ask every writer to end after its operation."""
+        self.words[0] = 1
+
+    def of(self, writer: int) -> memoryview:
+        """started_ns, ended_ns, held_ns and the time of the last hand-over of one writer."""
+        first = 1 + WRITER_WORDS * writer
+        return self.words[first : first + WRITER_WORDS]
+
+
+class Blocks:
+    """Page-aligned blocks of random bytes. ``fresh`` stamps a number into every page, so no two writes are alike."""
+
+    def __init__(self, block_bytes: int) -> None:
+        stride = -(-block_bytes // PAGE) * PAGE
+        slots = max(1, min(SLOTS, POOL_BYTES // stride))
+        pool = mmap.mmap(-1, slots * stride)
+        pool.write(random.randbytes(slots * stride))
+        view = memoryview(pool)
+        self._stamps = view.cast("Q")[:: PAGE // 8]
+        self._stamped = random.getrandbits(62)
+        self.blocks = [view[slot * stride : slot * stride + block_bytes] for slot in range(slots)]
+
+    def fresh(self) -> list[memoryview]:
+        """The blocks, none of which was ever written as it is now."""
+        pages = len(self._stamps)
+        self._stamps[:] = memoryview(array("Q", range(self._stamped, self._stamped + pages)))
+        self._stamped += pages
+        return self.blocks
+
+
+def offsets(settings: dict[str, Any], seed: int) -> Iterator[int]:
+    """Where each write goes: block-aligned within the file, or on and on for an append."""
+    block, size = settings["block_bytes"], settings["file_bytes"]
+    if settings["offsets"] == "append":
+        return iter(range(0, sys.maxsize, block))
+    if settings["offsets"] == "same":
+        return cycle([0])
+    places = list(range(0, size - block + 1, block))
+    if settings["offsets"] == "random":
+        choose = random.Random(seed)
+        places = choose.choices(places, k=max(8192, min(len(places), 65536)))
+    return cycle(places)
+
+
+class Writer:
+    """One writer's measured loop."""
+
+    def __init__(self, settings: dict[str, Any], number: int, shared: Shared) -> None:
+        self.number = number
+        self.shared = shared
+        self.coordinator = os.getppid()
+        self.state = shared.of(number)
+        self.block_bytes: int = settings["block_bytes"]
+        self.sync = SYNCS.get(settings["sync"])
+        self.sync_call: str = settings["sync"]
+        self.sync_every: int = settings["sync_every"]
+        self.parts = 2 if self.sync else 1
+        self.length_ns = int(settings["seconds"] * 1e9)
+        self.least_ops = 0 if settings["ops_per_s"] else -(-SLOW_STEP_OPS // settings["writers"])
+        self.most_ops = max(1, settings["max_bytes"] // settings["writers"] // self.block_bytes)
+        self.pause_ns = int(1e9 / settings["ops_per_s"]) if settings["ops_per_s"] else 0
+        flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+        for flag in settings["open_flags"]:
+            flags |= OPEN_FLAGS[flag]
+        self.fd = calling("open", os.open, settings["path"], flags)
+        self.blocks = Blocks(self.block_bytes)
+        self.offsets = offsets(settings, seed=number + 1)
+        self.pending: list[tuple[int, array[int]]] = []
+        self.ops = 0
+        self.held_ns = 0
+
+    def run(self) -> None:
+        """Write until the time is over, the bytes are used up or the coordinator says stop. Raises CallError."""
+        batch = self.paced_batch if self.pause_ns else self.batch_with_sync if self.sync else self.batch_without_sync
+        if self.sync and self.sync_every > 1:
+            batch = self.batch_with_rare_sync
+        started = now = clock()
+        self.state[0] = started
+        try:
+            while not self.over(now - started):
+                self.state[3] = now
+                hand_over_at = now + HAND_OVER_NS
+                if self.length_ns and self.ops >= self.least_ops:
+                    hand_over_at = min(hand_over_at, started + self.length_ns)
+                while now < hand_over_at and self.ops < self.most_ops and not self.shared.stopping:
+                    now = batch(hand_over_at, self.most_ops - self.ops)
+                self.state[1] = now
+                self.hand_over()
+                now = clock()
+        finally:
+            self.hand_over()
+            self.state[2] = self.held_ns
+
+    def over(self, elapsed_ns: int) -> bool:
+        if self.shared.stopping or self.ops >= self.most_ops or os.getppid() != self.coordinator:
+            return True
+        if not self.length_ns or elapsed_ns < self.length_ns:
+            return False
+        return self.ops >= self.least_ops or elapsed_ns >= self.length_ns + SLOW_STEP_EXTRA_NS
+
+    def batch_with_sync(self, until_ns: int, ops_left: int) -> int:
+        pwrite, sync, tick, fd = os.pwrite, self.sync, clock, self.fd
+        assert sync is not None
+        marks: array[int] = array("q")
+        put = marks.append
+        written, call = 0, "pwrite"
+        blocks = zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False)
+        now = start = tick()
+        try:
+            for block, offset in blocks:
+                written += pwrite(fd, block, offset)
+                put(tick())
+                sync(fd)
+                now = tick()
+                put(now)
+                if now >= until_ns:
+                    break
+        except OSError as error:
+            call = self.sync_call if len(marks) % 2 else call
+            del marks[len(marks) // 2 * 2 :]
+            self.keep(start, marks, written)
+            raise CallError(call, error) from error
+        self.keep(start, marks, written)
+        return now
+
+    def batch_without_sync(self, until_ns: int, ops_left: int) -> int:
+        pwrite, tick, fd = os.pwrite, clock, self.fd
+        marks: array[int] = array("q")
+        put = marks.append
+        written = 0
+        blocks = zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False)
+        now = start = tick()
+        try:
+            for block, offset in blocks:
+                written += pwrite(fd, block, offset)
+                now = tick()
+                put(now)
+                if now >= until_ns:
+                    break
+        except OSError as error:
+            self.keep(start, marks, written)
+            raise CallError("pwrite", error) from error
+        self.keep(start, marks, written)
+        return now
+
+    def batch_with_rare_sync(self, until_ns: int, ops_left: int) -> int:
+        """A sync after every N-th write; the others have a sync part of no length."""
+        now = clock()
+        start = now
+        marks: array[int] = array("q")
+        written = 0
+        for block, offset in zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False):
+            written += self.one_op(block, offset, marks)
+            now = marks[-1]
+            if now >= until_ns:
+                break
+        self.keep(start, marks, written)
+        return now
+
+    def paced_batch(self, until_ns: int, ops_left: int) -> int:
+        """One operation at its due time; sleeps in short pieces, so that a stop is heard."""
+        due = self.state[0] + self.ops * self.pause_ns
+        while (left := due - clock()) > 0 and not self.shared.stopping:
+            if clock() >= until_ns:
+                return clock()
+            time.sleep(min(left, HAND_OVER_NS) / 1e9)
+        if self.shared.stopping:
+            return clock()
+        marks: array[int] = array("q")
+        block, offset = self.blocks.fresh()[0], next(self.offsets)
+        start = clock()
+        self.keep(start, marks, self.one_op(block, offset, marks))
+        return marks[-1]
+
+    def one_op(self, block: memoryview, offset: int, marks: array[int]) -> int:
+        written: int = calling("pwrite", os.pwrite, self.fd, block, offset)
+        marks.append(clock())
+        if self.sync:
+            op = self.ops + len(marks) // 2 + 1
+            if op % self.sync_every == 0:
+                calling(self.sync_call, self.sync, self.fd)
+                marks.append(clock())
+            else:
+                marks.append(marks[-1])
+        return written
+
+    def keep(self, start_ns: int, marks: array[int], written: int) -> None:
+        ops = len(marks) // self.parts
+        if written < ops * self.block_bytes:
+            raise CallError("pwrite", OSError(None, "short write"))
+        self.ops += ops
+        self.pending.append((start_ns, marks))
+
+    def hand_over(self) -> None:
+        """Send what is pending. Only the time blocked on a full pipe counts as held."""
+        pending, self.pending = self.pending, []
+        for start_ns, marks in pending:
+            for frame in frames.encode_samples(self.number, self.parts, start_ns, marks):
+                self.held_ns += write_frame(frame)
+
+
+def write_frame(frame: bytes) -> int:
+    """Write a frame to the non-blocking stdout; returns the ns it had to wait for room there."""
+    held = 0
+    while True:
+        try:
+            os.write(1, frame)
+            return held
+        except BlockingIOError:
+            since = clock()
+            select.select([], [1], [], 1)
+            held += clock() - since
+
+
+def calling(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call; an OSError becomes a CallError that names the call."""
+    try:
+        return function(*arguments)
+    except OSError as error:
+        raise CallError(call, error) from error
+
+
+def send(kind: str, **fields: Any) -> None:
+    write_frame(frames.encode(kind, **fields))
+
+
+def send_failure(failure: CallError, writer: int = 0) -> None:
+    send("error", call=failure.call, errno=failure.errno, message=str(failure), writer=writer)
+
+
+def make_file(settings: dict[str, Any]) -> None:
+    """Make the file, fill it as asked, and sync it and its directory."""
+    path, size = settings["path"], settings["file_bytes"]
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = calling("open", os.open, path, flags, 0o600)
+    try:
+        if settings["offsets"] != "append":
+            fill(fd, size, settings["prefill"])
+        calling("fsync", os.fsync, fd)
+        directory = calling("open", os.open, os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+        calling("fsync", os.fsync, directory)
+        os.close(directory)
+    finally:
+        os.close(fd)
+
+
+def fill(fd: int, size: int, how: str) -> None:
+    if how == "fallocate":
+        calling("fallocate", os.posix_fallocate, fd, 0, size)
+    elif how == "written":
+        chunk = 1 << 20
+        for offset in range(0, size, chunk):
+            if interrupted():
+                raise SystemExit(1)
+            calling("pwrite", os.pwrite, fd, random.randbytes(min(chunk, size - offset)), offset)
+            send("preparing", done=min(offset + chunk, size), total=size)
+
+
+def interrupted() -> bool:
+    """The engine hung up or said stop: before ``ready`` it says nothing else."""
+    poll = select.poll()
+    poll.register(0, 0)
+    return bool(poll.poll(0))
+
+
+def fork_writer(settings: dict[str, Any], number: int, shared: Shared, gate: tuple[int, int], lifeline: int) -> int:
+    """A writer in a process of its own, waiting at the gate; its end of the lifeline closes when it ends.
+
+    Returns its pid, in the coordinator only.
+    """
+    pid = os.fork()
+    if pid:
+        return pid
+    os.close(gate[1])
+    status = 1
+    try:
+        writer = Writer(settings, number, shared)
+        os.write(lifeline, b".")
+        os.read(gate[0], 1)  # returns when the coordinator opens the gate by closing its side
+        if not shared.stopping:
+            writer.run()
+        status = 0
+    except CallError as failure:
+        shared.stop()
+        send_failure(failure, number)
+    finally:
+        os._exit(status)
+
+
+def measure(settings: dict[str, Any]) -> None:
+    """Fork the writers, wait for ``go``, watch them until all have ended, and say ``done``."""
+    writers = settings["writers"]
+    shared = Shared(writers)
+    gate = os.pipe()
+    watched, lifeline = os.pipe()
+    pids = [fork_writer(settings, number, shared, gate, lifeline) for number in range(writers)]
+    os.close(lifeline)
+    commands = CommandLines()
+    waiting = writers
+    while waiting and (letters := os.read(watched, waiting)):
+        waiting -= len(letters)
+    if waiting:  # a writer ended before it was ready, and said why
+        shared.stop()
+    else:
+        send("ready")
+        if not commands.wait_for("go"):
+            shared.stop()
+    os.close(gate[1])
+    watch(pids, watched, shared, commands)
+    if not waiting:
+        send_done([shared.of(number) for number in range(writers)])
+
+
+def send_done(states: list[memoryview]) -> None:
+    started = [state[0] for state in states if state[0]]
+    ended = max(state[1] for state in states)
+    send("done", start_ns=min(started, default=ended), end_ns=ended, held_ns=max(state[2] for state in states))
+
+
+def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines) -> None:
+    """Until every writer has ended: pass a stop on, and say which call a silent writer sits in."""
+    while not commands.ended_meanwhile(watched, timeout_s=0.25):
+        if commands.stop_wanted:
+            shared.stop()
+        now = clock()
+        for number, pid in enumerate(pids):
+            last = shared.of(number)[3]
+            if last and now - last > SILENT_NS and (call := sync_path.call_of(pid)):
+                send("inflight", since_ns=last, call=call, writer=number)
+
+
+class CommandLines:
+    """The engine's words on stdin. A closed stdin means stop."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+        self._closed = False
+
+    @property
+    def stop_wanted(self) -> bool:
+        """``stop`` came, or the engine is gone."""
+        return self._closed or "stop" in self._words
+
+    def wait_for(self, word: str) -> bool:
+        """True when the word came; False when ``stop`` or the end came first."""
+        while word not in self._words and not self.stop_wanted:
+            self._read()
+        return word in self._words and not self.stop_wanted
+
+    def wait_for_end(self) -> None:
+        """Until the engine closes stdin: it has read its counters."""
+        while not self._closed:
+            self._read()
+
+    def ended_meanwhile(self, watched: int, timeout_s: float) -> bool:
+        """Listen for that long; True as soon as the other end of ``watched`` has closed."""
+        readable, _, _ = select.select([watched] if self._closed else [watched, 0], [], [], timeout_s)
+        if 0 in readable:
+            self._read()
+        return watched in readable and not os.read(watched, 1)
+
+    def _read(self) -> None:
+        data = os.read(0, 4096)
+        self._closed = not data
+        self._words += data.decode().split()
+
+
+def read_settings() -> dict[str, Any]:
+    """The first line of stdin. Read byte by byte: what follows belongs to CommandLines."""
+    line = b""
+    while not line.endswith(b"\n") and (letter := os.read(0, 1)):
+        line += letter
+    settings: dict[str, Any] = json.loads(line)
+    return settings
+
+
+def remove(path: str) -> None:
+    """Remove our file: a regular file of that name, nothing else."""
+    try:
+        if stat.S_ISREG(os.lstat(path).st_mode):
+            os.unlink(path)
+    except OSError:
+        pass  # the keeper of the directory removes the rest, or says that it could not
+
+
+def main() -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    settings = read_settings()
+    os.set_blocking(1, False)
+    path = settings["path"]
+    try:
+        make_file(settings)
+        if settings.get("facts"):
+            send("facts", **calling("open", sync_path.facts, os.path.dirname(path)))
+        measure(settings)
+        CommandLines().wait_for_end()
+    except CallError as failure:
+        send_failure(failure)
+    except BrokenPipeError:
+        pass  # the engine is gone
+    finally:
+        remove(path)
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
