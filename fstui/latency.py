@@ -1,0 +1,173 @@
+"""Latencies in constant memory: a log-linear histogram, percentiles, and a timeline of them.
+
+64 buckets to each power of two: a bucket is at most 1/64 of its value wide, so its middle is wrong by less than 1 %.
+Minimum, maximum and mean are exact.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from fstui.model import Latency, Stalls, TimelinePoint
+
+_SUB_BITS = 6
+_EXACT = 2 << _SUB_BITS
+STALL_NS = 100_000_000
+STALL_TIMES_P50 = 10
+
+
+def bucket_of(value: int) -> int:
+    """The bucket's number: the value itself below 128, then its seven leading bits and their place."""
+    if value < _EXACT:
+        return max(value, 0)
+    shift = value.bit_length() - _SUB_BITS - 1
+    return (shift << _SUB_BITS) + (value >> shift)
+
+
+def lower_edge(bucket: int) -> int:
+    """The smallest value of a bucket, in ns."""
+    if bucket < _EXACT:
+        return bucket
+    shift = (bucket >> _SUB_BITS) - 1
+    return ((bucket & ((1 << _SUB_BITS) - 1)) + (1 << _SUB_BITS)) << shift
+
+
+class Histogram:
+    """How many values fell into each bucket. All values in ns."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[int] = Counter()
+        self.total = 0
+        self.sum = 0
+        self.min = 0
+        self.max = 0
+
+    def add(self, values: Sequence[int]) -> None:
+        """Add many values at once: equal ones are counted first, by the interpreter's own fast loop."""
+        if not values:
+            return
+        for value, times in Counter(values).items():
+            self.counts[bucket_of(value)] += times
+        lowest, highest = min(values), max(values)
+        self.min = min(self.min, lowest) if self.total else lowest
+        self.max = max(self.max, highest)
+        self.total += len(values)
+        self.sum += sum(values)
+
+    def merge(self, other: Histogram) -> None:
+        """Add all that the other one counted."""
+        if other.total:
+            self.counts.update(other.counts)
+            self.min = min(self.min, other.min) if self.total else other.min
+            self.max = max(self.max, other.max)
+            self.total += other.total
+            self.sum += other.sum
+
+    def percentiles(self, shares: Iterable[float]) -> list[int]:
+        """The value below which each share (0 to 1, ascending) of the samples lies. Empty where there are none."""
+        if not self.total:
+            return []
+        found: list[int] = []
+        buckets = iter(sorted(self.counts.items()))
+        bucket, seen = 0, 0
+        for share in shares:
+            while seen < share * self.total:
+                bucket, times = next(buckets)
+                seen += times
+            middle = (lower_edge(bucket) + lower_edge(bucket + 1)) // 2
+            found.append(min(max(middle, self.min), self.max))
+        return found
+
+    def latency(self) -> Latency | None:
+        """The summary. p99 needs 100 samples and p99_9 needs 1 000; None where nothing was counted."""
+        if not self.total:
+            return None
+        p50, p90, p95, p99, p99_9 = self.percentiles((0.5, 0.9, 0.95, 0.99, 0.999))
+        return Latency(
+            min=self.min,
+            mean=self.sum // self.total,
+            p50=p50,
+            p90=p90,
+            p95=p95,
+            p99=p99 if self.total >= 100 else None,
+            p99_9=p99_9 if self.total >= 1000 else None,
+            max=self.max,
+        )
+
+    def table(self) -> tuple[tuple[int, int], ...]:
+        """(upper edge in ns, count) of every bucket that holds anything, ascending."""
+        return tuple((lower_edge(bucket + 1), times) for bucket, times in sorted(self.counts.items()))
+
+    def stalls(self) -> Stalls:
+        """Values above 100 ms and above 10 × p50, and the time beyond p50 that was lost in them."""
+        if self.max < STALL_NS:
+            return Stalls()
+        (p50,) = self.percentiles((0.5,))
+        limit = max(STALL_NS, STALL_TIMES_P50 * p50)
+        slow = [(lower_edge(bucket), times) for bucket, times in self.counts.items() if lower_edge(bucket) >= limit]
+        return Stalls(
+            count=sum(times for _, times in slow),
+            lost_s=round(sum((value - p50) * times for value, times in slow) / 1e9, 3),
+        )
+
+
+class Timeline:
+    """Latencies over time in at most ``2 × points`` stretches: when they are used up, neighbours are merged."""
+
+    def __init__(self, length_s: float | None, points: int = 60) -> None:
+        self.width_ns = int(length_s * 1e9 / points) if length_s else 250_000_000
+        self.most = 2 * points
+        self._stretches: dict[int, Histogram] = {}
+        self._counters: dict[int, dict[str, int | None]] = {}
+
+    def add(self, ends_ns: Sequence[int], values: Sequence[int]) -> None:
+        """Operations of one writer: when they ended (since the step's start, ascending) and how long they took."""
+        at = 0
+        while at < len(ends_ns):
+            stretch = self._room_for(ends_ns[at])
+            after = bisect_left(ends_ns, (stretch + 1) * self.width_ns, at + 1)
+            self._stretches.setdefault(stretch, Histogram()).add(values[at:after])
+            at = after
+
+    def add_counters(self, at_ns: int, **counters: int | None) -> None:
+        """What the lowest devices counted up to this moment, since the moment before."""
+        kept = self._counters.setdefault(self._room_for(at_ns), {})
+        _add_counters(kept, counters)
+
+    def points(self) -> tuple[TimelinePoint, ...]:
+        """The stretches in which anything happened, in order."""
+        return tuple(self._point(stretch) for stretch in sorted(self._stretches.keys() | self._counters.keys()))
+
+    def _point(self, stretch: int) -> TimelinePoint:
+        histogram = self._stretches.get(stretch, Histogram())
+        p50, p99 = histogram.percentiles((0.5, 0.99)) or (None, None)
+        return TimelinePoint(
+            t_s=round(stretch * self.width_ns / 1e9, 3),
+            ops=histogram.total,
+            p50_ns=p50,
+            p99_ns=p99 if histogram.total >= 100 else None,
+            max_ns=histogram.max if histogram.total else None,
+            **self._counters.get(stretch, {}),
+        )
+
+    def _room_for(self, at_ns: int) -> int:
+        while at_ns // self.width_ns >= self.most:
+            self._halve()
+        return at_ns // self.width_ns
+
+    def _halve(self) -> None:
+        self.width_ns *= 2
+        stretches, counters = self._stretches, self._counters
+        self._stretches, self._counters = {}, {}
+        for stretch, histogram in stretches.items():
+            self._stretches.setdefault(stretch // 2, Histogram()).merge(histogram)
+        for stretch, counted in counters.items():
+            _add_counters(self._counters.setdefault(stretch // 2, {}), counted)
+
+
+def _add_counters(kept: dict[str, int | None], more: dict[str, int | None]) -> None:
+    for name, value in more.items():
+        before = kept.get(name)
+        kept[name] = value if before is None else before if value is None else before + value
