@@ -269,8 +269,8 @@ class SyncWrites(Base, frozen=True, kw_only=True):
     writers: int = 1
     ops_per_s: float = 0.0
     prefill: Literal["written", "fallocate", "none"] = "written"
-    max_bytes: int = 536870912
-    """The step ends here even if its time is not over: the bound that the plan shows."""
+    max_bytes_per_s: int = 268435456
+    """The step ends early once it has written this × its seconds: the bound that the plan shows."""
 
 
 class Step(Base, frozen=True, kw_only=True):
@@ -282,7 +282,7 @@ class Step(Base, frozen=True, kw_only=True):
     status: StepStatus = "finished"
     error: Failure | None = None
     reason: str | None = None
-    """Why it was skipped."""
+    """Why it was skipped, or why it ran shorter or longer than its time."""
     ops: int = 0
     syncs: int = 0
     bytes: int = 0

@@ -118,7 +118,8 @@ class Writer:
         self.parts = 2 if self.sync else 1
         self.length_ns = int(settings["seconds"] * 1e9)
         self.least_ops = 0 if settings["ops_per_s"] else -(-SLOW_STEP_OPS // settings["writers"])
-        self.most_ops = max(1, settings["max_bytes"] // settings["writers"] // self.block_bytes)
+        most_bytes = settings["max_bytes_per_s"] * settings["seconds"] // settings["writers"]
+        self.most_ops = max(1, int(most_bytes // self.block_bytes)) if most_bytes else sys.maxsize
         self.pause_ns = int(1e9 / settings["ops_per_s"]) if settings["ops_per_s"] else 0
         flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
         for flag in settings["open_flags"]:
