@@ -1,0 +1,65 @@
+"""Two or more runs side by side: one column per run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from fstui.model import Run, Step, Target
+from fstui.quantities import plain
+from fstui.report import figures
+from fstui.report.text import GLYPHS, NONE, columns, moment, step_cells
+
+_FIGURES = (("rate/s", 1), ("p50", 2), ("p99", 3), ("flush/sync", 5))
+"""Label, and its place in ``step_cells``."""
+
+
+def render(runs: Sequence[Run]) -> str:
+    """What each run is and came to, then rate, p50, p99 and flushes per sync of every step by its name."""
+    rows = [("", "", *(plain(run.id) for run in runs)), *_heads(runs)]
+    for name in dict.fromkeys(step.name for run in runs for step in run.steps):
+        rows += [("", *("",) * (len(runs) + 1)), *_step(name, runs)]
+    return "\n".join(columns(rows, "<<" + ">" * len(runs))) + "\n"
+
+
+def ratio_of_rates(runs: Sequence[Run], name: str) -> float | None:
+    """How many times as fast as in the first run that step was in the last; None where one has not measured it."""
+    first, last = _find(runs[0], name), _find(runs[-1], name)
+    return last.rate_per_s / first.rate_per_s if first and last and first.rate_per_s and last.rate_per_s else None
+
+
+_HEADS: tuple[tuple[str, Callable[[Run], str]], ...] = (
+    ("verdict", lambda run: f"{GLYPHS[run.verdict]} {run.verdict}"),
+    ("confidence", lambda run: run.confidence),
+    ("scenario", lambda run: plain(run.scenario.name) if run.scenario else NONE),
+    ("target", lambda run: plain(run.target.path) if run.target else NONE),
+    ("stack", lambda run: figures.stack_line(run.target) or NONE),
+    ("medium", lambda run: _media(run.target)),
+    ("host", lambda run: plain(run.host.hostname) or NONE),
+    ("started", lambda run: moment(run.started_at)),
+    ("simulated", lambda run: plain(run.simulated or "")),
+)
+
+
+def _heads(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
+    for label, value in _HEADS:
+        if any(values := [value(run) for run in runs]):
+            yield label, "", *values
+
+
+def _step(name: str, runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
+    cells = [step_cells(step, run.target) if (step := _find(run, name)) else (NONE,) * 7 for run in runs]
+    for label, place in _FIGURES:
+        title = plain(name) if place == 1 else ""
+        yield title, label, *(cell[place] for cell in cells)
+    if len(runs) == 2 and (times := ratio_of_rates(runs, name)) is not None:
+        yield "", "rate", "", f"{times:.2f} ×"
+
+
+def _find(run: Run, name: str) -> Step | None:
+    return next((step for step in run.steps if step.name == name), None)
+
+
+def _media(target: Target | None) -> str:
+    media = [node.medium for node in target.lowest if node.medium] if target else []
+    words = [medium.class_ + (" (declared)" if medium.declared else "") for medium in media]
+    return " + ".join(dict.fromkeys(words)) or NONE

@@ -1,0 +1,79 @@
+"""Figures that every face derives from a run in the same way. None: it cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fstui.model import DeviceCounters, Finding, Run, Snapshot, Step, Target
+from fstui.quantities import plain
+
+_CONFIDENCE = ("high", "medium", "low")
+
+
+def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[DeviceCounters, ...]:
+    """The counters of the stack's lowest devices."""
+    names = {node.id for node in target.lowest} if target else set()
+    return tuple(device for device in counters if device.device in names)
+
+
+def total(values: Iterable[int | None]) -> int | None:
+    """The sum of those that count; None where none does."""
+    counted = [value for value in values if value is not None]
+    return sum(counted) if counted else None
+
+
+def flushes(step: Step | Snapshot, target: Target | None) -> int | None:
+    """Flushes that the lowest devices completed meanwhile, all added up."""
+    return total(device.flushes for device in lowest(step.counters, target))
+
+
+def written_bytes(step: Step | Snapshot, target: Target | None) -> int | None:
+    """Bytes that were written to the lowest devices meanwhile, all added up."""
+    return total(device.written_bytes for device in lowest(step.counters, target))
+
+
+def flushes_per_sync(step: Step | Snapshot, target: Target | None) -> float | None:
+    """Flushes at the lowest devices for each sync that was asked for; None where nothing was synced or counted.
+
+    Two legs of a mirror give 2.00, two stripes as little as 0.50: what the stack owes is the judge's affair.
+    """
+    counted = flushes(step, target)
+    return counted / step.syncs if counted is not None and step.syncs else None
+
+
+def bytes_ratio(step: Step | Snapshot, target: Target | None) -> float | None:
+    """Bytes that reached the lowest devices for each byte written; None where nothing was written or counted."""
+    arrived = written_bytes(step, target)
+    return arrived / step.bytes if arrived is not None and step.bytes else None
+
+
+def leading(run: Run) -> Finding | None:
+    """The finding that the verdict rests on: the most confident of those that say the same of storage or process."""
+    same = [finding for finding in run.findings if finding.verdict == run.verdict and finding.scope != "step"]
+    return min(same, key=lambda finding: _CONFIDENCE.index(finding.confidence), default=None)
+
+
+def stack_line(target: Target | None) -> str:
+    """The way down in one line, layer by layer: ``ext4 › sda1 › sda``, ``xfs › md0 › sda + sdb``."""
+    if target is None or not target.stack:
+        return ""
+    nodes = {node.id: node for node in target.stack}
+    line, seen, level = [], set(), [target.stack[0]]
+    while level:
+        seen |= {node.id for node in level}
+        line.append(_level(level[0].kind if level[0].layer == "filesystem" else node.name for node in level))
+        below = dict.fromkeys(name for node in level for name in node.below if name in nodes and name not in seen)
+        level = [nodes[name] for name in below]
+    return " › ".join(line)
+
+
+def _level(names: Iterable[str]) -> str:
+    distinct = list(dict.fromkeys(plain(name) for name in names))
+    return " + ".join(distinct) if len(distinct) <= 3 else f"{distinct[0]} + {len(distinct) - 1} more"
+
+
+def failure(step: Step) -> str:
+    """Why a step did not finish, in words; empty where it did."""
+    if step.error is not None:
+        return f"{plain(step.error.call)}: {plain(step.error.message)}"
+    return plain(step.reason or "")

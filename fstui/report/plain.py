@@ -1,0 +1,98 @@
+"""A run as plain text, for a terminal, a log or a ticket: the word, the sentence, because, next, then the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fstui.model import Finding, Plan, PlannedStep, Run, Step, Target
+from fstui.quantities import plain, seconds, short_size
+from fstui.report import figures
+from fstui.report.text import GLYPHS, NONE, WIDTH, columns, labelled, moment, step_cells, verdict_words, wrap
+
+STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "BYTES")
+
+
+def render(run: Run, saved_to: str | None = None) -> str:
+    """The whole result; ``saved_to`` is the file it can be read from again."""
+    lines = [*_head(run), *_verdict(run), "", *_findings(run), *steps(run.steps, run.target)]
+    if run.left_behind:
+        lines += ["", "Could not be removed, see 'fstui clean':", *(f"  {plain(path)}" for path in run.left_behind)]
+    if saved_to:
+        lines += ["", f"saved {plain(saved_to)}"]
+    return "\n".join(lines) + "\n"
+
+
+def steps(measured: Iterable[Step], target: Target | None) -> list[str]:
+    """The table of steps; beneath it, why some of them did not finish."""
+    rows = list(measured)
+    table = columns([STEP_HEADER, *(step_cells(step, target) for step in rows)], "<>>>>>>")
+    notes = [f"{plain(step.name)} {step.status}: {figures.failure(step)}" for step in rows if figures.failure(step)]
+    return table + [part for note in notes for part in ["", *wrap(note, WIDTH)]]
+
+
+def step_line(step: Step, target: Target | None) -> str:
+    """One step in one line: ``fdatasync 840/s · p50 1.2 ms  p99 5.9 ms  max 28 ms · 1.00 flushes per sync``."""
+    if not step.ops:
+        return f"{plain(step.name)}: {step.status}" + (f", {figures.failure(step)}" if figures.failure(step) else "")
+    _, per_s, p50, p99, longest, per_sync, _ = step_cells(step, target)
+    status = "" if step.status == "finished" else f" · {step.status} {figures.failure(step)}".rstrip()
+    flushed = "" if per_sync == NONE else f" · {per_sync} flushes per sync"
+    return f"{plain(step.name)} {per_s}/s · p50 {p50}  p99 {p99}  max {longest}{flushed}{status}"
+
+
+def plan(planned: Plan, target: Target) -> str:
+    """What a run will do, before it does it."""
+    lasts = "until it is stopped" if planned.seconds is None else f"about {seconds(planned.seconds)}"
+    lines = [
+        f"{plain(planned.scenario.name)}: {plain(planned.question)}",
+        f"  into      {plain(target.path)} ({figures.stack_line(target)})",
+        f"  takes     {lasts}; writes at most {short_size(planned.max_bytes)}, "
+        f"holds at most {short_size(planned.room_bytes)} at a time",
+        f"  again     {plain(planned.command)}",
+        "",
+        *columns([(str(at), *_planned(step)) for at, step in enumerate(planned.steps, 1)], "><<"),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _head(run: Run) -> Iterator[str]:
+    scenario = plain(run.scenario.name) if run.scenario else "no scenario"
+    target = plain(run.target.path) if run.target else ""
+    stack = figures.stack_line(run.target)
+    yield f"{scenario}   {target} · {stack}" if stack else f"{scenario}   {target}"
+    where = f"{plain(run.host.hostname)} · {plain(run.host.kernel)} · " if run.host.hostname else ""
+    status = "" if run.status == "finished" else f" · {run.status}"
+    yield f"{where}{moment(run.started_at)} · {seconds(run.elapsed_s)}{status} · run {plain(run.id)}"
+    if run.simulated:
+        yield f"SIMULATED: {plain(run.simulated)}. None of this was measured on storage."
+    yield ""
+
+
+def _verdict(run: Run) -> Iterator[str]:
+    yield verdict_words(run.verdict, run.confidence)
+    yield from (f"  {line}" for line in wrap(run.sentence, WIDTH - 2))
+    if found := figures.leading(run):
+        yield from labelled("because", _because(found.because))
+        yield from labelled("next", found.next)
+
+
+def _because(lines: Iterable[str]) -> list[str]:
+    pairs = [line.partition(": ") for line in lines]
+    return columns([(plain(label), plain(evidence)) for label, _, evidence in pairs], "<<") if pairs else []
+
+
+def _findings(run: Run) -> list[str]:
+    if not run.findings:
+        return []
+    found = f"{len(run.findings)} finding" + ("s" if len(run.findings) > 1 else "")
+    return [found, *columns([finding_row(finding) for finding in run.findings], "<<<<<"), ""]
+
+
+def finding_row(finding: Finding) -> tuple[str, str, str, str, str]:
+    """Glyph, rule, verdict or ``note``, confidence, title."""
+    glyph = GLYPHS[finding.verdict] if finding.verdict else " "
+    return glyph, plain(finding.rule), finding.verdict or "note", finding.confidence, plain(finding.title)
+
+
+def _planned(step: PlannedStep) -> tuple[str, str]:
+    return plain(step.name), f"skipped: {plain(step.skip)}" if step.skip else plain(step.probe)

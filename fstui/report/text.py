@@ -1,0 +1,87 @@
+"""Plain text: columns that line up, verdicts in words, and a way to say it where only ASCII can be printed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from rich.cells import cell_len
+
+from fstui.model import Confidence, Step, Target, Verdict
+from fstui.quantities import duration_ns, plain, rate, ratio
+from fstui.report import figures
+
+WIDTH = 80
+NONE = "–"
+GLYPHS: dict[Verdict, str] = {
+    "lost": "✗", "not-durable": "✗", "suspicious": "!", "cannot-tell": "?",
+    "plausible": "~", "consistent": "✓", "kept": "✓",
+}  # fmt: skip
+_ASCII = str.maketrans(
+    {"✗": "x", "✓": "+", "▲": "^", "–": "-", "—": "-", "×": "x", "µ": "u", "›": ">", "…": "...", "·": "-",
+     "└": "`", "├": "|", "│": "|", "─": "-", "≤": "<=", "≥": ">=", "“": '"', "”": '"', "’": "'", "\u202f": " "}
+)  # fmt: skip
+
+
+def verdict_words(verdict: Verdict, confidence: Confidence) -> str:
+    """``! SUSPICIOUS  high confidence``."""
+    word = verdict.upper() + (" with durable" if verdict == "consistent" else "")
+    return f"{GLYPHS[verdict]} {word}  {confidence} confidence"
+
+
+def columns(rows: Sequence[Sequence[str]], align: str, gap: int = 2) -> list[str]:
+    """Rows as lines of aligned cells; ``align`` holds ``<`` or ``>`` for each column."""
+    widths = [max(map(cell_len, cells)) for cells in zip(*rows, strict=True)]
+    return [(" " * gap).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in rows]
+
+
+def labelled(label: str, lines: Iterable[str], indent: int = 2, width: int = WIDTH) -> list[str]:
+    """Lines under a label in the margin: ``because  fdatasync  840/s, limit 120/s``."""
+    margin = " " * (indent + 9)
+    wrapped = [part for line in lines for part in wrap(line, width - len(margin)) or [""]]
+    first = " " * indent + label.ljust(9)
+    return [(first if at == 0 else margin) + line for at, line in enumerate(wrapped)]
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Safe text, broken at spaces; a longer word stays whole, so that a path can be copied."""
+    return textwrap.wrap(plain(text), width, break_long_words=False, break_on_hyphens=False)
+
+
+def moment(started_at: str) -> str:
+    """``20 Nov 2026 03:12``; what is no time stays as it is."""
+    try:
+        return datetime.fromisoformat(started_at).strftime("%d %b %Y %H:%M")
+    except ValueError:
+        return plain(started_at)
+
+
+def printable(text: str, encoding: str) -> str:
+    """The text in characters that this encoding has: glyphs become ASCII, anything else a visible escape."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_ASCII).encode(encoding, errors="backslashreplace").decode(encoding)
+    return text
+
+
+def step_cells(step: Step, target: Target | None) -> tuple[str, ...]:
+    """Name, rate, p50, p99, max, flushes per sync, bytes that arrived for each byte written."""
+    latency = step.latency_ns
+    per_sync = figures.flushes_per_sync(step, target)
+    arrived = figures.bytes_ratio(step, target)
+    return (
+        plain(step.name),
+        rate(step.rate_per_s) if step.ops else NONE,
+        duration_ns(latency.p50) if latency else NONE,
+        duration_ns(latency.p99) if latency and latency.p99 is not None else NONE,
+        duration_ns(latency.max) if latency else NONE,
+        NONE if per_sync is None else ratio(per_sync),
+        NONE if arrived is None else ratio(arrived),
+    )
+
+
+def _padded(text: str, width: int, align: str) -> str:
+    fill = " " * (width - cell_len(text))
+    return text + fill if align == "<" else fill + text

@@ -1,0 +1,60 @@
+from msgspec.structs import replace
+
+from fstui.model import DeviceCounters, Node, Target
+from fstui.report import figures
+from tests.unit.report.samples import DISK, FAILED, FILESYSTEM, NOTE, ROTATION, RUN, SYNCED, TARGET, UNSYNCED
+
+
+def stacked(*nodes: Node) -> Target:
+    return replace(TARGET, stack=nodes)
+
+
+def test_flushes_and_bytes_are_read_at_the_lowest_devices() -> None:
+    assert figures.flushes_per_sync(SYNCED, TARGET) == 1.0
+    assert figures.bytes_ratio(SYNCED, TARGET) == 1.0
+
+
+def test_they_are_added_up_over_several_lowest_devices() -> None:
+    target = stacked(FILESYSTEM, DISK, replace(DISK, id="sdb", name="sdb"))
+    halves = tuple(
+        DeviceCounters(device=name, flushes=840, written_bytes=840 * 16384, writes=840) for name in ("sda", "sdb")
+    )
+    step = replace(SYNCED, counters=halves)
+    assert figures.flushes_per_sync(step, target) == 1.0
+    assert figures.bytes_ratio(step, target) == 1.0
+
+
+def test_a_device_that_does_not_count_is_left_out_and_is_not_zero() -> None:
+    silent = replace(SYNCED, counters=(DeviceCounters(device="sda"),))
+    assert figures.flushes_per_sync(silent, TARGET) is None
+    assert figures.bytes_ratio(silent, TARGET) is None
+    zero = replace(SYNCED, counters=(DeviceCounters(device="sda", flushes=0, written_bytes=0),))
+    assert figures.flushes_per_sync(zero, TARGET) == 0.0
+    assert figures.bytes_ratio(zero, TARGET) == 0.0
+
+
+def test_without_syncs_or_operations_there_is_no_ratio() -> None:
+    assert figures.flushes_per_sync(UNSYNCED, TARGET) is None
+    assert figures.bytes_ratio(FAILED, TARGET) is None
+    assert figures.flushes_per_sync(SYNCED, None) is None
+
+
+def test_the_leading_finding_is_the_one_the_verdict_rests_on() -> None:
+    weaker = replace(ROTATION, rule="weaker", confidence="low")
+    one_step = replace(ROTATION, rule="step", scope="step")
+    assert figures.leading(replace(RUN, findings=(NOTE, one_step, weaker, ROTATION))) == ROTATION
+    assert figures.leading(replace(RUN, findings=(NOTE,))) is None
+
+
+def test_the_stack_is_one_line_from_the_filesystem_down() -> None:
+    assert figures.stack_line(TARGET) == "ext4 › sda1 › sda"
+    md = Node(id="md0", layer="block", kind="md", name="md0", below=("sda", "sdb"))
+    legs = (DISK, replace(DISK, id="sdb", name="sdb"))
+    assert figures.stack_line(stacked(replace(FILESYSTEM, below=("md0",)), md, *legs)) == "ext4 › md0 › sda + sdb"
+    assert figures.stack_line(None) == ""
+
+
+def test_many_devices_at_one_level_are_counted_and_a_loop_in_the_graph_ends() -> None:
+    disks = [replace(DISK, id=f"sd{n}", name=f"sd{n}", below=("mount:/srv",)) for n in range(6)]
+    pool = replace(FILESYSTEM, kind="btrfs", below=tuple(disk.id for disk in disks))
+    assert figures.stack_line(stacked(pool, *disks)) == "btrfs › sd0 + 5 more"
