@@ -1,0 +1,195 @@
+"""Where it happens: this box, or a saved run played again. Screens and the runner know only the protocol.
+
+What is served to a class is handed a replayed or simulated machine, and so cannot write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from fstui.children import Child
+from fstui.inventory import counters as device_counters
+from fstui.inventory import process, survey
+from fstui.model import Counters, Inventory, Node, PlannedStep, Space, Target
+from fstui.probes.frames import Frame, Samples
+from fstui.workspace import Place, Workspace, inspect
+
+SILENT_S = 1.0
+"""A filesystem that has not answered statvfs for so long is shown as silent."""
+
+
+class RunningProbe(Protocol):
+    """One probe from its start to its end."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, where it is a process."""
+
+    def frames(self) -> AsyncIterator[Frame | Samples]:
+        """What it says, until it ends."""
+
+    def go(self) -> None:
+        """Start the clock."""
+
+    def stop(self) -> None:
+        """End after the operation in flight."""
+
+    async def finish(self, timeout_s: float) -> int | None:
+        """Have it clean up and end; its exit status, or None where it had to be abandoned."""
+
+
+class Room(Protocol):
+    """A directory of the run's own on the target."""
+
+    path: str
+    dio_alignment: int | None
+
+    async def remove(self) -> str | None:
+        """Remove it; None, or the sentence that says why it is still there."""
+
+
+class Machine(Protocol):
+    """A box with storage."""
+
+    simulated: str | None
+
+    def survey(self) -> Inventory:
+        """Every filesystem with its stack; reads /proc and /sys only."""
+
+    async def with_space(self, inventory: Inventory) -> Inventory:
+        """The same with free space filled in, and ``silent_s`` where a mount does not answer."""
+
+    def target(self, directory: str) -> Target:
+        """The stack beneath a resolved directory."""
+
+    def counters(self, stack: Iterable[Node]) -> Counters:
+        """Every layer's counters at one monotonic time."""
+
+    def written_by_others(self) -> dict[tuple[int, str], int]:
+        """Bytes written so far by every other process that we may look at."""
+
+    async def inspect(self, directory: str) -> Place:
+        """Resolve a directory. Raises Refused."""
+
+    async def room(self, directory: str, run_id: str) -> Room:
+        """Make the run's directory. Raises Refused."""
+
+    async def start(self, step: PlannedStep, directory: str, facts: bool) -> RunningProbe:
+        """Start a step's probe; with ``facts`` it looks at its own sync path first. Raises OSError."""
+
+    async def wait(self, seconds: float) -> None:
+        """Let time pass."""
+
+
+class LocalMachine:
+    """This box."""
+
+    simulated = None
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+        self._silent_since: dict[str, float] = {}
+
+    def survey(self) -> Inventory:
+        return survey.survey(self._root)
+
+    async def with_space(self, inventory: Inventory) -> Inventory:
+        asked = [target.mount_point for target in inventory.filesystems if not target.pseudo]
+        answers = await _free_space(asked)
+        now = time.monotonic()
+        for mount_point in asked:
+            if mount_point in answers:
+                self._silent_since.pop(mount_point, None)
+            else:
+                self._silent_since.setdefault(mount_point, now - SILENT_S)
+        return msgspec.structs.replace(
+            inventory,
+            filesystems=tuple(self._with_answer(target, answers, now) for target in inventory.filesystems),
+        )
+
+    def _with_answer(self, target: Target, answers: dict[str, Space | None], now: float) -> Target:
+        since = self._silent_since.get(target.mount_point)
+        return msgspec.structs.replace(
+            target,
+            space=answers.get(target.mount_point),
+            silent_s=None if since is None or target.pseudo else round(now - since, 1),
+        )
+
+    def target(self, directory: str) -> Target:
+        return survey.target_of(directory, self.survey())
+
+    def counters(self, stack: Iterable[Node]) -> Counters:
+        return device_counters.read_counters(tuple(stack), self._root)
+
+    def written_by_others(self) -> dict[tuple[int, str], int]:
+        return process.read_write_bytes(self._root)
+
+    async def inspect(self, directory: str) -> Place:
+        return await inspect(directory)
+
+    async def room(self, directory: str, run_id: str) -> Room:
+        return await Workspace.make(directory, run_id)
+
+    async def start(self, step: PlannedStep, directory: str, facts: bool) -> RunningProbe:
+        probe = LocalProbe(await Child.start(step.probe))
+        probe.child.send(json.dumps({**step.settings, "path": f"{directory}/data", "facts": facts}))
+        return probe
+
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class LocalProbe:
+    """A probe in a child process."""
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+
+    @property
+    def pid(self) -> int | None:
+        return self.child.pid
+
+    def frames(self) -> AsyncIterator[Frame | Samples]:
+        return self.child.read_frames()
+
+    def go(self) -> None:
+        self.child.send("go")
+
+    def stop(self) -> None:
+        self.child.send("stop")
+
+    async def finish(self, timeout_s: float) -> int | None:
+        status = await self.child.reap(timeout_s)
+        if status is None:
+            self.child.abandon()
+        return status
+
+
+async def _free_space(mount_points: list[str]) -> dict[str, Space | None]:
+    """What statvfs says, from a child that is abandoned when a mount is silent; None where it is refused."""
+    answers: dict[str, Space | None] = {}
+    child = await Child.start("directory", "space")
+    for mount_point in mount_points:
+        child.send(json.dumps(mount_point))
+    child.hang_up()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(SILENT_S):
+            while line := await child.read_line():
+                answer = json.loads(line)
+                space = (
+                    None
+                    if "error" in answer
+                    else Space(total_bytes=answer["total_bytes"], free_bytes=answer["free_bytes"])
+                )
+                answers[answer["mount_point"]] = space
+    if await child.reap(0.1) is None:
+        child.abandon()
+    return answers

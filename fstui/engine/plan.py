@@ -1,0 +1,151 @@
+"""A scenario and a directory → what a run will do, before the first byte is written."""
+
+from __future__ import annotations
+
+import shlex
+
+import msgspec
+
+from fstui import scenario as scenarios
+from fstui.engine.machine import Machine
+from fstui.judge import limits
+from fstui.model import (
+    CACHES,
+    MEDIA,
+    Medium,
+    MediumCache,
+    MediumClass,
+    Node,
+    Plan,
+    PlannedStep,
+    Refused,
+    SyncWrites,
+    Target,
+)
+from fstui.quantities import plain, size
+
+IDLE_S = 1.0
+PAUSE_S = 0.25
+START_S = 0.15
+"""About what a probe takes from its start to ``ready``, its file apart."""
+LEFT_OVER = 0.05
+
+
+async def make_plan(
+    scenario: str,
+    directory: str,
+    machine: Machine,
+    settings: dict[str, str] | None = None,
+    *,
+    medium: str | None = None,
+    write_cache: str | None = None,
+) -> tuple[Target, Plan]:
+    """The target with its stack and the plan. Raises Refused with a sentence for the user; writes nothing."""
+    loaded = scenarios.load(scenario)
+    reference, steps = scenarios.expand(loaded, settings or {})
+    _check_declaration(medium, write_cache)
+    place = await machine.inspect(directory)
+    target = msgspec.structs.replace(machine.target(place.path), space=place.space)
+    if target.pseudo:
+        raise Refused(f"{plain(place.path)} is on {target.fstype}, which holds no files. Name a directory on a disk.")
+    target = declare(target, medium, write_cache)
+    room_bytes = max((_room_bytes(step) for step in steps), default=0)
+    _check_room(target, room_bytes)
+    return target, Plan(
+        scenario=reference,
+        question=loaded.question,
+        help=loaded.help.strip(),
+        steps=tuple(_with_limit(step, target) for step in steps),
+        seconds=_seconds(steps),
+        max_bytes=sum(_max_bytes(step) for step in steps),
+        room_bytes=room_bytes,
+        command=_command(scenario, place.path, settings or {}, medium, write_cache),
+    )
+
+
+def declare(target: Target, medium: str | None, write_cache: str | None) -> Target:
+    """The same target with what the user says its lowest devices really are."""
+    if medium is None and write_cache is None:
+        return target
+    stack = tuple(_declared(node, medium, write_cache) if node.lowest else node for node in target.stack)
+    return msgspec.structs.replace(target, stack=stack)
+
+
+def _declared(node: Node, medium: str | None, write_cache: str | None) -> Node:
+    read = node.medium or Medium()
+    class_ = medium or read.class_
+    said = [f"medium {medium}"] if medium else []
+    said += [f"write cache {write_cache}"] if write_cache else []
+    rpm = int(class_.removeprefix("hdd-")) if class_.startswith("hdd-") else None
+    declared = Medium(
+        class_=msgspec.convert(class_, MediumClass),
+        rpm=read.rpm if medium is None else rpm,
+        write_cache=msgspec.convert(write_cache or read.write_cache, MediumCache),
+        ephemeral=read.ephemeral,
+        declared=True,
+        because=f"declared by you: {', '.join(said)}",
+    )
+    return msgspec.structs.replace(node, medium=declared)
+
+
+def _check_declaration(medium: str | None, write_cache: str | None) -> None:
+    if medium is not None and medium not in MEDIA:
+        raise Refused(f"no medium {plain(medium)!r}. There are: {', '.join(MEDIA)}.")
+    if write_cache is not None and write_cache not in CACHES:
+        raise Refused(f"no write cache {plain(write_cache)!r}. There are: {', '.join(CACHES)}.")
+
+
+def _check_room(target: Target, room_bytes: int) -> None:
+    if target.space is None:
+        return
+    wanted = 2 * room_bytes + int(LEFT_OVER * target.space.total_bytes)
+    if target.space.free_bytes < wanted:
+        raise Refused(
+            f"{plain(target.path)} is too full: {size(target.space.free_bytes)} free, and {size(wanted)} wanted "
+            f"(twice the {size(room_bytes)} of the run, and 5 % of {size(target.space.total_bytes)} left over). "
+            "Free some room or choose a smaller scenario."
+        )
+
+
+def _with_limit(step: PlannedStep, target: Target) -> PlannedStep:
+    if step.probe != "sync_writes" or step.settings["offsets"] != "same" or step.settings["writers"] > 1:
+        return step
+    turns = [limits.turn_ns(node.medium) for node in target.lowest if node.medium]
+    known = [turn for turn in turns if turn]
+    return msgspec.structs.replace(step, limit_ns=max(known)) if known else step
+
+
+def _seconds(steps: tuple[PlannedStep, ...]) -> float | None:
+    if any(not step.settings.get("seconds") for step in steps):
+        return None
+    measured = sum(float(step.settings["seconds"]) for step in steps if not step.skip)
+    return IDLE_S + measured + len(steps) * (PAUSE_S + START_S)
+
+
+def _max_bytes(step: PlannedStep) -> int:
+    if step.probe != "sync_writes" or step.skip:
+        return 0
+    asked = msgspec.convert(step.settings, SyncWrites)
+    pace = asked.ops_per_s * asked.block_bytes if asked.ops_per_s else asked.max_bytes_per_s
+    prefill = asked.file_bytes if asked.prefill == "written" and asked.offsets != "append" else 0
+    return int(asked.seconds * min(pace, asked.max_bytes_per_s)) + prefill
+
+
+def _room_bytes(step: PlannedStep) -> int:
+    if step.probe != "sync_writes" or step.skip:
+        return 0
+    grows = step.settings["offsets"] == "append"
+    return _max_bytes(step) if grows else int(step.settings["file_bytes"])
+
+
+def _command(
+    scenario: str, directory: str, settings: dict[str, str], medium: str | None, write_cache: str | None
+) -> str:
+    words = ["fstui", "run", scenario, directory]
+    for key, value in settings.items():
+        words += ["--set", f"{key}={value}"]
+    if medium:
+        words += ["--medium", medium]
+    if write_cache:
+        words += ["--write-cache", write_cache]
+    return shlex.join(words)
