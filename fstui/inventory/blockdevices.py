@@ -1,0 +1,178 @@
+"""Block devices as layers of a stack, each read once, from /sys/class/block (Documentation/ABI/stable/sysfs-block)."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from fstui.inventory import disks
+from fstui.inventory.drivers import Driver, counts_flushes, driver_of, sync_of
+from fstui.inventory.files import Tree, integer
+from fstui.inventory.udev import Udev
+from fstui.model import Node, Reading
+
+SECTOR_BYTES = 512
+FLUSH_FIELDS = 17
+"""Fields of ``stat`` from Linux 5.5 on: the last two are flushes completed and milliseconds flushing."""
+_DELETED = " (deleted)"
+_PARTITION = re.compile(r"(?<=\d)p\d+$|(?<=\D)\d+$")
+_NVME = re.compile(r"nvme(\d+)(c\d+)?n(\d+)$")
+_SETTINGS = frozenset({"write_cache", "cache_type", "dio", "cache_mode", "level", "journal_mode"})
+
+
+class Device(NamedTuple):
+    """A block device: its node, and what tells it from others of its kind (serial, wwid, uuid, cache settings)."""
+
+    node: Node
+    identity: str
+
+
+class BlockDevices:
+    """The block devices under one root. Each is read once; make a new one for a new survey."""
+
+    def __init__(self, tree: Tree, udev: Udev) -> None:
+        self._tree = tree
+        self._udev = udev
+        self._devices: dict[str, Device] = {}
+        self._by_number: dict[str, str | None] = {}
+        self.wholes = frozenset(tree.names("/sys/block"))
+        """Whole devices, by kernel name."""
+        self.names = self.wholes.union(tree.names("/sys/class/block"))
+        """Whole devices and partitions."""
+        self._nvme_paths: dict[tuple[str, str], list[str]] = {}
+        for name in sorted(self.wholes):
+            if (match := _NVME.fullmatch(name)) and match[2]:
+                self._nvme_paths.setdefault((match[1], match[3]), []).append(name)
+
+    def name_of(self, number: str) -> str | None:
+        """The kernel name of the device ``major:minor``, or None."""
+        if number not in self._by_number:
+            link = self._tree.link(f"/sys/dev/block/{number}")
+            self._by_number[number] = link.rpartition("/")[2] if link else None
+        return self._by_number[number]
+
+    def name_at(self, path: str) -> str | None:
+        """The kernel name of the device at ``/dev/…``, its symbolic links followed under the root, or None."""
+        for _ in range(8):
+            if not path.startswith("/dev/"):
+                return None
+            name = path.removeprefix("/dev/").replace("/", "!")
+            if name in self.names:
+                return name
+            link = self._tree.link(path)
+            if link is None:
+                return None
+            path = link if link.startswith("/") else _joined(path, link)
+        return None
+
+    def whole(self, name: str) -> str:
+        """The disk that a partition is part of; the name itself for a whole device."""
+        if name in self.wholes:
+            return name
+        link = self._tree.link(f"/sys/class/block/{name}") or ""
+        parts = link.split("/")
+        return parts[-2] if len(parts) > 1 and parts[-2] in self.wholes else _PARTITION.sub("", name)
+
+    def is_path(self, name: str) -> bool:
+        """An NVMe path device (``nvme0c1n1``): its multipath head stands for it."""
+        return bool((match := _NVME.fullmatch(name)) and match[2])
+
+    def device(self, name: str) -> Device:
+        """The device of that kernel name. ``below`` holds kernel names, or ``file:…`` for a loop's backing file."""
+        if name not in self._devices:
+            whole = self.whole(name)
+            self._devices[name] = self._whole(name) if whole == name else self._partition(name, whole)
+        return self._devices[name]
+
+    def _whole(self, name: str) -> Device:
+        tree, directory = self._tree, f"/sys/block/{name}"
+        driver = self._driver(name)
+        queue = {what: tree.reading(what, f"{directory}/queue/{what}") for what in ("write_cache", "fua", "rotational")}
+        iostats = tree.reading("iostats", f"{directory}/queue/iostats")
+        shape = disks.shape_of(tree, self._udev, name) if driver.kind == "disk" else disks.NO_SHAPE
+        found = (*driver.readings, *queue.values(), iostats, *shape.readings)
+        readings = tuple(reading for reading in found if reading is not None)
+        sync, because = sync_of(driver.kind, readings)
+        node = Node(
+            id=name,
+            layer="block",
+            kind=driver.kind,
+            name=driver.label,
+            below=driver.below,
+            model=shape.model,
+            link=shape.link,
+            rotational=_flag(queue["rotational"]),
+            write_cache=_write_cache(queue["write_cache"]),
+            fua=_flag(queue["fua"]),
+            counted=counts_flushes(driver.kind) and _flag(iostats) is True and self._has_flush_fields(directory),
+            sync=sync,
+            because=because,
+            state=driver.state + shape.state,
+            readings=readings,
+            size_bytes=self._size(directory),
+        )
+        settings = [f"{reading.what}={reading.value}" for reading in readings if reading.what in _SETTINGS]
+        known = driver.identity or shape.identity or f"{name} {node.size_bytes}"
+        return Device(node, " ".join([driver.kind, known, *settings]))
+
+    def _driver(self, name: str) -> Driver:
+        match = _NVME.fullmatch(name)
+        paths = self._nvme_paths.get((match[1], match[3]), ()) if match and not match[2] else ()
+        if paths:
+            return Driver(
+                "nvme-multipath", name, tuple(paths), identity=self._tree.word(f"/sys/block/{name}/wwid") or ""
+            )
+        driver = driver_of(self._tree, name)
+        if driver.kind != "loop":
+            return driver
+        backing = (reading.value for reading in driver.readings if reading.what == "backing_file")
+        return driver._replace(below=tuple(map(self._backing, backing)))
+
+    def _backing(self, file: str) -> str:
+        return self.name_at(file) or f"file:{file.removesuffix(_DELETED)}"
+
+    def _partition(self, name: str, whole: str) -> Device:
+        directory = f"/sys/class/block/{name}"
+        iostats = self._tree.reading("iostats", f"/sys/block/{whole}/queue/iostats")
+        node = Node(
+            id=name,
+            layer="block",
+            kind="partition",
+            name=name,
+            below=(whole,),
+            sync="passes",
+            because="a partition of a disk passes everything on",
+            readings=(iostats,) if iostats is not None else (),
+            size_bytes=self._size(directory),
+        )
+        return Device(node, f"partition {self._tree.word(f'{directory}/partition') or name}")
+
+    def _has_flush_fields(self, directory: str) -> bool:
+        return len((self._tree.data(f"{directory}/stat") or b"").split()) >= FLUSH_FIELDS
+
+    def _size(self, directory: str) -> int | None:
+        sectors = self._tree.integer(f"{directory}/size")
+        return None if sectors is None else sectors * SECTOR_BYTES
+
+
+def _flag(reading: Reading | None) -> bool | None:
+    number = integer(reading.value) if reading is not None else None
+    return None if number is None else bool(number)
+
+
+def _write_cache(reading: Reading | None) -> Literal["write back", "write through"] | None:
+    if reading is None:
+        return None
+    if reading.value == "write back":
+        return "write back"
+    return "write through" if reading.value == "write through" else None
+
+
+def _joined(path: str, link: str) -> str:
+    parts = path.split("/")[:-1]
+    for part in link.split("/"):
+        if part == "..":
+            parts = parts[:-1] or [""]
+        elif part not in (".", ""):
+            parts.append(part)
+    return "/".join(parts)

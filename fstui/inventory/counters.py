@@ -1,0 +1,91 @@
+"""What the kernel counts for every layer, from /sys/class/block/X/stat (Documentation/block/stat.rst).
+
+Read several times a second, so nothing but ``stat`` is read: what a layer counts was found out by the survey.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from fstui.inventory.files import Tree
+from fstui.model import Counters, DeviceCounters, Node
+
+SECTOR_BYTES = 512
+"""stat counts in 512-byte sectors, whatever the device's block size."""
+_UNCOUNTED_KINDS = frozenset({"ram", "nvme-multipath"})
+"""brd accounts for nothing; the multipath head of older kernels neither, and its paths stand below it."""
+_OWN_ACCOUNTING = frozenset({"zram", "bcache", "pmem", "drbd"})
+"""These account each bio whatever queue/iostats says (zram shows iostats=0 and counts)."""
+_FIELDS = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
+
+
+def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
+    """The counters of every block device among the nodes, each once, at one monotonic time."""
+    tree = Tree(root)
+    now = time.monotonic_ns()
+    blocks = {node.id: node for node in nodes if node.layer == "block"}
+    found = (_device(node, tree.data(f"/sys/class/block/{node.id}/stat", 4096)) for node in blocks.values())
+    return Counters(monotonic_ns=now, devices=tuple(device for device in found if device is not None))
+
+
+def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
+    """What was counted in between, per device. A device that vanished is left out, as is one that is new.
+
+    A counter that went backwards (the device was replaced, or its counter wrapped) is None.
+    """
+    earlier = {device.device: device for device in before.devices}
+    return tuple(_grown(earlier[device.device], device) for device in after.devices if device.device in earlier)
+
+
+def add(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ...]:
+    """Differences of several stretches, added up per device. None where any of them is None."""
+    sums: dict[str, DeviceCounters] = {}
+    for part in parts:
+        for device in part:
+            sums[device.device] = (
+                _combined(sums[device.device], device, int.__add__) if device.device in sums else device
+            )
+    return tuple(sums.values())
+
+
+def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
+    if stat is None:
+        return None
+    iostats = node.reading("iostats")
+    silent = iostats is not None and iostats.value == "0" and node.kind not in _OWN_ACCOUNTING
+    try:
+        fields = [int(word) for word in stat.split()]
+    except ValueError:
+        fields = []
+    if silent or node.kind in _UNCOUNTED_KINDS or len(fields) < 9:
+        return DeviceCounters(device=node.id)
+    flushes = node.counted and len(fields) >= 17
+    return DeviceCounters(
+        device=node.id,
+        reads=fields[0],
+        read_bytes=fields[2] * SECTOR_BYTES,
+        read_ms=fields[3],
+        writes=fields[4],
+        written_bytes=fields[6] * SECTOR_BYTES,
+        write_ms=fields[7],
+        flushes=fields[15] if flushes else None,
+        flush_ms=fields[16] if flushes else None,
+        discards=fields[11] if len(fields) >= 15 else None,
+        in_flight=fields[8],
+    )
+
+
+def _grown(before: DeviceCounters, after: DeviceCounters) -> DeviceCounters:
+    return _combined(before, after, lambda earlier, later: later - earlier if later >= earlier else None)
+
+
+def _combined(first: DeviceCounters, second: DeviceCounters, join: Callable[[int, int], int | None]) -> DeviceCounters:
+    values: dict[str, int | None] = {}
+    for name in _FIELDS:
+        one, other = getattr(first, name), getattr(second, name)
+        values[name] = None if one is None or other is None else join(one, other)
+    return msgspec.structs.replace(second, **values)

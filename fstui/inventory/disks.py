@@ -1,0 +1,122 @@
+"""What a disk says about itself: model, link, rotation rate, its own word on its write cache, its state."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from fstui.inventory.files import Tree, integer
+from fstui.inventory.udev import Udev
+from fstui.model import Reading
+
+VPD_NOT_ROTATING = 1
+_VPD_RATES = range(0x0401, 0xFFFF)
+"""SBC: 1 is a medium that does not rotate, 0401h to FFFEh a rate in revolutions per minute."""
+
+_LINK_BY_PATH = (
+    (re.compile(r"/usb\d+/"), "usb"),
+    (re.compile(r"/nvme\d+/|/nvme-subsystem/"), "nvme"),
+    (re.compile(r"/ata\d+/"), "sata"),
+    (re.compile(r"/end_device-|/sas_|/expander-"), "sas"),
+    (re.compile(r"/rport-"), "fc"),
+    (re.compile(r"/session\d+/"), "iscsi"),
+    (re.compile(r"/virtio\d+/"), "virtio"),
+    (re.compile(r"/mmc\d+"), "mmc"),
+    (re.compile(r"/vbd-\d+|/xen"), "xen"),
+    (re.compile(r"/VMBUS|/vmbus", re.IGNORECASE), "hyper-v"),
+    (re.compile(r"/host\d+/"), "scsi"),
+)
+"""The first part of the device's path in /sys/devices that matches names the link."""
+
+_LINK_BY_NAME = (("vd", "virtio"), ("nvme", "nvme"), ("mmcblk", "mmc"), ("xvd", "xen"))
+
+
+class Shape(NamedTuple):
+    """What a disk says about itself."""
+
+    model: str | None = None
+    link: str | None = None
+    identity: str = ""
+    readings: tuple[Reading, ...] = ()
+    state: tuple[Reading, ...] = ()
+
+
+NO_SHAPE = Shape()
+
+
+def shape_of(tree: Tree, udev: Udev, name: str) -> Shape:
+    """Everything that sysfs, and udev where it runs, know of the disk of that kernel name."""
+    directory = f"/sys/block/{name}"
+    properties = udev.properties(tree.word(f"{directory}/dev") or "") if udev.present else {}
+    database = f"udev:{name}"
+    enabled = properties.get("ID_ATA_WRITE_CACHE_ENABLED")
+    found = (
+        _cache_type(tree, directory, name),
+        tree.reading("features", f"{directory}/device/features") if name.startswith("vd") else None,
+        Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=enabled, path=database) if enabled else None,
+        _rpm(tree, directory, name) or _udev_rpm(properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
+    )
+    return Shape(
+        model=_model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None,
+        link=_link(tree, directory, name),
+        identity=_identity(tree, directory) or properties.get("ID_SERIAL", ""),
+        readings=tuple(reading for reading in found if reading is not None),
+        state=_state(tree, directory),
+    )
+
+
+def _model(tree: Tree, directory: str) -> str | None:
+    model = tree.word(f"{directory}/device/model")
+    vendor = tree.word(f"{directory}/device/vendor")
+    # libata says ATA for every vendor; PCI and virtio put a number there
+    if model is None or vendor is None or vendor == "ATA" or vendor.startswith("0x") or model.startswith(vendor):
+        return model
+    return f"{vendor} {model}"
+
+
+def _link(tree: Tree, directory: str, name: str) -> str | None:
+    path = tree.link(directory) or ""
+    for pattern, link in _LINK_BY_PATH:
+        if pattern.search(path):
+            return link
+    return next((link for start, link in _LINK_BY_NAME if name.startswith(start)), None)
+
+
+def _identity(tree: Tree, directory: str) -> str:
+    for path in ("wwid", "device/wwid", "serial", "device/serial"):
+        if (word := tree.word(f"{directory}/{path}")) is not None:
+            return word
+    return ""
+
+
+def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
+    """virtio's own word, or that of the SCSI disk driver, which asked the drive (mode page 8)."""
+    if name.startswith("vd"):
+        return tree.reading("cache_type", f"{directory}/cache_type")
+    if name.startswith("sd"):
+        for address in tree.names(f"{directory}/device/scsi_disk"):
+            return tree.reading("cache_type", f"{directory}/device/scsi_disk/{address}/cache_type")
+    return None
+
+
+def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:
+    """The rotation rate of SCSI VPD page B1, bytes 4 and 5; 0 for a medium that does not rotate."""
+    path = f"{directory}/device/vpd_pgb1"
+    page = tree.data(path, 64) if name.startswith("sd") else None
+    if page is None or len(page) < 6 or page[1] != 0xB1:
+        return None
+    rate = int.from_bytes(page[4:6], "big")
+    if rate == VPD_NOT_ROTATING:
+        return Reading(what="rpm", value="0", path=path)
+    return Reading(what="rpm", value=str(rate), path=path) if rate in _VPD_RATES else None
+
+
+def _udev_rpm(value: str | None, path: str) -> Reading | None:
+    rate = integer(value)
+    return Reading(what="rpm", value=str(rate), path=path) if rate is not None and 0 <= rate <= 65535 else None
+
+
+def _state(tree: Tree, directory: str) -> tuple[Reading, ...]:
+    """SCSI says ``running``, NVMe ``live`` where all is well."""
+    state = tree.reading("state", f"{directory}/device/state")
+    return (state,) if state is not None and state.value not in ("running", "live") else ()

@@ -1,0 +1,138 @@
+"""What is special about each kind of block device that stands on others: loop, dm, md, bcache, NVMe multipath."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fstui.inventory import dm
+from fstui.inventory.files import Tree
+from fstui.inventory.media import MEMORY_KINDS, claims_cache
+from fstui.model import Reading, SyncPath
+
+_BY_NAME = (
+    ("loop", "loop"), ("zram", "zram"), ("ram", "ram"), ("bcache", "bcache"), ("nbd", "nbd"), ("rbd", "rbd"),
+    ("drbd", "drbd"), ("pmem", "pmem"), ("zd", "zvol"), ("dm-", "dm"), ("md", "md"),
+)  # fmt: skip
+_REQUEST_BASED = frozenset({"disk", "loop", "nbd", "rbd"})
+_MD_AT_WORK = frozenset({"resync", "recover", "reshape", "check", "repair"})
+_MD_STOPPED = frozenset({"clear", "inactive", "suspended", "readonly", "broken"})
+
+
+class Driver(NamedTuple):
+    """One device as its driver tells it."""
+
+    kind: str
+    label: str
+    below: tuple[str, ...] = ()
+    """Kernel names of what it stands on, from slaves/."""
+    readings: tuple[Reading, ...] = ()
+    state: tuple[Reading, ...] = ()
+    identity: str = ""
+
+
+def kind_of(name: str) -> str:
+    """The kind that a kernel name tells: ``disk`` where it is none of the others."""
+    return next((kind for start, kind in _BY_NAME if name.startswith(start)), "disk")
+
+
+def counts_flushes(kind: str) -> bool:
+    """Only blk-flush counts flushes, and only request-based drivers go through it; the others hand bios on."""
+    return kind in _REQUEST_BASED
+
+
+def driver_of(tree: Tree, name: str) -> Driver:
+    """The driver's own facts about the device of that kernel name. What is below a loop is in ``backing_file``."""
+    directory = f"/sys/block/{name}"
+    kind = kind_of(name)
+    if kind == "loop":
+        return _loop(tree, directory, name)
+    slaves = tree.names(f"{directory}/slaves")
+    if kind == "dm":
+        return _dm(tree, directory, name, slaves)
+    if kind == "md":
+        found = (tree.reading(what, f"{directory}/md/{what}") for what in ("level", "raid_disks", "journal_mode"))
+        readings = tuple(reading for reading in found if reading is not None)
+        return Driver(kind, name, slaves, readings, _md_state(tree, directory), tree.word(f"{directory}/md/uuid") or "")
+    if kind == "bcache":
+        return _bcache(tree, directory, name, slaves)
+    return Driver(kind, name, slaves)
+
+
+def sync_of(kind: str, readings: tuple[Reading, ...]) -> tuple[SyncPath, str]:
+    """What becomes of a flush here, by what this device alone says, and why."""
+    values = {reading.what: reading.value for reading in readings}
+    if kind in MEMORY_KINDS:
+        return "stops", "kept in memory"
+    if kind == "loop":
+        direct = "" if values.get("dio") == "1" else "; direct-io is off: O_DIRECT above ends in the page cache"
+        return "passes", f"a flush becomes an fsync of the backing file{direct}"
+    if kind in ("dm", "zvol"):
+        return "unknown", "what it does with a flush is not told here"
+    return _sync_of_disk(values) if kind in _REQUEST_BASED else ("passes", "would pass it on")
+
+
+def _sync_of_disk(values: Mapping[str, str]) -> tuple[SyncPath, str]:
+    cache = values.get("write_cache")
+    if cache == "write back":
+        return "passes", "write cache on" + (", no FUA" if values.get("fua") == "0" else "")
+    if cache != "write through":
+        return "unknown", ""
+    if any(claims_cache(values.get(claim, "")) for claim in ("cache_type", "ID_ATA_WRITE_CACHE_ENABLED")):
+        return "stops", "the kernel was told write through, the drive says its write cache is on"
+    return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
+
+
+def _loop(tree: Tree, directory: str, name: str) -> Driver:
+    path = f"{directory}/loop/backing_file"
+    file = tree.text(path)
+    backing = Reading(what="backing_file", value=file, path=path) if file else None
+    read_only = tree.reading("ro", f"{directory}/ro")
+    found = (
+        backing,
+        tree.reading("dio", f"{directory}/loop/dio"),
+        tree.reading("offset", f"{directory}/loop/offset"),
+        # a read-only loop says write through, whatever is below: nobody writes
+        read_only if read_only and read_only.value == "1" else None,
+    )
+    readings = tuple(reading for reading in found if reading is not None)
+    return Driver("loop", name, (), readings, identity=f"file {file}")
+
+
+def _dm(tree: Tree, directory: str, name: str, slaves: tuple[str, ...]) -> Driver:
+    path = f"{directory}/dm/uuid"
+    uuid = tree.word(path) or ""
+    label = tree.word(f"{directory}/dm/name") or name
+    kind = dm.kind(uuid, (tree.word(f"/sys/block/{slave}/dm/name") or "" for slave in slaves))
+    suspended = tree.reading("suspended", f"{directory}/dm/suspended")
+    return Driver(
+        kind=kind,
+        label=dm.lvm_name(label) if uuid.startswith("LVM-") else label,
+        below=slaves,
+        readings=(Reading(what="target", value=kind.removeprefix("dm-"), path=path),) if kind != "dm" else (),
+        state=(suspended,) if suspended is not None and suspended.value == "1" else (),
+        identity=uuid,
+    )
+
+
+def _md_state(tree: Tree, directory: str) -> tuple[Reading, ...]:
+    trouble = []
+    degraded = tree.reading("degraded", f"{directory}/md/degraded")
+    if degraded is not None and degraded.value != "0":
+        trouble.append(degraded)
+    action = tree.reading("sync_action", f"{directory}/md/sync_action")
+    if action is not None and action.value in _MD_AT_WORK:
+        trouble.append(action)
+    array = tree.reading("array_state", f"{directory}/md/array_state")
+    if array is not None and array.value in _MD_STOPPED:
+        trouble.append(array)
+    return tuple(trouble)
+
+
+def _bcache(tree: Tree, directory: str, name: str, slaves: tuple[str, ...]) -> Driver:
+    path = f"{directory}/bcache/cache_mode"
+    chosen = re.search(r"\[(\w+)\]", tree.text(path) or "")
+    readings = (Reading(what="cache_mode", value=chosen[1], path=path),) if chosen else ()
+    identity = tree.word(f"{directory}/bcache/backing_dev_uuid") or ""
+    return Driver("bcache", name, slaves, readings, identity=identity)
