@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fstui.model import Event, Inventory, Run, encode
+from fstui.model import Event, Run, encode
 
 
 def line(document: Run | Event) -> bytes:
@@ -17,6 +17,6 @@ def schema() -> bytes:
     return msgspec.json.format(msgspec.json.encode(msgspec.json.schema(Run)), indent=2) + b"\n"
 
 
-def indented(document: msgspec.Struct | Inventory) -> bytes:
+def indented(document: msgspec.Struct) -> bytes:
     """Any document, indented for people."""
     return msgspec.json.format(encode(document), indent=2) + b"\n"

@@ -42,17 +42,20 @@ def step_line(step: Step, target: Target | None) -> str:
 
 def plan(planned: Plan, target: Target) -> str:
     """What a run will do, before it does it."""
+    listed = columns([(str(at), *_planned(step)) for at, step in enumerate(planned.steps, 1)], "><<")
+    return "\n".join([*plan_head(planned, target), "", *listed]) + "\n"
+
+
+def plan_head(planned: Plan, target: Target) -> list[str]:
+    """The question, where it writes, how long, how much, and the command that does it again."""
     lasts = "until it is stopped" if planned.seconds is None else f"about {seconds(planned.seconds)}"
-    lines = [
+    return [
         f"{plain(planned.scenario.name)}: {plain(planned.question)}",
         f"  into      {plain(target.path)} ({figures.stack_line(target)})",
         f"  takes     {lasts}; writes at most {short_size(planned.max_bytes)}, "
-        f"holds at most {short_size(planned.room_bytes)} at a time",
+        f"holds at most {short_size(planned.room_bytes)} at a time, removes it at the end",
         f"  again     {plain(planned.command)}",
-        "",
-        *columns([(str(at), *_planned(step)) for at, step in enumerate(planned.steps, 1)], "><<"),
     ]
-    return "\n".join(lines) + "\n"
 
 
 def _head(run: Run) -> Iterator[str]:

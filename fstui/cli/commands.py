@@ -1,0 +1,69 @@
+"""The sub-commands by name. What is not one of them is the directory that the app opens with."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from fstui import __version__
+
+COMMANDS = {
+    "list": "Filesystems, what they stand on, and what is wrong already.",
+    "scenarios": "What can be run and what it asks.",
+    "run": "Run a scenario in a directory and judge the storage under it.",
+    "history": "The saved runs.",
+    "show": "A saved run again.",
+    "compare": "Saved runs side by side.",
+    "judge": "Judge a saved run again, with today's rules.",
+    "explain": "What a rule looks at and what it means.",
+    "schema": "The JSON Schema of the run document.",
+    "clean": "Remove what a killed run has left.",
+}
+"""In the order of their use. The sentences stand here, so that help imports none of them."""
+
+
+APP = "DIR"
+"""The app's name where click wants one; no directory is hidden by it."""
+
+
+class Commands(click.Group):
+    """Imports a sub-command when it is called; hands any other first argument to the app as DIR."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _imported(cmd_name) if cmd_name in COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in COMMANDS:
+            return super().resolve_command(ctx, args)
+        return APP, _imported("app"), args
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    subcommand_metavar="[DIR] | COMMAND …",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="fstui", message="%(prog)s %(version)s")
+@click.pass_context
+def group(ctx: click.Context) -> object:
+    """Does this storage keep its word, and how fast?
+
+    Without a command the terminal app starts; with DIR it goes straight to the plan for that directory.
+    """
+    return None if ctx.invoked_subcommand else ctx.invoke(_imported("app"))
+
+
+def _imported(name: str) -> click.Command:
+    command: click.Command = importlib.import_module(f"fstui.cli.{name}").command
+    return command

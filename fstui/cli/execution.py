@@ -1,0 +1,66 @@
+"""One call of ``fstui``: from its arguments to an exit code, with a sentence in place of a traceback."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+
+import click
+
+from fstui.cli.commands import APP, group
+from fstui.cli.output import ReaderGone, say
+from fstui.model import Refused
+from fstui.quantities import plain
+from fstui.state.runs import RunNotFound, UnreadableRun
+
+FAILED, REFUSED = 1, 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""What a shell reports of a program that SIGPIPE ended."""
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run the command and return its exit code. Raises nothing that a user could cause."""
+    try:
+        code = group.main(list(arguments), prog_name="fstui", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except BaseException as error:
+        return _ended_by(error)
+
+
+def _ended_by(error: BaseException) -> int:
+    match error:
+        case click.UsageError():
+            return _said(f"{plain(error.format_message())} {_help(error)}", REFUSED)
+        case Refused() | RunNotFound() | UnreadableRun():
+            return _said(str(error), REFUSED)
+        case KeyboardInterrupt() | click.Abort():
+            return _said("stopped", INTERRUPTED)
+        case ReaderGone():
+            return BROKEN_PIPE
+        case OSError():
+            name = f"{plain(os.fsdecode(error.filename))}: " if isinstance(error.filename, str | bytes) else ""
+            return _surprised(f"{name}{error.strerror or error}")
+        case Exception():  # the last resort
+            return _surprised(f"unexpected {type(error).__name__}: {error}. FSTUI_DEBUG=1 shows where it came from.")
+        case _:
+            raise error
+
+
+def _said(sentence: str, code: int) -> int:
+    say(f"fstui: {sentence.strip()}")
+    return code
+
+
+def _surprised(sentence: str) -> int:
+    if os.environ.get("FSTUI_DEBUG"):
+        with suppress(OSError):
+            traceback.print_exc()
+    return _said(plain(sentence), FAILED)
+
+
+def _help(error: click.UsageError) -> str:
+    called = error.ctx.command_path if error.ctx and error.ctx.info_name != APP else "fstui"
+    return f"'{called} --help' says more."

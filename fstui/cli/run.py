@@ -1,0 +1,156 @@
+"""``fstui run SCENARIO DIR``"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+import click
+import msgspec
+
+from fstui.cli.events import EventLines
+from fstui.cli.execution import BROKEN_PIPE
+from fstui.cli.interruption import Interruption
+from fstui.cli.narration import narrating
+from fstui.cli.output import ReaderGone, check_file, put, put_file, say
+from fstui.cli.rendering import FORMATS, format_option, rendered
+from fstui.engine import runner
+from fstui.engine.machine import LocalMachine
+from fstui.model import MEDIA, VERDICTS, Event, Refused, RunFinished, Verdict
+from fstui.quantities import plain
+from fstui.report import json
+from fstui.report import plain as report
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """The command line."""
+
+    scenario: str
+    directory: str
+    settings: dict[str, str]
+    medium: str | None
+    write_cache: str | None
+    plan_only: bool
+    format: str
+    output: Path | None
+    fail_on: Verdict | None
+
+
+@click.command("run")
+@click.argument("scenario")
+@click.argument("directory", metavar="DIR")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change a setting of the scenario.")
+@click.option("--medium", type=click.Choice(MEDIA), help="What the lowest devices really are.")
+@click.option("--write-cache", type=click.Choice(("none", "volatile", "plp")), help="Their write cache, really.")
+@click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and write nothing.")
+@format_option(*FORMATS, "events")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of to stdout.")
+@click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit 3 when the verdict is this one or worse.")
+def command(settings: Sequence[str], format_: str, **asked: object) -> int:
+    """Run SCENARIO in the directory DIR and judge the storage under it.
+
+    SCENARIO is a name from 'fstui scenarios', or a file where it has a slash or ends in .toml. All writing happens in
+    a directory that fstui makes in DIR and removes. Exit: 0 done, 1 a step failed, 2 refused, 3 see --fail-on.
+    """
+    wanted = msgspec.convert({**asked, "settings": _pairs(settings), "format": format_}, Asked)
+    if wanted.output is not None:
+        check_file(wanted.output)
+    if wanted.plan_only and wanted.format not in ("plain", "json"):
+        raise click.UsageError("--plan is printed as plain or json.")
+    return asyncio.run(_Session(wanted).go())
+
+
+def _pairs(settings: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise Refused(f"--set {plain(setting)}: write KEY=VALUE, as in --set seconds=2")
+        pairs[key] = value
+    return pairs
+
+
+class _Session:
+    """One headless run: its events to stdout, its story to stderr."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._machine = LocalMachine()
+        self._interruption = Interruption()
+        self._reader_gone = False
+
+    async def go(self) -> int:
+        """Returns the exit code. Raises Refused before a byte is written."""
+        preparing = asyncio.current_task()
+        assert preparing is not None
+        self._interruption.listen(preparing.cancel)
+        try:
+            asked = self._asked
+            target, plan = await runner.make_plan(
+                asked.scenario,
+                asked.directory,
+                self._machine,
+                asked.settings,
+                medium=asked.medium,
+                write_cache=asked.write_cache,
+            )
+        except asyncio.CancelledError:
+            if (code := self._interruption.exit_code) is None:
+                raise
+            say("fstui: stopped before the run began; nothing was written")
+            return code
+        if asked.plan_only:
+            self._deliver(json.indented(plan) if asked.format == "json" else report.plan(plan, target))
+            return 0
+        running = runner.Running(plan, target, self._machine)
+        self._interruption.instead(running.stop)
+        with narrating(plan, target, stdout_shows=self._stdout_shows) as narration:
+            finished = await self._follow(running, narration.hear)
+        return self._concluded(finished)
+
+    @property
+    def _stdout_shows(self) -> str | None:
+        return None if self._asked.output else self._asked.format
+
+    async def _follow(self, running: runner.Running, hear: Callable[[Event], None]) -> RunFinished:
+        """Every event to the narration, and to the reader where events are the data. Returns the last one."""
+        finished = None
+        with closing(EventLines(self._asked.output)) as lines:
+            async for event in running.events():
+                with suppress(OSError):  # stderr is gone: the run goes on
+                    hear(event)
+                if self._asked.format == "events":
+                    lines.write(event)
+                if lines.reader_gone and not self._reader_gone:
+                    self._reader_gone = True
+                    running.stop()
+                if isinstance(event, RunFinished):
+                    finished = event
+        assert finished is not None, "a run ends with RunFinished"
+        return finished
+
+    def _concluded(self, finished: RunFinished) -> int:
+        """Print the document; the exit code: a signal before --fail-on before a failure."""
+        run = finished.run
+        if finished.save_error:
+            say(f"fstui: {finished.save_error}")
+        if self._asked.format != "events":
+            try:
+                self._deliver(rendered(run, self._asked.format, finished.saved_to))
+            except ReaderGone:
+                self._reader_gone = True
+        if (interrupted := self._interruption.exit_code) is not None:
+            return interrupted
+        if self._asked.fail_on and VERDICTS.index(run.verdict) <= VERDICTS.index(self._asked.fail_on):
+            return 3
+        if self._reader_gone:
+            return BROKEN_PIPE
+        return 1 if run.status == "failed" or finished.save_error or run.left_behind else 0
+
+    def _deliver(self, document: str | bytes) -> None:
+        if self._asked.output is None:
+            put(document)
+        else:
+            put_file(self._asked.output, document)

@@ -1,0 +1,53 @@
+"""What can be run, for ``fstui scenarios``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fstui.model import Plan
+from fstui.quantities import clock, plain, short_size
+from fstui.report.text import WIDTH, columns, wrap
+from fstui.scenario import Scenario, Setting
+
+_HEADER = ("SCENARIO", "ANSWERS", "TIME", "WRITES")
+
+
+def render(planned: Sequence[tuple[Scenario, Plan]]) -> str:
+    """One line each: name, question, duration, and what it writes at most."""
+    rows = [
+        (plain(scenario.name), plain(scenario.question), _time(plan), f"≤ {short_size(plan.max_bytes)}")
+        for scenario, plan in planned
+    ]
+    return "\n".join(columns([_HEADER, *rows], "<<>>")) + "\n"
+
+
+def detail(scenario: Scenario, plan: Plan) -> str:
+    """One scenario: what it asks, its steps, and the settings that can be changed."""
+    lines = [
+        f"{plain(scenario.name)}: {plain(scenario.title)}",
+        *(f"  {line}" for line in wrap(f"{scenario.question} {scenario.help}", WIDTH - 2)),
+        "",
+        f"{len(plan.steps)} steps, {_time(plan)} in all, writes at most {short_size(plan.max_bytes)}",
+        *(f"  {plain(step.name)}" for step in plan.steps),
+        "",
+        "Settings, changed with --set KEY=VALUE",
+        *columns([("  " + plain(key), *_setting(setting)) for key, setting in scenario.settings.items()], "<<<"),
+        "",
+        plain(plan.command),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _setting(setting: Setting) -> tuple[str, str]:
+    values = setting.value if isinstance(setting.value, list) else [setting.value]
+    value = ",".join(plain(str(value)) for value in values)
+    allowed = ""
+    if setting.choices:
+        allowed = f" ({', '.join(plain(str(choice)) for choice in setting.choices)})"
+    elif setting.min is not None and setting.max is not None:
+        allowed = f" ({setting.min:g} to {setting.max:g})"
+    return f"{value} {plain(setting.unit)}".rstrip(), plain(setting.help) + allowed
+
+
+def _time(plan: Plan) -> str:
+    return "until stopped" if plan.seconds is None else clock(plan.seconds)
