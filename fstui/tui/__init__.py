@@ -1,0 +1,5 @@
+"""The terminal app. Textual reads its settings when it is imported, so ours are in place before that."""
+
+from fstui.tui.surroundings import prepare
+
+prepare()

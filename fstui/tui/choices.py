@@ -1,0 +1,105 @@
+"""What the user has chosen for one scenario: its settings as they go to the planner, and how a key changes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from fstui.model import CACHES, MEDIA
+from fstui.quantities import plain, size
+from fstui.scenario import Scalar, Scenario, Setting
+
+MEDIUM, WRITE_CACHE = "medium", "write cache"
+AS_READ = "as read"
+_STEPS = (1, 2, 5)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Only what differs from the scenario's own values; a declaration is None where the user says nothing."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    medium: str | None = None
+    write_cache: str | None = None
+
+
+def rows(scenario: Scenario) -> list[str]:
+    """The names of what can be changed, as the screen lists them."""
+    return [*scenario.settings, MEDIUM, WRITE_CACHE]
+
+
+def options(setting: Setting) -> list[Scalar]:
+    """The values allowed; empty where any number between min and max is."""
+    return list(setting.choices) if setting.choices else []
+
+
+def values(setting: Setting, text: str | None) -> list[str]:
+    """The chosen values as text; several for a matrix."""
+    if text is not None:
+        return [part.strip() for part in text.split(",")]
+    value = setting.value if isinstance(setting.value, list) else [setting.value]
+    return [as_text(item) for item in value]
+
+
+def as_text(value: Scalar) -> str:
+    """As the command line wants it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def shown(setting: Setting, text: str) -> str:
+    """As a person reads it: bytes in KiB."""
+    return size(int(text)) if setting.unit == "bytes" and text.isdigit() else plain(text)
+
+
+def changed(scenario: Scenario, choices: Choices, name: str, by: int) -> Choices:
+    """The next value, or the one before."""
+    if name == MEDIUM:
+        return replace(choices, medium=_declared(choices.medium, MEDIA, by))
+    if name == WRITE_CACHE:
+        return replace(choices, write_cache=_declared(choices.write_cache, CACHES, by))
+    setting = scenario.settings[name]
+    now = values(setting, choices.settings.get(name))
+    allowed = [as_text(value) for value in options(setting)]
+    if allowed:
+        at = allowed.index(now[0]) if now[0] in allowed else 0
+        return _with(scenario, choices, name, allowed[max(0, min(at + by, len(allowed) - 1))])
+    return _with(scenario, choices, name, _stepped(setting, now[0], by))
+
+
+def toggled(scenario: Scenario, choices: Choices, name: str, option: str) -> Choices:
+    """The value in or out of a matrix; the last one stays."""
+    setting = scenario.settings[name]
+    now = values(setting, choices.settings.get(name))
+    kept = [as_text(v) for v in options(setting) if (as_text(v) in now) != (as_text(v) == option)]
+    return _with(scenario, choices, name, ",".join(kept)) if kept else choices
+
+
+def typed(scenario: Scenario, choices: Choices, name: str, text: str) -> Choices:
+    """The value as it was typed; the planner refuses what cannot be."""
+    return _with(scenario, choices, name, text.strip()) if text.strip() else choices
+
+
+def _with(scenario: Scenario, choices: Choices, name: str, text: str) -> Choices:
+    settings = {key: value for key, value in choices.settings.items() if key != name}
+    if text != ",".join(values(scenario.settings[name], None)):
+        settings[name] = text
+    return replace(choices, settings=settings)
+
+
+def _declared(now: str | None, known: tuple[str, ...], by: int) -> str | None:
+    allowed: list[str | None] = [None, *known]
+    return allowed[(allowed.index(now) + by) % len(allowed)]
+
+
+def _stepped(setting: Setting, text: str, by: int) -> str:
+    """1, 2, 5, 10, 20 … within the bounds; powers of two for bytes."""
+    now = float(text)
+    if setting.unit == "bytes":
+        new = now * 2 if by > 0 else now / 2
+    else:
+        ladder = [step * 10.0**power for power in range(-2, 7) for step in _STEPS]
+        beyond = [value for value in ladder if (value > now * 1.001 if by > 0 else value < now * 0.999)]
+        new = (min(beyond) if by > 0 else max(beyond)) if beyond else now
+    new = max(
+        setting.min if setting.min is not None else new, min(new, setting.max if setting.max is not None else new)
+    )
+    return f"{new:g}" if setting.unit != "bytes" else str(int(new))

@@ -1,0 +1,90 @@
+"""Every key, once: the declaration gives the binding, the footer's words, the palette entry and the help.
+
+A key can be changed in ``keys.toml`` in the configuration directory: ``"storage.filter" = "f"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+
+from fstui.tui.drawing.cells import line
+from fstui.tui.glyphs import HEAD
+
+_NAMES = {
+    "enter": "Enter", "space": "Space", "escape": "Esc", "tab": "Tab", "slash": "/", "question_mark": "?",
+    "left": "←", "right": "→", "up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "ctrl+c": "Ctrl-C",
+    "ctrl+z": "Ctrl-Z", "home": "Home", "end": "End",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a key does on one screen."""
+
+    id: str
+    """The name to change the key by."""
+    keys: str
+    """Textual's names, comma-separated."""
+    action: str
+    label: str
+    """One or two words for the footer; empty keeps it out of there."""
+    help: str
+    """A sentence for the help and the palette."""
+
+
+QUIT = Command("app.quit", "q", "quit", "quit", "Stop what runs, clean up and leave.")
+INTERRUPT = Command("app.interrupt", "ctrl+c", "interrupt", "", "The same as quit; a second time leaves at once.")
+SUSPEND = Command("app.suspend", "ctrl+z", "suspend_process", "", "Put fstui into the background; fg brings it back.")
+HELP = Command("app.help", "question_mark", "help", "help", "What this screen shows, and its keys.")
+BACK = Command("app.back", "escape", "back", "back", "To the screen before.")
+UP = Command("list.up", "up,k", "move(-1)", "", "The row above.")
+DOWN = Command("list.down", "down,j", "move(1)", "", "The row below.")
+TOP = Command("list.top", "home", "move(-100000)", "", "The first row.")
+BOTTOM = Command("list.bottom", "end", "move(100000)", "", "The last row.")
+PAGE_UP = Command("detail.up", "pageup", "scroll(-5)", "", "Scroll the lower part up.")
+PAGE_DOWN = Command("detail.down", "pagedown", "scroll(5)", "", "Scroll the lower part down.")
+LIST = (UP, DOWN, TOP, BOTTOM, PAGE_UP, PAGE_DOWN)
+HISTORY = Command("app.history", "h", "history", "history", "The runs that were saved.")
+COPY = Command(
+    "app.copy", "y", "copy", "copy", "Copy to the clipboard through the terminal (OSC 52), fit for a ticket."
+)
+
+
+def bindings(commands: Iterable[Command]) -> list[BindingType]:
+    """Textual's bindings for them."""
+    return [
+        Binding(command.keys, command.action, command.label or command.help, id=command.id, tooltip=command.help)
+        for command in commands
+    ]
+
+
+def key_name(command: Command, keymap: Mapping[str, str]) -> str:
+    """The key as a person reads it; of several the first."""
+    key = keymap.get(command.id, command.keys).split(",")[0].strip()
+    return _NAMES.get(key, key)
+
+
+def all_key_names(command: Command, keymap: Mapping[str, str]) -> str:
+    """All its keys."""
+    keys = keymap.get(command.id, command.keys).split(",")
+    return " ".join(_NAMES.get(key.strip(), key.strip()) for key in keys)
+
+
+def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -> Text:
+    """One line: ``Enter run here  / filter``. Where there is no room, the last but help and quit go first."""
+    shown = [command for command in commands if command.label]
+    words = {command.id: f"{key_name(command, keymap)} {command.label}" for command in shown}
+    while len(shown) > 1 and 1 + sum(len(words[command.id]) + 2 for command in shown) - 2 > width:
+        expendable = [command for command in shown if command not in (HELP, QUIT, BACK)] or shown
+        shown.remove(expendable[-1])
+    runs: list[str | tuple[str, str]] = [" "]
+    for command in shown:
+        key = key_name(command, keymap)
+        runs += [(key, HEAD), f" {command.label}  "]
+    text = line(*runs)
+    text.rstrip()
+    return text

@@ -1,0 +1,139 @@
+"""Text in columns of a fixed width, so that nothing moves while numbers change."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from fstui.tui.glyphs import FAINT, HEAD
+
+Run = tuple[str, str]
+"""Text and its style."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table. ``width`` 0: it takes what the others leave."""
+
+    title: str
+    width: int = 0
+    right: bool = False
+    gap: int = 1
+    """Blank cells before it."""
+    from_width: int = 0
+    """Left out on narrower screens."""
+
+
+def fit(text: str, width: int) -> str:
+    """Exactly that many cells: padded, or cut with an ellipsis."""
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    return set_cell_size(text, width - 1) + "…" if width > 1 else set_cell_size(text, max(width, 0))
+
+
+def fit_right(text: str, width: int) -> str:
+    """The same, flush right."""
+    return " " * (width - cell_len(text)) + text if cell_len(text) <= width else fit(text, width)
+
+
+def line(*runs: Run | str) -> Text:
+    """A line of runs; neighbours of one style become one run, as each costs bytes on the wire."""
+    text = Text(end="", no_wrap=True)
+    for run in runs:
+        words, style = (run, "") if isinstance(run, str) else run
+        text.append(words, style or None)
+    return text
+
+
+def ends(left: Sequence[Run | str], right: str, width: int, right_style: str = "") -> Text:
+    """Left and right of a line; the left gives way."""
+    text = line(*left)
+    room = width - cell_len(right) - 1
+    if text.cell_len > room:
+        text.truncate(max(room - 1, 0), overflow="crop")
+        text.append("…")
+    text.append(" " * max(width - text.cell_len - cell_len(right) - 1, 0))
+    text.append(right, right_style or None)
+    return text
+
+
+def shown(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
+    """The columns for that width, the flexible one with its width filled in."""
+    kept = [column for column in columns if width >= column.from_width]
+    left = width - sum(column.width + column.gap for column in kept)
+    return tuple(
+        column if column.width else Column(column.title, max(left, 4), column.right, column.gap) for column in kept
+    )
+
+
+def row(columns: Sequence[Column], values: dict[str, str]) -> str:
+    """One row; a missing value is blank."""
+    parts = []
+    for column in columns:
+        value = values.get(column.title, "")
+        cell = fit_right(value, column.width) if column.right else fit(value, column.width)
+        parts.append(" " * column.gap + cell)
+    return "".join(parts)
+
+
+def heading(columns: Sequence[Column], margin: str = "  ") -> Text:
+    """The titles of the columns."""
+    return line((margin + row(columns, {column.title: column.title for column in columns}), FAINT))
+
+
+def rule(width: int, left: str = "", right: str = "") -> Text:
+    """A line across: ``── left ──── right ──``."""
+    text = Text(end="", no_wrap=True)
+    if left:
+        text.append("── ", FAINT)
+        text.append(fit(left, min(cell_len(left), width - 7)), HEAD)
+        text.append(" ", FAINT)
+    tail = f" {right} ──" if right and text.cell_len + cell_len(right) + 6 <= width else ""
+    text.append("─" * max(width - text.cell_len - cell_len(tail), 0), FAINT)
+    text.append(tail, FAINT)
+    return text
+
+
+def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None) -> list[str]:
+    """Lines of at most that many cells, ``indent`` before each (``first`` before the first)."""
+    wrapper = textwrap.TextWrapper(
+        width=max(width, 20),
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+    return wrapper.wrap(text) or [indent if first is None else first]
+
+
+def window(rows: Sequence[Text], selected: int, height: int) -> list[Text]:
+    """The rows that fit, the selected one among them; the last line says how many more there are."""
+    if len(rows) <= height or height < 2:
+        return list(rows[:height])
+    offset = max(min(selected - height + 2, len(rows) - height), 0)
+    part = list(rows[offset : offset + height])
+    if (hidden := len(rows) - offset - height) > 0:
+        part[-1] = line((f"   … {hidden + 1} more (↓)", FAINT))
+    return part
+
+
+def labelled(
+    pairs: Iterable[tuple[str, str]], head: str, width: int, *, label_width: int = 23, indent: int = 3
+) -> list[Text]:
+    """Evidence under one word: ``because  label  evidence``, the word before the first line only."""
+    lines: list[Text] = []
+    for label, evidence in pairs:
+        lead = " " * indent + fit(head if not lines else "", 12 - indent)
+        room = width - len(lead)
+        if not evidence:
+            parts = wrapped(label, room, indent="")
+        elif cell_len(label) <= label_width < room - 20:
+            parts = wrapped(evidence, room, indent=" " * label_width, first=fit(label, label_width))
+        else:
+            parts = wrapped(f"{label}: {evidence}", room, indent="  ", first="")
+        lines.append(line((lead, FAINT), parts[0]))
+        lines.extend(line(" " * len(lead) + part) for part in parts[1:])
+    return lines

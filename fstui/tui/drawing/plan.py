@@ -1,0 +1,166 @@
+"""The plan screen: the scenarios above, what the selected one will do below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from fstui.model import Plan, Target
+from fstui.quantities import clock, plain, short_size, size
+from fstui.scenario import Scenario, Setting
+from fstui.tui import choices
+from fstui.tui.choices import Choices
+from fstui.tui.drawing import stack
+from fstui.tui.drawing.cells import Column, ends, fit, heading, line, row, rule, shown, window, wrapped
+from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD
+
+COLUMNS = (
+    Column("SCENARIO", 15, gap=0),
+    Column("ANSWERS"),
+    Column("TIME", 6, right=True),
+    Column("WRITES", 9, right=True, from_width=60),
+)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A scenario and what the planner says of it here: a plan, or the sentence why not."""
+
+    scenario: Scenario
+    plan: Plan | None = None
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """Where the user is: ``setting`` is None in the list of scenarios."""
+
+    scenario: int = 0
+    setting: int | None = None
+    option: int = 0
+    """Within a matrix."""
+
+
+def title(directory: str, target: Target | None, simulated: str | None, width: int) -> Text:
+    free = f"{short_size(target.space.free_bytes)} free" if target and target.space else ""
+    device = next((node.model for node in target.lowest if node.model), "") if target else ""
+    where = stack.path(target) if target else plain(directory)
+    name = ("fstui", HEAD), ("  SIMULATED" if simulated else "", HEAD)
+    return ends([" ", *name, "  plan   ", where, f" {plain(device)}" if device else ""], free, width)
+
+
+def scenarios(offers: Sequence[Offer], cursor: Cursor, width: int, height: int) -> list[Text]:
+    columns = shown(COLUMNS, width - 4)
+    rows = []
+    for index, offer in enumerate(offers):
+        selected = index == cursor.scenario
+        values = {"SCENARIO": plain(offer.scenario.name), "ANSWERS": plain(offer.scenario.question)}
+        if offer.plan:
+            values["TIME"] = "till s" if offer.plan.seconds is None else clock(offer.plan.seconds)
+            values["WRITES"] = f"≤ {short_size(offer.plan.max_bytes)}"
+        style = HEAD if selected else ""
+        rows.append(line(("▌ " if selected else "  ", style), (row(columns, values), style)))
+    return [heading(columns), *window(rows, cursor.scenario, height - 1)]
+
+
+def detail(
+    offer: Offer | None,
+    chosen: Choices,
+    cursor: Cursor,
+    *,
+    target: Target | None,
+    busy: str,
+    width: int,
+) -> list[Text]:
+    """What it does, its settings, what stands in the way, how much it writes, and the same as a command."""
+    if offer is None:
+        return [rule(width)]
+    scenario, plan = offer.scenario, offer.plan
+    lines = [rule(width, plain(scenario.name), _extent(plan) if plan else "")]
+    lines += [line(part) for part in wrapped(plain(" ".join(scenario.help.split())), width - 2, indent="  ")]
+    lines.append(line())
+    for index, name in enumerate(choices.rows(scenario)):
+        option = cursor.option if index == cursor.setting else None
+        lines += _setting(offer, chosen, name, target=target, option=option, width=width)
+    lines.append(line())
+    if offer.refusal:
+        return lines + [line((part, BAD)) for part in wrapped(plain(offer.refusal), width - 2, "    ", "  ✗ ")]
+    if busy:
+        lines += [line((part, DOUBT)) for part in wrapped(f"{busy}. Measured first, 1 s.", width - 2, "    ", "  ! ")]
+    if plan is None:
+        return lines
+    for reason in dict.fromkeys(step.skip for step in plan.steps if step.skip):
+        count = sum(1 for step in plan.steps if step.skip == reason)
+        lines += [line(part) for part in wrapped(f"{count} skipped: {plain(reason)}", width - 2, "    ", "  – ")]
+    where = plain(target.path) if target else ""
+    words = f"Writes at most {size(plan.max_bytes)} into {where.rstrip('/')}/.fstui-…, then removes it."
+    lines += [line(part) for part in wrapped(words, width - 2, indent="  ")]
+    lines += [line((part, FAINT)) for part in wrapped(plain(plan.command), width - 2, indent="    ", first="  $ ")]
+    return lines
+
+
+def _extent(plan: Plan) -> str:
+    steps = [step for step in plan.steps if not step.skip]
+    lengths = {float(step.settings.get("seconds", 0)) for step in steps}
+    each = f" × {lengths.pop():g} s" if len(lengths) == 1 else ""
+    return f"{len(steps)} step{'s' if len(steps) != 1 else ''}{each}"
+
+
+def _setting(
+    offer: Offer, chosen: Choices, name: str, *, target: Target | None, option: int | None, width: int
+) -> list[Text]:
+    """One line, a matrix more; ``option`` is the cursor's place in it, None where the cursor is elsewhere."""
+    selected = option is not None
+    style = HEAD if selected else ""
+    lead = ("  ▌ " if selected else "    ") + fit(plain(name), 14)
+    if name == choices.MEDIUM:
+        value, note = _declaration(chosen.medium, _read(target, "class_"))
+    elif name == choices.WRITE_CACHE:
+        value, note = _declaration(chosen.write_cache, _read(target, "write_cache"))
+    else:
+        setting = offer.scenario.settings[name]
+        if isinstance(setting.value, list) and setting.choices:
+            return _boxes(setting, choices.values(setting, chosen.settings.get(name)), lead, option, width)
+        text = choices.values(setting, chosen.settings.get(name))[0]
+        value = choices.shown(setting, text) + (" s" if setting.unit == "s" else "")
+        note = _options(setting, text) or plain(setting.help)
+    runs = (lead, style), (fit(value, 13), style), (fit(note, max(width - 32, 0)).rstrip(), "" if selected else FAINT)
+    return [line(*runs)]
+
+
+def _options(setting: Setting, text: str) -> str:
+    shown_ = [
+        (choices.as_text(value), choices.shown(setting, choices.as_text(value))) for value in choices.options(setting)
+    ]
+    return " · ".join(f"[{words}]" if value == text else words for value, words in shown_)
+
+
+def _boxes(setting: Setting, now: Sequence[str], lead: str, option: int | None, width: int) -> list[Text]:
+    """A matrix: one box per value, on as many lines as it takes."""
+    lines, text = [], line((lead, "" if option is None else HEAD))
+    for index, value in enumerate(choices.options(setting)):
+        words = f"[{'x' if choices.as_text(value) in now else ' '}] {choices.shown(setting, choices.as_text(value))}"
+        if text.cell_len + cell_len(words) > width - 2:
+            lines.append(text)
+            text = line(" " * cell_len(lead))
+        text.append(words, "reverse" if index == option else None)
+        text.append("  ")
+    return [*lines, text]
+
+
+def _declaration(said: str | None, read: tuple[str, str]) -> tuple[str, str]:
+    value, because = read
+    if said is None:
+        return value, f"as read   ({because})" if because else "as read"
+    return said, f"declared   (read: {value})"
+
+
+def _read(target: Target | None, field: str) -> tuple[str, str]:
+    """What was read of the lowest devices, and from where."""
+    mediums = [node.medium for node in target.lowest if node.medium and not node.medium.declared] if target else []
+    found = list(dict.fromkeys(str(getattr(medium, field)) for medium in mediums))
+    because = mediums[0].because if mediums and field == "class_" else ""
+    return (", ".join(found) or "unknown"), plain(because)

@@ -1,0 +1,169 @@
+"""The result: the word, the sentence, because, next, in that order, then the findings and the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.text import Text
+
+from fstui.model import VERDICTS, Finding, Run, Step, Target
+from fstui.quantities import count, plain, rate, ratio, seconds, size
+from fstui.report import figures
+from fstui.tui.drawing import stack
+from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window, wrapped
+from fstui.tui.drawing.run import NONE, latency
+from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD, of_step, of_verdict, word
+
+STEPS = (
+    Column("STEP", gap=0),
+    Column("RATE/S", 9, right=True),
+    Column("P50", 8, right=True),
+    Column("P99", 8, right=True, from_width=60),
+    Column("MAX", 8, right=True, from_width=70),
+    Column("FLUSH/SYNC", 10, right=True),
+    Column("BYTES", 7, right=True, from_width=76),
+)
+FINDINGS = (
+    Column("RULE", 20, gap=0),
+    Column("VERDICT", 11),
+    Column("CONFIDENCE", 6, from_width=60),
+    Column("TITLE"),
+)
+_CONFIDENCE = ("high", "medium", "low")
+
+
+def ordered(run: Run) -> list[Finding]:
+    """What the verdict rests on first, then worst first, notes last."""
+    deciding = figures.leading(run)
+
+    def weight(finding: Finding) -> tuple[bool, int, int]:
+        worst = VERDICTS.index(finding.verdict) if finding.verdict else len(VERDICTS)
+        return finding is not deciding, worst, _CONFIDENCE.index(finding.confidence)
+
+    return sorted(run.findings, key=weight)
+
+
+def title(run: Run, width: int) -> Text:
+    name = plain(run.scenario.name) if run.scenario else ""
+    where = stack.path(run.target) if run.target else ""
+    when = datetime.fromisoformat(run.started_at).strftime("%-d %b %H:%M")
+    status = "" if run.status == "finished" else f" · {run.status}"
+    simulated = f" SIMULATED {plain(run.simulated)}" if run.simulated else ""
+    left = [" ", ("fstui", HEAD), (simulated, HEAD), "  ", (name, HEAD), f"   {where}"]
+    return ends(left, f"{when} · {seconds(run.elapsed_s)}{status}", width)
+
+
+def verdict(run: Run, width: int) -> Text:
+    """The word that a person reads first."""
+    glyph, style = of_verdict(run.verdict)
+    deciding = figures.leading(run)
+    ceiling = "not proof: only a power cut is" if run.verdict == "consistent" else ""
+    beside = plain(deciding.title) if deciding and not ceiling else ceiling
+    words = f"{word(run.verdict)}", style or HEAD
+    room = width - len(words[0]) - len(run.confidence) - 20
+    beside = fit(beside, min(len(beside), room)) if room > 12 else ""
+    return ends([" ", (f"{glyph} ", style), words, f"  {run.confidence} confidence"], beside, width)
+
+
+def explanation(run: Run, finding: Finding | None, width: int) -> list[Text]:
+    """The selected finding; the one that decided speaks with the run's own sentence."""
+    sentence = finding.sentence or finding.title if finding else run.sentence
+    if finding is not None and finding is figures.leading(run):
+        sentence = run.sentence or sentence
+    lines = [line(part) for part in wrapped(plain(sentence), width)]
+    if finding is None:
+        return lines
+    if finding.scope == "step":
+        lines.append(line(("   of this step only: " + ", ".join(map(plain, finding.steps)), FAINT)))
+    pairs = [part.partition(": ")[::2] for part in map(plain, finding.because)]
+    lines += labelled(pairs, "because", width)
+    lines += labelled([(plain(step), "") for step in finding.next], "next", width)
+    return lines
+
+
+def step_detail(step: Step, target: Target | None, width: int) -> list[Text]:
+    """Everything measured of one step."""
+    whole = step.latency_ns
+    lines = [line(part) for part in wrapped(f"{plain(step.name)}: {step.status}. {figures.failure(step)}", width - 1)]
+    asked = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
+    asked += f", {step.writers} writers" if step.writers > 1 else ""
+    pairs = [("asked", f"{asked} in {seconds(step.elapsed_s)}")]
+    for label, part in (("whole operation", whole), ("its write", step.write_ns), ("its sync", step.sync_ns)):
+        if part is not None:
+            marks = " ".join(
+                f"{name} {latency(part, field)}"
+                for name, field in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
+                if getattr(part, field) is not None
+            )
+            pairs.append((label, marks))
+    for device in step.counters:
+        flushed = "flushes not counted" if device.flushes is None else f"{count(device.flushes)} flushes"
+        written = "" if device.written_bytes is None else f", {size(device.written_bytes)}"
+        pairs.append((plain(device.device), f"{count(device.writes or 0)} writes{written}, {flushed}"))
+    if step.stalls.count:
+        pairs.append(("stalls", f"{step.stalls.count}, {seconds(step.stalls.lost_s)} lost"))
+    if target is not None and (arrived := figures.bytes_ratio(step, target)) is not None:
+        pairs.append(("bytes that arrived", f"{ratio(arrived)} of those written"))
+    settings = ", ".join(f"{key} {value}" for key, value in step.settings.items() if value not in ((), [], 0, ""))
+    pairs.append(("settings", plain(settings)))
+    return lines + labelled(pairs, "measured", width - 1, label_width=20)
+
+
+def findings(found: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:
+    """One line each: the rule, what it says, how sure it is, its numbers."""
+    words = f"{len(found)} finding{'s' if len(found) != 1 else ''}"
+    columns = shown(FINDINGS, width - 3)
+    rows = [_finding(finding, columns, index == selected) for index, finding in enumerate(found)]
+    return [rule(width, words), *window(rows, selected or 0, height - 1)]
+
+
+def steps(run: Run, selected: int | None, width: int, height: int) -> list[Text]:
+    columns = shown(STEPS, width - 4)
+    rows = [_step(step, run.target, columns, index == selected) for index, step in enumerate(run.steps)]
+    titles = heading(columns, margin="── ").plain
+    return [line((titles, FAINT)), *window(rows, selected or 0, height - 1)]
+
+
+def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) -> Text:
+    """Where the document is, or what is left to do."""
+    if run.left_behind:
+        return line((fit(f" ! could not be removed: {plain(run.left_behind[0])}", width), BAD))
+    if saved_to is None:
+        words = f" ! not saved: {plain(save_error)}" if save_error else " not saved: this was not measured here"
+        return line((fit(words, width), DOUBT if save_error else FAINT))
+    words = f" saved {plain(saved_to)}"
+    if len(words) > width:
+        words = f" saved …{plain(saved_to)[-(width - 9) :]}"
+    return line((words, FAINT))
+
+
+def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Text:
+    glyph, style = of_verdict(finding.verdict)
+    values = {
+        "RULE": plain(finding.rule),
+        "VERDICT": finding.verdict or "note",
+        "CONFIDENCE": finding.confidence,
+        "TITLE": plain(finding.title),
+    }
+    words = row(columns, values).rstrip()
+    return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), (words, HEAD if selected else ""))
+
+
+def _step(step: Step, target: Target | None, columns: Sequence[Column], selected: bool) -> Text:
+    per_sync, arrived = figures.flushes_per_sync(step, target), figures.bytes_ratio(step, target)
+    values = {"STEP": plain(step.name)}
+    if step.ops:
+        values |= {
+            "RATE/S": rate(step.rate_per_s),
+            "P50": latency(step.latency_ns, "p50"),
+            "P99": latency(step.latency_ns, "p99"),
+            "MAX": latency(step.latency_ns, "max"),
+            "FLUSH/SYNC": NONE if per_sync is None else ratio(per_sync),
+            "BYTES": NONE if arrived is None else ratio(arrived),
+        }
+    else:
+        values["RATE/S"] = step.status
+    glyph, style = of_step(step.status) if step.status != "finished" else (" ", "")
+    mark = "▌" if selected else " "
+    return line((mark, HEAD), (glyph, style), " ", (row(columns, values), HEAD if selected else ""))

@@ -1,0 +1,208 @@
+"""The run screen: the steps above, both ends below, the finding so far last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from fstui.model import DeviceCounters, Latency, Snapshot, Step, Target
+from fstui.quantities import clock, count, duration_ns, plain, rate, ratio, seconds, size
+from fstui.report import figures
+from fstui.tui.drawing import stack
+from fstui.tui.drawing.cells import Column, ends, fit, heading, line, row, rule, shown, window
+from fstui.tui.glyphs import BAD, FAINT, HEAD, of_step, of_verdict
+from fstui.tui.progress import Progress
+from fstui.tui.rates import Rate
+
+STEPS = (
+    Column("STEP", gap=0),
+    Column("RATE/S", 9, right=True),
+    Column("P50", 9, right=True),
+    Column("P99", 9, right=True, from_width=60),
+    Column("MAX", 9, right=True, from_width=70),
+    Column("FLUSH/SYNC", 10, right=True),
+)
+ENDS = (
+    Column("BOTH ENDS", gap=0),
+    Column("WRITES", 9, right=True),
+    Column("BYTES", 12, right=True, from_width=66),
+    Column("SYNCS", 9, right=True, from_width=54),
+    Column("FLUSHES", 12, right=True),
+    Column("PER SYNC", 8, right=True, gap=2),
+)
+NONE = "–"
+
+
+def title(progress: Progress, width: int) -> Text:
+    left_s = progress.left_s
+    time = "till s" if left_s is None else f"{clock(left_s)} left"
+    name = plain(progress.plan.scenario.name)
+    return ends([" ", ("fstui", HEAD), "  ", (name, HEAD), f"   {stack.path(progress.target)}"], time, width)
+
+
+def steps(progress: Progress, selected: int | None, width: int, height: int) -> list[Text]:
+    """One row per planned step; numbers of the one that runs move in place."""
+    columns = shown(STEPS, width - 5)
+    rows = [_step(progress, index, columns) for index in range(len(progress.plan.steps))]
+    return [heading(columns, margin="   "), *window(rows, selected or 0, height - 1)]
+
+
+def strip_rule(progress: Progress, held: bool, width: int) -> Text:
+    """Which step the strip shows, what its signs mean, how far it is."""
+    index = progress.shown
+    if index is None:
+        words = f"measuring others for {progress.idle.elapsed_s:.1f} s" if progress.idle else "measuring others first"
+        return rule(width, words)
+    planned = progress.plan.steps[index]
+    name = plain(planned.name)
+    if progress.preparing:
+        done, total = progress.preparing
+        return rule(width, f"{name} · writing its file first", f"{size(done)} of {size(total)}")
+    limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one turn" if planned.limit_ns and width >= 70 else ""
+    far = "view held" if held else _far(progress, index)
+    return rule(width, f"{name} · ▁ p50 ' max{limit}", far)
+
+
+def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
+    """What fstui asked, what each layer counted. The lowest devices always show; the middle gives way."""
+    columns = shown(ENDS, width - 5)
+    lines = [heading(columns, margin="   ")]
+    seen: Step | Snapshot | None = progress.snapshot
+    if seen is None and progress.current is None and progress.done:
+        seen = progress.done[max(progress.done)]
+    if seen is None:
+        return lines
+    asked = {
+        "BOTH ENDS": "fstui asked",
+        "WRITES": count(seen.ops),
+        "BYTES": size(seen.bytes),
+        "SYNCS": count(seen.syncs),
+    }
+    layers = list(_layers(seen.counters, progress.target))
+    room = max(height - 2, 1)
+    while len(layers) > room and any(not lowest for _, lowest, _ in layers):
+        layers.remove(next(layer for layer in layers if not layer[1]))
+    lines.append(line("   " + row(columns, asked)))
+    for label, _, counters in layers[:room]:
+        lines.append(line("   " + _layer(columns, label, counters, seen.syncs)))
+    return lines
+
+
+def finding(progress: Progress, width: int) -> Text:
+    """The worst finding so far, or the operation that is stuck."""
+    stall = progress.snapshot.stall if progress.snapshot else None
+    if stall is not None and progress.snapshot is not None:
+        waiting = [
+            f"{plain(device.device)}: {device.in_flight} in flight"
+            for device in figures.lowest(progress.snapshot.counters, progress.target)
+            if device.in_flight
+        ]
+        words = f" ▲ {plain(stall.call)} in flight for {seconds(stall.elapsed_s)}"
+        return line((fit(" · ".join([words, *waiting]), width).rstrip(), BAD))
+    judgement = progress.judgement
+    worst = (
+        next((found for found in judgement.findings if found.verdict == judgement.verdict), None) if judgement else None
+    )
+    if judgement is None or worst is None or worst.verdict is None:
+        return line((" nothing found so far", FAINT))
+    glyph, style = of_verdict(worst.verdict)
+    words = f"{worst.verdict} so far: {plain(worst.title)}"
+    return line((f" {glyph} ", style), fit(words, width - 3).rstrip())
+
+
+def others(progress: Progress, width: int) -> Text:
+    """What others did to the lowest devices while fstui did nothing."""
+    idle = progress.idle
+    if idle is None or not idle.elapsed_s:
+        return line()
+    parts = []
+    for device in figures.lowest(idle.counters, progress.target):
+        done = [f"{_per_s(device.writes, idle.elapsed_s)} writes/s"] if device.writes is not None else []
+        done += [f"{_per_s(device.flushes, idle.elapsed_s)} flushes/s"] if device.flushes is not None else []
+        if done:
+            parts.append(f"others on {plain(device.device)} before the start: {', '.join(done)}")
+    return line((fit("   " + "; ".join(parts), width).rstrip(), FAINT))
+
+
+def busy(rates: dict[str, Rate], target: Target) -> str:
+    """Others at work on the lowest devices now, in words; empty where they are quiet."""
+    parts = [
+        f"others use {plain(node.id)} now: {now.writes or 0:.0f} writes/s"
+        + ("" if now.flushes is None else f", {now.flushes:.0f} flushes/s")
+        for node in target.lowest
+        if (now := rates.get(node.id)) and (now.writes or 0) + (now.flushes or 0) >= 1
+    ]
+    return "; ".join(parts)
+
+
+def latency(value: Latency | None, field: str) -> str:
+    """A percentile in words; a dash where there is none."""
+    ns = getattr(value, field) if value else None
+    return NONE if ns is None else duration_ns(ns)
+
+
+def _step(progress: Progress, index: int, columns: Sequence[Column]) -> Text:
+    planned = progress.plan.steps[index]
+    values = {"STEP": plain(planned.name)}
+    if (step := progress.done.get(index)) is not None:
+        glyph, style = of_step(step.status)
+        if step.ops:
+            values |= _numbers(step, progress.target)
+        elif reason := figures.failure(step):
+            return line(" ", (glyph, style), " " + fit(f"{values['STEP']}: {reason}", _width(columns)))
+    elif index == progress.current:
+        glyph, style = "▸", HEAD
+        values |= _numbers(progress.snapshot, progress.target) if progress.snapshot else {}
+    else:
+        glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
+    return line(" ", (glyph, style), " " + row(columns, values))
+
+
+def _numbers(seen: Step | Snapshot, target: Target) -> dict[str, str]:
+    per_sync = figures.flushes_per_sync(seen, target)
+    return {
+        "RATE/S": rate(seen.rate_per_s),
+        "P50": latency(seen.latency_ns, "p50"),
+        "P99": latency(seen.latency_ns, "p99"),
+        "MAX": latency(seen.latency_ns, "max"),
+        "FLUSH/SYNC": NONE if per_sync is None else ratio(per_sync),
+    }
+
+
+def _layers(counters: Sequence[DeviceCounters], target: Target) -> Iterator[tuple[str, bool, DeviceCounters]]:
+    known = {device.device: device for device in counters}
+    below_filesystem = target.stack[0].below if target.stack else ()
+    for node in target.stack:
+        if (device := known.get(node.id)) is not None:
+            words = (
+                "lowest" if node.lowest else plain(target.fstype) if node.id in below_filesystem else plain(node.kind)
+            )
+            yield f"{plain(node.id)}, {words}", node.lowest, device
+
+
+def _layer(columns: Sequence[Column], label: str, device: DeviceCounters, syncs: int) -> str:
+    per_sync = None if device.flushes is None or not syncs else device.flushes / syncs
+    values = {
+        "BOTH ENDS": label,
+        "WRITES": NONE if device.writes is None else count(device.writes),
+        "BYTES": NONE if device.written_bytes is None else size(device.written_bytes),
+        "FLUSHES": "not counted" if device.flushes is None else count(device.flushes),
+        "PER SYNC": "" if per_sync is None else ratio(per_sync),
+    }
+    return row(columns, values).rstrip()
+
+
+def _far(progress: Progress, index: int) -> str:
+    if progress.snapshot is None:
+        return "done" if index in progress.done else "starting"
+    elapsed, length = progress.snapshot.elapsed_s, progress.snapshot.length_s
+    return f"{elapsed:.1f} s" if length is None else f"{elapsed:.1f} of {length:g} s"
+
+
+def _per_s(value: int | None, elapsed_s: float) -> str:
+    return f"{(value or 0) / elapsed_s:.0f}"
+
+
+def _width(columns: Sequence[Column]) -> int:
+    return sum(column.width + column.gap for column in columns)

@@ -1,0 +1,100 @@
+"""A stack as a tree, each layer with what it does to a flush."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from fstui.model import Node, Target
+from fstui.quantities import plain, short_size
+from fstui.tui.drawing.cells import Run, fit, line
+from fstui.tui.glyphs import BAD, DOUBT, FAINT
+
+_KINDS = {"dm-linear": "linear", "dm-crypt": "encrypted", "dm-stripe": "striped", "disk": "", "partition": "partition"}
+
+
+def tree(target: Target, width: int) -> list[Text]:
+    """Topmost first. A layer that two others stand on is drawn once."""
+    if not target.stack:
+        return []
+    seen: set[str] = set()
+    lines: list[Text] = []
+
+    def draw(node: Node, depth: int, stopped: bool) -> None:
+        seen.add(node.id)
+        lead = "  " if depth == 0 else "  " * depth + "└ "
+        words = ",".join(target.mount_options) if depth == 0 else _facts(node)
+        name = plain(target.fstype) if depth == 0 else plain(node.id.removeprefix("file:").removeprefix("memory:"))
+        lines.extend(_layer(f"{lead}{name}  {plain(words)}", _note(node, stopped), width))
+        for reading in node.state:
+            lines.append(line(f"{lead}  ", (f"! {plain(reading.what)} {plain(reading.value)}", DOUBT)))
+        for below in node.below:
+            if below not in seen:
+                draw(target.node(below), depth + 1, stopped or node.sync == "stops")
+
+    draw(target.stack[0], 0, False)
+    return lines
+
+
+def lowest(nodes: Sequence[Node]) -> str:
+    """The bottom of a stack in one word or two: ``sdb hdd-7200``, ``4 × ssd-plp``, ``memory``."""
+    if not nodes:
+        return "–"
+    if len(nodes) > 1:
+        classes = {_class(node) for node in nodes}
+        return f"{len(nodes)} × {classes.pop() or 'devices'}" if len(classes) == 1 else f"{len(nodes)} devices"
+    node = nodes[0]
+    if node.layer in ("memory", "remote"):
+        return plain(node.name if node.layer == "remote" else "memory")
+    return plain(f"{node.id} {_class(node)}".strip())
+
+
+def path(target: Target) -> str:
+    """``/srv/data · ext4 › sda1 › sda``: the directory, the filesystem, the layers below."""
+    layers = " › ".join(
+        plain(node.id.removeprefix("memory:").removeprefix("file:"))
+        for node in target.stack[1:]
+        if node.layer != "remote"
+    )
+    return " · ".join(part for part in (plain(target.path), plain(target.fstype)) if part) + (
+        f" › {layers}" if layers else ""
+    )
+
+
+def _layer(left: str, note: Run, width: int) -> list[Text]:
+    column = max(width * 51 // 80, 36)
+    if width < 70:
+        return [line(fit(left, width)), line("      ", note)] if note[0] else [line(fit(left, width))]
+    return [line(fit(left, column - 1) + " ", (note[0][: width - column], note[1]))]
+
+
+def _note(node: Node, stopped: bool) -> Run:
+    if node.sync == "stops":
+        return f"✗ flush stops here: {plain(node.because)}", BAD
+    if node.lowest and node.write_cache:
+        cache = "on" if node.write_cache == "write back" else "off"
+        fua = {True: ", FUA", False: ", no FUA", None: ""}[node.fua]
+        return f"· write cache {cache}{fua}", ""
+    if node.sync == "passes":
+        return "· would pass it on" if stopped else "· passes it on", FAINT
+    return (f"? {plain(node.because)}", "") if node.because else ("", "")
+
+
+def _facts(node: Node) -> str:
+    medium = node.medium
+    facts = [
+        node.model or (node.name if node.name != node.id.partition(":")[2] and node.name != node.id else ""),
+        _KINDS.get(node.kind, node.kind),
+        node.link or "",
+        f"{medium.rpm} rpm" if medium and medium.rpm else "",
+        medium.class_ if medium and not medium.rpm and medium.class_ != "unknown" else "",
+        short_size(node.size_bytes) + "iB" if node.size_bytes and node.layer == "block" and not node.model else "",
+    ]
+    return ", ".join(fact.strip() for fact in dict.fromkeys(facts) if fact)
+
+
+def _class(node: Node) -> str:
+    if node.medium and node.medium.class_ != "unknown":
+        return node.medium.class_
+    return node.link or ""

@@ -1,0 +1,241 @@
+"""The storage screen: every filesystem with its lowest device, what it does now, and what already breaks durability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from fstui.model import VERDICTS, Finding, Inventory, Judgement, Node, Target, Verdict
+from fstui.quantities import duration_ns, plain, short_size, size
+from fstui.tui.drawing import stack
+from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window, wrapped
+from fstui.tui.glyphs import FAINT, HEAD, of_verdict
+from fstui.tui.rates import Rate, total
+
+COLUMNS = (
+    Column("MOUNT", gap=0),
+    Column("TYPE", 5),
+    Column("FREE", 6, right=True),
+    Column("LOWEST DEVICE", 13, gap=2, from_width=66),
+    Column("R/S", 5, right=True, from_width=110),
+    Column("W/S", 5, right=True, from_width=60),
+    Column("MB/S", 7, right=True, from_width=110),
+    Column("MS/W", 7, right=True, from_width=110),
+    Column("FL/S", 5, right=True),
+    Column("MS/FL", 7, right=True, from_width=76),
+    Column("BUSY", 5, right=True, from_width=110),
+    Column("FLAG", 12, gap=2),
+)
+SORTS = ("flag", "mount", "writes")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row: a filesystem, or a device that none stands on."""
+
+    target: Target | None
+    device: Node | None = None
+    judgement: Judgement | None = None
+
+    @property
+    def key(self) -> str:
+        """What the cursor holds on to while rows come and go."""
+        return f"{self.target.mount_point}\0{self.target.source}" if self.target else self.name
+
+    @property
+    def name(self) -> str:
+        """The mount point, or the device's name."""
+        return self.target.mount_point if self.target else self.device.id if self.device else ""
+
+    @property
+    def devices(self) -> tuple[Node, ...]:
+        """What its counters are read from."""
+        return self.target.lowest if self.target else (self.device,) if self.device else ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Worst first, notes last."""
+        found = self.judgement.findings if self.judgement else ()
+        return tuple(sorted(found, key=lambda f: VERDICTS.index(f.verdict) if f.verdict else len(VERDICTS)))
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What is wrong already, before a byte is written; None where nothing is known to be."""
+        if self.target and self.target.silent_s is not None:
+            return "cannot-tell"
+        worst = next((finding.verdict for finding in self.findings), None)
+        return None if worst in ("consistent", "kept") else worst
+
+    @property
+    def flag(self) -> str:
+        """The reason in a word or two."""
+        if self.target and self.target.silent_s is not None:
+            return f"silent {self.target.silent_s:.0f} s"
+        if not self.target:
+            return "no fs"
+        return self.findings[0].rule.replace("-", " ") if self.findings else ""
+
+
+def entries(
+    inventory: Inventory,
+    flags: Mapping[str, Judgement],
+    rates: Mapping[str, Rate],
+    *,
+    pseudo: bool = False,
+    words: str = "",
+    sort: str = "flag",
+) -> list[Entry]:
+    """The rows in their order; ``words`` must occur in the mount point, type, source or a device."""
+    filesystems = [
+        Entry(target, judgement=flags.get(target.mount_point))
+        for target in inventory.filesystems
+        if pseudo or not target.pseudo
+    ]
+    found = [entry for entry in filesystems if words.lower() in _haystack(entry)]
+    if sort == "mount":
+        found.sort(key=lambda entry: entry.name)
+    elif sort == "writes":
+        found.sort(key=lambda entry: -(rate_of(entry, rates).writes or 0))
+    else:
+        found.sort(key=lambda entry: VERDICTS.index(entry.verdict) if entry.verdict else len(VERDICTS))
+    unused = [Entry(None, device=node) for node in inventory.unused]
+    return found + [entry for entry in unused if words.lower() in _haystack(entry)]
+
+
+def rate_of(entry: Entry, rates: Mapping[str, Rate]) -> Rate:
+    """What its lowest devices do together."""
+    return total(rates[node.id] for node in entry.devices if node.id in rates)
+
+
+def title(inventory: Inventory, rows: Sequence[Entry], simulated: str | None, width: int) -> Text:
+    host = inventory.host
+    box = [plain(host.hostname), f"Linux {plain(host.kernel)}"]
+    box.append(f"{plain(host.virtualization)} guest" if host.virtualization else "real hardware")
+    filesystems = [entry for entry in rows if entry.target]
+    flagged = sum(1 for entry in filesystems if entry.verdict)
+    counted = f"{len(filesystems)} filesystems · {flagged} flagged"
+    if width < 70:
+        counted = f"{flagged} of {len(filesystems)} flagged"
+    left = [" ", ("fstui", HEAD), "   ", " · ".join(box)]
+    if simulated:
+        left[2:2] = [(f"   SIMULATED {plain(simulated)}", HEAD)]
+    return ends(left, counted, width)
+
+
+def table(rows: Sequence[Entry], rates: Mapping[str, Rate], selected: int, width: int, height: int) -> list[Text]:
+    """The heading and the rows that fit, the selected one among them."""
+    columns = shown(COLUMNS, width - 3)
+    lines = [_row(entry, columns, rate_of(entry, rates), at == selected) for at, entry in enumerate(rows)]
+    return [heading(columns, margin="   "), *window(lines, selected, height - 1)]
+
+
+def detail(entry: Entry | None, rates: Mapping[str, Rate], width: int) -> list[Text]:
+    """The selected row's stack, with where a flush stops, and every flag with the path and value it was read from."""
+    if entry is None:
+        return [rule(width), line("  nothing matches the filter: Esc shows all")]
+    lines = [rule(width, plain(entry.name), "nothing written")]
+    if entry.target:
+        lines += stack.tree(entry.target, width)
+    elif entry.device:
+        lines += [
+            line(f"  {plain(entry.device.id)}  {stack.lowest((entry.device,))}: no mounted filesystem stands on it")
+        ]
+    lines += [_activity(node, rates[node.id], width) for node in entry.devices if node.id in rates]
+    if entry.target and entry.target.silent_s is not None:
+        lines += [line(), *_silence(entry.target, width)]
+    for finding in entry.findings:
+        lines += [line(), *_flag(finding, width)]
+    return lines
+
+
+def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
+    """What is not shown, and why."""
+    hidden = sum(1 for target in inventory.filesystems if target.pseudo)
+    parts = [] if pseudo or not hidden else [f"{hidden} pseudo filesystems hidden"]
+    if words:
+        parts.append(f"filter: {plain(words)}")
+    if sort != "flag":
+        parts.append(f"sorted by {sort}")
+    if not inventory.host.udev:
+        parts.append("no udev database: names from /sys alone")
+    return " " + " · ".join(parts)
+
+
+def _row(entry: Entry, columns: Sequence[Column], now: Rate, selected: bool) -> Text:
+    glyph, style = of_verdict(entry.verdict)
+    space = entry.target.space if entry.target else None
+    bytes_ = space.free_bytes if space else entry.device.size_bytes if entry.device else None
+    values = {
+        "MOUNT": plain(entry.name),
+        "TYPE": plain(entry.target.fstype) if entry.target else "",
+        "FREE": "–" if bytes_ is None else short_size(bytes_),
+        "LOWEST DEVICE": stack.lowest(entry.devices),
+        "R/S": _number(now.reads),
+        "W/S": _number(now.writes),
+        "MB/S": "–" if now.written_bytes is None else f"{now.written_bytes / 1e6:.1f}",
+        "MS/W": _ms(now.ms_per_write),
+        "FL/S": _number(now.flushes),
+        "MS/FL": _ms(now.ms_per_flush),
+        "BUSY": _number(now.in_flight),
+        "FLAG": plain(entry.flag),
+    }
+    words = row(columns, values)
+    return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), (words, HEAD if selected else ""))
+
+
+def _flag(finding: Finding, width: int) -> list[Text]:
+    glyph, style = of_verdict(finding.verdict)
+    word = f"{finding.verdict}, {finding.confidence}" if finding.verdict else "note"
+    sentence = finding.sentence or finding.title
+    first, *more = wrapped(f"{word}   {plain(sentence)}", width - 1, indent="    ", first="")
+    head = line("  ", (f"{glyph} ", style), (first[: len(word)], style or HEAD), first[len(word) :])
+    pairs = [part.partition(": ")[::2] for part in map(plain, finding.because)]
+    steps = [(plain(step), "") for step in finding.next]
+    return [
+        head,
+        *(line(part) for part in more),
+        *labelled(pairs, "read", width, label_width=36, indent=4),
+        *labelled(steps, "next", width, indent=4),
+    ]
+
+
+def _silence(target: Target, width: int) -> list[Text]:
+    words = (
+        f"{plain(target.source)} has not answered for {target.silent_s or 0:.0f} s: its server or its disk hangs. "
+        "A run there would hang as well."
+    )
+    return [line(part) for part in wrapped(words, width - 1, indent="    ", first="  ? ")]
+
+
+def _activity(node: Node, now: Rate, width: int) -> Text:
+    parts = [
+        f"{_number(now.reads)} reads/s, {_number(now.writes)} writes/s",
+        "" if now.written_bytes is None else f"{size(now.written_bytes)}/s",
+        "" if now.ms_per_write is None else f"{duration_ns(now.ms_per_write * 1e6)} a write",
+        "flushes not counted" if now.flushes is None else f"{_number(now.flushes)} flushes/s",
+        "" if now.ms_per_flush is None else f"{duration_ns(now.ms_per_flush * 1e6)} each",
+        "" if now.in_flight is None else f"{now.in_flight} in flight",
+    ]
+    return line((fit(f"  now   {plain(node.id)}: " + ", ".join(filter(None, parts)), width), FAINT))
+
+
+def _haystack(entry: Entry) -> str:
+    target = entry.target
+    parts = [entry.name, *(node.id for node in entry.devices), *(node.model or "" for node in entry.devices)]
+    if target:
+        parts += [target.fstype, target.source]
+    return " ".join(parts).lower()
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    if value >= 99_999.5:
+        return f"{value / 1e3:.0f}k"
+    return f"{value:.1f}" if 0 < value < 0.95 else f"{value:.0f}"
+
+
+def _ms(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}" if value < 100 else f"{value:.0f}"

@@ -1,0 +1,60 @@
+"""One glyph and one colour per verdict, and what stands for a glyph where only ASCII can be shown."""
+
+from __future__ import annotations
+
+from fstui.model import StepStatus, Verdict
+from fstui.report.text import GLYPHS
+
+DOUBT = "bold yellow"
+BAD = "bold red"
+GOOD = "bold green"
+FAINT = "dim"
+HEAD = "bold"
+
+_STYLES: dict[Verdict, str] = {
+    "lost": BAD, "not-durable": BAD, "suspicious": DOUBT, "cannot-tell": HEAD, "plausible": HEAD,
+    "consistent": GOOD, "kept": GOOD,
+}  # fmt: skip
+
+_STEPS: dict[StepStatus, tuple[str, str]] = {
+    "finished": ("✓", GOOD),
+    "failed": ("✗", BAD),
+    "skipped": ("–", ""),
+    "stopped": ("–", ""),
+    "disturbed": ("!", DOUBT),
+}
+
+_WORDS: dict[Verdict, str] = {
+    "consistent": "CONSISTENT with durable",
+    "cannot-tell": "CANNOT TELL",
+    "not-durable": "NOT DURABLE",
+}
+
+_ASCII = str.maketrans(
+    {
+        "✓": "+", "✗": "x", "▸": ">", "·": "-", "▌": ">", "▲": "^", "–": "-", "—": "-", "─": "-", "┤": "|",
+        "└": "`", "├": "|", "│": "|", "›": ">", "×": "x", "…": "~", "≤": "<", "≥": ">", "µ": "u", "→": ">", "←": "<",
+        "↑": "^", "↓": "v", "“": '"', "”": '"', "‘": "'", "’": "'", "╌": "-", "•": "*", "\xa0": " ", "\u202f": " ",
+        "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "█": "#",
+    }
+)  # fmt: skip
+
+
+def of_verdict(verdict: Verdict | None) -> tuple[str, str]:
+    """Glyph and style; blank for a note."""
+    return (GLYPHS[verdict], _STYLES[verdict]) if verdict else (" ", "")
+
+
+def of_step(status: StepStatus) -> tuple[str, str]:
+    """Glyph and style of a step that is over."""
+    return _STEPS[status]
+
+
+def word(verdict: Verdict) -> str:
+    """The verdict as the first word of the result: ``SUSPICIOUS``, ``CONSISTENT with durable``."""
+    return _WORDS.get(verdict, verdict.upper())
+
+
+def in_ascii(text: str) -> str:
+    """The same text, cell by cell, in ASCII: columns stay where they are."""
+    return text if text.isascii() else "".join(c if c.isascii() else "?" for c in text.translate(_ASCII))

@@ -1,0 +1,96 @@
+"""A run as far as it has come: what its events add up to."""
+
+from __future__ import annotations
+
+from typing import assert_never, cast
+
+from fstui.model import (
+    Event,
+    FindingsChanged,
+    Idle,
+    IdleMeasured,
+    Judgement,
+    Plan,
+    PlannedStep,
+    Run,
+    RunFinished,
+    RunStarted,
+    Snapshot,
+    Step,
+    StepFinished,
+    StepPreparing,
+    StepProgressed,
+    StepStarted,
+    Target,
+)
+
+Known = (
+    RunStarted | IdleMeasured | StepPreparing | StepStarted | StepProgressed | StepFinished | FindingsChanged
+    | RunFinished
+)  # fmt: skip
+
+
+class Progress:
+    """Built from the events in their order."""
+
+    def __init__(self, plan: Plan, target: Target) -> None:
+        self.plan = plan
+        self.target = target
+        self.idle: Idle | None = None
+        self.done: dict[int, Step] = {}
+        self.current: int | None = None
+        self.preparing: tuple[int, int] | None = None
+        """Bytes of the file written so far and in all, while the clock has not started yet."""
+        self.snapshot: Snapshot | None = None
+        self.judgement: Judgement | None = None
+        self.run: Run | None = None
+        self.saved_to: str | None = None
+        self.save_error: str | None = None
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        known = cast(Known, event)
+        match known:
+            case RunStarted():
+                self.plan, self.target = known.plan, known.target
+            case IdleMeasured():
+                self.idle = known.idle
+            case StepPreparing():
+                self.current, self.snapshot = known.index, None
+                self.preparing = known.done, known.total
+            case StepStarted():
+                self.current, self.snapshot, self.preparing = known.index, None, None
+            case StepProgressed():
+                self.current, self.snapshot, self.preparing = known.snapshot.index, known.snapshot, None
+            case StepFinished():
+                self.done[known.index] = known.step
+                self.current, self.snapshot, self.preparing = None, None, None
+            case FindingsChanged():
+                self.judgement = known.judgement
+            case RunFinished():
+                self.run, self.saved_to, self.save_error = known.run, known.saved_to, known.save_error
+            case _:
+                assert_never(known)
+
+    @property
+    def shown(self) -> int | None:
+        """The step whose latencies are drawn: the one that runs, else the last that is over."""
+        return self.current if self.current is not None else max(self.done, default=None)
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds to go, preparing included; None where it runs until it is stopped."""
+        if self.plan.seconds is None:
+            return None
+        lengths = [_length(step) for step in self.plan.steps]
+        whole = sum(lengths)
+        if not whole:
+            return 0.0
+        gone = sum(length for index, length in enumerate(lengths) if index in self.done)
+        if self.snapshot is not None and self.current is not None:
+            gone += min(self.snapshot.elapsed_s, lengths[self.current])
+        return self.plan.seconds * max(1 - gone / whole, 0)
+
+
+def _length(step: PlannedStep) -> float:
+    return 0.0 if step.skip else float(step.settings.get("seconds", 1.0))

@@ -1,0 +1,79 @@
+"""Counters read twice → what a device did per second meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fstui.model import Counters, DeviceCounters
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Per second; None where the device does not count it. Times in ms per operation, None without operations."""
+
+    reads: float | None = None
+    writes: float | None = None
+    written_bytes: float | None = None
+    ms_per_write: float | None = None
+    flushes: float | None = None
+    ms_per_flush: float | None = None
+    in_flight: int | None = None
+
+
+def rates(before: Counters, after: Counters) -> dict[str, Rate]:
+    """Per device; empty where no time has passed between the two."""
+    elapsed_s = (after.monotonic_ns - before.monotonic_ns) / 1e9
+    if elapsed_s <= 0:
+        return {}
+    pairs = ((before.device(now.device), now) for now in after.devices)
+    return {now.device: _rate(then, now, elapsed_s) for then, now in pairs if then is not None}
+
+
+def total(parts: Iterable[Rate]) -> Rate:
+    """Several devices as one: what counts is added, times are averaged over the operations."""
+    known = list(parts)
+    if len(known) == 1:
+        return known[0]
+    return Rate(
+        reads=_sum(rate.reads for rate in known),
+        writes=_sum(rate.writes for rate in known),
+        written_bytes=_sum(rate.written_bytes for rate in known),
+        ms_per_write=_mean((rate.ms_per_write, rate.writes) for rate in known),
+        flushes=_sum(rate.flushes for rate in known),
+        ms_per_flush=_mean((rate.ms_per_flush, rate.flushes) for rate in known),
+        in_flight=None if not known else sum(rate.in_flight or 0 for rate in known),
+    )
+
+
+def _rate(then: DeviceCounters, now: DeviceCounters, elapsed_s: float) -> Rate:
+    def gained(field: str) -> int | None:
+        first, last = getattr(then, field), getattr(now, field)
+        # a device that was taken away and came back starts at 0
+        return None if first is None or last is None else max(last - first, 0)
+
+    def per_s(field: str) -> float | None:
+        return None if (more := gained(field)) is None else more / elapsed_s
+
+    writes, flushes = gained("writes"), gained("flushes")
+    write_ms, flush_ms = gained("write_ms"), gained("flush_ms")
+    return Rate(
+        reads=per_s("reads"),
+        writes=per_s("writes"),
+        written_bytes=per_s("written_bytes"),
+        ms_per_write=write_ms / writes if writes and write_ms is not None else None,
+        flushes=per_s("flushes"),
+        ms_per_flush=flush_ms / flushes if flushes and flush_ms is not None else None,
+        in_flight=now.in_flight,
+    )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _mean(weighted: Iterable[tuple[float | None, float | None]]) -> float | None:
+    known = [(value, weight) for value, weight in weighted if value is not None and weight]
+    weight = sum(share for _, share in known)
+    return sum(value * share for value, share in known) / weight if weight else None

@@ -1,0 +1,80 @@
+"""What every screen of ours has: its keys, a footer that names them, and help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.screen import Screen
+
+from fstui.tui import commands
+from fstui.tui.commands import Command
+from fstui.tui.drawing.cells import fit, line
+from fstui.tui.glyphs import HEAD
+from fstui.tui.widgets.lines import Draw, Lines
+
+if TYPE_CHECKING:
+    from fstui.tui.app import FstuiApp
+
+
+class Face(Screen[None]):
+    """A screen whose parts are lines drawn by functions."""
+
+    KEYS: ClassVar[tuple[Command, ...]] = ()
+    HELP_TEXT: ClassVar[str] = ""
+    """What this screen shows, for the help."""
+
+    @property
+    def fstui(self) -> FstuiApp:
+        """The app, by its own type."""
+        from fstui.tui.app import FstuiApp  # noqa: PLC0415  the app imports the screens
+
+        assert isinstance(self.app, FstuiApp)
+        return self.app
+
+    def lines(self, id: str, draw: Draw, *, classes: str = "") -> Lines:  # noqa: A002
+        """A part of the screen."""
+        part = Lines(draw, ascii_only=self.fstui.ascii_only, id=id)
+        part.set_classes(classes)
+        return part
+
+    def footer_lines(self) -> Lines:
+        """The last line: what the keys do here."""
+        return self.lines("footer", self._draw_footer, classes="line")
+
+    def part(self, id: str) -> Lines:  # noqa: A002
+        """The part of that name."""
+        return self.query_one(f"#{id}", Lines)
+
+    def redraw(self) -> None:
+        """Draw every part again; only what changed is sent."""
+        for part in self.query(Lines):
+            part.redraw()
+
+    @property
+    def notice(self) -> str:
+        """A sentence that stands in the footer's place until the next key."""
+        return self._notice
+
+    _notice = ""
+
+    def say(self, words: str) -> None:
+        """Show the sentence in the footer's place, until the next key."""
+        self._notice = words
+        self.part("footer").redraw()
+
+    def on_key(self) -> None:
+        """A key has been pressed: the notice has been read."""
+        if self._notice:
+            self._notice = ""
+            self.part("footer").redraw()
+
+    def footer_commands(self) -> Iterable[Command]:
+        """What the footer names now."""
+        return self.KEYS
+
+    def _draw_footer(self, width: int, height: int) -> list[Text]:
+        if self._notice:
+            return [line((" " + fit(self._notice, width - 1), HEAD))]
+        return [commands.footer(self.footer_commands(), self.fstui.keymap, width)]

@@ -1,0 +1,112 @@
+"""The runs that were saved, newest first."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from rich.text import Text
+from textual.app import ComposeResult
+
+from fstui.quantities import plain
+from fstui.state import runs
+from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
+from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window, wrapped
+from fstui.tui.glyphs import HEAD, of_verdict
+from fstui.tui.screens.face import Face
+
+COLUMNS = (
+    Column("WHEN", 16, gap=0),
+    Column("VERDICT", 11, gap=2),
+    Column("SCENARIO", 14, gap=2),
+    Column("TARGET", gap=2),
+    Column("HOST", 12, gap=2, from_width=76),
+)
+
+
+class HistoryScreen(Face):
+    """One row per saved run; Enter opens its result."""
+
+    KEYS = (
+        Command("history.open", "enter", "open", "open", "The result of this run."),
+        HELP,
+        BACK,
+        QUIT,
+        *LIST,
+    )
+    BINDINGS = bindings(KEYS)
+    HELP_TEXT = (
+        "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare, and "
+        "fstui judge, which judges a saved run again with today's rules."
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[runs.Summary] = []
+        self.selected = 0
+
+    def compose(self) -> ComposeResult:
+        yield self.lines("title", self._draw_title, classes="line")
+        yield self.lines("runs", self._draw_runs, classes="rest")
+        yield self.lines("where", self._draw_where)
+        yield self.footer_lines()
+
+    def on_mount(self) -> None:
+        self.rows = runs.history()
+        self.redraw()
+
+    def action_move(self, by: int) -> None:
+        self.selected = max(0, min(self.selected + by, len(self.rows) - 1))
+        self.redraw()
+
+    def action_scroll(self, by: int) -> None:
+        self.action_move(by)
+
+    def action_open(self) -> None:
+        if not self.rows:
+            return
+        chosen = self.rows[self.selected]
+        try:
+            run = runs.read(Path(chosen.path))
+        except (runs.RunNotFound, runs.UnreadableRun) as trouble:
+            self.say(plain(str(trouble)))
+            return
+        self.fstui.open_result(run, chosen.path, run.target.path if run.target else None)
+
+    def _draw_title(self, width: int, height: int) -> list[Text]:
+        return [ends([" ", ("fstui", HEAD), "  history"], f"{len(self.rows)} saved runs", width)]
+
+    def _draw_runs(self, width: int, height: int) -> list[Text]:
+        if not self.rows:
+            return [line(), line("  No run is saved yet.")]
+        columns = shown(COLUMNS, width - 4)
+        rows = [_row(summary, columns, index == self.selected) for index, summary in enumerate(self.rows)]
+        return [heading(columns, margin="   "), *window(rows, self.selected, height - 1)]
+
+    def _draw_where(self, width: int, height: int) -> list[Text]:
+        if not self.rows:
+            return [line()]
+        chosen = self.rows[self.selected]
+        words = plain(chosen.unreadable) if chosen.unreadable else plain(chosen.path)
+        return [line(part) for part in wrapped(words, width - 2, indent=" ")]
+
+
+def _row(summary: runs.Summary, columns: tuple[Column, ...], selected: bool) -> Text:
+    glyph, style = of_verdict(summary.verdict)
+    simulated = " (simulated)" if summary.simulated else ""
+    values = {
+        "WHEN": _moment(summary.started_at),
+        "VERDICT": "unreadable" if summary.unreadable else summary.verdict or "",
+        "SCENARIO": plain(summary.scenario),
+        "TARGET": plain(summary.target or Path(summary.path).name) + simulated,
+        "HOST": plain(summary.hostname),
+    }
+    words = row(columns, values)
+    return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), (words, HEAD if selected else ""))
+
+
+def _moment(started_at: str) -> str:
+    try:
+        return datetime.fromisoformat(started_at).strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return ""

@@ -1,0 +1,77 @@
+"""Text to read: help and the explanation of a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from rich.text import Text
+from textual.app import ComposeResult
+
+from fstui.quantities import plain
+from fstui.tui.commands import BACK, INTERRUPT, LIST, QUIT, SUSPEND, all_key_names, bindings
+from fstui.tui.drawing.cells import fit, line, rule, wrapped
+from fstui.tui.glyphs import HEAD
+from fstui.tui.screens.face import Face
+
+
+class ReadingScreen(Face):
+    """A page that is scrolled; Esc leads back."""
+
+    KEYS = (BACK, QUIT, *LIST)
+    BINDINGS = bindings(KEYS)
+    HELP_TEXT = "A page to read."
+
+    def __init__(self, page: Callable[[int], list[Text]]) -> None:
+        super().__init__()
+        self._page = page
+
+    def compose(self) -> ComposeResult:
+        yield self.lines("page", lambda width, height: self._page(width), classes="rest")
+        yield self.footer_lines()
+
+    def action_move(self, by: int) -> None:
+        self.part("page").scroll_lines(by)
+
+    action_scroll = action_move
+
+    async def action_help(self) -> None:
+        await self.fstui.action_back()
+
+
+def help_screen(screen: Face, keymap: Mapping[str, str]) -> ReadingScreen:
+    """What the screen shows, and each of its keys."""
+    commands = dict.fromkeys((*screen.KEYS, QUIT, INTERRUPT, SUSPEND))
+
+    def page(width: int) -> list[Text]:
+        lines = [rule(width, "help"), *(line(part) for part in wrapped(screen.HELP_TEXT, width - 2, indent="  "))]
+        lines.append(line())
+        for command in commands:
+            keys = all_key_names(command, keymap)
+            first, *more = wrapped(command.help, width - 2, indent=" " * 14, first="")
+            lines.append(line("  ", (fit(keys, 12), HEAD), first))
+            lines += [line(part) for part in more]
+        lines += [line(), line("  Keys can be changed in keys.toml in the configuration directory,")]
+        lines += [line(f"  by these names: {', '.join(command.id for command in commands)}"[: width - 2])]
+        return lines
+
+    return ReadingScreen(page)
+
+
+def explain_screen(rule_name: str) -> ReadingScreen:
+    """The rule's own page."""
+    from fstui.judge import explain  # noqa: PLC0415
+
+    text = plain_lines(explain(rule_name))
+
+    def page(width: int) -> list[Text]:
+        lines = [rule(width, plain(rule_name))]
+        for paragraph in text:
+            lines += [line(part) for part in wrapped(paragraph, width - 2, indent="  ")] if paragraph else [line()]
+        return lines
+
+    return ReadingScreen(page)
+
+
+def plain_lines(text: str) -> list[str]:
+    """Line by line, each one safe."""
+    return [plain(part.strip()) for part in text.splitlines()]

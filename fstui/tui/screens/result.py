@@ -1,0 +1,124 @@
+"""The result of a run, fresh or from the history."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+
+from fstui.model import Finding, Run, Step
+from fstui.quantities import plain
+from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
+from fstui.tui.drawing import result as drawing
+from fstui.tui.screens.face import Face
+from fstui.tui.widgets.lines import UNBOUNDED
+
+
+class ResultScreen(Face):
+    """Word, sentence, because, next; findings; steps. The selected finding or step explains itself."""
+
+    KEYS = (
+        replace(COPY, help="Copy the result as plain text (OSC 52); Y copies Markdown."),
+        Command("result.markdown", "Y", "copy_markdown", "", "Copy the result as Markdown."),
+        Command("result.export", "e", "export", "export", "Write JSON, CSV and Markdown into the current directory."),
+        Command("result.again", "r", "again", "run again", "Run the same again, on the same directory."),
+        Command("result.explain", "x", "explain", "explain", "What the selected rule looks at, and why."),
+        HISTORY,
+        HELP,
+        BACK,
+        QUIT,
+        *LIST,
+    )
+    BINDINGS = bindings(KEYS)
+    HELP_TEXT = (
+        "The verdict covers the seconds measured, and no test inside a box proves durability: only a power cut with a "
+        "witness does. Move through findings and steps; the selected one is explained above. FLUSH/SYNC: flushes at "
+        "the lowest devices for each sync asked for. BYTES: bytes that arrived there for each byte written."
+    )
+
+    def __init__(self, run: Run, saved_to: str | None, directory: str | None, save_error: str | None = None) -> None:
+        super().__init__()
+        self.result = run
+        self.saved_to = saved_to
+        self.directory = directory
+        self.save_error = save_error
+        self.findings = drawing.ordered(run)
+        self.selected = 0
+
+    def compose(self) -> ComposeResult:
+        yield self.lines("title", lambda width, height: [drawing.title(self.result, width)], classes="line")
+        yield self.lines("verdict", lambda width, height: [drawing.verdict(self.result, width)], classes="line")
+        yield self.lines("detail", self._draw_detail)
+        yield self.lines("findings", self._draw_findings)
+        yield self.lines("steps", self._draw_steps, classes="rest")
+        yield self.lines("saved", self._draw_saved, classes="line")
+        yield self.footer_lines()
+
+    @property
+    def chosen(self) -> Finding | Step | None:
+        """What the cursor is on."""
+        rows: list[Finding | Step] = [*self.findings, *self.result.steps]
+        return rows[self.selected] if rows else None
+
+    def action_move(self, by: int) -> None:
+        last = len(self.findings) + len(self.result.steps) - 1
+        self.selected = max(0, min(self.selected + by, last))
+        self.part("detail").to_top()
+        self.redraw()
+
+    def action_scroll(self, by: int) -> None:
+        self.part("detail").scroll_lines(by)
+
+    def action_copy(self) -> None:
+        from fstui.report import plain as report  # noqa: PLC0415
+
+        self._copy(report.render(self.result, self.saved_to))
+
+    def action_copy_markdown(self) -> None:
+        from fstui.report import markdown  # noqa: PLC0415
+
+        self._copy(markdown.render(self.result))
+
+    def _copy(self, text: str) -> None:
+        self.app.copy_to_clipboard(text)
+        self.say("Copied, if your terminal takes OSC 52.")
+
+    @work(exclusive=True, group="export")
+    async def action_export(self) -> None:
+        from fstui.tui.exports import export  # noqa: PLC0415
+
+        self.say(await export(self.result))
+
+    @work(exclusive=True, group="again")
+    async def action_again(self) -> None:
+        self.say("Looking at the directory …")
+        if trouble := await self.fstui.run_again(self.result, self.directory):
+            self.say(plain(trouble))
+
+    def action_explain(self) -> None:
+        from fstui.tui.screens.reading import explain_screen  # noqa: PLC0415
+
+        if isinstance(self.chosen, Finding):
+            self.app.push_screen(explain_screen(self.chosen.rule))
+        else:
+            self.say("Choose a finding: a step has no rule to explain.")
+
+    def _draw_detail(self, width: int, height: int) -> list[Text]:
+        # its height is that of the first finding, whatever is chosen: nothing below moves
+        chosen = self.chosen if height != UNBOUNDED else next(iter(self.findings), None)
+        if isinstance(chosen, Step):
+            return drawing.step_detail(chosen, self.result.target, width)
+        return drawing.explanation(self.result, chosen, width)
+
+    def _draw_findings(self, width: int, height: int) -> list[Text]:
+        at = self.selected if self.selected < len(self.findings) else None
+        return drawing.findings(self.findings, at, width, height)
+
+    def _draw_steps(self, width: int, height: int) -> list[Text]:
+        at = self.selected - len(self.findings)
+        return drawing.steps(self.result, at if at >= 0 else None, width, height)
+
+    def _draw_saved(self, width: int, height: int) -> list[Text]:
+        return [drawing.saved(self.result, self.saved_to, self.save_error, width)]

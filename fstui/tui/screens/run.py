@@ -1,0 +1,147 @@
+"""The run: live latency, both ends, the finding so far. What it shows can be held; what it measures cannot."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+
+from fstui.model import Event, Plan, Refused, Target
+from fstui.quantities import plain
+from fstui.tui.commands import HELP, PAGE_DOWN, PAGE_UP, Command, bindings
+from fstui.tui.drawing import run as drawing
+from fstui.tui.messages import RunAdvanced
+from fstui.tui.progress import Progress
+from fstui.tui.screens.face import Face
+from fstui.tui.widgets.latency_strip import LatencyStrip, View
+
+DRAW_S = 0.25
+"""At most four updates a second go to the terminal."""
+
+
+class Running(Protocol):
+    """A run under way, as the runner hands it out."""
+
+    def events(self) -> AsyncIterator[Event]: ...
+
+    def stop(self) -> None: ...
+
+    def skip_step(self) -> None: ...
+
+
+class RunScreen(Face):
+    """Steps above, the strip, both ends, the finding so far."""
+
+    KEYS = (
+        Command("run.hold", "space", "hold", "hold view", "Hold the view; the measurement goes on."),
+        Command("run.next", "n", "next_step", "next step", "End this step here and go on with the next."),
+        Command("run.stop", "s", "stop", "stop", "Stop the run: its files are removed, the steps so far are judged."),
+        HELP,
+        Command("run.result", "enter", "result", "", "The result, once the run is over."),
+        PAGE_UP,
+        PAGE_DOWN,
+    )
+    BINDINGS = bindings(KEYS)
+    HELP_TEXT = (
+        "Above, every step: operations per second, the latency of a whole operation (write and sync), and the flushes "
+        "that the lowest device completed for each sync that fstui asked for. In the middle, latency over time: a row "
+        "is one decade, the blocks are p50, ' is a maximum above p50's decade, the dashed line is what physics allows. "
+        "Below, both ends: what fstui asked for and what the kernel counted at each layer meanwhile; a layer that "
+        "does not count flushes says so. Other programs' writes are counted there too."
+    )
+
+    def __init__(self, running: Running, plan: Plan, target: Target) -> None:
+        super().__init__()
+        self.running = running
+        self.progress = Progress(plan, target)
+        self.held = False
+        self._changed = True
+
+    def compose(self) -> ComposeResult:
+        yield self.lines("title", lambda width, height: [drawing.title(self.progress, width)], classes="line")
+        yield self.lines("table", self._draw_steps)
+        yield self.lines("rule", self._draw_rule, classes="line")
+        yield LatencyStrip(self._view, ascii_only=self.fstui.ascii_only, id="strip")
+        yield self.lines("ends", lambda width, height: drawing.both_ends(self.progress, width, height))
+        yield self.lines("finding", lambda width, height: [drawing.finding(self.progress, width)], classes="line")
+        yield self.lines("others", lambda width, height: [drawing.others(self.progress, width)], classes="line")
+        yield self.footer_lines()
+
+    def on_mount(self) -> None:
+        self.set_interval(DRAW_S, self.draw_changes)
+        self.follow()
+
+    @work(exit_on_error=False)
+    async def follow(self) -> None:
+        """Take the runner's events until the run has cleaned up after itself."""
+        try:
+            async for event in self.running.events():
+                self.post_message(RunAdvanced(event))
+        except Refused as refusal:
+            self.say(plain(str(refusal)))
+        finally:
+            # posted messages are handled after this; what was saved stands in the last of them
+            self.call_later(self._over)
+
+    def _over(self) -> None:
+        self.fstui.run_ended(self.progress.run, self.progress.saved_to)
+        if self.progress.run is not None and not self.held:
+            self.action_result()
+
+    def on_run_advanced(self, message: RunAdvanced) -> None:
+        self.progress.apply(message.event)
+        self._changed = True
+
+    def draw_changes(self) -> None:
+        """Draw what has changed since the last time, unless the view is held."""
+        if self._changed and not self.held:
+            self._changed = False
+            self.redraw()
+
+    def action_hold(self) -> None:
+        self.held = not self.held
+        self._changed = True
+        if self.held:
+            self.part("rule").redraw()
+        else:
+            self.draw_changes()
+
+    def action_next_step(self) -> None:
+        self.running.skip_step()
+
+    def action_stop(self) -> None:
+        self.running.stop()
+        self.say("Stopping: the step ends, its files are removed, the steps so far are judged.")
+
+    def action_result(self) -> None:
+        progress = self.progress
+        if progress.run is not None and self.is_current:
+            self.fstui.open_result(progress.run, progress.saved_to, progress.target.path, progress.save_error)
+
+    def action_scroll(self, by: int) -> None:
+        self.part("ends").scroll_lines(by)
+
+    def _draw_steps(self, width: int, height: int) -> list[Text]:
+        return drawing.steps(self.progress, self.progress.shown, width, height)
+
+    def _draw_rule(self, width: int, height: int) -> list[Text]:
+        return [drawing.strip_rule(self.progress, self.held, width)]
+
+    def _view(self) -> View:
+        progress = self.progress
+        index = progress.shown
+        if index is None:
+            return View()
+        planned = progress.plan.steps[index]
+        seen = progress.snapshot or progress.done.get(index)
+        length_s = None if progress.plan.seconds is None else float(planned.settings.get("seconds", 1.0))
+        if progress.snapshot is not None:
+            length_s = progress.snapshot.length_s
+        if seen is None:
+            return View(index, length_s=length_s, limit_ns=planned.limit_ns)
+        if length_s is not None:
+            length_s = max(length_s, seen.elapsed_s)
+        return View(index, seen.timeline, seen.elapsed_s, length_s, planned.limit_ns)

@@ -1,0 +1,229 @@
+"""The first screen: what is here, what it does now, and what already breaks durability."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+
+from fstui.model import Counters, Inventory, Judgement, Node, Target
+from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
+from fstui.tui.drawing import storage
+from fstui.tui.drawing.cells import line
+from fstui.tui.glyphs import DOUBT
+from fstui.tui.rates import Rate, rates
+from fstui.tui.screens.face import Face
+
+if TYPE_CHECKING:
+    from textual.widgets import Input
+
+    from fstui.state.ledger import Entry as Left
+
+COUNTERS_S = 1.0
+SURVEY_S = 5.0
+SPACE_S = 15.0
+
+
+class StorageScreen(Face):
+    """Filesystems above, the selected one's stack and flags below."""
+
+    KEYS = (
+        Command("storage.run", "enter", "run_here", "run here", "Choose a scenario for this filesystem."),
+        Command("storage.filter", "slash", "filter", "filter", "Show only the rows that hold these words."),
+        Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide filesystems that cannot hold files."),
+        Command("storage.sort", "o", "sort", "sort", "Sort by flag, by mount point, by writes per second."),
+        HISTORY,
+        COPY,
+        HELP,
+        QUIT,
+        Command("storage.clean", "c", "clean", "", "Remove what a killed run has left behind."),
+        Command("storage.unfilter", "escape", "unfilter", "", "Drop the filter."),
+        *LIST,
+    )
+    BINDINGS = bindings(KEYS)
+    HELP_TEXT = (
+        "Every mounted filesystem that can hold files, worst first. W/S and FL/S: writes and flushes that its lowest "
+        "devices complete per second now; MS/FL: how long one flush takes. A dash: not counted there. Below stands "
+        "the selected one's stack, from the mount down, with what each layer does to a flush, and every flag with "
+        "the path and value it was read from. Nothing has been written."
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inventory = Inventory()
+        self.flags: dict[str, Judgement] = {}
+        self.rates: dict[str, Rate] = {}
+        self.rows: list[storage.Entry] = []
+        self.selected = 0
+        self.pseudo = False
+        self.words = ""
+        self.sort = storage.SORTS[0]
+        self.left: list[Left] = []
+        self._before: Counters | None = None
+        self._surveyed = self._spaced = float("-inf")
+
+    def compose(self) -> ComposeResult:
+        yield self.lines("title", self._draw_title, classes="line")
+        yield self.lines("table", self._draw_table)
+        yield self.lines("detail", self._draw_detail, classes="rest")
+        yield self.lines("hint", self._draw_hint, classes="line")
+        yield self.footer_lines()
+
+    def on_mount(self) -> None:
+        self.survey()
+        self.set_interval(COUNTERS_S, self.tick)
+
+    def on_screen_resume(self) -> None:
+        self.left = self.fstui.left_behind()
+        self.tick()
+
+    def tick(self) -> None:
+        """Read the counters; now and then look again at what is mounted. Not while another screen is in front."""
+        if not self.is_current:
+            return
+        if time.monotonic() - self._surveyed >= SURVEY_S:
+            self.survey()
+        else:
+            self.read_counters()
+            self.refresh_rows()
+
+    def survey(self) -> None:
+        """Look at what is here; /proc and /sys only, so it cannot hang."""
+        began = time.monotonic()
+        known = {target.mount_point: target for target in self.inventory.filesystems}
+        found = self.fstui.machine.survey()
+        # a large box takes its time: never more than a tenth of ours
+        self._surveyed = time.monotonic() + 9 * (time.monotonic() - began)
+        self.inventory = _with_known_space(found, known)
+        self.flags = self.fstui.flags(self.inventory)
+        self.read_counters()
+        self.refresh_rows()
+        if time.monotonic() - self._spaced >= SPACE_S or {t.mount_point for t in found.filesystems} - known.keys():
+            self._spaced = time.monotonic()
+            self.measure_space(found)
+
+    @work(exclusive=True, group="space")
+    async def measure_space(self, inventory: Inventory) -> None:
+        """statvfs can hang on a dead server: the machine does it in a child that can be abandoned."""
+        self.inventory = await self.fstui.machine.with_space(inventory)
+        self.flags = self.fstui.flags(self.inventory)
+        self.refresh_rows()
+
+    def read_counters(self) -> None:
+        nodes: dict[str, Node] = {node.id: node for target in self.inventory.filesystems for node in target.lowest}
+        nodes |= {node.id: node for node in self.inventory.unused}
+        now = self.fstui.machine.counters(nodes.values())
+        if self._before:
+            self.rates = rates(self._before, now) or self.rates
+        self._before = now
+
+    def refresh_rows(self) -> None:
+        """Order the rows anew; the cursor stays with its filesystem."""
+        key = self.rows[self.selected].key if self.selected < len(self.rows) and self._moved else None
+        self.rows = storage.entries(
+            self.inventory, self.flags, self.rates, pseudo=self.pseudo, words=self.words, sort=self.sort
+        )
+        keys = [row.key for row in self.rows]
+        self.selected = keys.index(key) if key in keys else min(self.selected, max(len(keys) - 1, 0))
+        self.redraw()
+
+    _moved = False
+    """Until the cursor is moved, it stays on the worst row, whichever that is."""
+
+    @property
+    def row(self) -> storage.Entry | None:
+        """The selected row."""
+        return self.rows[self.selected] if self.rows else None
+
+    def action_move(self, by: int) -> None:
+        self._moved = True
+        self.selected = max(0, min(self.selected + by, len(self.rows) - 1))
+        self.part("detail").to_top()
+        self.redraw()
+
+    def action_scroll(self, by: int) -> None:
+        self.part("detail").scroll_lines(by)
+
+    def action_run_here(self) -> None:
+        if self.row is None:
+            return
+        if self.row.target is None:
+            self.say("No filesystem is mounted from it: mount one, then run there. fstui never writes to a device.")
+        elif self.row.target.silent_s is not None:
+            self.say("It does not answer: a run there would hang.")
+        elif self.row.target.pseudo:
+            self.say("It cannot hold files.")
+        else:
+            self.fstui.open_plan(self.row.target.path or self.row.target.mount_point)
+
+    def action_toggle_pseudo(self) -> None:
+        self.pseudo = not self.pseudo
+        self.refresh_rows()
+
+    def action_sort(self) -> None:
+        self.sort = storage.SORTS[(storage.SORTS.index(self.sort) + 1) % len(storage.SORTS)]
+        self.refresh_rows()
+
+    async def action_filter(self) -> None:
+        from textual.widgets import Input  # noqa: PLC0415  kept off the first frame
+
+        entry = Input(value=self.words, placeholder="words of a mount point, type, source or device", id="words")
+        await self.mount(entry)
+        entry.focus()
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        self.words = message.value
+        self.refresh_rows()
+
+    async def on_input_submitted(self, message: Input.Submitted) -> None:
+        await message.input.remove()
+
+    async def action_unfilter(self) -> None:
+        await self.query("#words").remove()
+        self.words = ""
+        self.refresh_rows()
+
+    @work(exclusive=True, group="clean")
+    async def action_clean(self) -> None:
+        if self.left:
+            self.say(await self.fstui.clean())
+            self.left = self.fstui.left_behind()
+            self.redraw()
+
+    def action_copy(self) -> None:
+        text = "\n".join(text.plain.rstrip() for text in self._draw_detail(80, 0))
+        self.app.copy_to_clipboard(text)
+        self.say("Copied, if your terminal takes OSC 52.")
+
+    def _draw_title(self, width: int, height: int) -> list[Text]:
+        return [storage.title(self.inventory, self.rows, self.fstui.machine.simulated, width)]
+
+    def _draw_table(self, width: int, height: int) -> list[Text]:
+        return storage.table(self.rows, self.rates, self.selected, width, height)
+
+    def _draw_detail(self, width: int, height: int) -> list[Text]:
+        return storage.detail(self.row, self.rates, width)
+
+    def _draw_hint(self, width: int, height: int) -> list[Text]:
+        if self.left:
+            count = len(self.left)
+            words = f" ! a killed run has left {count} thing{'s' if count > 1 else ''} behind: c removes them"
+            return [line((words, DOUBT))]
+        return [line(storage.hint(self.inventory, self.pseudo, self.sort, self.words))]
+
+
+def _with_known_space(found: Inventory, known: Mapping[str, Target]) -> Inventory:
+    """Room is measured seldom; until then the last known stands."""
+
+    def filled(target: Target) -> Target:
+        before = known.get(target.mount_point)
+        if before is None or target.space is not None or before.source != target.source:
+            return target
+        return msgspec.structs.replace(target, space=before.space, silent_s=before.silent_s)
+
+    return msgspec.structs.replace(found, filesystems=tuple(map(filled, found.filesystems)))

@@ -1,0 +1,122 @@
+"""Lines of text, each sent to the terminal only as far as it changed.
+
+Every changed cell costs bytes on a bad line, so the widget compares what it drew with what it draws now and refreshes
+the span up to the last changed column of each line, no more (the compositor cuts on the right only).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from fstui.tui.glyphs import FAINT, in_ascii
+
+if TYPE_CHECKING:
+    from textual import events
+
+Draw = Callable[[int, int], Sequence[Text]]
+"""Lines for a width and a height."""
+UNBOUNDED = 10_000
+
+
+class Lines(Widget):
+    """Draws what a function returns for the room there is. ``redraw()`` after the function would say something else.
+
+    A function that returns more lines than fit is scrolled with ``scroll_lines``; the last line says how many follow.
+    """
+
+    DEFAULT_CSS = "Lines { height: auto; }"
+
+    def __init__(self, draw: Draw, *, ascii_only: bool = False, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._draw = draw
+        self._ascii_only = ascii_only
+        self._texts: list[Text] = []
+        self._strips: list[Strip] = []
+        self._offset = 0
+        self._height_drawn = 0
+
+    @property
+    def texts(self) -> list[str]:
+        """What stands there now, line by line."""
+        return [text.plain for text in self._texts]
+
+    def redraw(self) -> None:
+        """Draw again and refresh what changed."""
+        width, height = self.size
+        if not width or not height:
+            return
+        if self.styles.is_auto_height and self._lines_wanted(width) != self._height_drawn:
+            self.refresh(layout=True)
+        texts = self._visible(width, height)
+        strips = [self._strip(text, width) for text in texts]
+        regions = [
+            Region(0, y, changed, 1)
+            for y in range(height)
+            if (changed := _last_change(_at(self._strips, y), _at(strips, y), width))
+        ]
+        self._texts, self._strips = texts, strips
+        if regions:
+            self.refresh(*regions)
+
+    def scroll_lines(self, by: int) -> None:
+        """Move the view by so many lines."""
+        self._offset = max(self._offset + by, 0)
+        self.redraw()
+
+    def to_top(self) -> None:
+        """Show the first line again, as after another choice."""
+        self._offset = 0
+
+    def render_line(self, y: int) -> Strip:
+        return _at(self._strips, y) or Strip.blank(self.size.width)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        self._height_drawn = self._lines_wanted(width)
+        return self._height_drawn
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._strips = []
+        self.redraw()
+
+    def _lines_wanted(self, width: int) -> int:
+        return len(self._draw(width, UNBOUNDED))
+
+    def _visible(self, width: int, height: int) -> list[Text]:
+        texts = list(self._draw(width, height))
+        self._offset = min(self._offset, max(len(texts) - height, 0))
+        part = texts[self._offset : self._offset + height]
+        left = len(texts) - self._offset - height
+        if left > 0:
+            part[-1] = Text(f"   … {left + 1} more (PgDn)", style=FAINT, end="")
+        return part
+
+    def _strip(self, text: Text, width: int) -> Strip:
+        if self._ascii_only:
+            text = Text(in_ascii(text.plain), spans=text.spans, style=text.style, end="")
+        return Strip(text.render(self.app.console)).simplify().adjust_cell_length(width)
+
+
+def _at(strips: Sequence[Strip], y: int) -> Strip | None:
+    return strips[y] if y < len(strips) else None
+
+
+def _last_change(old: Strip | None, new: Strip | None, width: int) -> int:
+    """Cells up to the last one that differs; 0 where none does."""
+    if old is None or new is None:
+        return 0 if old is new else width
+    if old == new:
+        return 0
+    before, after = _cells(old), _cells(new)
+    if len(before) != len(after):
+        return width
+    return max((x for x, (a, b) in enumerate(zip(before, after, strict=True)) if a != b), default=-1) + 1
+
+
+def _cells(strip: Strip) -> list[tuple[str, object]]:
+    return [(c, segment.style) for segment in strip for c in segment.text]
