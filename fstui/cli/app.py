@@ -23,7 +23,7 @@ NO_TERMINAL = (
 def command(directory: str | None) -> int:
     """Start the terminal app, with DIR at the plan for that directory."""
     if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        raise Refused(NO_TERMINAL)
+        raise Refused(NO_TERMINAL + _meant(directory))
     if directory is not None:
         _check(directory)
     # only now: textual takes longer to import than everything else together
@@ -34,9 +34,14 @@ def command(directory: str | None) -> int:
 
 
 def _check(directory: str) -> None:
-    """Raises Refused before the screen is taken; a word close to a command was perhaps meant to be one."""
+    """Raises Refused before the screen is taken."""
     try:
         asyncio.run(inspect(directory))
     except Refused as refusal:
-        close = difflib.get_close_matches(directory, COMMANDS, n=1)
-        raise Refused(f"{refusal} Or did you mean 'fstui {close[0]}'?" if close else str(refusal)) from None
+        raise Refused(f"{refusal}{_meant(directory)}") from None
+
+
+def _meant(word: str | None) -> str:
+    """A word close to a command was perhaps meant to be one."""
+    close = difflib.get_close_matches(word or "", COMMANDS, n=1)
+    return f" Did you mean 'fstui {close[0]}'?" if close else ""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fstui.judge import decisive
 from fstui.model import DeviceCounters, Finding, Run, Snapshot, Step, Target
 from fstui.quantities import plain
-
-_CONFIDENCE = ("high", "medium", "low")
 
 
 def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[DeviceCounters, ...]:
@@ -48,9 +47,8 @@ def bytes_ratio(step: Step | Snapshot, target: Target | None) -> float | None:
 
 
 def leading(run: Run) -> Finding | None:
-    """The finding that the verdict rests on: the most confident of those that say the same of storage or process."""
-    same = [finding for finding in run.findings if finding.verdict == run.verdict and finding.scope != "step"]
-    return min(same, key=lambda finding: _CONFIDENCE.index(finding.confidence), default=None)
+    """The finding that the verdict rests on; None where it rests on the lack of any."""
+    return decisive(run.findings)
 
 
 def stack_line(target: Target | None) -> str:

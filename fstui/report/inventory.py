@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from fstui.model import Finding, Inventory, Judgement, Node, Target, encode
+from fstui.model import VERDICTS, Finding, Inventory, Judgement, Node, Target, encode
 from fstui.quantities import count, plain, seconds, short_size
 from fstui.report import figures
 from fstui.report.text import GLYPHS, NONE, WIDTH, columns, labelled, wrap
@@ -19,13 +19,12 @@ Judgements = Mapping[str, Judgement]
 
 
 def render(inventory: Inventory, judgements: Judgements) -> str:
-    """A table of the filesystems that can hold files, then each flag with what it rests on, then what is unused."""
-    shown = [target for target in inventory.filesystems if not target.pseudo]
+    """The filesystems that can hold files, the worst first; then each flag with its reason; then what is unused."""
+    shown = sorted((target for target in inventory.filesystems if not target.pseudo), key=_worst_first(judgements))
     lines = [_host(inventory, shown), ""]
     lines += columns([_HEADER, *(_row(target, judgements) for target in shown)], "<<><<<")
-    for target in shown:
-        for found in flags(judgements.get(target.mount_point)):
-            lines += ["", *_flag(target, found)]
+    for mount_points, found in _reasons(shown, judgements):
+        lines += ["", *_flag(mount_points, found)]
     if inventory.unused:
         lines += ["", "Devices without a mounted filesystem", *_unused(inventory.unused)]
     hidden = len(inventory.filesystems) - len(shown)
@@ -79,9 +78,27 @@ def _medium(node: Node) -> str:
     return known or plain(node.link or node.layer)
 
 
-def _flag(target: Target, found: Finding) -> Iterator[str]:
+def _worst_first(judgements: Judgements) -> Callable[[Target], int]:
+    def rank(target: Target) -> int:
+        found = flags(judgements.get(target.mount_point))
+        return VERDICTS.index(found[0].verdict) if found and found[0].verdict else len(VERDICTS)
+
+    return rank
+
+
+def _reasons(shown: Sequence[Target], judgements: Judgements) -> list[tuple[list[str], Finding]]:
+    """Each flag once, with all the mount points of which it says the same."""
+    reasons: dict[tuple[str, str], tuple[list[str], Finding]] = {}
+    for target in shown:
+        for found in flags(judgements.get(target.mount_point)):
+            mount_points, _ = reasons.setdefault((found.rule, found.sentence or found.title), ([], found))
+            mount_points.append(plain(target.mount_point))
+    return list(reasons.values())
+
+
+def _flag(mount_points: Sequence[str], found: Finding) -> Iterator[str]:
     glyph = GLYPHS[found.verdict] if found.verdict else " "
-    yield f"{glyph} {plain(target.mount_point)}: {found.verdict}, {found.confidence} ({plain(found.rule)})"
+    yield from wrap(f"{glyph} {', '.join(mount_points)}: {found.verdict}, {found.confidence} ({found.rule})", WIDTH)
     yield from (f"  {line}" for line in wrap(found.sentence or found.title, WIDTH - 2))
     yield from labelled("because", found.because)
     yield from labelled("next", found.next)

@@ -25,7 +25,7 @@ def detail(scenario: Scenario, plan: Plan) -> str:
     """One scenario: what it asks, its steps, and the settings that can be changed."""
     lines = [
         f"{plain(scenario.name)}: {plain(scenario.title)}",
-        *(f"  {line}" for line in wrap(f"{scenario.question} {scenario.help}", WIDTH - 2)),
+        *(f"  {line}" for line in wrap(" ".join(f"{scenario.question} {scenario.help}".split()), WIDTH - 2)),
         "",
         f"{len(plan.steps)} steps, {_time(plan)} in all, writes at most {short_size(plan.max_bytes)}",
         *(f"  {plain(step.name)}" for step in plan.steps),
@@ -45,7 +45,7 @@ def _setting(setting: Setting) -> tuple[str, str]:
     if setting.choices:
         allowed = f" ({', '.join(plain(str(choice)) for choice in setting.choices)})"
     elif setting.min is not None and setting.max is not None:
-        allowed = f" ({setting.min:g} to {setting.max:g})"
+        allowed = f" ({setting.min:.12g} to {setting.max:.12g})"
     return f"{value} {plain(setting.unit)}".rstrip(), plain(setting.help) + allowed
 
 

@@ -1,0 +1,75 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Fstui = Callable[..., subprocess.CompletedProcess[bytes]]
+
+SCENARIO = """
+name = "one-step"
+title = "One short step"
+question = "Does it run?"
+
+[settings.seconds]
+value = 0.1
+unit = "s"
+help = "measured time per step"
+
+[settings.block]
+value = 4096
+choices = [4096, 16384]
+help = "bytes per write"
+
+[[steps]]
+name = "fdatasync"
+probe = "sync_writes"
+block_bytes = "{block}"
+file_bytes = 65536
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user of their own for every test, and no terminal settings of ours."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "FSTUI_DEBUG", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """An empty directory to measure in."""
+    (tmp_path / "target").mkdir()
+    return tmp_path / "target"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    """A scenario of one step that takes a second."""
+    (tmp_path / "one-step.toml").write_text(SCENARIO)
+    return str(tmp_path / "one-step.toml")
+
+
+@pytest.fixture
+def fstui() -> Fstui:
+    """The real command, off a terminal."""
+
+    def call(
+        *arguments: str | bytes, stdin: int = subprocess.DEVNULL, **environment: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            command(*arguments), stdin=stdin, capture_output=True, env={**os.environ, **environment}, check=False
+        )
+
+    return call
+
+
+def command(*arguments: str | bytes) -> list[str | bytes]:
+    """The installed entry point, in this interpreter."""
+    return [sys.executable, "-c", "from fstui.cli import main; main()", *arguments]

@@ -1,0 +1,41 @@
+"""What is imported is what a user waits for."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "pyudev", "sh", "asyncio")
+
+
+def modules_after(*arguments: str) -> set[str]:
+    """Top-level modules that one call of fstui has loaded."""
+    program = (
+        "import atexit, json, os, sys\n"
+        "sys.argv[0] = 'fstui'\n"
+        "atexit.register(lambda: os.write(2, json.dumps([m.partition('.')[0] for m in sys.modules]).encode()))\n"
+        "from fstui.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, check=False)
+    return set(json.loads(done.stderr.rpartition(b"\n")[2]))
+
+
+def test_the_version_is_said_before_anything_heavy_is_imported() -> None:
+    assert modules_after("--version").isdisjoint(HEAVY)
+
+
+def test_help_imports_no_sub_command() -> None:
+    assert modules_after("--help").isdisjoint({"textual", "psutil", "pyudev", "sh", "asyncio"})
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("scenarios",), ("history",), ("schema",), ("clean",)])
+def test_no_headless_command_loads_textual(arguments: tuple[str, ...]) -> None:
+    assert "textual" not in modules_after(*arguments)
+
+
+def test_a_headless_run_loads_no_textual(scenario: str, target: object) -> None:
+    loaded = modules_after("run", scenario, str(target))
+    assert {"textual", "sh"}.isdisjoint(loaded)
+    assert "asyncio" in loaded
