@@ -1,0 +1,204 @@
+"""Rule 23 and the notes: what to know beside the verdict.
+
+Rule 19, group commit, is kept by leaving out: no rule judges the rate of a step with more than one writer. Rules 20 and
+21, ``slower-than-class`` and ``remote-filesystem``, belong here.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.arrival import noisy
+from fstui.judge.counting import Arrival
+from fstui.judge.layers import levels
+from fstui.judge.steps import names, settings_of, time_measured
+from fstui.model import DeviceCounters, Evidence, Finding, Step
+from fstui.quantities import count, plain, rate, ratio, seconds, size
+
+_SYNC_CALLS = frozenset({"fsync", "fdatasync"})
+_WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def stack_state(evidence: Evidence) -> Iterator[Finding]:
+    """Rule 23: the stack itself is in trouble, so a measurement is worth less, or nothing."""
+    troubled = [(node, state) for node in (evidence.target.stack if evidence.target else ()) for state in node.state]
+    if troubled:
+        said = words.listed(plain(f"{words.named(node)} {state.what}: {state.value}") for node, state in troubled)
+        yield Finding(
+            rule="stack-state",
+            verdict=None,
+            confidence="high",
+            scope="storage",
+            title=plain(f"{words.named(troubled[0][0])} {troubled[0][1].what}: {troubled[0][1].value}"),
+            sentence=f"The stack is in trouble ({said}): what is measured now does not tell how it behaves when whole.",
+            because=tuple(words.reading(node, state) for node, state in troubled),
+            next=("Look at the kernel's log (dmesg), mend this first, then run again.",),
+        )
+
+
+def sync_error(evidence: Evidence) -> Iterator[Finding]:
+    """A sync that failed: the pages may be marked clean and a second try succeed, with the data gone."""
+    for step in evidence.steps:
+        error = step.error
+        if error is None or error.call not in _SYNC_CALLS | _WRITE_CALLS:
+            continue
+        lost = error.errno == errno.EIO and (error.call in _SYNC_CALLS or _writes_are_synced(step))
+        name = errno.errorcode.get(error.errno or 0, "an error")
+        meaning = (
+            "The kernel may have marked the pages clean: a second sync would succeed with the data gone."
+            if lost
+            else "There was no room left."
+            if error.errno in _FULL
+            else "The step ended there; what was synced before it stands."
+        )
+        yield Finding(
+            rule="sync-error",
+            verdict="not-durable" if lost else None,
+            confidence="high",
+            scope="storage" if lost else "step",
+            title=f"{plain(error.call)} failed with {name}",
+            sentence=f"In step {plain(step.name)}, {plain(error.call)} failed with {name} after {count(step.ops)} "
+            f"operations, in {time_measured([step])}. {meaning}",
+            steps=(step.name,),
+            because=(plain(f"{step.name}: {error.call}: {error.message}"),),
+            next=("Look at the kernel's log (dmesg) and the disk's own (smartctl -a), and copy the data off first.",)
+            if error.errno == errno.EIO
+            else (),
+        )
+
+
+def odirect_alone(evidence: Evidence) -> Iterator[Finding]:
+    """O_DIRECT promises nothing about power cuts: no flush is sent, on any disk."""
+    steps = [step for step in evidence.steps if step.ops and _is_direct_alone(step)]
+    if steps and evidence.target and any(node.layer == "block" for node in evidence.target.stack):
+        done = words.listed(f"{rate(step.rate_per_s)}/s" for step in steps)
+        yield Finding(
+            rule="odirect-alone",
+            verdict=None,
+            confidence="high",
+            scope="step",
+            title="O_DIRECT alone: not durable by itself",
+            sentence=f"O_DIRECT without a sync ({done}) sends no flush, on this disk as on every other: not durable by "
+            "itself.",
+            steps=names(steps),
+            because=tuple(plain(f"{step.name}: {count(step.ops)} writes, no sync asked for") for step in steps),
+            next=("For durability add O_DSYNC, or fdatasync after the write.",),
+        )
+
+
+def other_writers(evidence: Evidence) -> Iterator[Finding]:
+    """Somebody else writes to these devices: named, counted, never subtracted."""
+    idle, target = evidence.idle, evidence.target
+    if target is None:
+        return
+    devices = {device.id for level in levels(target) for device in level.devices}
+    writers = idle.writers if idle else ()
+    elapsed_s = idle.elapsed_s if idle else 0.0
+    seen = [found for found in (idle.counters if idle else ()) if found.device in devices and _wrote(found)]
+    while_idle = [_per_s(found, elapsed_s) for found in seen if elapsed_s > 0]
+    busy = list(noisy(evidence))
+    if while_idle or busy:
+        yield Finding(
+            rule="other-writers",
+            verdict=None,
+            confidence="low",
+            scope="storage",
+            title=f"by others: {while_idle[0]}" if while_idle else f"others wrote during {plain(busy[0].step.name)}",
+            sentence=f"Others write to the same devices ({words.listed(while_idle) or 'not while fstui was idle'}). "
+            "They only add: too few flushes stay too few, while enough of them prove nothing.",
+            steps=names(arrival.step for arrival in busy),
+            because=(
+                *(f"while idle: {line}" for line in while_idle),
+                *(_surplus(arrival) for arrival in busy),
+                *(plain(f"writer: {writer.name} ({writer.pid}), {size(writer.written_bytes)}") for writer in writers),
+            ),
+        )
+
+
+def ephemeral(evidence: Evidence) -> Iterator[Finding]:
+    """The data dies with the instance, however honest the syncs are."""
+    found = [
+        node for node in (evidence.target.lowest if evidence.target else ()) if node.medium and node.medium.ephemeral
+    ]
+    if found:
+        yield Finding(
+            rule="ephemeral",
+            verdict=None,
+            confidence="high",
+            scope="storage",
+            title=f"{words.devices(found)}: ephemeral",
+            sentence=f"{words.devices(found)} is local to this instance: an honest sync survives a power cut there, "
+            "and the data is still gone when the instance stops, moves or fails.",
+            because=tuple(plain(f"{node.id}: {node.medium.because}") for node in found if node.medium),
+            next=("Keep a copy elsewhere: replication, or a volume that outlives the instance.",),
+        )
+
+
+def stalls(evidence: Evidence) -> Iterator[Finding]:
+    """Operations much slower than the rest. A closed loop counts each once, however long it held everybody up."""
+    steps = [step for step in evidence.steps if step.stalls.count]
+    if steps:
+        number, lost_s = sum(step.stalls.count for step in steps), sum(step.stalls.lost_s for step in steps)
+        yield Finding(
+            rule="stalls",
+            verdict=None,
+            confidence="high",
+            scope="step",
+            title=f"{count(number)} stalls, {seconds(lost_s)} lost",
+            sentence=f"{count(number)} operations stalled and cost {seconds(lost_s)} of {time_measured(steps)}; the "
+            "percentiles count each of them once.",
+            steps=names(steps),
+            because=tuple(
+                plain(f"{step.name}: {count(step.stalls.count)} stalls, {seconds(step.stalls.lost_s)}")
+                for step in steps
+            ),
+        )
+
+
+def disturbed(evidence: Evidence) -> Iterator[Finding]:
+    """The probe itself was held up: no rule about rates rests on such a step."""
+    steps = [step for step in evidence.steps if step.status == "disturbed"]
+    if steps:
+        yield Finding(
+            rule="disturbed",
+            verdict=None,
+            confidence="high",
+            scope="step",
+            title=f"fstui was held up in {count(len(steps))} of {count(len(evidence.steps))} steps",
+            sentence=f"fstui itself was held up while measuring {words.listed(plain(step.name) for step in steps)}, so "
+            "none of these is judged.",
+            steps=names(steps),
+            because=tuple(plain(f"{step.name}: held up {_held(step)}") for step in steps),
+            next=("Run again when the machine is less busy, or with more seconds per step.",),
+        )
+
+
+def _per_s(found: DeviceCounters, elapsed_s: float) -> str:
+    flushes, writes = (found.flushes or 0) / elapsed_s, (found.writes or 0) / elapsed_s
+    return plain(f"{found.device} {rate(flushes)} flushes/s, {rate(writes)} writes/s")
+
+
+def _surplus(arrival: Arrival) -> str:
+    flushes = f"{ratio(arrival.flushes.high / arrival.syncs)} flushes per sync" if arrival.flushes else "more bytes"
+    return plain(f"{arrival.step.name}: {flushes} at {words.devices(arrival.devices)}")
+
+
+def _wrote(found: DeviceCounters) -> bool:
+    return bool(found.flushes or found.writes)
+
+
+def _writes_are_synced(step: Step) -> bool:
+    settings = settings_of(step)
+    return settings is not None and bool({"dsync", "sync"} & set(settings.open_flags))
+
+
+def _is_direct_alone(step: Step) -> bool:
+    settings = settings_of(step)
+    return settings is not None and settings.open_flags == ("direct",) and settings.sync == "none"
+
+
+def _held(step: Step) -> str:
+    return f"{seconds(step.held_ns / 1e9)} of {seconds(step.elapsed_s)}"

@@ -1,0 +1,223 @@
+"""Rules 0–6: what the configuration alone decides, whatever any number says. Rule 0 stands in ``arrival``.
+
+Rule 4, ``zfs-sync-off``, belongs here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.layers import backing, beneath, filesystems, levels, memory
+from fstui.judge.owed import barriers_off as barriers_are_off
+from fstui.model import Evidence, Finding, Node, Process, Reading, Target, Verdict
+from fstui.quantities import duration_ns, plain
+
+_STUB_NS = 5_000
+_STUB_RATIO = 5
+
+
+def sync_stubbed(evidence: Evidence) -> Iterator[Finding]:
+    """Rule 1: this process' syncs never leave its libc."""
+    signs = tuple(_stub_signs(evidence.process))
+    if signs:
+        yield Finding(
+            rule="sync-stubbed",
+            verdict="not-durable",
+            confidence="high",
+            scope="process",
+            title="syncs of this process are stubbed out",
+            sentence="In this process fsync returns without asking the kernel: a library answers in its place. Nothing "
+            "that it writes is made durable, and the disk was not judged.",
+            because=signs,
+            next=(
+                "Run fstui without the library: unset LD_PRELOAD, empty /etc/ld.so.preload.",
+                "Look whether the database runs with it: grep eatmydata /proc/PID/maps, grep Seccomp /proc/PID/status.",
+            ),
+        )
+
+
+def in_memory(evidence: Evidence) -> Iterator[Finding]:
+    """Rule 2: the bottom of the stack forgets with the power."""
+    found = memory(evidence.target) if evidence.target else ()
+    if found:
+        kinds = words.listed(dict.fromkeys(_memory_kind(node) for node in found))
+        yield Finding(
+            rule="in-memory",
+            verdict="not-durable",
+            confidence="high",
+            scope="storage",
+            title=f"in memory ({kinds})",
+            sentence=f"The data ends in memory ({kinds}): a sync there has nothing to write to, and a power cut or a "
+            "reboot loses everything.",
+            because=tuple(_memory_because(node) for node in found),
+            next=("Put what must survive on a filesystem that stands on a disk: fstui list shows them.",),
+        )
+
+
+def overlay_volatile(evidence: Evidence) -> Iterator[Finding]:
+    """Rule 3: an overlay that was told to leave every sync out."""
+    for overlay, found in _volatile_overlays(evidence.target):
+        upper = overlay.reading("upperdir")
+        where = plain(upper.value) if upper else "the upper directory"
+        yield Finding(
+            rule="overlay-volatile",
+            verdict="not-durable",
+            confidence="high",
+            scope="storage",
+            title="overlay mounted volatile: syncs left out",
+            sentence=f"The overlay {plain(overlay.name)} is mounted volatile: it leaves out every fsync and fdatasync, "
+            "so nothing is known to be on disk after one. Only files opened with O_DSYNC or O_SYNC are still flushed.",
+            because=(words.reading(overlay, found),),
+            next=(
+                f"Test the filesystem beneath: fstui run fsync-rate in {where}.",
+                "Mount the overlay without volatile.",
+            ),
+        )
+
+
+def barriers_off(evidence: Evidence) -> Iterator[Finding]:
+    """Rule 5: the filesystem sends no flushes. What that means depends on the caches beneath."""
+    target = evidence.target
+    for filesystem in filesystems(target) if target else ():
+        barrier = filesystem.reading("barrier")
+        if target and barrier and barriers_are_off(filesystem):
+            yield _without_barriers(target, filesystem, barrier)
+
+
+def write_through_override(evidence: Evidence) -> Iterator[Finding]:
+    """Rule 6: the kernel was told "write through" about a device whose cache is on."""
+    target = evidence.target
+    for node in target.stack if target else ():
+        if target and node.write_cache == "write through" and node not in memory(target):
+            contradictions = tuple(_contradictions(target, node))
+            if contradictions:
+                path = f"/sys/block/{node.id}/queue/write_cache"
+                yield Finding(
+                    rule="write-through-override",
+                    verdict="not-durable",
+                    confidence="high",
+                    scope="storage",
+                    title=f"{plain(node.id)}: “write through” over a cache",
+                    sentence=f"The kernel takes {plain(node.id)} for “write through” and drops every flush to it, but "
+                    "there is a volatile cache behind it: a sync returns before the data is safe.",
+                    because=(words.read(node, "kernel's view", "write through", path), *contradictions),
+                    next=(
+                        f"echo 'write back' > {plain(path)}, then run again. The setting outlives detaching a loop.",
+                    ),
+                )
+
+
+def stubbed(evidence: Evidence) -> bool:
+    """Nothing this process measured says anything about the disk."""
+    return any(True for _ in sync_stubbed(evidence))
+
+
+def explained(evidence: Evidence) -> bool:
+    """The configuration already tells why flushes are missing; counting them again adds nothing."""
+    rules = (sync_stubbed, in_memory, overlay_volatile, barriers_off, write_through_override)
+    return any(finding.verdict == "not-durable" for rule in rules for finding in rule(evidence))
+
+
+def _stub_signs(process: Process) -> Iterator[str]:
+    if process.pipe_fsync_fails is False:
+        yield "fsync of a pipe: succeeded; the kernel refuses it with EINVAL"
+    if process.dsync_flag_kept is False:
+        yield "O_DSYNC: taken away from the file that was opened with it (F_GETFL)"
+    libc, raw = process.libc_sync_ns, process.raw_sync_ns
+    if libc is not None and raw is not None and libc < _STUB_NS and raw >= _STUB_RATIO * libc:
+        yield f"libc's fdatasync: {duration_ns(libc)}; the raw system call: {duration_ns(raw)}"
+    for library in process.preloads:
+        yield plain(f"preloaded: {library.value} ({library.path})")
+
+
+def _memory_kind(node: Node) -> str:
+    return plain(node.kind) if node.layer != "block" or node.medium is None or not node.medium.declared else "declared"
+
+
+def _memory_because(node: Node) -> str:
+    if node.medium and node.medium.class_ == "memory":
+        return plain(
+            f"{node.id}: memory" + (", declared by you" if node.medium.declared else f" {node.medium.because}".rstrip())
+        )
+    return plain(f"{node.id}: {node.kind}" + (f", {node.because}" if node.because else ""))
+
+
+def _volatile_overlays(target: Target | None) -> Iterator[tuple[Node, Reading]]:
+    for node in target.stack if target else ():
+        found = node.reading("volatile")
+        if node.kind == "overlay" and found and found.value not in {"no", "0", "off"}:
+            yield node, found
+
+
+def _without_barriers(target: Target, filesystem: Node, barrier: Reading) -> Finding:
+    caches = [node for node in beneath(target, filesystem) if _holds_cache(target, node)]
+    on = [node for node in caches if node.write_cache == "write back"]
+    off = [node for node in caches if node.write_cache == "write through"]
+    off_here = f"{words.named(filesystem)} sends no flushes (barriers off)"
+    verdict: Verdict = "cannot-tell"
+    title = "barriers off, caches beneath unknown"
+    sentence = f"{off_here}, and what lies beneath does not say whether it has a write cache."
+    todo: tuple[str, ...] = (_barriers_on(filesystem),)
+    if on and not all(_protected(node) for node in on):
+        verdict, title = "not-durable", "barriers off"
+        sentence = (
+            f"{off_here} to {words.devices(on)}, whose write cache is on: a sync returns before the data is safe."
+        )
+    elif on:
+        verdict, title = "plausible", "barriers off above a protected cache"
+        sentence = f"{off_here}: durable only if the cache of {words.devices(on)} really outlives a power cut."
+        todo = (
+            "Check the controller's battery or capacitor: charged, and its cache set to write back only with it.",
+            "Check that the write caches of the drives behind the controller are off.",
+        )
+    elif caches and len(off) == len(caches):
+        verdict, title = "plausible", "barriers off, no write cache beneath"
+        sentence = f"{off_here}: durable if {words.devices(off)} really has no volatile write cache, as it says."
+        todo = (f"{_barriers_on(filesystem)} Where there is no cache they cost nothing.",)
+    return Finding(
+        rule="barriers-off",
+        verdict=verdict,
+        confidence="high" if verdict == "not-durable" else "medium",
+        scope="storage",
+        title=title,
+        sentence=sentence,
+        because=(words.reading(filesystem, barrier), *map(_cache_line, caches)),
+        next=todo,
+    )
+
+
+def _barriers_on(filesystem: Node) -> str:
+    option = "barrier=1" if filesystem.kind.startswith("ext") else "barrier"
+    return f"mount -o remount,{option} {plain(filesystem.name)}, then run fsync-rate there."
+
+
+def _cache_line(node: Node) -> str:
+    protected = f", {node.medium.because or node.medium.class_}" if node.medium and _protected(node) else ""
+    cache = (node.write_cache or "not stated") + protected
+    return words.read(node, "write cache", cache, f"/sys/block/{node.id}/queue/write_cache")
+
+
+def _holds_cache(target: Target, node: Node) -> bool:
+    """Disks and loop devices have a cache of their own; md always claims one, dm repeats what is below."""
+    return any(node in level.devices for level in levels(target))
+
+
+def _protected(node: Node) -> bool:
+    return node.medium is not None and (node.medium.class_ == "raid-cache" or node.medium.write_cache == "plp")
+
+
+def _contradictions(target: Target, node: Node) -> Iterator[str]:
+    driver = node.reading("cache_type")
+    # the kernel's own reading of the drive is newer than udev's, which dates from when the drive was found
+    if driver:
+        if driver.value.removeprefix("temporary ").startswith("write back"):
+            yield words.reading(node, driver)
+    elif (udev := node.reading("ID_ATA_WRITE_CACHE_ENABLED")) and udev.value == "1":
+        yield words.reading(node, udev)
+    below = [other for other in beneath(target, node) if other.write_cache == "write back"]
+    for other in below:
+        yield words.read(other, "write cache", "write back", f"/sys/block/{other.id}/queue/write_cache")
+    direct = node.reading("dio")
+    if not below and backing(target, node) and not memory(target) and (direct is None or direct.value != "1"):
+        yield plain(f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)")

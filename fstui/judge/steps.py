@@ -1,0 +1,61 @@
+"""Which steps a rule may rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from fstui.judge.owed import call
+from fstui.model import Evidence, Step, SyncWrites
+from fstui.quantities import seconds
+
+MIN_SYNCS = 20
+"""Fewer than these say nothing about a rate or a ratio."""
+
+
+def settings_of(step: Step) -> SyncWrites | None:
+    """The settings of a ``sync_writes`` step; None for other probes and for settings that do not fit."""
+    if step.probe != "sync_writes":
+        return None
+    try:
+        return msgspec.convert(step.settings, SyncWrites)
+    except msgspec.ValidationError:
+        return None
+
+
+def measured(evidence: Evidence) -> Iterator[tuple[Step, SyncWrites]]:
+    """The steps that one writer measured to their end or until they were stopped, undisturbed."""
+    for step in evidence.steps:
+        settings = settings_of(step)
+        if settings and settings.writers == 1 == step.writers and step.status in {"finished", "stopped"}:
+            yield step, settings
+
+
+def synced(evidence: Evidence) -> Iterator[tuple[Step, SyncWrites]]:
+    """Those of them that made their writes durable by one call, at least 20 times."""
+    for step, settings in measured(evidence):
+        if call(settings) and syncs(step, settings) >= MIN_SYNCS:
+            yield step, settings
+
+
+def direct_alone(evidence: Evidence) -> Iterator[tuple[Step, SyncWrites]]:
+    """Those of them that wrote with O_DIRECT and never synced, at least 20 times."""
+    for step, settings in measured(evidence):
+        if settings.open_flags == ("direct",) and settings.sync == "none" and step.ops >= MIN_SYNCS:
+            yield step, settings
+
+
+def syncs(step: Step, settings: SyncWrites) -> int:
+    """A write through O_DSYNC or O_SYNC is a sync of its own."""
+    return step.syncs if settings.sync != "none" else step.ops if call(settings) else 0
+
+
+def names(steps: Iterable[Step]) -> tuple[str, ...]:
+    """The steps' names, each once."""
+    return tuple(dict.fromkeys(step.name for step in steps))
+
+
+def time_measured(steps: Iterable[Step]) -> str:
+    """What a sentence says of the time that it covers: ``the 3.0 s measured``."""
+    return f"the {seconds(sum(step.elapsed_s for step in steps))} measured"
