@@ -104,7 +104,7 @@ class BlockDevices:
             rotational=_flag(queue["rotational"]),
             write_cache=_write_cache(queue["write_cache"]),
             fua=_flag(queue["fua"]),
-            counted=counts_flushes(driver.kind) and _flag(iostats) is True and self._has_flush_fields(directory),
+            counted=counts_flushes(driver.kind) and _flag(iostats) is True and self._counts_flushes(directory),
             sync=sync,
             because=because,
             state=driver.state + shape.state,
@@ -147,8 +147,10 @@ class BlockDevices:
         )
         return Device(node, f"partition {self._tree.word(f'{directory}/partition') or name}")
 
-    def _has_flush_fields(self, directory: str) -> bool:
-        return len((self._tree.data(f"{directory}/stat") or b"").split()) >= FLUSH_FIELDS
+    def _counts_flushes(self, directory: str) -> bool:
+        """The driver is request-based (it has hardware queues in mq/), and the kernel new enough."""
+        stat = self._tree.data(f"{directory}/stat") or b""
+        return len(stat.split()) >= FLUSH_FIELDS and self._tree.exists(f"{directory}/mq")
 
     def _size(self, directory: str) -> int | None:
         sectors = self._tree.integer(f"{directory}/size")

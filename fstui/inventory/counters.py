@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from fstui.inventory.files import Tree
+from fstui.inventory.files import MAX_DIGITS, Tree
 from fstui.model import Counters, DeviceCounters, Node
 
 SECTOR_BYTES = 512
@@ -57,10 +57,7 @@ def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
         return None
     iostats = node.reading("iostats")
     silent = iostats is not None and iostats.value == "0" and node.kind not in _OWN_ACCOUNTING
-    try:
-        fields = [int(word) for word in stat.split()]
-    except ValueError:
-        fields = []
+    fields = _numbers(stat)
     if silent or node.kind in _UNCOUNTED_KINDS or len(fields) < 9:
         return DeviceCounters(device=node.id)
     flushes = node.counted and len(fields) >= 17
@@ -77,6 +74,14 @@ def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
         discards=fields[11] if len(fields) >= 15 else None,
         in_flight=fields[8],
     )
+
+
+def _numbers(stat: bytes) -> list[int]:
+    words = stat.split()
+    try:
+        return [int(word) for word in words] if max(map(len, words), default=0) <= MAX_DIGITS else []
+    except ValueError:
+        return []
 
 
 def _grown(before: DeviceCounters, after: DeviceCounters) -> DeviceCounters:

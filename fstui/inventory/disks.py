@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from fstui.inventory.files import Tree, integer
-from fstui.inventory.udev import Udev
+from fstui.inventory.udev import DATABASE, Udev
 from fstui.model import Reading
 
 VPD_NOT_ROTATING = 1
@@ -47,8 +47,9 @@ NO_SHAPE = Shape()
 def shape_of(tree: Tree, udev: Udev, name: str) -> Shape:
     """Everything that sysfs, and udev where it runs, know of the disk of that kernel name."""
     directory = f"/sys/block/{name}"
-    properties = udev.properties(tree.word(f"{directory}/dev") or "") if udev.present else {}
-    database = f"udev:{name}"
+    number = (tree.word(f"{directory}/dev") or "") if udev.present else ""
+    properties = udev.properties(number)
+    database = f"{DATABASE}/b{number}"
     enabled = properties.get("ID_ATA_WRITE_CACHE_ENABLED")
     found = (
         _cache_type(tree, directory, name),

@@ -12,6 +12,7 @@ from pathlib import Path
 from fstui.model import Reading
 
 SMALL_BYTES = 65536
+MAX_DIGITS = 15
 
 
 class Tree:
@@ -82,8 +83,8 @@ class Tree:
 
 
 def integer(text: str | None) -> int | None:
-    """A decimal number of ordinary length, or None."""
-    if text is None or len(text) > 20 or not text.removeprefix("-").isdecimal() or not text.isascii():
+    """A decimal number that a counter can hold (a 64-bit one in bytes, if these are sectors), or None."""
+    if text is None or len(text) > MAX_DIGITS or not text.removeprefix("-").isdecimal() or not text.isascii():
         return None
     return int(text)
 

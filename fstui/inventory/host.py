@@ -111,5 +111,5 @@ def _cpus(online: str) -> int:
 
 
 def _memory(meminfo: str) -> int:
-    match = re.search(r"^MemTotal:\s+(\d{1,18}) kB", meminfo, re.MULTILINE)
+    match = re.search(r"^MemTotal:\s+(\d{1,15}) kB", meminfo, re.MULTILINE)
     return int(match[1]) * 1024 if match else 0

@@ -69,8 +69,8 @@ def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
             if mount.number not in out_of_reach:
                 out_of_reach.add(mount.number)
                 below.append(mount.number)
-    places = {mount.mount_point: mount for mount in mounts if mount.number not in out_of_reach}
-    return tuple(mount for mount in mounts if places.get(mount.mount_point) is mount)
+    topmost = {mount.mount_point: mount for mount in mounts if mount.number not in out_of_reach}
+    return tuple(mount for mount in mounts if topmost.get(mount.mount_point) is mount)
 
 
 def holder(path: str, by_mount_point: Mapping[str, Mount]) -> Mount | None:

@@ -111,8 +111,8 @@ class Graph:
                         because="an fsync of the file")  # fmt: skip
         if node_id in self._filesystems.bottoms:
             bottom = self._filesystems.bottoms[node_id]
-            self._identities[node_id] = bottom.identity
-            return bottom.node
+            self._identities[node_id] = f"{bottom.kind} {bottom.name}"
+            return bottom
         device = self._devices.device(node_id)
         self._identities[node_id] = device.identity
         return device.node
