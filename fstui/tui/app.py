@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable
@@ -69,6 +70,7 @@ class FstuiApp(App[int]):
         self.running: Running | None = None
         self.result: tuple[Run, str | None] | None = None
         """The last run and where it is saved: printed in plain text after the screen is gone."""
+        self.fault: Exception | None = None
         self._quitting = False
         self._run_over = asyncio.Event()
 
@@ -227,6 +229,8 @@ def run_app(machine: Machine, directory: str | None) -> int:
     code = app.run(mouse=False)
     with suppress(OSError):  # the terminal may be gone
         _print_result(app)
+    if app.fault is not None and os.environ.get("FSTUI_DEBUG"):
+        raise app.fault
     return 0 if code is None else code
 
 

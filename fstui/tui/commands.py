@@ -34,6 +34,8 @@ class Command:
     """One or two words for the footer; empty keeps it out of there."""
     help: str
     """A sentence for the help and the palette."""
+    shown_as: str = ""
+    """What the footer calls the key, where that is not its name."""
 
 
 QUIT = Command("app.quit", "q", "quit", "quit", "Stop what runs, clean up and leave.")
@@ -64,6 +66,8 @@ def bindings(commands: Iterable[Command]) -> list[BindingType]:
 
 def key_name(command: Command, keymap: Mapping[str, str]) -> str:
     """The key as a person reads it; of several the first."""
+    if command.shown_as and command.id not in keymap:
+        return command.shown_as
     key = keymap.get(command.id, command.keys).split(",")[0].strip()
     return _NAMES.get(key, key)
 

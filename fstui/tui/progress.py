@@ -44,6 +44,8 @@ class Progress:
         self.snapshot: Snapshot | None = None
         self.judgement: Judgement | None = None
         self.run: Run | None = None
+        self.trouble: str | None = None
+        """Why there will be no run: it was refused, or a fault ended it."""
         self.saved_to: str | None = None
         self.save_error: str | None = None
 

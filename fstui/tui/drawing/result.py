@@ -50,8 +50,11 @@ def title(run: Run, width: int) -> Text:
     when = datetime.fromisoformat(run.started_at).strftime("%-d %b %H:%M")
     status = "" if run.status == "finished" else f" · {run.status}"
     simulated = f" SIMULATED {plain(run.simulated)}" if run.simulated else ""
-    left = [" ", ("fstui", HEAD), (simulated, HEAD), "  ", (name, HEAD), f"   {where}"]
-    return ends(left, f"{when} · {seconds(run.elapsed_s)}{status}", width)
+    return ends(
+        [" ", ("fstui", HEAD), (simulated, HEAD), "  ", (name, HEAD), f"   {where}"],
+        f"{when} · {seconds(run.elapsed_s)}{status}",
+        width,
+    )
 
 
 def verdict(run: Run, width: int) -> Text:
@@ -60,10 +63,10 @@ def verdict(run: Run, width: int) -> Text:
     deciding = figures.leading(run)
     ceiling = "not proof: only a power cut is" if run.verdict == "consistent" else ""
     beside = plain(deciding.title) if deciding and not ceiling else ceiling
-    words = f"{word(run.verdict)}", style or HEAD
-    room = width - len(words[0]) - len(run.confidence) - 20
+    said = word(run.verdict)
+    room = width - len(said) - len(run.confidence) - 20
     beside = fit(beside, min(len(beside), room)) if room > 12 else ""
-    return ends([" ", (f"{glyph} ", style), words, f"  {run.confidence} confidence"], beside, width)
+    return ends([" ", (f"{glyph} ", style), (said, style), f"  {run.confidence} confidence"], beside, width)
 
 
 def explanation(run: Run, finding: Finding | None, width: int) -> list[Text]:

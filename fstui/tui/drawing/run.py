@@ -90,7 +90,9 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
 
 
 def finding(progress: Progress, width: int) -> Text:
-    """The worst finding so far, or the operation that is stuck."""
+    """The worst finding so far, or the operation that is stuck, or why it all ended."""
+    if progress.trouble:
+        return line((fit(f" ✗ {progress.trouble}", width).rstrip(), BAD))
     stall = progress.snapshot.stall if progress.snapshot else None
     if stall is not None and progress.snapshot is not None:
         waiting = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model import Node, Target
@@ -63,10 +64,11 @@ def path(target: Target) -> str:
 
 
 def _layer(left: str, note: Run, width: int) -> list[Text]:
-    column = max(width * 51 // 80, 36)
+    # the note is worth more than the end of a list of options
+    column = max(min(width * 51 // 80, width - cell_len(note[0])), 36)
     if width < 70:
         return [line(fit(left, width)), line("      ", note)] if note[0] else [line(fit(left, width))]
-    return [line(fit(left, column - 1) + " ", (note[0][: width - column], note[1]))]
+    return [line(fit(left, column - 1) + " ", (fit(note[0], width - column).rstrip(), note[1]))]
 
 
 def _note(node: Node, stopped: bool) -> Run:

@@ -50,6 +50,11 @@ class Entry:
         return self.target.mount_point if self.target else self.device.id if self.device else ""
 
     @property
+    def memory(self) -> bool:
+        """It is in memory by its very type, which surprises nobody."""
+        return self.target is not None and self.target.fstype in ("tmpfs", "devtmpfs", "ramfs")
+
+    @property
     def devices(self) -> tuple[Node, ...]:
         """What its counters are read from."""
         return self.target.lowest if self.target else (self.device,) if self.device else ()
@@ -99,9 +104,14 @@ def entries(
     elif sort == "writes":
         found.sort(key=lambda entry: -(rate_of(entry, rates).writes or 0))
     else:
-        found.sort(key=lambda entry: VERDICTS.index(entry.verdict) if entry.verdict else len(VERDICTS))
+        found.sort(key=lambda entry: (_severity(entry), entry.memory))
     unused = [Entry(None, device=node) for node in inventory.unused]
     return found + [entry for entry in unused if words.lower() in _haystack(entry)]
+
+
+def worst(rows: Sequence[Entry]) -> int:
+    """Where the cursor starts: the first row, memory by design apart."""
+    return next((at for at, entry in enumerate(rows) if not entry.memory), 0)
 
 
 def rate_of(entry: Entry, rates: Mapping[str, Rate]) -> Rate:
@@ -118,10 +128,8 @@ def title(inventory: Inventory, rows: Sequence[Entry], simulated: str | None, wi
     counted = f"{len(filesystems)} filesystems · {flagged} flagged"
     if width < 70:
         counted = f"{flagged} of {len(filesystems)} flagged"
-    left = [" ", ("fstui", HEAD), "   ", " · ".join(box)]
-    if simulated:
-        left[2:2] = [(f"   SIMULATED {plain(simulated)}", HEAD)]
-    return ends(left, counted, width)
+    mark = f"   SIMULATED {plain(simulated)}" if simulated else ""
+    return ends([" ", ("fstui", HEAD), (mark, HEAD), "   ", " · ".join(box)], counted, width)
 
 
 def table(rows: Sequence[Entry], rates: Mapping[str, Rate], selected: int, width: int, height: int) -> list[Text]:
@@ -161,6 +169,10 @@ def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
     if not inventory.host.udev:
         parts.append("no udev database: names from /sys alone")
     return " " + " · ".join(parts)
+
+
+def _severity(entry: Entry) -> int:
+    return VERDICTS.index(entry.verdict) if entry.verdict else len(VERDICTS)
 
 
 def _row(entry: Entry, columns: Sequence[Column], now: Rate, selected: bool) -> Text:

@@ -99,7 +99,7 @@ def _decade(exponent: int) -> str:
 
 def _axis(columns: int, start_s: float, span_s: float) -> str:
     cells = [" "] * (LABEL + columns + 4)
-    digits = 0 if span_s >= 8 else 1 if span_s >= 0.8 else 2
+    digits = next((digits for digits in (0, 1) if not round(span_s / 4 * 10**digits, 6) % 1), 2)
     for part in range(5):
         words = f"{start_s + span_s * part / 4:.{digits}f}"
         at = LABEL + 1 + columns * part // 4

@@ -37,7 +37,7 @@ class PlanScreen(Face):
         Command("plan.start", "enter", "start", "start", "Start this run."),
         Command("plan.settings", "tab", "other_pane", "settings", "From the scenarios to the settings and back."),
         Command("plan.less", "left", "change(-1)", "", "The value before; in a matrix, the box on the left."),
-        Command("plan.more", "right", "change(1)", "→ change", "The next value; in a matrix, the box on the right."),
+        Command("plan.more", "right", "change(1)", "change", "The next value; in a matrix, the next box.", "←→"),
         Command("plan.toggle", "space", "toggle_box", "", "Switch a box of a matrix on or off."),
         Command("plan.type", "e", "type_value", "", "Type a value."),
         Command("plan.undo", "u", "undo", "undo", "Take the last change back."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Protocol
 
 from rich.text import Text
@@ -11,7 +12,7 @@ from textual.app import ComposeResult
 
 from fstui.model import Event, Plan, Refused, Target
 from fstui.quantities import plain
-from fstui.tui.commands import HELP, PAGE_DOWN, PAGE_UP, Command, bindings
+from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
 from fstui.tui.drawing import run as drawing
 from fstui.tui.messages import RunAdvanced
 from fstui.tui.progress import Progress
@@ -40,6 +41,8 @@ class RunScreen(Face):
         Command("run.next", "n", "next_step", "next step", "End this step here and go on with the next."),
         Command("run.stop", "s", "stop", "stop", "Stop the run: its files are removed, the steps so far are judged."),
         HELP,
+        replace(BACK, label=""),
+        QUIT,
         Command("run.result", "enter", "result", "", "The result, once the run is over."),
         PAGE_UP,
         PAGE_DOWN,
@@ -58,6 +61,7 @@ class RunScreen(Face):
         self.running = running
         self.progress = Progress(plan, target)
         self.held = False
+        self.over = False
         self._changed = True
 
     def compose(self) -> ComposeResult:
@@ -81,13 +85,18 @@ class RunScreen(Face):
             async for event in self.running.events():
                 self.post_message(RunAdvanced(event))
         except Refused as refusal:
-            self.say(plain(str(refusal)))
+            self.progress.trouble = plain(str(refusal))
+        except Exception as error:  # a fault of ours: it must not take the terminal with it
+            self.fstui.fault = error
+            self.progress.trouble = f"a fault in fstui ended the run: {type(error).__name__}: {plain(str(error))}"
         finally:
             # posted messages are handled after this; what was saved stands in the last of them
             self.call_later(self._over)
 
     def _over(self) -> None:
         self.fstui.run_ended(self.progress.run, self.progress.saved_to)
+        self.over = True
+        self._changed = True
         if self.progress.run is not None and not self.held:
             self.action_result()
 
@@ -115,6 +124,12 @@ class RunScreen(Face):
     def action_stop(self) -> None:
         self.running.stop()
         self.say("Stopping: the step ends, its files are removed, the steps so far are judged.")
+
+    async def action_back(self) -> None:
+        if self.over:
+            await self.fstui.action_back()
+        else:
+            self.say("The run goes on: s stops it.")
 
     def action_result(self) -> None:
         progress = self.progress

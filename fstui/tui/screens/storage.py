@@ -124,12 +124,15 @@ class StorageScreen(Face):
 
     def refresh_rows(self) -> None:
         """Order the rows anew; the cursor stays with its filesystem."""
-        key = self.rows[self.selected].key if self.selected < len(self.rows) and self._moved else None
+        key = self.rows[self.selected].key if self.row else None
         self.rows = storage.entries(
             self.inventory, self.flags, self.rates, pseudo=self.pseudo, words=self.words, sort=self.sort
         )
         keys = [row.key for row in self.rows]
-        self.selected = keys.index(key) if key in keys else min(self.selected, max(len(keys) - 1, 0))
+        if key in keys and self._moved:
+            self.selected = keys.index(key)
+        else:
+            self.selected = min(self.selected, max(len(keys) - 1, 0)) if self._moved else storage.worst(self.rows)
         self.redraw()
 
     _moved = False
@@ -138,7 +141,7 @@ class StorageScreen(Face):
     @property
     def row(self) -> storage.Entry | None:
         """The selected row."""
-        return self.rows[self.selected] if self.rows else None
+        return self.rows[self.selected] if self.selected < len(self.rows) else None
 
     def action_move(self, by: int) -> None:
         self._moved = True
