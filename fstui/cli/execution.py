@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -13,7 +12,6 @@ from fstui.cli.commands import APP, group
 from fstui.cli.output import ReaderGone, say
 from fstui.model import Refused
 from fstui.quantities import plain
-from fstui.state.runs import RunNotFound, UnreadableRun
 
 FAILED, REFUSED = 1, 2
 INTERRUPTED = 130
@@ -34,7 +32,7 @@ def _ended_by(error: BaseException) -> int:
     match error:
         case click.UsageError():
             return _said(f"{plain(error.format_message())} {_help(error)}", REFUSED)
-        case Refused() | RunNotFound() | UnreadableRun():
+        case Refused():
             return _said(str(error), REFUSED)
         case KeyboardInterrupt() | click.Abort():
             return _said("stopped", INTERRUPTED)
@@ -56,6 +54,8 @@ def _said(sentence: str, code: int) -> int:
 
 def _surprised(sentence: str) -> int:
     if os.environ.get("FSTUI_DEBUG"):
+        import traceback  # noqa: PLC0415  for developers only
+
         with suppress(OSError):
             traceback.print_exc()
     return _said(plain(sentence), FAILED)

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import os
 import select
-import stat
 import sys
 from contextlib import suppress
-from pathlib import Path
 
-from fstui.model import Refused
-from fstui.quantities import plain
-from fstui.report.text import printable
-from fstui.state.files import write_atomically
+from fstui.report.characters import printable
 
 
 class ReaderGone(Exception):  # noqa: N818  no error: the reader has seen enough
@@ -21,6 +16,8 @@ class ReaderGone(Exception):  # noqa: N818  no error: the reader has seen enough
 
 def put(document: str | bytes) -> None:
     """Print to stdout and flush; text in characters that its encoding has. Raises ReaderGone, OSError."""
+    if sys.stdout is None:  # closed before we started
+        raise ReaderGone
     try:
         if isinstance(document, bytes):
             sys.stdout.flush()
@@ -51,33 +48,6 @@ def say(sentence: str) -> None:
             print(printable(sentence, sys.stderr.encoding), file=sys.stderr, flush=True)
 
 
-def check_file(path: Path) -> None:
-    """See that the file can be written before anything else is done. Raises Refused."""
-    shown = plain(str(path))
-    if path.is_dir():
-        raise Refused(f"--output {shown} is a directory: name a file in it")
-    if not path.parent.is_dir():
-        raise Refused(f"--output {shown}: there is no directory {plain(str(path.parent))}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise Refused(f"--output {shown} is not writable for this user")
-
-
-def put_file(path: Path, document: str | bytes) -> None:
-    """Write the document to the file, whole or not at all; a pipe or a device is written to. Raises OSError."""
-    data = document.encode(errors="backslashreplace") if isinstance(document, str) else document
-    real = path.resolve()  # the file that a link leads to is replaced, not the link
-    if real.exists() and not stat.S_ISREG(real.stat().st_mode):
-        real.write_bytes(data)
-        return
-    write_atomically(real, data, mode=real.stat().st_mode & 0o777 if real.exists() else 0o666 & ~_umask())
-
-
 def has_room(stream_fd: int) -> bool:
     """The reader keeps up: a write would not block now."""
     return bool(select.select([], [stream_fd], [], 0)[1])
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

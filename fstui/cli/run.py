@@ -14,7 +14,8 @@ from fstui.cli.events import EventLines
 from fstui.cli.execution import BROKEN_PIPE
 from fstui.cli.interruption import Interruption
 from fstui.cli.narration import narrating
-from fstui.cli.output import ReaderGone, check_file, put, put_file, say
+from fstui.cli.output import ReaderGone, put, say
+from fstui.cli.output_file import check_file, put_file
 from fstui.cli.rendering import FORMATS, format_option, rendered
 from fstui.engine import runner
 from fstui.engine.machine import LocalMachine
@@ -54,6 +55,8 @@ def command(settings: Sequence[str], format_: str, **asked: object) -> int:
     SCENARIO is a name from 'fstui scenarios', or a file where it has a slash or ends in .toml. All writing happens in
     a directory that fstui makes in DIR and removes. Exit: 0 done, 1 a step failed, 2 refused, 3 see --fail-on.
     """
+    if not asked["directory"]:  # an unset variable; resolved, it would be the current directory
+        raise Refused("DIR is empty: name a directory on the storage in question")
     wanted = msgspec.convert({**asked, "settings": _pairs(settings), "format": format_}, Asked)
     if wanted.output is not None:
         check_file(wanted.output)

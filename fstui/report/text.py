@@ -1,4 +1,4 @@
-"""Plain text: columns that line up, verdicts in words, and a way to say it where only ASCII can be printed."""
+"""Plain text: columns that line up, verdicts in words, a step's figures."""
 
 from __future__ import annotations
 
@@ -18,10 +18,6 @@ GLYPHS: dict[Verdict, str] = {
     "lost": "✗", "not-durable": "✗", "suspicious": "!", "cannot-tell": "?",
     "plausible": "~", "consistent": "✓", "kept": "✓",
 }  # fmt: skip
-_ASCII = str.maketrans(
-    {"✗": "x", "✓": "+", "▲": "^", "–": "-", "—": "-", "×": "x", "µ": "u", "›": ">", "…": "...", "·": "-",
-     "└": "`", "├": "|", "│": "|", "─": "-", "≤": "<=", "≥": ">=", "“": '"', "”": '"', "’": "'", "\u202f": " "}
-)  # fmt: skip
 
 
 def verdict_words(verdict: Verdict, confidence: Confidence) -> str:
@@ -55,15 +51,6 @@ def moment(started_at: str) -> str:
         return datetime.fromisoformat(started_at).strftime("%d %b %Y %H:%M")
     except ValueError:
         return plain(started_at)
-
-
-def printable(text: str, encoding: str) -> str:
-    """The text in characters that this encoding has: glyphs become ASCII, anything else a visible escape."""
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return text.translate(_ASCII).encode(encoding, errors="backslashreplace").decode(encoding)
-    return text
 
 
 def step_cells(step: Step, target: Target | None) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from fstui.model import SCHEMA, Run, RunStatus, Verdict, encode
+from fstui.model import SCHEMA, Refused, Run, RunStatus, Verdict, encode
 from fstui.quantities import plain
 from fstui.state import paths
 from fstui.state.files import write_atomically
@@ -18,11 +18,11 @@ _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
 
 
-class RunNotFound(Exception):  # noqa: N818  said to the user as it is
+class RunNotFound(Refused):
     """No saved run, or more than one, goes by that reference."""
 
 
-class UnreadableRun(Exception):  # noqa: N818  said to the user as it is
+class UnreadableRun(Refused):
     """The file is there, but it is not a run document that this version can read."""
 
 

@@ -3,7 +3,7 @@ from msgspec.structs import replace
 
 from fstui.model import Plan, PlannedStep, Run, ScenarioRef
 from fstui.report import plain
-from fstui.report.text import printable
+from fstui.report.characters import printable
 from tests.unit.report.samples import FAILED, FAILED_RUN, RUN, SYNCED, TARGET, nasty
 
 

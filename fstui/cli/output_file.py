@@ -1,0 +1,38 @@
+"""``--output FILE``: the user's own path, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from fstui.model import Refused
+from fstui.quantities import plain
+from fstui.state.files import write_atomically
+
+
+def check_file(path: Path) -> None:
+    """See that the file can be written before anything else is done. Raises Refused."""
+    shown = plain(str(path))
+    if path.is_dir():
+        raise Refused(f"--output {shown} is a directory: name a file in it")
+    if not path.parent.is_dir():
+        raise Refused(f"--output {shown}: there is no directory {plain(str(path.parent))}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise Refused(f"--output {shown} is not writable for this user")
+
+
+def put_file(path: Path, document: str | bytes) -> None:
+    """Write the document to the file, whole or not at all; a pipe or a device is written to. Raises OSError."""
+    data = document.encode(errors="backslashreplace") if isinstance(document, str) else document
+    real = path.resolve()  # the file that a link leads to is replaced, not the link
+    if real.exists() and not stat.S_ISREG(real.stat().st_mode):
+        real.write_bytes(data)
+        return
+    write_atomically(real, data, mode=real.stat().st_mode & 0o777 if real.exists() else 0o666 & ~_umask())
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
