@@ -14,6 +14,7 @@ from fstui.model import Latency, Stalls, TimelinePoint
 
 _SUB_BITS = 6
 _EXACT = 2 << _SUB_BITS
+_MOST_LOOSE = 16384
 STALL_NS = 100_000_000
 STALL_TIMES_P50 = 10
 
@@ -35,35 +36,65 @@ def lower_edge(bucket: int) -> int:
 
 
 class Histogram:
-    """How many values fell into each bucket. All values in ns."""
+    """How many values fell into each bucket. All values in ns.
+
+    Values are counted as they are by the interpreter's own fast loop, and put into buckets only when there are many
+    different ones or somebody asks: at a million operations a second that is most of the work.
+    """
 
     def __init__(self) -> None:
-        self.counts: Counter[int] = Counter()
+        self._buckets: Counter[int] = Counter()
+        self._loose: Counter[int] = Counter()
+        self._min: int | None = None
+        self._max = 0
         self.total = 0
         self.sum = 0
-        self.min = 0
-        self.max = 0
 
     def add(self, values: Sequence[int]) -> None:
-        """Add many values at once: equal ones are counted first, by the interpreter's own fast loop."""
-        if not values:
-            return
-        for value, times in Counter(values).items():
-            self.counts[bucket_of(value)] += times
-        lowest, highest = min(values), max(values)
-        self.min = min(self.min, lowest) if self.total else lowest
-        self.max = max(self.max, highest)
+        """Add many values at once."""
+        self._loose.update(values)
         self.total += len(values)
         self.sum += sum(values)
+        if len(self._loose) > _MOST_LOOSE:
+            self._settle()
 
     def merge(self, other: Histogram) -> None:
         """Add all that the other one counted."""
         if other.total:
-            self.counts.update(other.counts)
-            self.min = min(self.min, other.min) if self.total else other.min
-            self.max = max(self.max, other.max)
+            self._buckets.update(other.counts)
+            self._min = other.min if self._min is None else min(self._min, other.min)
+            self._max = max(self._max, other.max)
             self.total += other.total
             self.sum += other.sum
+
+    @property
+    def counts(self) -> Counter[int]:
+        """How many values each bucket holds."""
+        self._settle()
+        return self._buckets
+
+    @property
+    def min(self) -> int:
+        """The smallest value, exactly; 0 where there is none."""
+        self._settle()
+        return self._min or 0
+
+    @property
+    def max(self) -> int:
+        """The largest value, exactly; 0 where there is none."""
+        self._settle()
+        return self._max
+
+    def _settle(self) -> None:
+        if not self._loose:
+            return
+        for value, times in self._loose.items():
+            self._buckets[bucket_of(value)] += times
+        lowest = min(self._loose)
+        self._min = lowest if self._min is None else min(self._min, lowest)
+        highest = max(self._loose)
+        self._max = max(self._max, highest)
+        self._loose.clear()
 
     def percentiles(self, shares: Iterable[float]) -> list[int]:
         """The value below which each share (0 to 1, ascending) of the samples lies. Empty where there are none."""

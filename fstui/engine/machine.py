@@ -73,8 +73,8 @@ class Machine(Protocol):
     def counters(self, stack: Iterable[Node]) -> Counters:
         """Every layer's counters at one monotonic time."""
 
-    def written_by_others(self) -> dict[tuple[int, str], int]:
-        """Bytes written so far by every other process that we may look at."""
+    def written_so_far(self) -> dict[int, process.Written]:
+        """Bytes that every process which we may look at has written."""
 
     async def inspect(self, directory: str) -> Place:
         """Resolve a directory. Raises Refused."""
@@ -92,9 +92,8 @@ class Machine(Protocol):
 class LocalMachine:
     """This box."""
 
-    simulated = None
-
     def __init__(self, root: Path = Path("/")) -> None:
+        self.simulated: str | None = None
         self._root = root
         self._silent_since: dict[str, float] = {}
 
@@ -129,7 +128,7 @@ class LocalMachine:
     def counters(self, stack: Iterable[Node]) -> Counters:
         return device_counters.read_counters(tuple(stack), self._root)
 
-    def written_by_others(self) -> dict[tuple[int, str], int]:
+    def written_so_far(self) -> dict[int, process.Written]:
         return process.read_write_bytes(self._root)
 
     async def inspect(self, directory: str) -> Place:

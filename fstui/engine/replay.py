@@ -11,6 +11,7 @@ import random
 from array import array
 from collections.abc import AsyncIterator, Iterable
 
+from fstui.inventory import process
 from fstui.model import (
     Counters,
     DeviceCounters,
@@ -57,7 +58,7 @@ class ReplayMachine:
     def counters(self, stack: Iterable[Node]) -> Counters:
         return Counters(monotonic_ns=self._now_ns, devices=tuple(self._moved.values()))
 
-    def written_by_others(self) -> dict[tuple[int, str], int]:
+    def written_so_far(self) -> dict[int, process.Written]:
         return {}
 
     async def inspect(self, directory: str) -> Place:
@@ -140,15 +141,15 @@ class ReplayProbe:
     async def frames(self) -> AsyncIterator[Frame | Samples]:
         step, machine = self._step, self._machine
         if self._facts:
-            process = machine.run.process
+            seen = machine.run.process
             yield Frame(
                 "facts",
                 {
-                    "pipe_fsync_fails": process.pipe_fsync_fails,
-                    "dsync_flag_kept": process.dsync_flag_kept,
-                    "libc_sync_ns": process.libc_sync_ns,
-                    "raw_sync_ns": process.raw_sync_ns,
-                    "cgroup": process.cgroup,
+                    "pipe_fsync_fails": seen.pipe_fsync_fails,
+                    "dsync_flag_kept": seen.dsync_flag_kept,
+                    "libc_sync_ns": seen.libc_sync_ns,
+                    "raw_sync_ns": seen.raw_sync_ns,
+                    "cgroup": seen.cgroup,
                 },
             )
         for counters in step.counters:  # a layer that counts is there before it moves

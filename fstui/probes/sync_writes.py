@@ -8,6 +8,7 @@ The file is removed when stdin closes, whatever happened to the engine.
 
 from __future__ import annotations
 
+import gc
 import json
 import mmap
 import os
@@ -25,6 +26,7 @@ from typing import Any, NoReturn
 from fstui.probes import frames, sync_path
 
 PAGE = 4096
+STEP = 1024
 HAND_OVER_NS = 50_000_000
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
@@ -69,23 +71,26 @@ class Shared:
 
 
 class Blocks:
-    """Page-aligned blocks of random bytes. ``fresh`` stamps a number into every page, so no two writes are alike."""
+    """Blocks of random bytes, each its own; a new number stamped into all of them makes them new again.
 
-    def __init__(self, block_bytes: int) -> None:
-        stride = -(-block_bytes // PAGE) * PAGE
-        slots = max(1, min(SLOTS, POOL_BYTES // stride))
-        pool = mmap.mmap(-1, slots * stride)
-        pool.write(random.randbytes(slots * stride))
+    Buffered writes take them from one pool at steps of 1 KiB, so that it stays in the processor's cache; O_DIRECT
+    wants them page-aligned. Every step carries a stamp, so no page is ever written twice as it was.
+    """
+
+    def __init__(self, block_bytes: int, direct: bool) -> None:
+        step = -(-block_bytes // PAGE) * PAGE if direct else min(STEP, block_bytes // 8 * 8 or 8)
+        slots = max(1, min(SLOTS, POOL_BYTES // step))
+        pool = mmap.mmap(-1, slots * step + block_bytes)
+        pool.write(random.randbytes(len(pool)))
         view = memoryview(pool)
-        self._stamps = view.cast("Q")[:: PAGE // 8]
-        self._stamped = random.getrandbits(62)
-        self.blocks = [view[slot * stride : slot * stride + block_bytes] for slot in range(slots)]
+        self._stamps = view[: len(pool) // 8 * 8].cast("Q")[:: min(step, PAGE) // 8]
+        self._stamp = random.getrandbits(62)
+        self.blocks = [view[slot * step : slot * step + block_bytes] for slot in range(slots)]
 
     def fresh(self) -> list[memoryview]:
         """The blocks, none of which was ever written as it is now."""
-        pages = len(self._stamps)
-        self._stamps[:] = memoryview(array("Q", range(self._stamped, self._stamped + pages)))
-        self._stamped += pages
+        self._stamp += 1
+        self._stamps[:] = memoryview(self._stamp.to_bytes(8, sys.byteorder) * len(self._stamps)).cast("Q")
         return self.blocks
 
 
@@ -125,9 +130,9 @@ class Writer:
         for flag in settings["open_flags"]:
             flags |= OPEN_FLAGS[flag]
         self.fd = calling("open", os.open, settings["path"], flags)
-        self.blocks = Blocks(self.block_bytes)
+        self.blocks = Blocks(self.block_bytes, direct="direct" in settings["open_flags"])
         self.offsets = offsets(settings, seed=number + 1)
-        self.pending: list[tuple[int, array[int]]] = []
+        self.pending: list[tuple[int, list[int]]] = []
         self.ops = 0
         self.held_ns = 0
 
@@ -161,16 +166,16 @@ class Writer:
         return self.ops >= self.least_ops or elapsed_ns >= self.length_ns + SLOW_STEP_EXTRA_NS
 
     def batch_with_sync(self, until_ns: int, ops_left: int) -> int:
+        """Overwrites and appends of whole blocks: a short one is followed by the error that made it short."""
         pwrite, sync, tick, fd = os.pwrite, self.sync, clock, self.fd
         assert sync is not None
-        marks: array[int] = array("q")
+        marks: list[int] = []
         put = marks.append
-        written, call = 0, "pwrite"
         blocks = zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False)
         now = start = tick()
         try:
             for block, offset in blocks:
-                written += pwrite(fd, block, offset)
+                pwrite(fd, block, offset)
                 put(tick())
                 sync(fd)
                 now = tick()
@@ -178,45 +183,42 @@ class Writer:
                 if now >= until_ns:
                     break
         except OSError as error:
-            call = self.sync_call if len(marks) % 2 else call
-            del marks[len(marks) // 2 * 2 :]
-            self.keep(start, marks, written)
+            call = self.sync_call if len(marks) % 2 else "pwrite"
+            self.keep(start, marks[: len(marks) // 2 * 2])
             raise CallError(call, error) from error
-        self.keep(start, marks, written)
+        self.keep(start, marks)
         return now
 
     def batch_without_sync(self, until_ns: int, ops_left: int) -> int:
         pwrite, tick, fd = os.pwrite, clock, self.fd
-        marks: array[int] = array("q")
+        marks: list[int] = []
         put = marks.append
-        written = 0
         blocks = zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False)
         now = start = tick()
         try:
             for block, offset in blocks:
-                written += pwrite(fd, block, offset)
+                pwrite(fd, block, offset)
                 now = tick()
                 put(now)
                 if now >= until_ns:
                     break
         except OSError as error:
-            self.keep(start, marks, written)
+            self.keep(start, marks)
             raise CallError("pwrite", error) from error
-        self.keep(start, marks, written)
+        self.keep(start, marks)
         return now
 
     def batch_with_rare_sync(self, until_ns: int, ops_left: int) -> int:
         """A sync after every N-th write; the others have a sync part of no length."""
         now = clock()
         start = now
-        marks: array[int] = array("q")
-        written = 0
+        marks: list[int] = []
         for block, offset in zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False):
-            written += self.one_op(block, offset, marks)
+            self.one_op(block, offset, marks)
             now = marks[-1]
             if now >= until_ns:
                 break
-        self.keep(start, marks, written)
+        self.keep(start, marks)
         return now
 
     def paced_batch(self, until_ns: int, ops_left: int) -> int:
@@ -228,14 +230,15 @@ class Writer:
             time.sleep(min(left, HAND_OVER_NS) / 1e9)
         if self.shared.stopping:
             return clock()
-        marks: array[int] = array("q")
+        marks: list[int] = []
         block, offset = self.blocks.fresh()[0], next(self.offsets)
         start = clock()
-        self.keep(start, marks, self.one_op(block, offset, marks))
+        self.one_op(block, offset, marks)
+        self.keep(start, marks)
         return marks[-1]
 
-    def one_op(self, block: memoryview, offset: int, marks: array[int]) -> int:
-        written: int = calling("pwrite", os.pwrite, self.fd, block, offset)
+    def one_op(self, block: memoryview, offset: int, marks: list[int]) -> None:
+        calling("pwrite", os.pwrite, self.fd, block, offset)
         marks.append(clock())
         if self.sync:
             op = self.ops + len(marks) // 2 + 1
@@ -244,20 +247,16 @@ class Writer:
                 marks.append(clock())
             else:
                 marks.append(marks[-1])
-        return written
 
-    def keep(self, start_ns: int, marks: array[int], written: int) -> None:
-        ops = len(marks) // self.parts
-        if written < ops * self.block_bytes:
-            raise CallError("pwrite", OSError(None, "short write"))
-        self.ops += ops
+    def keep(self, start_ns: int, marks: list[int]) -> None:
+        self.ops += len(marks) // self.parts
         self.pending.append((start_ns, marks))
 
     def hand_over(self) -> None:
         """Send what is pending. Only the time blocked on a full pipe counts as held."""
         pending, self.pending = self.pending, []
         for start_ns, marks in pending:
-            for frame in frames.encode_samples(self.number, self.parts, start_ns, marks):
+            for frame in frames.encode_samples(self.number, self.parts, start_ns, array("q", marks)):
                 self.held_ns += write_frame(frame)
 
 
@@ -337,6 +336,7 @@ def fork_writer(settings: dict[str, Any], number: int, shared: Shared, gate: tup
     status = 1
     try:
         writer = Writer(settings, number, shared)
+        gc.disable()  # nothing here makes cycles, and a collection would look like a slow disk
         os.write(lifeline, b".")
         os.read(gate[0], 1)  # returns when the coordinator opens the gate by closing its side
         if not shared.stopping:

@@ -1,0 +1,21 @@
+"""``python -m tests.bench parity|loop|perturbation|wire [--rounds N] [--dir DIR]``"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+NAMES = ("parity", "loop", "perturbation", "wire")
+
+
+def main() -> int:
+    """Run one bench with the rest of the arguments; its exit status."""
+    if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
+        print(f"usage: python -m tests.bench {'|'.join(NAMES)} [--rounds N] [--dir DIR]", file=sys.stderr)
+        return 2
+    status: int = importlib.import_module(f"tests.bench.{sys.argv[1]}").main(sys.argv[2:])
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""The whole measuring loop per operation, on tmpfs where storage costs nothing, against fio's psync engine.
+
+Budget (DESIGN section 8): at most 1.0 × fio for write + fdatasync of 4 KiB.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from tests.bench.pairs import arguments, rotated, row
+from tests.bench.work import WORKS, by_fio, by_fstui, need_fio, scratch
+
+
+def main(argv: list[str]) -> int:
+    """Print µs per operation of both and the ratio; 1 where the budget is missed."""
+    options = arguments(argv, "loop", rounds=20, directory="/dev/shm")
+    need_fio()
+    work = WORKS[0]
+    ours: list[float] = []
+    theirs: list[float] = []
+    with scratch(options.dir) as directory:
+        for turn in range(options.rounds):
+            for who in rotated(["fstui", "fio"], turn):
+                if who == "fstui":
+                    ours.append(1e6 / by_fstui(work, directory, options.seconds).rate_per_s)
+                else:
+                    theirs.append(1e6 / by_fio(work, directory, options.seconds))
+    print(f"{options.rounds} paired rounds of {options.seconds:g} s on {options.dir}, {work.name}, 4 KiB")
+    print(f"fstui {statistics.median(ours):.3f} µs per operation ({min(ours):.3f} – {max(ours):.3f})")
+    print(f"fio   {statistics.median(theirs):.3f} µs per operation ({min(theirs):.3f} – {max(theirs):.3f})")
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    return 0 if row("fstui / fio, time per operation", ratios, 0.0, 1.0) else 1

@@ -1,0 +1,48 @@
+"""Paired rounds: the ratio of each pair, its median, and the 95 % interval of that median."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+from collections.abc import Sequence
+from math import comb
+
+
+def arguments(argv: list[str], name: str, rounds: int, directory: str) -> argparse.Namespace:
+    """What every bench understands: ``--rounds`` and ``--dir``."""
+    parser = argparse.ArgumentParser(prog=f"python -m tests.bench {name}")
+    parser.add_argument("--rounds", type=int, default=rounds, help="paired rounds (%(default)s)")
+    parser.add_argument("--dir", default=directory, help="where the files are made (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="measured time per round (%(default)s)")
+    return parser.parse_args(argv)
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of the median by order statistics: nothing is assumed about the distribution."""
+    ordered = sorted(values)
+    n = len(ordered)
+    tail, rank = 0.0, 0
+    while rank < n // 2 and tail + comb(n, rank) / 2**n <= 0.025:
+        tail += comb(n, rank) / 2**n
+        rank += 1
+    lowest = max(0, rank - 1)
+    return ordered[lowest], ordered[n - 1 - lowest]
+
+
+def row(name: str, ratios: Sequence[float], low: float, high: float) -> bool:
+    """Print one row; True when the interval overlaps the budget."""
+    first, last = median_interval(ratios)
+    kept = last >= low and first <= high
+    print(
+        f"{name:<44} {statistics.median(ratios):6.3f}  {first:6.3f} – {last:6.3f}   n={len(ratios):<3} "
+        f"budget {low:g}–{high:g}  {'kept' if kept else 'MISSED'}"
+    )
+    return kept
+
+
+def rotated(items: Sequence[str], turn: int) -> list[str]:
+    """The items in another order each round, so that no one always goes first."""
+    order = list(items)
+    random.Random(turn).shuffle(order)
+    return order

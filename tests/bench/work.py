@@ -1,0 +1,82 @@
+"""The same work done by fstui's probe and by fio (shared words: A, B, D, E of the peers' table)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import asdict
+
+from fstui.engine.machine import LocalMachine
+from fstui.engine.stepping import StepRunner
+from fstui.model import Event, PlannedStep, Step, SyncWrites
+
+
+class Work(NamedTuple):
+    """One kind of work, in fstui's settings and in fio's options."""
+
+    name: str
+    settings: SyncWrites
+    fio: tuple[str, ...]
+
+
+WORKS = (
+    Work("A write + fdatasync", SyncWrites(sync="fdatasync"), ("--fdatasync=1",)),
+    Work("B write + fsync", SyncWrites(sync="fsync"), ("--fsync=1",)),
+    Work(
+        "D O_DIRECT|O_DSYNC",
+        SyncWrites(sync="none", open_flags=("direct", "dsync")),
+        ("--direct=1", "--sync=dsync"),
+    ),
+    Work(
+        "E O_DIRECT + fdatasync", SyncWrites(sync="fdatasync", open_flags=("direct",)), ("--direct=1", "--fdatasync=1")
+    ),
+)
+
+
+def need_fio() -> None:
+    """Ends the bench where fio is missing."""
+    if not shutil.which("fio"):
+        sys.exit("fio is not installed: apt-get install fio")
+
+
+def scratch(directory: str) -> tempfile.TemporaryDirectory[str]:
+    """A directory that goes with the bench."""
+    return tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=directory)
+
+
+def by_fstui(work: Work, directory: str, seconds: float) -> Step:
+    """The step as the engine measures it, its file made anew."""
+    settings = asdict(work.settings) | {"seconds": seconds, "max_bytes_per_s": 1 << 40}
+    planned = PlannedStep(name=work.name, probe="sync_writes", settings=settings)
+    step = asyncio.run(StepRunner(0, planned, LocalMachine(), (), _ignore).run(directory, facts=False))
+    if step.status != "finished":
+        sys.exit(f"{work.name}: the step {step.status}: {step.error}")
+    return step
+
+
+def by_fio(work: Work, directory: str, seconds: float) -> float:
+    """Operations per second of fio's psync engine on one fully written file of the same size."""
+    file = Path(directory) / "fio.dat"
+    if not file.exists():
+        subprocess.run(
+            ["dd", "if=/dev/urandom", f"of={file}", "bs=1M", "count=64", "conv=fsync", "status=none"], check=True
+        )
+    command = [
+        "fio", "--name=t", f"--filename={file}", "--size=64m", "--overwrite=1", "--ioengine=psync", "--rw=randwrite",
+        "--norandommap", "--randrepeat=0", "--bs=4k", "--time_based", f"--runtime={seconds}s", "--output-format=json",
+        *work.fio,
+    ]  # fmt: skip
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    write = json.loads(output[output.index("{") :])["jobs"][0]["write"]
+    return float(write["total_ios"] / (write["runtime"] / 1000))
+
+
+def _ignore(event: Event) -> None:
+    """A bench draws nothing."""
