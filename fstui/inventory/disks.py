@@ -54,6 +54,7 @@ def shape_of(tree: Tree, udev: Udev, name: str) -> Shape:
     found = (
         _cache_type(tree, directory, name),
         tree.reading("features", f"{directory}/device/features") if name.startswith("vd") else None,
+        _zoned(tree, directory),
         Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=enabled, path=database) if enabled else None,
         _rpm(tree, directory, name) or _udev_rpm(properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
     )
@@ -98,6 +99,12 @@ def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
         for address in tree.names(f"{directory}/device/scsi_disk"):
             return tree.reading("cache_type", f"{directory}/device/scsi_disk/{address}/cache_type")
     return None
+
+
+def _zoned(tree: Tree, directory: str) -> Reading | None:
+    """``host-managed`` or ``host-aware`` for a shingled or zoned disk; left out where it is ``none``."""
+    zoned = tree.reading("zoned", f"{directory}/queue/zoned")
+    return zoned if zoned is not None and zoned.value != "none" else None
 
 
 def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:

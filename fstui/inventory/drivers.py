@@ -70,16 +70,16 @@ def sync_of(kind: str, readings: tuple[Reading, ...]) -> tuple[SyncPath, str]:
         return "passes", f"a flush becomes an fsync of the backing file{direct}"
     if kind in ("dm", "zvol"):
         return "unknown", "what it does with a flush is not told here"
-    return _sync_of_disk(values) if kind in _REQUEST_BASED else ("passes", "would pass it on")
+    return _sync_of_disk(values, readings) if kind in _REQUEST_BASED else ("passes", "would pass it on")
 
 
-def _sync_of_disk(values: Mapping[str, str]) -> tuple[SyncPath, str]:
+def _sync_of_disk(values: Mapping[str, str], readings: tuple[Reading, ...]) -> tuple[SyncPath, str]:
     cache = values.get("write_cache")
     if cache == "write back":
         return "passes", "write cache on" + (", no FUA" if values.get("fua") == "0" else "")
     if cache != "write through":
         return "unknown", ""
-    if any(claims_cache(values.get(claim, "")) for claim in ("cache_type", "ID_ATA_WRITE_CACHE_ENABLED")):
+    if claims_cache(readings):
         return "stops", "the kernel was told write through, the drive says its write cache is on"
     return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
 

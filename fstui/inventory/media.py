@@ -7,9 +7,10 @@ and the model, which clouds, hypervisors and RAID controllers set.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from fstui.model import Medium, MediumCache, MediumClass, Node
+from fstui.model import Medium, MediumCache, MediumClass, Node, Reading
 
 MEMORY_KINDS = frozenset({"zram", "ram"})
 NETWORK_KINDS = frozenset({"nbd", "rbd", "drbd"})
@@ -112,12 +113,18 @@ def _rpm(node: Node) -> int | None:
 
 def _cache(node: Node) -> MediumCache:
     """Volatile where any source says so; none where the kernel sees none and the drive does not contradict."""
-    claims = (node.reading("cache_type"), node.reading("ID_ATA_WRITE_CACHE_ENABLED"))
-    if node.write_cache == "write back" or any(claim and claims_cache(claim.value) for claim in claims):
+    if node.write_cache == "write back" or claims_cache(node.readings):
         return "volatile"
     return "none" if node.write_cache == "write through" else "unknown"
 
 
-def claims_cache(value: str) -> bool:
-    """What a driver's cache_type, or udev's property, says: a volatile write cache is on."""
-    return value in ("1", "write back", "write back, no read (daft)") or value.startswith("temporary write back")
+def claims_cache(readings: Iterable[Reading]) -> bool:
+    """The drive's own word, whatever the kernel's view was set to: a volatile write cache is on.
+
+    The driver's cache_type is newer than udev's property, which dates from when the drive was found.
+    """
+    values = {reading.what: reading.value for reading in readings}
+    cache_type = values.get("cache_type")
+    if cache_type is None:
+        return values.get("ID_ATA_WRITE_CACHE_ENABLED") == "1"
+    return cache_type.removeprefix("temporary ").startswith("write back")

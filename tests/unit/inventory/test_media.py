@@ -122,3 +122,27 @@ def test_flushes_count_where_the_kernel_counts_them(
     stat = " ".join(["1"] * fields)
     box.device("sda", "pci0000:00/ata1", stat=stat, iostats=iostats, request_based=request_based)
     assert only(box)[0].counted is counted
+
+
+@pytest.mark.parametrize(("cache_type", "udev", "sync"), [
+    ("write back", "0", "stops"), ("temporary write back", None, "stops"), ("write through", "1", "unknown"),
+    (None, "1", "stops"), (None, "0", "unknown"), ("none", None, "unknown"),
+])  # fmt: skip
+def test_the_driver_knows_better_than_udev_whether_the_cache_is_on(
+    box: Box, cache_type: str | None, udev: str | None, sync: str
+) -> None:
+    path = box.disk("sda", write_cache="write through")
+    if cache_type is not None:
+        box.write(f"{path}/device/scsi_disk/0:0:0:0/cache_type", cache_type)
+    if udev is not None:
+        box.write(f"/run/udev/data/b{box.number_of['sda']}", f"E:ID_ATA_WRITE_CACHE_ENABLED={udev}")
+    node, medium = only(box)
+    assert node.sync == sync
+    assert medium.write_cache == ("volatile" if sync == "stops" else "none")
+
+
+def test_a_shingled_disk_says_so(box: Box) -> None:
+    box.disk("sda", rotational=1, files={"queue/zoned": "host-aware"})
+    box.disk("sdb", rotational=1, files={"queue/zoned": "none"})
+    zoned = [node.reading("zoned") for node in survey(box.root).unused]
+    assert [reading and reading.value for reading in zoned] == ["host-aware", None]
