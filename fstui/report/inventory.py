@@ -10,7 +10,7 @@ import msgspec
 from fstui.model import VERDICTS, Finding, Inventory, Judgement, Node, Target, encode
 from fstui.quantities import count, plain, seconds, short_size
 from fstui.report import figures
-from fstui.report.text import GLYPHS, NONE, WIDTH, columns, labelled, wrap
+from fstui.report.text import GLYPHS, NONE, WIDTH, because, columns, labelled, wrap
 
 _HEADER = ("", "MOUNT", "FREE", "STACK", "MEDIUM", "FLAG")
 
@@ -100,7 +100,7 @@ def _flag(mount_points: Sequence[str], found: Finding) -> Iterator[str]:
     glyph = GLYPHS[found.verdict] if found.verdict else " "
     yield from wrap(f"{glyph} {', '.join(mount_points)}: {found.verdict}, {found.confidence} ({found.rule})", WIDTH)
     yield from (f"  {line}" for line in wrap(found.sentence or found.title, WIDTH - 2))
-    yield from labelled("because", found.because)
+    yield from because(found.because)
     yield from labelled("next", found.next)
 
 

@@ -7,7 +7,19 @@ from collections.abc import Iterable, Iterator
 from fstui.model import Finding, Plan, PlannedStep, Run, Step, Target
 from fstui.quantities import plain, seconds, short_size
 from fstui.report import figures
-from fstui.report.text import GLYPHS, NONE, WIDTH, columns, labelled, moment, step_cells, verdict_words, wrap
+from fstui.report.text import (
+    GLYPHS,
+    NONE,
+    WIDTH,
+    because,
+    columns,
+    hanging,
+    labelled,
+    moment,
+    step_cells,
+    verdict_words,
+    wrap,
+)
 
 STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "BYTES")
 
@@ -42,7 +54,7 @@ def step_line(step: Step, target: Target | None) -> str:
 
 def plan(planned: Plan, target: Target) -> str:
     """What a run will do, before it does it."""
-    listed = columns([(str(at), *_planned(step)) for at, step in enumerate(planned.steps, 1)], "><<")
+    listed = hanging([(f"{at:>2}", *_planned(step)) for at, step in enumerate(planned.steps, 1)])
     return "\n".join([*plan_head(planned, target), "", *listed]) + "\n"
 
 
@@ -52,8 +64,9 @@ def plan_head(planned: Plan, target: Target) -> list[str]:
     return [
         f"{plain(planned.scenario.name)}: {plain(planned.question)}",
         f"  into      {plain(target.path)} ({figures.stack_line(target)})",
-        f"  takes     {lasts}; writes at most {short_size(planned.max_bytes)}, "
-        f"holds at most {short_size(planned.room_bytes)} at a time, removes it at the end",
+        f"  takes     {lasts}",
+        f"  writes    at most {short_size(planned.max_bytes)}, at most {short_size(planned.room_bytes)} of it "
+        "there at a time; all is removed at the end",
         f"  again     {plain(planned.command)}",
     ]
 
@@ -75,20 +88,15 @@ def _verdict(run: Run) -> Iterator[str]:
     yield verdict_words(run.verdict, run.confidence)
     yield from (f"  {line}" for line in wrap(run.sentence, WIDTH - 2))
     if found := figures.leading(run):
-        yield from labelled("because", _because(found.because))
+        yield from because(found.because)
         yield from labelled("next", found.next)
-
-
-def _because(lines: Iterable[str]) -> list[str]:
-    pairs = [line.partition(": ") for line in lines]
-    return columns([(plain(label), plain(evidence)) for label, _, evidence in pairs], "<<") if pairs else []
 
 
 def _findings(run: Run) -> list[str]:
     if not run.findings:
         return []
     found = f"{len(run.findings)} finding" + ("s" if len(run.findings) > 1 else "")
-    return [found, *columns([finding_row(finding) for finding in run.findings], "<<<<<"), ""]
+    return [found, *hanging([finding_row(finding) for finding in run.findings]), ""]
 
 
 def finding_row(finding: Finding) -> tuple[str, str, str, str, str]:

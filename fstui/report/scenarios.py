@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fstui.model import Plan
 from fstui.quantities import clock, plain, short_size
-from fstui.report.text import WIDTH, columns, wrap
+from fstui.report.text import WIDTH, columns, hanging, wrap
 from fstui.scenario import Scenario, Setting
 
 _HEADER = ("SCENARIO", "ANSWERS", "TIME", "WRITES")
@@ -31,7 +31,7 @@ def detail(scenario: Scenario, plan: Plan) -> str:
         *(f"  {plain(step.name)}" for step in plan.steps),
         "",
         "Settings, changed with --set KEY=VALUE",
-        *columns([("  " + plain(key), *_setting(setting)) for key, setting in scenario.settings.items()], "<<<"),
+        *hanging([("  " + plain(key), *_setting(setting)) for key, setting in scenario.settings.items()]),
         "",
         plain(plan.command),
     ]

@@ -13,6 +13,8 @@ from fstui.quantities import duration_ns, plain, rate, ratio
 from fstui.report import figures
 
 WIDTH = 80
+_MARGIN = 11
+_NARROWEST = 24
 NONE = "–"
 GLYPHS: dict[Verdict, str] = {
     "lost": "✗", "not-durable": "✗", "suspicious": "!", "cannot-tell": "?",
@@ -32,12 +34,33 @@ def columns(rows: Sequence[Sequence[str]], align: str, gap: int = 2) -> list[str
     return [(" " * gap).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in rows]
 
 
-def labelled(label: str, lines: Iterable[str], indent: int = 2, width: int = WIDTH) -> list[str]:
-    """Lines under a label in the margin: ``because  fdatasync  840/s, limit 120/s``."""
-    margin = " " * (indent + 9)
-    wrapped = [part for line in lines for part in wrap(line, width - len(margin)) or [""]]
-    first = " " * indent + label.ljust(9)
-    return [(first if at == 0 else margin) + line for at, line in enumerate(wrapped)]
+def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, gap: int = 2) -> list[str]:
+    """Left-aligned columns of which the last is text: it is wrapped within its own column."""
+    if not rows:
+        return []
+    lead = len(rows[0]) - 1
+    margin = sum(max(cell_len(row[at]) for row in rows) + gap for at in range(lead))
+    wrapped = []
+    for *cells, text in rows:
+        first, *more = wrap(text, max(width - margin, _NARROWEST)) or [""]
+        wrapped += [(*cells, first), *((*[""] * lead, line) for line in more)]
+    return columns(wrapped, "<" * (lead + 1), gap)
+
+
+def labelled(label: str, lines: Iterable[str]) -> list[str]:
+    """Sentences under a label in the margin: ``next     Switch the cache off …``."""
+    return _in_margin(label, [part for line in lines for part in wrap(line, WIDTH - _MARGIN)])
+
+
+def because(lines: Iterable[str]) -> list[str]:
+    """Lines of ``label: evidence`` in two columns: ``because  fdatasync  840/s, limit 120/s``."""
+    pairs = [line.partition(": ") for line in lines]
+    rows = [(plain(label), evidence) if colon else ("", label) for label, colon, evidence in pairs]
+    return _in_margin("because", hanging(rows, WIDTH - _MARGIN))
+
+
+def _in_margin(label: str, lines: Sequence[str]) -> list[str]:
+    return [(f"  {label}".ljust(_MARGIN) if at == 0 else " " * _MARGIN) + line for at, line in enumerate(lines)]
 
 
 def wrap(text: str, width: int) -> list[str]:
