@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
@@ -56,7 +57,7 @@ class CommandEntries(Provider):
 class FstuiApp(App[int]):
     """Storage → plan → run → result, on one machine. It ends with the exit code."""
 
-    CSS_PATH = "css/fstui.tcss"
+    CSS_PATH = Path(__file__).parent / "css" / "fstui.tcss"
     TITLE = "fstui"
     COMMANDS: ClassVar = {CommandEntries}
     BINDINGS = bindings((QUIT, INTERRUPT, SUSPEND))

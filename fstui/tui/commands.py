@@ -38,11 +38,13 @@ class Command:
     """What the footer calls the key, where that is not its name."""
 
 
-QUIT = Command("app.quit", "q", "quit", "quit", "Stop what runs, clean up and leave.")
-INTERRUPT = Command("app.interrupt", "ctrl+c", "interrupt", "", "The same as quit; a second time leaves at once.")
-SUSPEND = Command("app.suspend", "ctrl+z", "suspend_process", "", "Put fstui into the background; fg brings it back.")
-HELP = Command("app.help", "question_mark", "help", "help", "What this screen shows, and its keys.")
-BACK = Command("app.back", "escape", "back", "back", "To the screen before.")
+QUIT = Command("app.quit", "q", "app.quit", "quit", "Stop what runs, clean up and leave.")
+INTERRUPT = Command("app.interrupt", "ctrl+c", "app.interrupt", "", "The same as quit; a second time leaves at once.")
+SUSPEND = Command(
+    "app.suspend", "ctrl+z", "app.suspend_process", "", "Put fstui into the background; fg brings it back."
+)
+HELP = Command("app.help", "question_mark", "app.help", "help", "What this screen shows, and its keys.")
+BACK = Command("app.back", "escape", "app.back", "back", "To the screen before.")
 UP = Command("list.up", "up,k", "move(-1)", "", "The row above.")
 DOWN = Command("list.down", "down,j", "move(1)", "", "The row below.")
 TOP = Command("list.top", "home", "move(-100000)", "", "The first row.")
@@ -50,7 +52,7 @@ BOTTOM = Command("list.bottom", "end", "move(100000)", "", "The last row.")
 PAGE_UP = Command("detail.up", "pageup", "scroll(-5)", "", "Scroll the lower part up.")
 PAGE_DOWN = Command("detail.down", "pagedown", "scroll(5)", "", "Scroll the lower part down.")
 LIST = (UP, DOWN, TOP, BOTTOM, PAGE_UP, PAGE_DOWN)
-HISTORY = Command("app.history", "h", "history", "history", "The runs that were saved.")
+HISTORY = Command("app.history", "h", "app.history", "history", "The runs that were saved.")
 COPY = Command(
     "app.copy", "y", "copy", "copy", "Copy to the clipboard through the terminal (OSC 52), fit for a ticket."
 )

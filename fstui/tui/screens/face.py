@@ -10,7 +10,7 @@ from textual.screen import Screen
 
 from fstui.tui import commands
 from fstui.tui.commands import Command
-from fstui.tui.drawing.cells import fit, line
+from fstui.tui.drawing.cells import line, wrapped
 from fstui.tui.glyphs import HEAD
 from fstui.tui.widgets.lines import Draw, Lines
 
@@ -41,7 +41,7 @@ class Face(Screen[None]):
 
     def footer_lines(self) -> Lines:
         """The last line: what the keys do here."""
-        return self.lines("footer", self._draw_footer, classes="line")
+        return self.lines("footer", self._draw_footer)
 
     def part(self, id: str) -> Lines:  # noqa: A002
         """The part of that name."""
@@ -76,5 +76,5 @@ class Face(Screen[None]):
 
     def _draw_footer(self, width: int, height: int) -> list[Text]:
         if self._notice:
-            return [line((" " + fit(self._notice, width - 1), HEAD))]
+            return [line((part, HEAD)) for part in wrapped(self._notice, width - 1, indent=" ")]
         return [commands.footer(self.footer_commands(), self.fstui.keymap, width)]

@@ -43,7 +43,7 @@ class PlanScreen(Face):
         Command("plan.undo", "u", "undo", "undo", "Take the last change back."),
         replace(COPY, id="plan.copy", label="copy command", help="Copy the command line of the same run."),
         HELP,
-        BACK,
+        replace(BACK, action="back"),
         replace(QUIT, label=""),
         *LIST,
     )

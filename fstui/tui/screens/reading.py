@@ -34,9 +34,6 @@ class ReadingScreen(Face):
 
     action_scroll = action_move
 
-    async def action_help(self) -> None:
-        await self.fstui.action_back()
-
 
 def help_screen(screen: Face, keymap: Mapping[str, str]) -> ReadingScreen:
     """What the screen shows, and each of its keys."""

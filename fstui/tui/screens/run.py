@@ -41,7 +41,7 @@ class RunScreen(Face):
         Command("run.next", "n", "next_step", "next step", "End this step here and go on with the next."),
         Command("run.stop", "s", "stop", "stop", "Stop the run: its files are removed, the steps so far are judged."),
         HELP,
-        replace(BACK, label=""),
+        replace(BACK, action="back", label=""),
         QUIT,
         Command("run.result", "enter", "result", "", "The result, once the run is over."),
         PAGE_UP,

@@ -1,0 +1,133 @@
+"""The plan screen, and the way from the first screen to the verdict, on a replayed run."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from textual.pilot import Pilot
+
+from fstui.engine.replay import ReplayMachine
+from fstui.model import Refused
+from fstui.state import declarations
+from fstui.tui.screens.plan import PlanScreen
+from fstui.tui.screens.result import ResultScreen
+from fstui.tui.screens.storage import StorageScreen
+from tests.tui import prepared
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import shown
+
+
+def replayed(directory: str | None = "/srv/data") -> PreparedApp:
+    """The app on a box that plays the prepared run again, all at once."""
+    return PreparedApp(ReplayMachine(prepared.RUN, pace=0.0), directory=directory)
+
+
+async def planned(pilot: Pilot[int]) -> list[str]:
+    """The screen once every scenario has been looked at."""
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+    return shown(pilot.app)
+
+
+async def test_every_scenario_says_what_it_answers_how_long_it_takes_and_what_it_writes() -> None:
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        lines = await planned(pilot)
+        assert "/srv/data · ext4 › sda1 › sda VBOX HARDDISK" in lines[0]
+        assert lines[0].endswith("31 G free")
+        assert lines[2].startswith("▌ odirect-truth   Does this disk say “done” before it is?")
+        assert "≤" in lines[2] and ":" in lines[2][60:]
+        assert any(line.startswith("  $ fstui run odirect-truth /srv/data") for line in lines)
+        assert any("/srv/data/.fstui-…, then removes it" in line for line in lines)
+
+
+async def test_settings_are_changed_from_their_choices_and_taken_back() -> None:
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        await planned(pilot)
+        await pilot.press("tab", "down", "right")
+        lines = await planned(pilot)
+        assert any(line.startswith("  ▌ block") and "[64 KiB]" in line for line in lines)
+        assert any("--set block=65536" in line for line in lines)
+        await pilot.press("u")
+        lines = await planned(pilot)
+        assert any(line.startswith("  ▌ block") and "[16 KiB]" in line for line in lines)
+
+
+async def test_a_declared_medium_is_remembered_for_this_storage() -> None:
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        pilot.app.machine.simulated = None  # type: ignore[attr-defined]
+        await planned(pilot)
+        await pilot.press("tab", "down", "down", "down", "right", "right")
+        lines = await planned(pilot)
+        assert any(line.startswith("  ▌ medium        hdd-7200") and "declared" in line for line in lines)
+        said = declarations.recall(prepared.DATA.identity)
+        assert said is not None and said.medium == "hdd-7200"
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        lines = await planned(pilot)
+        assert any("--medium hdd-7200" in line for line in lines)
+
+
+async def test_the_command_line_of_the_same_run_can_be_copied() -> None:
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        await planned(pilot)
+        await pilot.press("y")
+        assert pilot.app.clipboard == "fstui run odirect-truth /srv/data"
+
+
+async def test_a_typed_value_is_taken_and_a_bad_one_refused_in_a_sentence() -> None:
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        await planned(pilot)
+        await pilot.press("tab", "e", *"0.5", "enter")
+        assert any("--set seconds=0.5" in line for line in await planned(pilot))
+        await pilot.press("e", *"soon", "enter")
+        lines = await planned(pilot)
+        assert any(line.startswith("  ✗ ") and "seconds" in line for line in lines)
+        await pilot.press("enter")
+        assert isinstance(pilot.app.screen, PlanScreen)
+
+
+async def test_a_directory_that_is_refused_is_a_line_on_the_screen() -> None:
+    class Refusing(ReplayMachine):
+        async def inspect(self, directory: str) -> object:  # type: ignore[override]
+            raise Refused("/srv/data is read-only. Remount it rw.")
+
+    app = PreparedApp(Refusing(prepared.RUN, pace=0.0), directory="/srv/data")
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert any("✗ /srv/data is read-only. Remount it rw." in line for line in await planned(pilot))
+
+
+async def test_from_the_first_screen_to_the_verdict_is_enter_enter_enter() -> None:
+    async with replayed(directory=None).run_test(size=(80, 24)) as pilot:
+        assert isinstance(pilot.app.screen, StorageScreen)
+        await pilot.press("enter")
+        await planned(pilot)
+        await pilot.press("enter")
+        await pilot.app.workers.wait_for_complete()
+        await pilot.press("enter")
+        assert isinstance(pilot.app.screen, ResultScreen)
+        result = pilot.app.screen.result
+        assert [step.name for step in result.steps] == [step.name for step in prepared.STEPS]
+        assert "SIMULATED" in shown(pilot.app)[0]
+
+
+async def test_running_again_shows_the_run_in_the_place_of_the_old_result() -> None:
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        await planned(pilot)
+        assert isinstance(pilot.app, PreparedApp)
+        run = msgspec.structs.replace(prepared.RUN, scenario=prepared.SCENARIO)
+        pilot.app.open_result(run, None, "/srv/data")
+        await pilot.pause()
+        await pilot.press("r")
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, ResultScreen)
+        assert pilot.app.screen.result.id != run.id
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, PlanScreen)
+
+
+@pytest.mark.parametrize("size", [(50, 20), (120, 40)])
+async def test_it_is_usable_at_other_sizes(size: tuple[int, int]) -> None:
+    async with replayed().run_test(size=size) as pilot:
+        lines = await planned(pilot)
+        assert lines[2].startswith("▌ odirect-truth")
+        assert all(len(line) <= size[0] for line in lines)

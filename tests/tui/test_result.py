@@ -1,0 +1,144 @@
+"""The result: the word, the sentence, because, next; then findings and steps, each of which explains itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from textual.pilot import Pilot
+
+from fstui.model import Failure, Run, Step
+from fstui.state import runs
+from fstui.tui.screens.history import HistoryScreen
+from fstui.tui.screens.reading import ReadingScreen
+from fstui.tui.screens.result import ResultScreen
+from tests.tui import prepared
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import shown
+
+SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
+
+
+@asynccontextmanager
+async def opened(
+    run: Run = prepared.RUN, saved_to: str | None = SAVED, size: tuple[int, int] = (80, 24)
+) -> AsyncIterator[Pilot[int]]:
+    """The app with this result in front."""
+    app = PreparedApp()
+    async with app.run_test(size=size) as pilot:
+        app.open_result(run, saved_to, "/srv/data")
+        await pilot.pause()
+        yield pilot
+
+
+async def test_the_word_then_the_sentence_then_because_then_next() -> None:
+    async with opened() as pilot:
+        lines = shown(pilot.app)
+        assert lines[0].endswith("20 Nov 03:12 · 14.6 s")
+        assert lines[1] == " ! SUSPICIOUS  high confidence                       812/s, 7200 rpm allows 120"
+        assert lines[2].startswith("   One 16 KiB block was rewritten and synced 812 times a second.")
+        places = [
+            next(at for at, line in enumerate(lines) if word in line) for word in ("because", "next ", "findings")
+        ]
+        assert places == sorted(places)
+        assert lines[-2] == f" saved {SAVED}"
+
+
+async def test_each_finding_explains_itself_and_nothing_below_moves() -> None:
+    async with opened() as pilot:
+        before = shown(pilot.app)
+        await pilot.press("down", "down")
+        after = shown(pilot.app)
+        assert after[2] == "   0.99 to 1.03 flushes per sync at sda"
+        assert [at for at, line in enumerate(before) if "findings" in line] == [
+            at for at, line in enumerate(after) if "findings" in line
+        ]
+        assert any(line.startswith("▌  flushes-arrive") for line in after)
+
+
+async def test_behind_the_findings_each_step_shows_all_that_was_measured() -> None:
+    async with opened() as pilot:
+        await pilot.press("end")
+        lines = shown(pilot.app)
+        assert lines[2] == "   O_DIRECT+fdatasync: finished."
+        assert any("whole operation" in line and "p90" in line for line in lines)
+        assert any(line.startswith("▌  O_DIRECT+fdatasync") for line in lines)
+
+
+async def test_a_failed_step_names_its_call() -> None:
+    failed = Step(
+        name="fsync", probe="sync_writes", status="failed", error=Failure(call="fsync", errno=5, message="I/O error")
+    )
+    async with opened(msgspec.structs.replace(prepared.RUN, steps=(failed,), status="failed")) as pilot:
+        await pilot.press("end")
+        assert any("fsync: failed. fsync: I/O error" in line for line in shown(pilot.app))
+        assert shown(pilot.app)[0].endswith("failed")
+
+
+async def test_what_could_not_be_saved_or_removed_is_said() -> None:
+    async with opened(saved_to=None) as pilot:
+        assert "not saved" in shown(pilot.app)[-2]
+    async with opened(msgspec.structs.replace(prepared.RUN, left_behind=("/srv/data/.fstui-k3f9a1",))) as pilot:
+        assert "could not be removed: /srv/data/.fstui-k3f9a1" in shown(pilot.app)[-2]
+
+
+async def test_a_simulated_run_says_so_beside_its_numbers() -> None:
+    async with opened(msgspec.structs.replace(prepared.RUN, simulated="replay")) as pilot:
+        assert "SIMULATED replay" in shown(pilot.app)[0]
+
+
+async def test_copying_gives_plain_text_with_the_place_of_the_document() -> None:
+    async with opened() as pilot:
+        await pilot.press("y")
+        assert "SUSPICIOUS" in pilot.app.clipboard.upper()
+        assert SAVED in pilot.app.clipboard
+        await pilot.press("Y")
+        assert pilot.app.clipboard.startswith("### ")
+
+
+async def test_exporting_writes_three_files_into_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PWD", str(tmp_path))
+    async with opened() as pilot:
+        await pilot.press("e")
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        assert any(line.startswith(" Exported ") for line in shown(pilot.app))
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".json", ".md"]
+    assert msgspec.json.decode(next(tmp_path.glob("*.json")).read_bytes(), type=Run) == prepared.RUN
+
+
+async def test_the_rule_of_a_finding_can_be_read() -> None:
+    async with opened() as pilot:
+        await pilot.press("x")
+        assert isinstance(pilot.app.screen, ReadingScreen)
+        assert "same-block-rotation" in shown(pilot.app)[0]
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, ResultScreen)
+
+
+async def test_the_history_opens_a_saved_run() -> None:
+    path = runs.save(prepared.RUN)
+    (path.parent / "notes.json").write_text("{}")
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("h")
+        assert isinstance(pilot.app.screen, HistoryScreen)
+        lines = shown(pilot.app)
+        assert any(line.startswith("▌! 2026-11-20 03:12") and "suspicious" in line for line in lines)
+        assert any("unreadable" in line for line in lines)
+        await pilot.press("enter")
+        assert isinstance(pilot.app.screen, ResultScreen)
+        assert str(path)[-40:] in shown(pilot.app)[-2]
+
+
+async def test_help_lists_every_key_of_the_screen() -> None:
+    async with opened(size=(80, 40)) as pilot:
+        await pilot.press("question_mark")
+        page = "\n".join(shown(pilot.app))
+        assert all(words in page for words in ("Run the same again", "Write JSON"))
+        assert "Ctrl-Z" in page

@@ -1,0 +1,131 @@
+"""The run screen: steps above, both ends below, the finding so far last."""
+
+from __future__ import annotations
+
+import pytest
+from textual.pilot import Pilot
+
+from fstui.model import Event, Refused, Stall
+from fstui.tui.screens.result import ResultScreen
+from fstui.tui.screens.run import RunScreen
+from fstui.tui.screens.storage import StorageScreen
+from tests.tui import prepared
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import shown
+
+
+async def watch(pilot: Pilot[int], told: list[Event]) -> prepared.PreparedRunning:
+    """Open the run screen on these events and draw what they come to."""
+    app = pilot.app
+    assert isinstance(app, PreparedApp)
+    running = prepared.PreparedRunning(told)
+    app.open_run(running, prepared.PLAN, prepared.DATA)
+    await app.workers.wait_for_complete()
+    await pilot.pause()
+    draw(pilot)
+    return running
+
+
+def draw(pilot: Pilot[int]) -> None:
+    """What the timer does four times a second."""
+    if isinstance(pilot.app.screen, RunScreen):
+        pilot.app.screen.draw_changes()
+
+
+async def test_a_running_step_shows_its_numbers_both_ends_and_the_finding_so_far() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, prepared.events(until=5))
+        lines = shown(pilot.app)
+        assert lines[0].endswith("0:03 left")
+        assert " ✓ write, no sync             211 402    4.1 µs    9.8 µs    1.9 ms          –" in lines
+        assert any(line.startswith(" ▸ same block, fdatasync          812") for line in lines)
+        assert any(line.startswith(" · O_DIRECT+fdatasync") for line in lines)
+        assert any("╌ limit 8.3 ms, one turn" in line and "1.5 of 2 s" in line for line in lines)
+        assert any("fstui asked" in line and "1 218" in line for line in lines)
+        assert any("sda1, ext4" in line and "not counted" in line for line in lines)
+        assert any("sda, lowest" in line and line.endswith("1.00") for line in lines)
+        assert lines[-3] == " ! suspicious so far: 812/s, 7200 rpm allows 120"
+        assert lines[-2] == "   others on sda before the start: 12 writes/s, 3 flushes/s"
+
+
+async def test_a_stuck_operation_is_shown_while_it_is_stuck() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, prepared.events(until=5, stall=Stall(call="fdatasync", elapsed_s=12.4)))
+        assert any(line.startswith(" ▲ fdatasync in flight for 12.4 s") for line in shown(pilot.app))
+
+
+async def test_holding_the_view_holds_only_the_view() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, prepared.events(until=3))
+        await pilot.press("space")
+        screen = pilot.app.screen
+        assert isinstance(screen, RunScreen)
+        held = shown(pilot.app)
+        for event in prepared.events(until=5):
+            screen.progress.apply(event)
+        draw(pilot)
+        assert "view held" in "\n".join(held)
+        assert shown(pilot.app) == held
+        await pilot.press("space")
+        assert any(line.startswith(" ▸ same block") for line in shown(pilot.app))
+
+
+async def test_next_and_stop_reach_the_runner() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        running = await watch(pilot, prepared.events(until=3))
+        await pilot.press("n", "s")
+        assert (running.skipped, running.stopped) == (1, 1)
+
+
+async def test_the_result_follows_by_itself() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, prepared.events())
+        assert isinstance(pilot.app.screen, ResultScreen)
+        assert shown(pilot.app)[1].startswith(" ! SUSPICIOUS  high confidence")
+
+
+async def test_a_run_that_is_refused_says_why_and_leads_back() -> None:
+    class Refusing(prepared.PreparedRunning):
+        async def events(self):  # type: ignore[no-untyped-def]
+            yield prepared.events()[0]
+            raise Refused("/srv/data is too full.")
+
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        assert isinstance(pilot.app, PreparedApp)
+        pilot.app.open_run(Refusing([]), prepared.PLAN, prepared.DATA)
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        draw(pilot)
+        assert " ✗ /srv/data is too full." in shown(pilot.app)
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, StorageScreen)
+
+
+@pytest.mark.parametrize("size", [(50, 20), (120, 40)])
+async def test_it_is_usable_at_other_sizes(size: tuple[int, int]) -> None:
+    async with PreparedApp().run_test(size=size) as pilot:
+        await watch(pilot, prepared.events(until=5))
+        lines = shown(pilot.app)
+        assert any("▸ same" in line for line in lines)
+        assert all(len(line) <= size[0] for line in lines)
+
+
+async def test_only_what_changed_is_drawn_again() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, prepared.events(until=5))
+        screen = pilot.app.screen
+        assert isinstance(screen, RunScreen)
+        drawn: list[object] = []
+        for part in ("title", "table", "rule", "strip", "ends", "finding", "others", "footer"):
+            screen.part(part).refresh = lambda *regions, **_: drawn.extend(regions)  # type: ignore[method-assign,assignment]
+        screen.redraw()
+        assert drawn == []
+        screen.progress.apply(prepared.StepProgressed(snapshot=prepared.snapshot(5, 1.6)))
+        screen.redraw()
+        assert 0 < len(drawn) < 8
+
+
+async def test_a_tiny_terminal_is_no_error() -> None:
+    async with PreparedApp().run_test(size=(20, 5)) as pilot:
+        await watch(pilot, prepared.events(until=5))
+        assert shown(pilot.app)[0].startswith(" fstui")

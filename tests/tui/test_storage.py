@@ -1,0 +1,146 @@
+"""The first screen: what is here, worst first."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model import Inventory, Refused
+from fstui.state import ledger
+from fstui.tui.screens.storage import StorageScreen
+from tests.tui import prepared
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import shown
+
+
+async def test_the_worst_row_comes_first_and_its_reason_stands_open() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        lines = shown(pilot.app)
+        assert lines[2].startswith("▌✗ /srv/queue") and lines[2].endswith("barriers off")
+        assert any("✗ flush stops here: nobarrier" in line for line in lines)
+        assert any("/proc/fs/ext4/dm-2/options" in line and "nobarrier" in line for line in lines)
+        assert "3 flagged" in lines[0]
+
+
+async def test_every_line_fits_and_the_columns_stay_where_they_are_while_numbers_change() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, StorageScreen)
+        before = shown(pilot.app)
+        screen.tick()
+        screen.tick()
+        await pilot.pause()
+        after = shown(pilot.app)
+        assert before[1] == after[1]
+        row = next(line for line in after if line.startswith("   / "))
+        assert row.split() == ["/", "ext4", "18", "G", "vda", "virtio", "41", "12", "0.92"]
+        assert row.index("vda") == after[1].index("LOWEST")
+        assert all(len(line) <= 80 for line in after)
+
+
+async def test_a_silent_mount_says_so_and_refuses_a_run() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "down")
+        assert any(
+            "/mnt/filer" in line and "silent 41 s" in line and line.startswith("▌?") for line in shown(pilot.app)
+        )
+        await pilot.press("enter")
+        assert isinstance(pilot.app.screen, StorageScreen)
+        assert "would hang" in shown(pilot.app)[-1]
+
+
+async def test_a_device_without_a_filesystem_comes_last_and_is_never_written_to() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.press("end", "enter")
+        lines = shown(pilot.app)
+        assert any(line.startswith("▌  sdc") and "no fs" in line for line in lines)
+        assert any("No filesystem is mounted from it" in line for line in lines)
+
+
+async def test_the_filter_keeps_the_rows_that_hold_its_words() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.press("slash", *"boot", "enter")
+        rows = [line for line in shown(pilot.app) if ("ext4" in line and "G" in line) or "/boot" in line]
+        assert any("/boot" in row for row in rows)
+        assert not any("/srv/queue" in line for line in shown(pilot.app))
+        await pilot.press("escape")
+        assert any("/srv/queue" in line for line in shown(pilot.app))
+
+
+async def test_pseudo_filesystems_are_hidden_until_asked_for() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        assert not any("/proc " in line for line in shown(pilot.app))
+        assert "1 pseudo filesystems hidden" in shown(pilot.app)[-2]
+        await pilot.press("a")
+        assert any("/proc " in line for line in shown(pilot.app))
+
+
+async def test_sorting_by_mount_puts_the_root_first() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.press("o")
+        assert shown(pilot.app)[2][3:].startswith("/ ")
+        assert "sorted by mount" in shown(pilot.app)[-2]
+
+
+@pytest.mark.parametrize(
+    ("mount", "visible"),
+    [
+        ("[red]x[/]", "[red]x[/]"),
+        ("/mnt/\x1b[31mred", "/mnt/\\x1b[31mr"),
+        ("/mnt/a\nb", "/mnt/a\\x0ab"),
+        ("/mnt/\udcff", "/mnt/\\xff"),
+    ],
+)
+async def test_a_strange_name_is_data_and_never_a_command(mount: str, visible: str) -> None:
+    app = PreparedApp(prepared.PreparedMachine(prepared.named(mount)))
+    async with app.run_test(size=(80, 24)):
+        lines = shown(app)
+        assert any(visible in line for line in lines)
+        assert not any("\x1b" in line or "\n" in line for line in lines)
+
+
+async def test_what_a_killed_run_left_behind_is_offered_for_removal(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = ledger.enter("k3f9a1", "directory", "/nowhere/.fstui-k3f9a1")
+    monkeypatch.setattr(ledger, "start_time", lambda pid: None)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert "left 1 thing behind: c removes them" in shown(app)[-2]
+        await pilot.press("c")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "Removed 1" in shown(app)[-1]
+        assert entry not in ledger.entries()
+
+
+async def test_an_empty_box_is_no_error() -> None:
+    app = PreparedApp(prepared.PreparedMachine(Inventory()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "enter", "y")
+        assert "nothing matches the filter" in "\n".join(shown(app))
+
+
+async def test_ascii_only_shows_ascii_only_and_keeps_every_column() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        unicode_lines = shown(pilot.app)
+    async with PreparedApp(ascii_only=True).run_test(size=(80, 24)) as pilot:
+        lines = shown(pilot.app)
+        assert all(line.isascii() for line in lines)
+        assert [len(line) for line in lines] == [len(line) for line in unicode_lines]
+        assert lines[2].startswith(">x /srv/queue")
+
+
+async def test_a_key_can_be_changed_and_the_footer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fstui.tui.keymap.load", lambda: {"storage.sort": "s"})
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        assert "s sort" in shown(pilot.app)[-1]
+        await pilot.press("s")
+        assert "sorted by mount" in shown(pilot.app)[-2]
+
+
+async def test_a_broken_keys_file_is_said_and_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> dict[str, str]:
+        raise Refused("keys.toml: Expected `str`")
+
+    monkeypatch.setattr("fstui.tui.keymap.load", broken)
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "keys.toml: Expected" in shown(pilot.app)[-1]
