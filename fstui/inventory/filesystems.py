@@ -54,17 +54,22 @@ class Filesystems:
             device = self._devices.name_of(mount.device) if fstype == "fuseblk" else None
             return self._bottom("remote", fstype, mount.source or fstype, because, device), ()
         if fstype == "zfs":
-            return self._bottom(
-                "pool", fstype, mount.source.partition("/")[0], "the pool's devices are not in /sys"
-            ), ()
+            pool = mount.source.partition("/")[0]
+            return self._bottom("pool", fstype, pool, "the pool's devices are not in /sys"), ()
         if fstype == "overlay":
             return self._overlay(mount)
-        name = self._devices.name_of(mount.device) or self._devices.name_at(mount.source)
-        if fstype == "btrfs":
-            return self._btrfs.members(name) if name else (), ()
         extra = self._extra(mount) if fstype == "xfs" else ()
-        others = tuple(device for reading in extra if (device := self._devices.name_at(reading.value)))
-        return tuple(dict.fromkeys(((name,) if name else ()) + others)), extra
+        others = (self._devices.name_at(reading.value) for reading in extra)
+        return tuple(dict.fromkeys((*self._members(mount), *filter(None, others)))), extra
+
+    def _members(self, mount: Mount) -> tuple[str, ...]:
+        """The block devices that hold the filesystem's data."""
+        name = self._devices.name_of(mount.device) or self._devices.name_at(mount.source)
+        if mount.fstype == "btrfs" and name is not None:
+            return self._btrfs.members(name)
+        if mount.fstype == "bcachefs":  # all of them, with colons between
+            return tuple(filter(None, map(self._devices.name_at, mount.source.split(":"))))
+        return (name,) if name is not None else ()
 
     def _bottom(
         self, layer: Literal["memory", "remote", "pool"], kind: str, name: str, because: str, device: str | None = None

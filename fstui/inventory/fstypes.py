@@ -43,12 +43,20 @@ def nodev(tree: Tree) -> frozenset[str]:
     return frozenset(line.removeprefix("nodev").strip() for line in lines if line.startswith("nodev"))
 
 
+_SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
+"""What container engines mount one file each over: such a mount is no directory."""
+
+
 def is_pseudo(mount: Mount, without_device: frozenset[str]) -> bool:
     """The mount cannot hold files: a window into the kernel, or a scaffold for such windows below /proc and /sys.
 
     An unknown type is one where the kernel needs no device for it and its source names neither a path nor a server.
     """
-    if mount.fstype in _PSEUDO or mount.mount_point.startswith(("/proc/", "/sys/")):
+    if (
+        mount.fstype in _PSEUDO
+        or mount.mount_point.startswith(("/proc/", "/sys/"))
+        or mount.mount_point in _SINGLE_FILES
+    ):
         return True
     if mount.fstype in _WITHOUT_DEVICE or is_remote(mount.fstype):
         return False

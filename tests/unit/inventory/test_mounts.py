@@ -94,11 +94,12 @@ def test_what_cannot_hold_files_is_pseudo_and_comes_last(box: Box) -> None:
         ("cgroup", "/sys/fs/cgroup/cpu", "cgroup"), ("systemd-1", "/misc", "autofs"), ("lxcfs", "/lxc", "fuse.lxcfs"),
         ("tmpfs", "/run", "tmpfs"), ("overlay", "/merged", "overlay"), ("filer:/x", "/filer", "nfs4"),
         ("tank/data", "/tank", "zfs"), ("udev", "/dev", "devtmpfs"), ("/dev/loop0", "/snap/core", "squashfs"),
-        ("me@host:/", "/ssh", "fuse.sshfs"), ("filer:/y", "/brandnew", "brandnewfs"),
+        ("me@host:/", "/ssh", "fuse.sshfs"), ("/dev/sda1", "/etc/hosts", "ext4"),
+        ("filer:/y", "/brandnew", "brandnewfs"),
     ):  # fmt: skip
         box.mount(source, place, fstype)
     filesystems = survey(box.root).filesystems
     pseudo = [target.mount_point for target in filesystems if target.pseudo]
-    assert pseudo == ["/proc", "/sys/fs/cgroup", "/new", "/sys/fs/cgroup/cpu", "/misc", "/lxc"]
+    assert pseudo == ["/proc", "/sys/fs/cgroup", "/new", "/sys/fs/cgroup/cpu", "/misc", "/lxc", "/etc/hosts"]
     assert filesystems[-1].pseudo
     assert not filesystems[0].pseudo
