@@ -59,14 +59,14 @@ class Recorder:
     def add(self, samples: Samples) -> None:
         """One writer's consecutive operations."""
         self._in_flight.pop(samples.writer, None)
-        ends = samples.marks[samples.parts - 1 :: samples.parts].tolist()
+        ends = samples.marks[samples.parts - 1 :: samples.parts]
         if not ends:
             return
         begins = [samples.start_ns, *ends[:-1]]
         whole = list(map(sub, ends, begins))
         self.whole.add(whole)
         if samples.parts == 2:
-            written = samples.marks[0::2].tolist()
+            written = samples.marks[0::2]
             self.writes.add(list(map(sub, written, begins)))
             self.sync_parts.add([ns for ns in map(sub, ends, written) if ns])
         self.timeline.add([end - self.started_ns for end in ends], whole)

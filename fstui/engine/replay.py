@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from array import array
 from collections.abc import AsyncIterator, Iterable
 
 from fstui.inventory import process
@@ -201,7 +200,7 @@ def _sync_share(step: Step) -> float | None:
 
 def _as_samples(begun_ns: int, now_ns: int, values: list[int], sync_share: float | None) -> Samples:
     """The values as consecutive operations that end by now."""
-    marks: array[int] = array("q")
+    marks: list[int] = []
     end_ns = start_ns = max(begun_ns, now_ns - sum(values))
     for value in values:
         end_ns += value

@@ -18,7 +18,6 @@ import signal
 import stat
 import sys
 import time
-from array import array
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 from typing import Any, NoReturn
@@ -256,7 +255,7 @@ class Writer:
         """Send what is pending. Only the time blocked on a full pipe counts as held."""
         pending, self.pending = self.pending, []
         for start_ns, marks in pending:
-            for frame in frames.encode_samples(self.number, self.parts, start_ns, array("q", marks)):
+            for frame in frames.encode_samples(self.number, self.parts, start_ns, marks):
                 self.held_ns += write_frame(frame)
 
 
