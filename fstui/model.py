@@ -72,7 +72,7 @@ class Node(Base, frozen=True, kw_only=True):
     """
 
     id: str
-    """Kernel name of a block device (``sda1``), else ``kind:name``: ``mount:/srv``, ``file:/x.img``, ``memory:tmpfs``."""
+    """Kernel name of a block device (``sda1``), else ``kind:name``: ``mount:/srv``, ``file:/x.img``."""
     layer: Layer
     kind: str
     """disk, partition, loop, dm-linear, dm-crypt, md, bcache, zram, ext4, xfs, btrfs, overlay, tmpfs, nfs4, …"""
