@@ -12,6 +12,8 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:  # answered before click is imported: scripts and prompts ask for it often
         print(f"fstui {__version__}")
         return
-    from fstui.cli.execution import execute  # noqa: PLC0415
-
+    try:
+        from fstui.cli.execution import execute  # noqa: PLC0415
+    except KeyboardInterrupt:  # Ctrl-C while still importing
+        sys.exit(130)
     sys.exit(execute(sys.argv[1:]))

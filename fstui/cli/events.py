@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,12 +33,14 @@ class EventLines:
             file.flush()
         except BrokenPipeError:
             self.reader_gone = True
-            silence_stdout()
+            if self._output is None:
+                silence_stdout()
 
     def close(self) -> None:
-        """Close the file, if it is one."""
+        """Close the file, if it is one. Raises OSError where a disk is full."""
         if self._file is not None and self._output is not None:
-            self._file.close()
+            with suppress(BrokenPipeError):
+                self._file.close()
 
     def _opened(self) -> BinaryIO:
         # only now: a run that is refused leaves an older file as it was

@@ -23,13 +23,18 @@ def check_file(path: Path) -> None:
 
 
 def put_file(path: Path, document: str | bytes) -> None:
-    """Write the document to the file, whole or not at all; a pipe or a device is written to. Raises OSError."""
+    """Write the document to the file, whole or not at all. Raises OSError.
+
+    A pipe or a device is written to as it is, and so is a file in a directory that takes no new ones.
+    """
     data = document.encode(errors="backslashreplace") if isinstance(document, str) else document
     real = path.resolve()  # the file that a link leads to is replaced, not the link
-    if real.exists() and not stat.S_ISREG(real.stat().st_mode):
+    if not real.exists():
+        write_atomically(real, data, mode=0o666 & ~_umask())
+    elif stat.S_ISREG(real.stat().st_mode) and os.access(real.parent, os.W_OK):
+        write_atomically(real, data, mode=stat.S_IMODE(real.stat().st_mode))
+    else:
         real.write_bytes(data)
-        return
-    write_atomically(real, data, mode=real.stat().st_mode & 0o777 if real.exists() else 0o666 & ~_umask())
 
 
 def _umask() -> int:

@@ -139,6 +139,8 @@ class _Session:
         run = finished.run
         if finished.save_error:
             say(f"fstui: {finished.save_error}")
+        for left in run.left_behind:
+            say(f"fstui: {plain(left)}")
         if self._asked.format != "events":
             try:
                 self._deliver(rendered(run, self._asked.format, finished.saved_to))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fstui.judge import decisive
+from fstui.judge.layers import levels
 from fstui.model import DeviceCounters, Finding, Run, Snapshot, Step, Target
 from fstui.quantities import plain
 
@@ -21,20 +22,28 @@ def total(values: Iterable[int | None]) -> int | None:
     return sum(counted) if counted else None
 
 
+def fewest(values: Iterable[int | None]) -> int | None:
+    """The smallest of those that count; None where none does."""
+    return min((value for value in values if value is not None), default=None)
+
+
 def flushes(step: Step | Snapshot, target: Target | None) -> int | None:
-    """Flushes that the lowest devices completed meanwhile, all added up."""
-    return total(device.flushes for device in lowest(step.counters, target))
+    """Flushes that the lowest devices completed meanwhile: added up, of a mirror the leg that saw the fewest."""
+    counted = [device.flushes for device in lowest(step.counters, target)]
+    return fewest(counted) if _mirror(target) else total(counted)
 
 
 def written_bytes(step: Step | Snapshot, target: Target | None) -> int | None:
-    """Bytes that were written to the lowest devices meanwhile, all added up."""
-    return total(device.written_bytes for device in lowest(step.counters, target))
+    """Bytes that were written to the lowest devices meanwhile: added up, of a plain mirror (RAID1) the leg with the
+    fewest."""
+    counted = [device.written_bytes for device in lowest(step.counters, target)]
+    return fewest(counted) if _mirror(target) == "raid1" else total(counted)
 
 
 def flushes_per_sync(step: Step | Snapshot, target: Target | None) -> float | None:
     """Flushes at the lowest devices for each sync that was asked for; None where nothing was synced or counted.
 
-    Two legs of a mirror give 2.00, two stripes as little as 0.50: what the stack owes is the judge's affair.
+    Paths, stripes and log devices share the flushes; each leg of a mirror receives all (the judge counts so too).
     """
     counted = flushes(step, target)
     return counted / step.syncs if counted is not None and step.syncs else None
@@ -63,6 +72,12 @@ def stack_line(target: Target | None) -> str:
         below = dict.fromkeys(name for node in level for name in node.below if name in nodes and name not in seen)
         level = [nodes[name] for name in below]
     return " › ".join(line)
+
+
+def _mirror(target: Target | None) -> str | None:
+    """The kind of mirror that the lowest level of the stack is, if it is one."""
+    found = levels(target)[-1:] if target else ()
+    return found[0].mirror if found else None
 
 
 def _level(names: Iterable[str]) -> str:

@@ -40,6 +40,12 @@ def test_the_document_goes_to_stdout_the_story_to_stderr_and_the_same_is_saved(
     assert nothing_left(target)
 
 
+def test_a_saved_run_is_judged_as_the_run_was(fstui: Fstui, scenario: str, target: Path) -> None:
+    run = run_of(fstui("run", scenario, str(target), "--medium", "hdd-7200", "--format", "json").stdout)
+    assert run.findings
+    assert run_of(fstui("judge", "last", "--format", "json").stdout) == run
+
+
 def test_plain_is_the_default_and_no_escape_leaves_off_a_terminal(fstui: Fstui, scenario: str, target: Path) -> None:
     done = fstui("run", scenario, str(target), FORCE_COLOR="1", TTY_COMPATIBLE="1")
     assert done.returncode == 0

@@ -1,6 +1,7 @@
+import pytest
 from msgspec.structs import replace
 
-from fstui.model import DeviceCounters, Node, Target
+from fstui.model import DeviceCounters, Node, Reading, Target
 from fstui.report import figures
 from tests.unit.report.samples import DISK, FAILED, FILESYSTEM, NOTE, ROTATION, RUN, SYNCED, TARGET, UNSYNCED
 
@@ -22,6 +23,19 @@ def test_they_are_added_up_over_several_lowest_devices() -> None:
     step = replace(SYNCED, counters=halves)
     assert figures.flushes_per_sync(step, target) == 1.0
     assert figures.bytes_ratio(step, target) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("raid", "per_sync", "arrived"), [("raid1", 1.0, 1.0), ("raid10", 1.0, 2.0), ("raid0", 2.0, 2.0)]
+)
+def test_each_leg_of_a_mirror_stands_by_itself(raid: str, per_sync: float, arrived: float) -> None:
+    level = Reading(what="level", value=raid, path="/sys/block/md0/md/level")
+    md = Node(id="md0", layer="block", kind="md", name="md0", below=("sda", "sdb"), readings=(level,))
+    target = stacked(replace(FILESYSTEM, below=("md0",)), md, DISK, replace(DISK, id="sdb", name="sdb"))
+    every = DeviceCounters(device="sda", flushes=1680, written_bytes=1680 * 16384)
+    step = replace(SYNCED, counters=(every, replace(every, device="sdb", flushes=1700)))
+    assert figures.flushes_per_sync(step, target) == pytest.approx(per_sync, abs=0.02)
+    assert figures.bytes_ratio(step, target) == arrived
 
 
 def test_a_device_that_does_not_count_is_left_out_and_is_not_zero() -> None:
