@@ -199,12 +199,14 @@ def _drowned(ways: list[tuple[Arrival, ...]], idle: Idle | None) -> Finding:
     seen = f" ({rate(per_s)} flushes/s while fstui was idle)" if per_s else ""
     writers = words.listed(plain(writer.name) for writer in idle.writers) if idle and idle.writers else ""
     who = f"Others write to {where}{seen}" + (f": {writers}" if writers else "")
+    if not per_s:
+        who = f"Somebody else wrote to {where} meanwhile, or a layer between adds flushes of its own"
     return Finding(
         rule="flushes-arrive",
         verdict="cannot-tell",
         confidence="low",
         scope="storage",
-        title=f"{shares} flushes per sync at {where}: others write",
+        title=f"{shares} flushes per sync at {where}, not all ours",
         sentence=f"{who}. In {time_measured([arrival.step for arrival in top])} {shares} flushes arrived per sync "
         f"({words.owed(top[0].owed or Range(0, 0))} owed), and theirs cannot be told from ours.",
         steps=names(arrival.step for arrival in top),

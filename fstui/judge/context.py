@@ -169,7 +169,7 @@ def disturbed(evidence: Evidence) -> Iterator[Finding]:
             scope="step",
             title=f"fstui was held up in {count(len(steps))} of {count(len(evidence.steps))} steps",
             sentence=f"fstui itself was held up while measuring {words.listed(plain(step.name) for step in steps)}, so "
-            "none of these is judged.",
+            "no rate of these is judged.",
             steps=names(steps),
             because=tuple(plain(f"{step.name}: held up {_held(step)}") for step in steps),
             next=("Run again when the machine is less busy, or with more seconds per step.",),

@@ -25,7 +25,8 @@ TOOK_PART = 0.1
 _PAGE = 4096
 _COMMIT_EVERY_S, _COMMIT_FLUSHES, _COMMIT_BYTES = 5, 2, 65536
 _NEVER_COMPRESS = frozenset({"ext2", "ext3", "ext4", "xfs", "jfs", "vfat", "exfat"})
-_ADDS_NO_BYTES = frozenset({"disk", "partition", "loop", "dm-linear", "dm-crypt", "dm-multipath"})
+_PATHS = frozenset({"dm-multipath", "nvme-multipath"})
+_ADDS_NO_BYTES = frozenset({"disk", "partition", "loop", "dm-linear", "dm-crypt"}) | _PATHS
 _MD_ADDS_NO_BYTES = frozenset({"linear", "raid0", "raid1"})
 
 
@@ -170,7 +171,7 @@ def _owed(target: Target, level: Level, devices: tuple[Node, ...], owed: Owed | 
     for device in devices[1:]:
         each |= owed.at(device.fua)
     # a stripe passes a flush to every member, multiple paths to one of them; each leg of a mirror gets its own
-    once = level.mirror or any(node.kind == "dm-multipath" for node in level.path)
+    once = level.mirror or any(node.kind in _PATHS for node in level.path)
     return Range(each.low if drops.count(False) == len(drops) else 0, each.high * (1 if once else len(devices)))
 
 

@@ -29,9 +29,10 @@ class Level(NamedTuple):
         """``raid1`` or ``raid10`` where each leg receives every flush, else None."""
         for node in self.path:
             level = node.reading("level")
-            name = level.value if level else node.kind.removeprefix("dm-").replace("mirror", "raid1")
-            if name.startswith("raid1"):
-                return "raid10" if name.startswith("raid10") else "raid1"
+            if node.kind == "dm-mirror":
+                return "raid1"
+            if level and level.value in {"raid1", "raid10"}:
+                return level.value
         return None
 
 
@@ -79,14 +80,18 @@ def backing(target: Target, device: Node) -> tuple[Node, ...]:
 
 
 def memory(target: Target) -> tuple[Node, ...]:
-    """The layers that forget with the power: tmpfs, ramfs, zram, brd, or what was declared to be memory."""
-    return tuple(
+    """The layers that forget with the power: tmpfs, ramfs, zram, brd, or what was declared to be memory.
+
+    The lowest of them, where a filesystem in memory has a layer of its own beneath.
+    """
+    found = tuple(
         node
         for node in target.stack
         if node.layer == "memory"
         or node.kind in MEMORY_KINDS
         or (node.lowest and node.medium is not None and node.medium.class_ == "memory")
     )
+    return tuple(node for node in found if node.lowest) or found
 
 
 def stripped(target: Target, level: Level, device: Node) -> bool | None:

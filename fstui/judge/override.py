@@ -89,7 +89,7 @@ def write_through_override(evidence: Evidence) -> Iterator[Finding]:
     """Rule 6: the kernel was told "write through" about a device whose cache is on."""
     target = evidence.target
     for node in target.stack if target else ():
-        if target and node.write_cache == "write through" and node not in memory(target):
+        if target and node.write_cache == "write through" and node not in memory(target) and not _read_only(node):
             contradictions = tuple(_contradictions(target, node))
             if contradictions:
                 path = f"/sys/block/{node.id}/queue/write_cache"
@@ -158,7 +158,7 @@ def _without_barriers(target: Target, filesystem: Node, barrier: Reading) -> Fin
     verdict: Verdict = "cannot-tell"
     title = "barriers off, caches beneath unknown"
     sentence = f"{off_here}, and what lies beneath does not say whether it has a write cache."
-    todo: tuple[str, ...] = (_barriers_on(filesystem),)
+    todo: tuple[str, ...] = (_barriers_on(filesystem, barrier),)
     if on and not all(_protected(node) for node in on):
         verdict, title = "not-durable", "barriers off"
         sentence = (
@@ -174,7 +174,7 @@ def _without_barriers(target: Target, filesystem: Node, barrier: Reading) -> Fin
     elif caches and len(off) == len(caches):
         verdict, title = "plausible", "barriers off, no write cache beneath"
         sentence = f"{off_here}: durable if {words.devices(off)} really has no volatile write cache, as it says."
-        todo = (f"{_barriers_on(filesystem)} Where there is no cache they cost nothing.",)
+        todo = (f"{_barriers_on(filesystem, barrier)} Where there is no cache they cost nothing.",)
     return Finding(
         rule="barriers-off",
         verdict=verdict,
@@ -187,7 +187,9 @@ def _without_barriers(target: Target, filesystem: Node, barrier: Reading) -> Fin
     )
 
 
-def _barriers_on(filesystem: Node) -> str:
+def _barriers_on(filesystem: Node, barrier: Reading) -> str:
+    if filesystem.kind == "zfs":
+        return f"echo 0 > {plain(barrier.path)}, then run fsync-rate there."
     option = "barrier=1" if filesystem.kind.startswith("ext") else "barrier"
     return f"mount -o remount,{option} {plain(filesystem.name)}, then run fsync-rate there."
 
@@ -205,6 +207,12 @@ def _holds_cache(target: Target, node: Node) -> bool:
 
 def _protected(node: Node) -> bool:
     return node.medium is not None and (node.medium.class_ == "raid-cache" or node.medium.write_cache == "plp")
+
+
+def _read_only(node: Node) -> bool:
+    """A read-only loop device says "write through", whatever is beneath: nobody writes."""
+    found = node.reading("ro")
+    return found is not None and found.value == "1"
 
 
 def _contradictions(target: Target, node: Node) -> Iterator[str]:

@@ -12,7 +12,7 @@ from fstui.judge import words
 from fstui.judge.arrival import as_owed, reached, undirected
 from fstui.judge.owed import call
 from fstui.judge.rotation import Rotation, rotation
-from fstui.judge.steps import direct_alone, names, synced, time_measured
+from fstui.judge.steps import direct_alone, has_rate, names, synced, time_measured
 from fstui.model import Confidence, Evidence, Finding, Host, Step, SyncWrites
 from fstui.quantities import duration_ns, plain, rate, ratio, size
 
@@ -54,7 +54,11 @@ def same_block_rotation(evidence: Evidence) -> Iterator[Finding]:
     platter = rotation(evidence)
     if platter is None:
         return
-    paces = [_Pace(step, platter, False) for step, settings in synced(evidence) if _rewrites_one_block(settings)]
+    paces = [
+        _Pace(step, platter, False)
+        for step, settings in synced(evidence)
+        if has_rate(step) and _rewrites_one_block(settings)
+    ]
     beyond = [pace for pace in paces if pace.times > BEYOND]
     if beyond:
         yield _too_fast(evidence, platter, beyond)
@@ -138,7 +142,7 @@ def _early(evidence: Evidence) -> list[_Pace]:
     paces = [
         _Pace(step, platter, settings.offsets == "random")
         for step, settings in direct_alone(evidence)
-        if platter and settings.offsets in {"same", "random"} and settings.prefill == "written"
+        if platter and has_rate(step) and settings.offsets in {"same", "random"} and settings.prefill == "written"
     ]
     return [pace for pace in paces if pace.times > BEYOND and pace.step.name not in buffered]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fstui.inventory.media import is_virtual
 from fstui.judge.layers import filesystems
 from fstui.judge.limits import ASSUMED_RPM, rewrites_per_s, rpm
 from fstui.judge.override import explained
@@ -12,8 +13,10 @@ from fstui.model import Evidence, Host, Node
 from fstui.quantities import plain
 
 _IN_PLACE = frozenset({"ext2", "ext3", "ext4", "xfs"})
-_CACHES = frozenset({"bcache", "dm-cache", "dm-writecache", "dm-vdo", "zvol"})
-_REAL_LINKS = frozenset({"sata", "ata", "sas", "usb"})
+_MAY_CACHE = frozenset({"bcache", "dm-cache", "dm-writecache", "dm-vdo", "zvol", "dm"})
+"""Plain ``dm``: nothing tells which target it is."""
+_HONEST_LINKS = frozenset({"sata", "sas"})
+"""A USB bridge says rotational=1 of any drive behind it, and so do many network volumes."""
 
 
 class Rotation(NamedTuple):
@@ -43,7 +46,9 @@ def rotation(evidence: Evidence) -> Rotation | None:
     target = evidence.target
     if target is None or not target.lowest or explained(evidence):
         return None
-    if any(node.kind in _CACHES or node.layer in {"pool", "remote", "memory"} or _zoned(node) for node in target.stack):
+    if any(
+        node.kind in _MAY_CACHE or node.layer in {"pool", "remote", "memory"} or _zoned(node) for node in target.stack
+    ):
         return None
     written_in_place = all(
         node.kind in _IN_PLACE and not journals_data(node) for node in filesystems(target) if node.kind != "overlay"
@@ -70,8 +75,8 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     if medium and turns:
         who = "declared by you" if medium.declared else medium.because or "read"
         return turns, plain(f"{node.id} medium, write cache: {medium.class_}, {medium.write_cache}: {who}")
-    real = host.virtualization is None and node.rotational is True and node.kind == "disk" and node.link in _REAL_LINKS
-    if real and (medium is None or medium.class_ == "unknown"):
+    real = host.virtualization is None and node.link in _HONEST_LINKS and not is_virtual(node)
+    if real and node.rotational and (medium is None or medium.class_ == "unknown"):
         return ASSUMED_RPM, plain(
             f"{node.id}: a rotating {node.link} disk that does not state its revolutions: {ASSUMED_RPM} rpm assumed"
         )

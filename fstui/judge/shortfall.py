@@ -7,7 +7,6 @@ from fstui.judge.counting import Arrival, arrivals
 from fstui.judge.layers import Level, levels
 from fstui.judge.steps import MIN_SYNCS, synced, time_measured
 from fstui.model import Evidence
-from fstui.quantities import plain
 
 
 def shortfall(evidence: Evidence) -> str:
@@ -35,8 +34,7 @@ def _why(stack: tuple[Level, ...], ways: list[tuple[Arrival, ...]]) -> str:
     top = stack[0] if stack else None
     tops = [way[0] for way in ways if way]
     if top is None or not top.devices:
-        kind = plain(top.filesystem.kind) if top else "the top layer"
-        return f"{kind} stands on no device of this box that counts flushes."
+        return "no device of this box that could count flushes is known to lie beneath."
     where = words.devices(top.devices)
     if not tops:
         return f"{words.named(top.filesystem)} uses DAX, which passes every counter by."

@@ -25,10 +25,10 @@ def settings_of(step: Step) -> SyncWrites | None:
 
 
 def measured(evidence: Evidence) -> Iterator[tuple[Step, SyncWrites]]:
-    """The steps that one writer measured to their end or until they were stopped, undisturbed."""
+    """The steps that one writer measured to their end or until they were stopped."""
     for step in evidence.steps:
         settings = settings_of(step)
-        if settings and settings.writers == 1 == step.writers and step.status in {"finished", "stopped"}:
+        if settings and settings.writers == 1 == step.writers and step.status not in {"failed", "skipped"}:
             yield step, settings
 
 
@@ -44,6 +44,11 @@ def direct_alone(evidence: Evidence) -> Iterator[tuple[Step, SyncWrites]]:
     for step, settings in measured(evidence):
         if settings.open_flags == ("direct",) and settings.sync == "none" and step.ops >= MIN_SYNCS:
             yield step, settings
+
+
+def has_rate(step: Step) -> bool:
+    """Its rate is the storage's; where the probe was held up, only what it counted stands."""
+    return step.status != "disturbed"
 
 
 def syncs(step: Step, settings: SyncWrites) -> int:
