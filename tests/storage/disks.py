@@ -1,0 +1,192 @@
+"""Real storage made for a test, honest or lying, and taken away again whatever happens. Needs root.
+
+Each context manager yields a Storage: a directory to measure in and the device whose counters tell the truth.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+MIB = 1 << 20
+SIZE_BYTES = 320 * MIB
+"""mkfs.xfs refuses less than 300 MiB."""
+QUIET_EXT4 = ("-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard")
+"""Nothing is left for the kernel to initialise while we measure."""
+MKFS = {"ext4": ("mkfs.ext4", *QUIET_EXT4), "xfs": ("mkfs.xfs", "-q", "-f", "-K"), "btrfs": ("mkfs.btrfs", "-q", "-f")}
+PACKAGE = {"mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "losetup": "util-linux"}
+
+
+class Storage(NamedTuple):
+    """Where to measure, and what counts beneath."""
+
+    directory: Path
+    device: str | None
+    """Kernel name of the device that the filesystem stands on; None where there is none."""
+
+
+def tool(name: str) -> str:
+    """The program's path; the test is skipped where it is not installed."""
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is missing: apt-get install {PACKAGE.get(name, name)}")
+    return path
+
+
+def kernel_has(filesystem: str) -> None:
+    """Skip where the kernel does not have this filesystem."""
+    known = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
+    if filesystem not in known and subprocess.run(["modprobe", "-q", filesystem], check=False).returncode:
+        pytest.skip(f"this kernel has no {filesystem}: use one that does, or load its module")
+
+
+def sh(*command: str | Path) -> str:
+    """Run a tool; its stdout. A failure shows what the tool said."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}: {done.stderr.strip()}"
+    return done.stdout.strip()
+
+
+@contextmanager
+def loop(backing: Path, *, direct_io: bool = True, size_bytes: int = SIZE_BYTES) -> Iterator[str]:
+    """A loop device over a new sparse file; yields its kernel name. Its write cache is on."""
+    with backing.open("xb") as file:
+        file.truncate(size_bytes)
+    wanted = "on" if direct_io else "off"
+    device = Path(sh(tool("losetup"), "--find", "--show", f"--direct-io={wanted}", backing)).name
+    try:
+        cache = write_cache(device)
+        cache.write_text("write back")  # "write through" outlives the loop that it was set for
+        assert cache.read_text().strip() == "write back"
+        assert Path(f"/sys/block/{device}/loop/dio").read_text().strip() == ("1" if direct_io else "0")
+        yield device
+    finally:
+        write_cache(device).write_text("write back")
+        sh("losetup", "--detach", f"/dev/{device}")
+        backing.unlink()
+
+
+def write_cache(device: str) -> Path:
+    """The kernel's view of the device's cache: with "write through" it drops every flush."""
+    return Path(f"/sys/block/{device}/queue/write_cache")
+
+
+@contextmanager
+def mounted(source: str | Path, point: Path, fstype: str, options: str = "") -> Iterator[Path]:
+    """A mount, settled: nothing of its own making is left to be written."""
+    point.mkdir()
+    sh("mount", "-t", fstype, *(["-o", options] if options else []), source, point)
+    try:
+        sh("sync", "-f", point)
+        yield point
+    finally:
+        if subprocess.run(["umount", point], check=False, stderr=subprocess.DEVNULL).returncode:
+            sh("umount", "--lazy", point)
+        point.rmdir()
+
+
+@contextmanager
+def on_loop(
+    workshop: Path,
+    fstype: str = "ext4",
+    *,
+    direct_io: bool = True,
+    mkfs: tuple[str, ...] = (),
+    options: str = "",
+    size_bytes: int = SIZE_BYTES,
+) -> Iterator[Storage]:
+    """A filesystem on a loop device, on a file of the workshop."""
+    kernel_has(fstype)
+    maker, *quiet = MKFS[fstype]
+    with loop(workshop / "disk.img", direct_io=direct_io, size_bytes=size_bytes) as device:
+        sh(tool(maker), *quiet, *mkfs, f"/dev/{device}")
+        with mounted(f"/dev/{device}", workshop / "mnt", fstype, options) as point:
+            yield Storage(point, device)
+
+
+@contextmanager
+def write_through(workshop: Path) -> Iterator[Storage]:
+    """An ext4 on a loop device whose cache the kernel was told to be off, while the file below is cached."""
+    with on_loop(workshop) as storage:
+        assert storage.device
+        write_cache(storage.device).write_text("write through")
+        yield storage
+
+
+@contextmanager
+def tmpfs(workshop: Path) -> Iterator[Storage]:
+    """A filesystem in memory."""
+    with mounted("fstui-tests", workshop / "memory", "tmpfs", f"size={2 * SIZE_BYTES}") as point:
+        yield Storage(point, None)
+
+
+@contextmanager
+def loop_in_tmpfs(workshop: Path) -> Iterator[Storage]:
+    """What looks like a disk and is memory."""
+    with tmpfs(workshop) as memory, on_loop(memory.directory, direct_io=False) as storage:
+        yield storage
+
+
+@contextmanager
+def zram(workshop: Path) -> Iterator[Storage]:
+    """An ext4 on compressed memory."""
+    control = Path("/sys/class/zram-control")
+    if not control.exists() and subprocess.run(["modprobe", "-q", "zram"], check=False).returncode:
+        pytest.skip("this kernel has no zram: apt-get install linux-modules-extra-$(uname -r), or use one that has it")
+    number = (control / "hot_add").read_text().strip()
+    device = f"zram{number}"
+    try:
+        Path(f"/sys/block/{device}/disksize").write_text(str(SIZE_BYTES))
+        sh(*MKFS["ext4"], f"/dev/{device}")
+        with mounted(f"/dev/{device}", workshop / "mnt", "ext4") as point:
+            yield Storage(point, device)
+    finally:
+        Path(f"/sys/block/{device}/reset").write_text("1")
+        (control / "hot_remove").write_text(number)
+
+
+@contextmanager
+def overlay(workshop: Path, options: str = "") -> Iterator[Storage]:
+    """An overlay whose upper directory is on an ext4 on a loop device."""
+    kernel_has("overlay")
+    with on_loop(workshop) as below:
+        layers = {name: below.directory / name for name in ("lower", "upper", "work")}
+        for layer in layers.values():
+            layer.mkdir()
+        stated = ",".join(f"{name}dir={path}" for name, path in layers.items())
+        with mounted("overlay", workshop / "merged", "overlay", f"{stated}{options}") as point:
+            yield Storage(point, below.device)
+
+
+@contextmanager
+def write_limit(device: str, per_s: int) -> Iterator[tuple[str, ...]]:
+    """A cgroup with so many writes a second to the device; yields the words that start a command in it."""
+    number = Path(f"/sys/block/{device}/dev").read_text().strip()
+    name = f"fstui-tests-{os.getpid()}"
+    if (v1 := Path("/sys/fs/cgroup/blkio")).is_dir():
+        limit, line = "blkio.throttle.write_iops_device", f"{number} {per_s}"
+        group = v1 / name
+    elif "io" in _words(Path("/sys/fs/cgroup/cgroup.subtree_control")):
+        limit, line = "io.max", f"{number} wiops={per_s}"
+        group = Path("/sys/fs/cgroup") / name
+    else:
+        pytest.skip("no io cgroup: mount cgroup v1's blkio, or enable io in /sys/fs/cgroup/cgroup.subtree_control")
+    group.mkdir()
+    try:
+        if not (group / limit).exists():
+            pytest.skip(f"this kernel has no {limit}: it needs CONFIG_BLK_DEV_THROTTLING")
+        (group / limit).write_text(line)
+        yield "sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"
+    finally:
+        group.rmdir()
+
+
+def _words(path: Path) -> list[str]:
+    return path.read_text().split() if path.exists() else []

@@ -1,0 +1,47 @@
+"""Storage that keeps its word: every sync arrives as the flushes it owes, and nothing is called a lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.storage import disks, headless
+from tests.storage.disks import Storage
+
+Make = Callable[[Path], AbstractContextManager[Storage]]
+
+ONE = (0.9, 1.1)
+BTRFS = (1.9, 2.2)
+DATA_JOURNAL = (2.9, 3.1)
+
+
+HONEST: dict[str, tuple[Make, tuple[float, float]]] = {
+    "ext4": (disks.on_loop, ONE),
+    "ext4, no direct-io": (partial(disks.on_loop, direct_io=False), ONE),
+    "ext4 without a journal": (partial(disks.on_loop, mkfs=("-O", "^has_journal")), ONE),
+    "ext4 data=journal": (partial(disks.on_loop, options="data=journal"), DATA_JOURNAL),
+    "xfs": (partial(disks.on_loop, fstype="xfs"), ONE),
+    "xfs, no direct-io": (partial(disks.on_loop, fstype="xfs", direct_io=False), ONE),
+    "btrfs": (partial(disks.on_loop, fstype="btrfs"), BTRFS),
+    "btrfs, no direct-io": (partial(disks.on_loop, fstype="btrfs", direct_io=False), BTRFS),
+    "overlay": (disks.overlay, ONE),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_syncs_arrive_and_nobody_is_accused(workshop: Path, name: str) -> None:
+    make, (least, most) = HONEST[name]
+    with make(workshop) as storage:
+        run = headless.measure("fsync-rate", storage)
+        assert storage.device
+        assert least <= headless.flushes_per_sync(run, storage.device) <= most
+        assert headless.bytes_arrived(run, storage.device) >= 0.99
+        assert headless.accused_of(run) == set()
+        assert run.verdict == "consistent", run.sentence
+        assert "flushes-arrive" in headless.rules(run, "consistent")
+        assert headless.judged_again(run) == run
+        assert list(storage.directory.glob(".fstui-*")) == []
