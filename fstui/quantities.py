@@ -14,16 +14,15 @@ def count(number: float) -> str:
 
 def rate(per_s: float) -> str:
     """A rate without its unit, three useful digits: ``812``, ``13.4``, ``0.25``."""
-    if per_s >= 100:
+    if per_s >= 99.95:
         return count(per_s)
-    return f"{per_s:.1f}" if per_s >= 10 else f"{per_s:.2f}"
+    return f"{per_s:.1f}" if per_s >= 9.995 else f"{per_s:.2f}"
 
 
 def duration_ns(ns: float) -> str:
     """A latency in the unit that fits: ``850 ns``, ``4.1 µs``, ``1.2 ms``, ``260 ms``, ``12.4 s``."""
     for limit, divisor, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "µs"), (1e9, 1e6, "ms")):
-        # 999.6 µs would print as "1000 µs"
-        if ns < limit * (1 if unit == "ns" else 0.9995):
+        if ns < limit * 0.9995:  # 999.6 µs would print as "1000 µs"
             value = ns / divisor
             return f"{value:.0f} {unit}" if unit == "ns" or value >= 99.95 else f"{value:.1f} {unit}"
     return f"{ns / 1e9:.1f} s"
@@ -31,7 +30,7 @@ def duration_ns(ns: float) -> str:
 
 def seconds(value: float) -> str:
     """A duration for people: ``0.4 s``, ``14.6 s``, ``2 m 10 s``, ``1 h 5 m``."""
-    if value < 60:
+    if value < 59.95:
         return f"{value:.1f} s"
     whole = round(value)
     if whole < 3600:
