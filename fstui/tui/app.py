@@ -64,6 +64,8 @@ class FstuiApp(App[int]):
 
     def __init__(self, machine: Machine, directory: str | None = None, *, ascii_only: bool | None = None) -> None:
         super().__init__()
+        # said here too: textual may have been imported, and its settings read, before us
+        self.theme = os.environ.get("TEXTUAL_THEME", "ansi-dark")
         self.machine = machine
         self.directory = directory
         self.ascii_only = terminal_is_ascii() if ascii_only is None else ascii_only

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from fstui.model import Judgement
 from fstui.tui.app import FstuiApp
 from tests.tui import prepared
 
@@ -11,12 +14,11 @@ from tests.tui import prepared
 class PreparedApp(FstuiApp):
     """The app with the flags of the prepared box: judging is tested elsewhere."""
 
-    def __init__(
-        self, machine: prepared.PreparedMachine | None = None, *, ascii_only: bool = False, directory: str | None = None
-    ) -> None:
-        super().__init__(machine or prepared.PreparedMachine(), directory, ascii_only=ascii_only)  # type: ignore[arg-type]
+    def __init__(self, machine: Any = None, *, ascii_only: bool = False, directory: str | None = None) -> None:
+        given: Any = machine or prepared.PreparedMachine()
+        super().__init__(given, directory, ascii_only=ascii_only)
 
-    def flags(self, inventory: object) -> dict[str, prepared.Judgement]:
+    def flags(self, inventory: object) -> dict[str, Judgement]:
         return dict(prepared.FLAGS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -108,8 +109,9 @@ async def test_exporting_writes_three_files_into_the_current_directory(
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         assert any(line.startswith(" Exported ") for line in shown(pilot.app))
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".json", ".md"]
-    assert msgspec.json.decode(next(tmp_path.glob("*.json")).read_bytes(), type=Run) == prepared.RUN
+    assert sorted(os.listdir(tmp_path)) == [f"fstui-odirect-truth-k3f9a1.{ending}" for ending in ("csv", "json", "md")]
+    with open(tmp_path / "fstui-odirect-truth-k3f9a1.json", "rb") as exported:  # noqa: ASYNC230
+        assert msgspec.json.decode(exported.read(), type=Run) == prepared.RUN
 
 
 async def test_the_rule_of_a_finding_can_be_read() -> None:

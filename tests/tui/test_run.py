@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from fstui.model import Event, Refused, Stall
+from fstui.model import Event, Refused, Stall, StepProgressed
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -120,7 +120,7 @@ async def test_only_what_changed_is_drawn_again() -> None:
             screen.part(part).refresh = lambda *regions, **_: drawn.extend(regions)  # type: ignore[method-assign,assignment]
         screen.redraw()
         assert drawn == []
-        screen.progress.apply(prepared.StepProgressed(snapshot=prepared.snapshot(5, 1.6)))
+        screen.progress.apply(StepProgressed(snapshot=prepared.snapshot(5, 1.6)))
         screen.redraw()
         assert 0 < len(drawn) < 8
 

@@ -120,20 +120,23 @@ def window(rows: Sequence[Text], selected: int, height: int) -> list[Text]:
     return part
 
 
-def labelled(
-    pairs: Iterable[tuple[str, str]], head: str, width: int, *, label_width: int = 23, indent: int = 3
-) -> list[Text]:
-    """Evidence under one word: ``because  label  evidence``, the word before the first line only."""
+def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, *, indent: int = 3) -> list[Text]:
+    """Evidence under one word: ``because  label  evidence``, the word before the first line only.
+
+    The evidence stands in one column beside the labels where the room allows, else behind each label.
+    """
+    known = list(pairs)
+    room = width - 12
+    beside = max((cell_len(label) + 2 for label, evidence in known if evidence), default=0)
     lines: list[Text] = []
-    for label, evidence in pairs:
-        lead = " " * indent + fit(head if not lines else "", 12 - indent)
-        room = width - len(lead)
+    for label, evidence in known:
         if not evidence:
             parts = wrapped(label, room, indent="")
-        elif cell_len(label) <= label_width < room - 20:
-            parts = wrapped(evidence, room, indent=" " * label_width, first=fit(label, label_width))
+        elif beside <= room * 3 // 5:
+            parts = wrapped(evidence, room, indent=" " * beside, first=fit(label, beside))
         else:
             parts = wrapped(f"{label}: {evidence}", room, indent="  ", first="")
+        lead = " " * indent + fit("" if lines else head, 12 - indent)
         lines.append(line((lead, FAINT), parts[0]))
         lines.extend(line(" " * len(lead) + part) for part in parts[1:])
     return lines

@@ -71,11 +71,14 @@ def detail(
     chosen: Choices,
     cursor: Cursor,
     *,
-    target: Target | None,
+    read: Target | None,
     busy: str,
     width: int,
 ) -> list[Text]:
-    """What it does, its settings, what stands in the way, how much it writes, and the same as a command."""
+    """What it does, its settings, what stands in the way, how much it writes, and the same as a command.
+
+    ``read`` is the target as this box sees it, without what the user declares.
+    """
     if offer is None:
         return [rule(width)]
     scenario, plan = offer.scenario, offer.plan
@@ -84,7 +87,7 @@ def detail(
     lines.append(line())
     for index, name in enumerate(choices.rows(scenario)):
         option = cursor.option if index == cursor.setting else None
-        lines += _setting(offer, chosen, name, target=target, option=option, width=width)
+        lines += _setting(offer, chosen, name, read=read, option=option, width=width)
     lines.append(line())
     if offer.refusal:
         return lines + [line((part, BAD)) for part in wrapped(plain(offer.refusal), width - 2, "    ", "  ✗ ")]
@@ -95,7 +98,7 @@ def detail(
     for reason in dict.fromkeys(step.skip for step in plan.steps if step.skip):
         count = sum(1 for step in plan.steps if step.skip == reason)
         lines += [line(part) for part in wrapped(f"{count} skipped: {plain(reason)}", width - 2, "    ", "  – ")]
-    where = plain(target.path) if target else ""
+    where = plain(read.path) if read else ""
     words = f"Writes at most {size(plan.max_bytes)} into {where.rstrip('/')}/.fstui-…, then removes it."
     lines += [line(part) for part in wrapped(words, width - 2, indent="  ")]
     lines += [line((part, FAINT)) for part in wrapped(plain(plan.command), width - 2, indent="    ", first="  $ ")]
@@ -110,16 +113,16 @@ def _extent(plan: Plan) -> str:
 
 
 def _setting(
-    offer: Offer, chosen: Choices, name: str, *, target: Target | None, option: int | None, width: int
+    offer: Offer, chosen: Choices, name: str, *, read: Target | None, option: int | None, width: int
 ) -> list[Text]:
     """One line, a matrix more; ``option`` is the cursor's place in it, None where the cursor is elsewhere."""
     selected = option is not None
     style = HEAD if selected else ""
     lead = ("  ▌ " if selected else "    ") + fit(plain(name), 14)
     if name == choices.MEDIUM:
-        value, note = _declaration(chosen.medium, _read(target, "class_"))
+        value, note = _declaration(chosen.medium, _read(read, "class_"))
     elif name == choices.WRITE_CACHE:
-        value, note = _declaration(chosen.write_cache, _read(target, "write_cache"))
+        value, note = _declaration(chosen.write_cache, _read(read, "write_cache"))
     else:
         setting = offer.scenario.settings[name]
         if isinstance(setting.value, list) and setting.choices:

@@ -110,7 +110,7 @@ def step_detail(step: Step, target: Target | None, width: int) -> list[Text]:
         pairs.append(("bytes that arrived", f"{ratio(arrived)} of those written"))
     settings = ", ".join(f"{key} {value}" for key, value in step.settings.items() if value not in ((), [], 0, ""))
     pairs.append(("settings", plain(settings)))
-    return lines + labelled(pairs, "measured", width - 1, label_width=20)
+    return lines + labelled(pairs, "measured", width - 1)
 
 
 def findings(found: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:

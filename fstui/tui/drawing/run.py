@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.text import Text
 
-from fstui.model import DeviceCounters, Latency, Snapshot, Step, Target
+from fstui.model import DeviceCounters, Latency, Node, Snapshot, Step, Target
 from fstui.quantities import clock, count, duration_ns, plain, rate, ratio, seconds, size
 from fstui.report import figures
 from fstui.tui.drawing import stack
@@ -65,27 +65,26 @@ def strip_rule(progress: Progress, held: bool, width: int) -> Text:
 
 
 def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
-    """What fstui asked, what each layer counted. The lowest devices always show; the middle gives way."""
+    """What fstui asked, what each layer counted. The lowest devices always show; the middle gives way.
+
+    A row for each layer from the start, so that nothing has to move when the counting begins.
+    """
     columns = shown(ENDS, width - 5)
-    lines = [heading(columns, margin="   ")]
     seen: Step | Snapshot | None = progress.snapshot
     if seen is None and progress.current is None and progress.done:
         seen = progress.done[max(progress.done)]
-    if seen is None:
-        return lines
-    asked = {
-        "BOTH ENDS": "fstui asked",
-        "WRITES": count(seen.ops),
-        "BYTES": size(seen.bytes),
-        "SYNCS": count(seen.syncs),
-    }
-    layers = list(_layers(seen.counters, progress.target))
-    room = max(height - 2, 1)
-    while len(layers) > room and any(not lowest for _, lowest, _ in layers):
-        layers.remove(next(layer for layer in layers if not layer[1]))
-    lines.append(line("   " + row(columns, asked)))
-    for label, _, counters in layers[:room]:
-        lines.append(line("   " + _layer(columns, label, counters, seen.syncs)))
+    layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
+    while len(layers) > max(height - 2, 1) and any(not node.lowest for node in layers):
+        layers.remove(next(node for node in layers if not node.lowest))
+    asked = {"BOTH ENDS": "fstui asked"}
+    if seen is not None:
+        asked |= {"WRITES": count(seen.ops), "BYTES": size(seen.bytes), "SYNCS": count(seen.syncs)}
+    lines = [heading(columns, margin="   "), line("   " + row(columns, asked))]
+    for node in layers[: max(height - 2, 1)]:
+        counted = next((device for device in seen.counters if device.device == node.id), None) if seen else None
+        values = {"BOTH ENDS": _label(node, progress.target)}
+        values |= _counted(counted, seen.syncs) if counted is not None and seen is not None else {}
+        lines.append(line("   " + row(columns, values).rstrip()))
     return lines
 
 
@@ -172,27 +171,20 @@ def _numbers(seen: Step | Snapshot, target: Target) -> dict[str, str]:
     }
 
 
-def _layers(counters: Sequence[DeviceCounters], target: Target) -> Iterator[tuple[str, bool, DeviceCounters]]:
-    known = {device.device: device for device in counters}
+def _label(node: Node, target: Target) -> str:
     below_filesystem = target.stack[0].below if target.stack else ()
-    for node in target.stack:
-        if (device := known.get(node.id)) is not None:
-            words = (
-                "lowest" if node.lowest else plain(target.fstype) if node.id in below_filesystem else plain(node.kind)
-            )
-            yield f"{plain(node.id)}, {words}", node.lowest, device
+    words = "lowest" if node.lowest else target.fstype if node.id in below_filesystem else node.kind
+    return plain(f"{node.id}, {words}")
 
 
-def _layer(columns: Sequence[Column], label: str, device: DeviceCounters, syncs: int) -> str:
+def _counted(device: DeviceCounters, syncs: int) -> dict[str, str]:
     per_sync = None if device.flushes is None or not syncs else device.flushes / syncs
-    values = {
-        "BOTH ENDS": label,
+    return {
         "WRITES": NONE if device.writes is None else count(device.writes),
         "BYTES": NONE if device.written_bytes is None else size(device.written_bytes),
         "FLUSHES": "not counted" if device.flushes is None else count(device.flushes),
         "PER SYNC": "" if per_sync is None else ratio(per_sync),
     }
-    return row(columns, values).rstrip()
 
 
 def _far(progress: Progress, index: int) -> str:

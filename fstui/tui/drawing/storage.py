@@ -208,7 +208,7 @@ def _flag(finding: Finding, width: int) -> list[Text]:
     return [
         head,
         *(line(part) for part in more),
-        *labelled(pairs, "read", width, label_width=36, indent=4),
+        *labelled(pairs, "read", width, indent=4),
         *labelled(steps, "next", width, indent=4),
     ]
 

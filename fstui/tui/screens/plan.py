@@ -65,6 +65,8 @@ class PlanScreen(Face):
         self._undo: list[tuple[str, Choices]] = []
         self._before: Counters | None = None
         self._recalled: Choices | None = None
+        self._undeclared: Target | None = None
+        """As this box reads it, for what stands beside a declaration."""
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -112,6 +114,7 @@ class PlanScreen(Face):
         try:
             target, plan = await self._ask(scenario.name, chosen)
             if self._recalled is None:
+                self._undeclared = target
                 self._recalled = _recalled(target)
                 if self._recalled != chosen and scenario.name not in self.chosen:
                     target, plan = await self._ask(scenario.name, self._recalled)
@@ -132,7 +135,7 @@ class PlanScreen(Face):
 
     def read_counters(self) -> None:
         """Others at work now would be counted as well: say so before the start."""
-        if self.target is None or not self.is_current:
+        if self.target is None or not self.is_active:
             return
         now = self.fstui.machine.counters(self.target.lowest)
         if self._before:
@@ -266,7 +269,7 @@ class PlanScreen(Face):
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         others = busy(self.rates, self.target) if self.target else ""
-        return drawing.detail(self.offer, self.choices, self.cursor, target=self.target, busy=others, width=width)
+        return drawing.detail(self.offer, self.choices, self.cursor, read=self._undeclared, busy=others, width=width)
 
 
 def _recalled(target: Target) -> Choices:

@@ -133,7 +133,7 @@ class RunScreen(Face):
 
     def action_result(self) -> None:
         progress = self.progress
-        if progress.run is not None and self.is_current:
+        if progress.run is not None and self.is_active:
             self.fstui.open_result(progress.run, progress.saved_to, progress.target.path, progress.save_error)
 
     def action_scroll(self, by: int) -> None:

@@ -83,8 +83,11 @@ class StorageScreen(Face):
         self.tick()
 
     def tick(self) -> None:
-        """Read the counters; now and then look again at what is mounted. Not while another screen is in front."""
-        if not self.is_current:
+        """Read the counters; now and then look again at what is mounted. Not while another screen is in front.
+
+        (``is_current`` is true for the screen beneath as well, and its drawing repaints the whole terminal.)
+        """
+        if not self.is_active:
             return
         if time.monotonic() - self._surveyed >= SURVEY_S:
             self.survey()
