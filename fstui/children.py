@@ -26,8 +26,8 @@ _READ_BYTES = 1 << 18
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """How a program of ``fstui.probes`` is started: isolated, and from a checkout, a user install or a zip alike."""
-    return [sys.executable, "-I", "-S", "-c", _START, _ROOT, f"fstui.probes.{module}", *arguments]
+    """How a program of ours is started: isolated, and from a checkout, a user install or a zip alike."""
+    return [sys.executable, "-I", "-S", "-c", _START, _ROOT, f"fstui.{module}", *arguments]
 
 
 class Child:
@@ -42,7 +42,7 @@ class Child:
 
     @classmethod
     async def start(cls, module: str, *arguments: str) -> Child:
-        """Start a program of ``fstui.probes``. Raises OSError where it cannot be started."""
+        """Start a program: ``probes.sync_writes`` is fstui/probes/sync_writes.py. Raises OSError where it cannot."""
         process = await asyncio.create_subprocess_exec(
             *command(module, *arguments),
             stdin=asyncio.subprocess.PIPE,
@@ -68,8 +68,12 @@ class Child:
 
     def send(self, line: str) -> None:
         """One line to its stdin; nothing happens where it has ended."""
+        self.send_bytes(line.encode() + b"\n")
+
+    def send_bytes(self, data: bytes) -> None:
+        """Bytes to its stdin, as they are."""
         if not self._stdin.is_closing():
-            self._stdin.write(line.encode() + b"\n")
+            self._stdin.write(data)
 
     def hang_up(self) -> None:
         """Close its stdin: the sign for it to clean up and end."""
@@ -101,11 +105,17 @@ class Child:
             os.kill(self.pid, signal.SIGKILL)
 
 
-async def ask(module: str, action: str, question: str, timeout_s: float) -> dict[str, Any]:
-    """One question, one JSON line as the answer. Raises TimeoutError where storage hangs, OSError if it cannot run."""
+async def ask(module: str, action: str, question: str, timeout_s: float, data: bytes = b"") -> dict[str, Any]:
+    """One question, and bytes with it; one JSON line as the answer.
+
+    Raises TimeoutError where storage hangs, OSError where the program cannot be started.
+    """
     child = await Child.start(module, action)
     try:
         child.send(json.dumps(question))
+        if data:
+            child.send_bytes(data)
+            child.hang_up()
         line = await asyncio.wait_for(child.read_line(), timeout_s)
         answer: dict[str, Any] = json.loads(line or b'{"errno": null, "error": "the helper process ended"}')
         return answer

@@ -32,7 +32,7 @@ async def inspect(directory: str) -> Place:
     """Resolve the directory and see that it can be written. Raises Refused with the sentence for the user."""
     shown = plain(directory)
     try:
-        found = await ask("directory", "inspect", directory, _ANSWER_S)
+        found = await ask("probes.directory", "inspect", directory, _ANSWER_S)
     except TimeoutError:
         raise Refused(
             f"{shown}: no answer for {_ANSWER_S:.0f} s; its disk or server hangs. Nothing was written."
@@ -73,7 +73,7 @@ class Workspace:
                 f"{plain(str(error.filename))}: {error.strerror}. fstui notes there what it makes before it makes it: "
                 "set XDG_STATE_HOME to a directory of yours."
             ) from None
-        keeper = await Child.start("directory", "keep")
+        keeper = await Child.start("probes.directory", "keep")
         keeper.send(json.dumps(path))
         try:
             answer = json.loads(await asyncio.wait_for(keeper.read_line(), _ANSWER_S) or b"{}")
@@ -106,7 +106,7 @@ class Workspace:
 async def remove_left_behind(entry: ledger.Entry) -> str | None:
     """Remove what a dead run left. Returns None, or the sentence that says why it is still there."""
     try:
-        answer = await ask("directory", "remove", entry.what, _REMOVE_S)
+        answer = await ask("probes.directory", "remove", entry.what, _REMOVE_S)
     except TimeoutError:
         return f"{plain(entry.what)}: not removed, no answer for {_REMOVE_S:.0f} s; its disk or server hangs"
     if answer.get("removed"):

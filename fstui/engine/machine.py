@@ -138,7 +138,7 @@ class LocalMachine:
         return await Workspace.make(directory, run_id)
 
     async def start(self, step: PlannedStep, directory: str, facts: bool) -> RunningProbe:
-        probe = LocalProbe(await Child.start(step.probe))
+        probe = LocalProbe(await Child.start(f"probes.{step.probe}"))
         probe.child.send(json.dumps({**step.settings, "path": f"{directory}/data", "facts": facts}))
         return probe
 
@@ -175,7 +175,7 @@ class LocalProbe:
 async def _free_space(mount_points: list[str]) -> dict[str, Space | None]:
     """What statvfs says, from a child that is abandoned when a mount is silent; None where it is refused."""
     answers: dict[str, Space | None] = {}
-    child = await Child.start("directory", "space")
+    child = await Child.start("probes.directory", "space")
     for mount_point in mount_points:
         child.send(json.dumps(mount_point))
     child.hang_up()

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from fstui import __version__
+from fstui.children import ask
 from fstui.engine.idle import IdleWatch
 from fstui.engine.machine import Machine, Room
 from fstui.engine.plan import IDLE_S, PAUSE_S, make_plan
@@ -38,6 +39,7 @@ from fstui.model import (
     StepProgressed,
     Target,
 )
+from fstui.quantities import plain
 from fstui.state import runs
 
 __all__ = ["Running", "make_plan"]
@@ -222,17 +224,21 @@ class Running:
         if self._machine.simulated is not None:
             return None, None
         try:
-            saving = asyncio.to_thread(runs.save, self._run)
-            return str(await asyncio.wait_for(saving, SAVE_S)), None
+            path = str(runs.path_of(self._run))
+        except Refused as reason:
+            return None, f"the run could not be saved: {reason}"
+        try:
+            answer = await ask("state.files", "write", path, SAVE_S, runs.document(self._run))
         except TimeoutError:
             return (
                 None,
-                f"the run could not be saved: no answer for {SAVE_S:.0f} s from the disk of your home directory",
+                f"the run could not be saved: the disk of {plain(path)} gave no answer for {SAVE_S:.0f} s",
             )
-        except OSError as error:
-            return None, f"the run could not be saved: {error.filename}: {error.strerror}"
-        except Refused as reason:
+        except OSError as reason:
             return None, f"the run could not be saved: {reason}"
+        if "error" in answer:
+            return None, f"the run could not be saved: {plain(answer['file'])}: {answer['error']}"
+        return path, None
 
 
 def _with_facts(process: Process, facts: dict[str, object]) -> Process:

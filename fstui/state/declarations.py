@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from fstui.model import MediumCache, MediumClass
-from fstui.state import paths
+from fstui.state import files, paths
 from fstui.state.files import write_atomically
 
 
@@ -43,7 +43,7 @@ def _all() -> dict[str, Declaration]:
 
 
 def _save(declarations: dict[str, Declaration]) -> None:
-    paths.make_private(paths.state_dir())
+    files.make_private(paths.state_dir())
     write_atomically(_file(), msgspec.json.format(msgspec.json.encode(declarations), indent=1) + b"\n")
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from fstui.state import paths
-from fstui.state.files import sync_directory, write_atomically
+from fstui.state.files import make_private, sync_directory, write_atomically
 
 Kind = Literal["directory", "server", "mount", "database"]
 
@@ -40,7 +40,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 def enter(run: str, kind: Kind, what: str) -> Entry:
     """Write the entry and sync it, before the thing is made. Raises OSError: then do not make it."""
-    directory = paths.make_private(paths.ledger_dir())
+    directory = make_private(paths.ledger_dir())
     entry = Entry(
         run=run,
         kind=kind,

@@ -32,14 +32,6 @@ def ledger_dir() -> Path:
     return state_dir() / "ledger"
 
 
-def make_private(directory: Path) -> Path:
-    """Create the directory and those above it that are missing, for this user alone (0700). Raises OSError."""
-    if not directory.is_dir():
-        make_private(directory.parent)
-        directory.mkdir(mode=0o700, exist_ok=True)
-    return directory
-
-
 def _base(variable: str, below_home: str) -> Path:
     stated = os.environ.get(variable, "")
     return Path(stated) if stated.startswith("/") else _home(variable) / below_home

@@ -12,7 +12,7 @@ import msgspec
 from fstui.model import SCHEMA, Refused, Run, RunStatus, Verdict, encode
 from fstui.quantities import plain
 from fstui.state import paths
-from fstui.state.files import write_atomically
+from fstui.state.files import make_private, write_atomically
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
@@ -44,10 +44,20 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 def save(run: Run) -> Path:
     """Write the run's document, replacing what was saved of it before. Raises OSError, or Refused without a home."""
-    directory = paths.make_private(paths.runs_dir())
-    path = directory / f"{_stamp(run.started_at)}-{run.id}.json"
-    write_atomically(path, encode(run) + b"\n")
+    path = path_of(run)
+    make_private(path.parent)
+    write_atomically(path, document(run))
     return path
+
+
+def path_of(run: Run) -> Path:
+    """Where that run is saved, now or later. Raises Refused without a home."""
+    return paths.runs_dir() / f"{_stamp(run.started_at)}-{run.id}.json"
+
+
+def document(run: Run) -> bytes:
+    """What is saved."""
+    return encode(run) + b"\n"
 
 
 def load(reference: str) -> Run:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from fstui.model import VERDICTS, Run
-from fstui.state import ledger, paths, runs
+from fstui.state import files, ledger, paths, runs
 from tests.unit.cli.conftest import SCENARIO, Fstui, command
 
 
@@ -101,7 +101,7 @@ def test_fail_on_exits_3_where_the_verdict_is_that_or_worse(fstui: Fstui, scenar
 def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
     fstui: Fstui, scenario: str, target: Path, own_home: Path
 ) -> None:
-    paths.make_private(paths.state_dir())
+    files.make_private(paths.state_dir())
     paths.runs_dir().write_text("a file in the place of the directory")
     done = fstui("run", scenario, str(target), "--format", "json")
     assert done.returncode == 1

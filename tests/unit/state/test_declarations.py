@@ -1,4 +1,4 @@
-from fstui.state import declarations, paths
+from fstui.state import declarations, files, paths
 from fstui.state.declarations import Declaration
 
 
@@ -20,7 +20,7 @@ def test_a_later_declaration_replaces_the_earlier_one_and_can_be_forgotten() -> 
 
 
 def test_a_broken_file_declares_nothing_and_is_replaced() -> None:
-    paths.make_private(paths.state_dir())
+    files.make_private(paths.state_dir())
     (paths.state_dir() / "declarations.json").write_text('{"disk-a": {"medium": "cheese"}}')
     assert declarations.recall("disk-a") is None
     declarations.remember("disk-a", Declaration(medium="ssd"))

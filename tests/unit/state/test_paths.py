@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fstui.model import Refused
-from fstui.state import paths
+from fstui.state import files, paths
 
 
 def test_the_xdg_variables_are_followed(state_home: Path) -> None:
@@ -45,5 +45,5 @@ def test_a_user_without_any_home_is_told_what_to_set(monkeypatch: pytest.MonkeyP
 def test_asking_creates_nothing_and_making_is_private(state_home: Path) -> None:
     paths.runs_dir()
     assert not state_home.exists()
-    paths.make_private(paths.runs_dir())
+    files.make_private(paths.runs_dir())
     assert [path.stat().st_mode & 0o777 for path in (paths.runs_dir(), paths.state_dir())] == [0o700, 0o700]

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from fstui.model import Run, ScenarioRef, Step, Target
-from fstui.state import paths, runs
+from fstui.state import files, paths, runs
 from fstui.state.files import write_atomically
 from fstui.state.runs import RunNotFound, UnreadableRun
 
@@ -110,7 +110,7 @@ def test_a_broken_file_is_unreadable_and_says_so_in_the_history(content: bytes) 
 
 
 def test_a_directory_named_like_a_run_is_unreadable() -> None:
-    paths.make_private(paths.runs_dir() / "20261120-040000-dir.json")
+    files.make_private(paths.runs_dir() / "20261120-040000-dir.json")
     assert "cannot read" in (runs.history()[0].unreadable or "")
 
 

@@ -1,0 +1,75 @@
+"""What the live screen does to the measurement: the same run in the app on an 80×24 terminal and headless, in pairs.
+
+Budget (DESIGN section 8): rate at least 0.98, p99 at most 1.05, of headless. Steps that never leave memory are left
+out; they last some milliseconds.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from fstui.model import Run, Step
+from tests.bench.pairs import arguments, rotated, row
+from tests.terminal.pty_app import PtyApp
+
+SCENARIO = "odirect-truth"
+FSTUI = str(Path(sys.executable).parent / "fstui")
+
+
+def main(argv: list[str]) -> int:
+    """Print the ratio of rates and of p99, step by step and together; 1 where a budget is missed."""
+    options = arguments(argv, "perturbation", rounds=10, directory=tempfile.gettempdir())
+    rates: dict[str, list[float]] = {}
+    tails: dict[str, list[float]] = {}
+    for turn in range(options.rounds):
+        runs = {who: _run(who, options.dir) for who in rotated(["live", "headless"], turn)}
+        for live, headless in zip(_synced(runs["live"]), _synced(runs["headless"]), strict=True):
+            rates.setdefault(live.name, []).append(live.rate_per_s / headless.rate_per_s)
+            tails.setdefault(live.name, []).append(_p99(live) / _p99(headless))
+    print(
+        f"{options.rounds} paired rounds of {SCENARIO}, 1 s per step, live at 80×24 against headless, in {options.dir}"
+    )
+    print(f"{'':<44} median  95 % interval of the paired ratio")
+    for name, ratios in rates.items():
+        print(f"  {name:<42} rate {statistics.median(ratios):.3f}   p99 {statistics.median(tails[name]):.3f}")
+    kept = row("rate, live / headless", [r for values in rates.values() for r in values], 0.98, 1e9)
+    kept &= row("p99, live / headless", [t for values in tails.values() for t in values], 0.0, 1.05)
+    return 0 if kept else 1
+
+
+def _run(who: str, directory: str) -> Run:
+    with tempfile.TemporaryDirectory(dir=directory) as target, tempfile.TemporaryDirectory() as state:
+        return _live(target, state) if who == "live" else _headless(target, state)
+
+
+def _headless(target: str, state: str) -> Run:
+    command = [FSTUI, "run", SCENARIO, target, "--format", "json"]
+    environment = {"XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state, "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
+    return msgspec.json.decode(output.stdout, type=Run)
+
+
+def _live(target: str, state: str) -> Run:
+    environment = {"TERM": "xterm-256color", "COLORTERM": "", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}
+    with PtyApp(target, environment=environment) as app:
+        app.read_until("$ fstui run", 30)
+        app.press("\r")
+        app.read_until("findings", 120)
+    (saved,) = (Path(state) / "fstui" / "runs").glob("*.json")
+    return msgspec.json.decode(saved.read_bytes(), type=Run)
+
+
+def _synced(run: Run) -> list[Step]:
+    return [step for step in run.steps if step.name != "write, no sync"]
+
+
+def _p99(step: Step) -> int:
+    if step.latency_ns is None or step.latency_ns.p99 is None:
+        sys.exit(f"{step.name}: too few operations for a p99; use --seconds or a quicker disk")
+    return step.latency_ns.p99
