@@ -7,8 +7,10 @@ Shipped scenarios stand in ``scenarios/`` (in the checkout beside the package, i
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import product
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,9 @@ _SHIPPED = (_PACKAGE / "scenarios", _PACKAGE.parent / "scenarios")
 _FIELD = re.compile(r"\{(\w+)\}")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", re.IGNORECASE)
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+MOST_SECONDS = 31 * 86400
+MOST_OPS_PER_S = 1_000_000
+MOST_BYTES = 1 << 50
 
 Scalar = bool | int | float | str
 
@@ -77,11 +82,13 @@ def load(name: str) -> Scenario:
     """A scenario by its name or its file. Raises Refused with file, table and key of a mistake."""
     path = _path_of(name)
     try:
-        scenario = msgspec.toml.decode(path.read_bytes(), type=Scenario)
+        scenario = _read(path)
     except OSError as error:
         raise Refused(f"{plain(str(path))}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Refused(f"{plain(str(path))}: {_where(str(error))}") from None
+        raise Refused(f"{plain(str(path))}: {_where(error)}") from None
+    except Refused as mistake:
+        raise Refused(f"{plain(str(path))}: {mistake}") from None
     if "seconds" not in scenario.settings:
         seconds = Setting(value=1, unit="s", min=0, max=86400, help="measured time per step")
         scenario = msgspec.structs.replace(scenario, settings={"seconds": seconds, **scenario.settings})
@@ -98,9 +105,12 @@ def expand(scenario: Scenario, overrides: dict[str, str]) -> tuple[ScenarioRef, 
     for key, text in overrides.items():
         if key not in scenario.settings:
             known = ", ".join(scenario.settings)
-            raise Refused(f"{scenario.name} has no setting {plain(key)!r}. It has: {known}.")
+            raise Refused(f"{plain(scenario.name)} has no setting '{plain(key)}'. It has: {plain(known)}.")
         values[key] = _parse(key, scenario.settings[key], text)
-    steps = [step for table in scenario.steps for step in _steps_of(scenario, table, values)]
+    steps = [step for table in scenario.steps for step in _steps_of(table, values)]
+    name, times = Counter(step.name for step in steps).most_common(1)[0]
+    if times > 1:  # a finding names the steps that it rests on
+        raise Refused(f"{times} steps are named '{plain(name)}': each needs a name of its own")
     return ScenarioRef(name=scenario.name, title=scenario.title, settings=values), tuple(steps)
 
 
@@ -118,12 +128,23 @@ def _path_of(name: str) -> Path:
         path = place / f"{name}.toml"
         if path.is_file():
             return path
-    raise Refused(f"no scenario {plain(name)!r}. There are: {', '.join(names())}.")
+    raise Refused(f"no scenario '{plain(name)}'. There are: {', '.join(names())}.")
 
 
-def _where(message: str) -> str:
-    """msgspec says ``… - at `$.settings[...].value```; people read ``settings.….value``."""
-    what, _, place = message.partition(" - at `$.")
+def _read(path: Path) -> Scenario:
+    document = msgspec.toml.decode(path.read_bytes())
+    settings = document.get("settings")
+    for key, table in settings.items() if isinstance(settings, dict) else ():
+        try:
+            msgspec.convert(table, Setting)  # by itself: the whole one's message does not name the key
+        except msgspec.ValidationError as error:
+            raise Refused(f"settings.{plain(key)}: {_where(error)}") from None
+    return msgspec.convert(document, Scenario)
+
+
+def _where(error: Exception) -> str:
+    """msgspec says ``… - at `$.server.kind```; people read ``server.kind: …``."""
+    what, _, place = plain(str(error)).partition(" - at `$.")
     return f"{place.rstrip('`')}: {what}" if place else what
 
 
@@ -138,10 +159,12 @@ def _check(scenario: Scenario, file: str) -> None:
         try:
             head = msgspec.convert(table, StepHead)
         except msgspec.ValidationError as error:
-            raise Refused(f"{file}: steps[{number}]: {_where(str(error))}") from None
+            raise Refused(f"{file}: steps[{number}]: {_where(error)}") from None
         for key in head.for_each:
             if key not in scenario.settings:
                 raise Refused(f"{file}: steps[{number}].for_each: there is no setting {key!r}")
+    if not scenario.steps:
+        raise Refused(f"{file}: steps: it has no step")
     try:
         expand(scenario, {})
     except Refused as mistake:
@@ -153,7 +176,7 @@ def _parse(key: str, setting: Setting, text: str) -> Scalar | list[Scalar]:
     example = _as_list(setting.value)[0]
     values = [_scalar(key, example, item.strip(), setting.unit) for item in text.split(",")]
     if len(values) > 1 and not listed and not setting.choices:
-        raise Refused(f"{key} takes one value, not {plain(text)!r}")
+        raise Refused(f"{plain(key)} takes one value, not '{plain(text)}'")
     for value in values:
         _check_value(key, setting, value)
     return values if listed or len(values) > 1 else values[0]
@@ -167,26 +190,29 @@ def _scalar(key: str, example: Scalar, text: str, unit: str) -> Scalar:
         if isinstance(example, bool):
             return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
         if unit == "s" and not isinstance(example, str):
-            return float(text) if float(text) % 1 else int(float(text))
+            return int(text) if text.isdecimal() else float(text)
         return type(example)(text)
     except (ValueError, KeyError, OverflowError):
         wanted = {"bool": "true or false", "int": "a whole number", "float": "a number"}[type(example).__name__]
-        raise Refused(f"{key} takes {wanted}{' of ' + unit if unit else ''}, not {plain(text)!r}") from None
+        of_unit = f" of {plain(unit)}" if unit else ""
+        raise Refused(f"{plain(key)} takes {wanted}{of_unit}, not '{plain(text)}'") from None
 
 
 def _check_value(key: str, setting: Setting, value: Scalar) -> None:
     if setting.choices is not None and value not in setting.choices:
         allowed = ", ".join(map(str, setting.choices))
-        raise Refused(f"{key} takes {allowed}; not {plain(str(value))!r}")
+        raise Refused(f"{plain(key)} takes {plain(allowed)}; not '{plain(str(value))}'")
     if isinstance(value, str):
         return
-    if value != value or (setting.min is not None and value < setting.min):  # noqa: PLR0124  NaN
-        raise Refused(f"{key} must be at least {setting.min:g}, not {value:g}")
+    if isinstance(value, float) and not isfinite(value):
+        raise Refused(f"{plain(key)} must be a finite number, not {value}")
+    if setting.min is not None and value < setting.min:
+        raise Refused(f"{plain(key)} must be at least {setting.min:.12g}, not {value}")
     if setting.max is not None and value > setting.max:
-        raise Refused(f"{key} must be at most {setting.max:g}, not {value:g}")
+        raise Refused(f"{plain(key)} must be at most {setting.max:.12g}, not {value}")
 
 
-def _steps_of(scenario: Scenario, table: dict[str, Any], values: dict[str, Any]) -> list[PlannedStep]:
+def _steps_of(table: dict[str, Any], values: dict[str, Any]) -> list[PlannedStep]:
     head = msgspec.convert(table, StepHead)
     lists = [_as_list(values[key]) for key in head.for_each]
     steps = []
@@ -223,7 +249,7 @@ def _sync_writes(name: str, filled: dict[str, Any]) -> dict[str, Any]:
     try:
         settings = msgspec.convert(filled, SyncWritesTable)
     except msgspec.ValidationError as error:
-        raise Refused(f"step {name!r}: {_where(str(error))}") from None
+        raise Refused(f"step {name!r}: {_where(error)}") from None
     for mistake in _mistakes(settings):
         raise Refused(f"step {name!r}: {mistake}")
     return msgspec.structs.asdict(settings)
@@ -247,8 +273,12 @@ def _mistakes(settings: SyncWrites) -> Iterator[str]:
         yield f"O_DIRECT wants blocks of a multiple of 512 bytes, not {settings.block_bytes}"
     if settings.offsets == "append" and settings.writers > 1:
         yield "an append takes one writer"
-    if settings.seconds < 0 or settings.ops_per_s < 0:
-        yield "seconds and ops_per_s cannot be negative"
+    if not 0 <= settings.seconds <= MOST_SECONDS:
+        yield f"seconds must be between 0 and {MOST_SECONDS}, not {settings.seconds}"
+    if not 0 <= settings.ops_per_s <= MOST_OPS_PER_S:
+        yield f"ops_per_s must be between 0 and {MOST_OPS_PER_S}, not {settings.ops_per_s}"
+    if max(settings.file_bytes, settings.max_bytes_per_s) > MOST_BYTES:
+        yield f"file_bytes and max_bytes_per_s must be at most {MOST_BYTES}"
     if not settings.seconds and not settings.ops_per_s:
         yield "without an end (seconds = 0) it needs a pace (ops_per_s)"
 
