@@ -10,11 +10,11 @@ import errno
 from collections.abc import Iterator
 
 from fstui.judge import words
-from fstui.judge.arrival import noisy
-from fstui.judge.counting import Arrival
+from fstui.judge.counting import MIN_IDLE_S, Arrival
+from fstui.judge.descents import noisy
 from fstui.judge.layers import levels
 from fstui.judge.steps import names, settings_of, time_measured
-from fstui.model import DeviceCounters, Evidence, Finding, Step
+from fstui.model import Evidence, Finding, Step
 from fstui.quantities import count, plain, rate, ratio, seconds, size
 
 _SYNC_CALLS = frozenset({"fsync", "fdatasync"})
@@ -91,15 +91,8 @@ def odirect_alone(evidence: Evidence) -> Iterator[Finding]:
 
 def other_writers(evidence: Evidence) -> Iterator[Finding]:
     """Somebody else writes to these devices: named, counted, never subtracted."""
-    idle, target = evidence.idle, evidence.target
-    if target is None:
-        return
-    devices = {device.id for level in levels(target) for device in level.devices}
-    writers = idle.writers if idle else ()
-    elapsed_s = idle.elapsed_s if idle else 0.0
-    seen = [found for found in (idle.counters if idle else ()) if found.device in devices and _wrote(found)]
-    while_idle = [_per_s(found, elapsed_s) for found in seen if elapsed_s > 0]
-    busy = list(noisy(evidence))
+    while_idle, busy = _while_idle(evidence), list(noisy(evidence))
+    writers = evidence.idle.writers if evidence.idle else ()
     if while_idle or busy:
         yield Finding(
             rule="other-writers",
@@ -176,18 +169,27 @@ def disturbed(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _per_s(found: DeviceCounters, elapsed_s: float) -> str:
-    flushes, writes = (found.flushes or 0) / elapsed_s, (found.writes or 0) / elapsed_s
-    return plain(f"{found.device} {rate(flushes)} flushes/s, {rate(writes)} writes/s")
+def _while_idle(evidence: Evidence) -> list[str]:
+    """What our devices did by themselves, the busiest first."""
+    idle, target = evidence.idle, evidence.target
+    if target is None or idle is None or idle.elapsed_s < MIN_IDLE_S:
+        return []
+    devices = {device.id for level in levels(target) for device in level.devices}
+    seen = [found for found in idle.counters if found.device in devices and (found.flushes or found.writes)]
+    seen.sort(key=lambda found: -(found.flushes or 0))
+    return [
+        plain(
+            f"{found.device} {rate((found.flushes or 0) / idle.elapsed_s)} flushes/s, "
+            f"{rate((found.writes or 0) / idle.elapsed_s)} writes/s"
+        )
+        for found in seen
+    ]
 
 
 def _surplus(arrival: Arrival) -> str:
-    flushes = f"{ratio(arrival.flushes.high / arrival.syncs)} flushes per sync" if arrival.flushes else "more bytes"
-    return plain(f"{arrival.step.name}: {flushes} at {words.devices(arrival.devices)}")
-
-
-def _wrote(found: DeviceCounters) -> bool:
-    return bool(found.flushes or found.writes)
+    surplus = f", {size(arrival.surplus_bytes)} more than was written" if arrival.surplus_bytes else ""
+    received = f"{ratio(arrival.most_per_sync)} flushes per sync, {words.owed(arrival.owed)} owed{surplus}"
+    return plain(f"{arrival.step.name}: {received} at {words.devices(arrival.devices)}")
 
 
 def _writes_are_synced(step: Step) -> bool:

@@ -21,6 +21,8 @@ TOLERANCE = 0.05
 """More than this share beyond what is owed came from somebody else."""
 TOOK_PART = 0.1
 """A device with less than this share of the bytes is no path, stripe or log of this step (dm-writecache's origin)."""
+MIN_IDLE_S = 0.5
+"""A shorter look at the idle devices is none: half-second windows already miss most of a steady log writer."""
 
 _PAGE = 4096
 _COMMIT_EVERY_S, _COMMIT_FLUSHES, _COMMIT_BYTES = 5, 2, 65536
@@ -47,9 +49,24 @@ class Arrival(NamedTuple):
     written: Range | None
 
     @property
-    def per_sync(self) -> float | None:
-        """Flushes per sync, at the worst leg."""
-        return None if self.flushes is None else self.flushes.low / self.syncs
+    def per_sync(self) -> float:
+        """Flushes per sync at the worst leg; 0 where they are not counted."""
+        return self.flushes.low / self.syncs if self.flushes and self.syncs else 0.0
+
+    @property
+    def most_per_sync(self) -> float:
+        """Flushes per sync at the best leg; 0 where they are not counted."""
+        return self.flushes.high / self.syncs if self.flushes and self.syncs else 0.0
+
+    @property
+    def arrived_bytes(self) -> float:
+        """Bytes at the worst leg; 0 where they are not counted."""
+        return self.written.low if self.written else 0
+
+    @property
+    def byte_share(self) -> float:
+        """Of the bytes that must arrive."""
+        return self.arrived_bytes / self.asked.low if self.asked.low else 1.0
 
     @property
     def lacks_flushes(self) -> bool:
@@ -64,13 +81,21 @@ class Arrival(NamedTuple):
     @property
     def exceeds(self) -> bool:
         """More arrived than this step can have caused, the filesystem's own commit every 5 s allowed for."""
-        commits = 1 + self.step.elapsed_s // _COMMIT_EVERY_S
         if self.flushes is not None and self.owed is not None:
             most = self.owed.high * self.syncs
-            if self.flushes.high > max(most * (1 + TOLERANCE), most + commits * _COMMIT_FLUSHES):
+            if self.flushes.high > max(most * (1 + TOLERANCE), most + self._own_commits * _COMMIT_FLUSHES):
                 return True
-        most = max(self.asked.high * (1 + TOLERANCE), self.asked.high + commits * _COMMIT_BYTES)
-        return self.written is not None and self.written.high > most
+        return self.surplus_bytes > 0
+
+    @property
+    def surplus_bytes(self) -> float:
+        """Bytes beyond what this step can have caused; 0 where there are none."""
+        most = max(self.asked.high * (1 + TOLERANCE), self.asked.high + self._own_commits * _COMMIT_BYTES)
+        return self.written.high - self.asked.high if self.written and self.written.high > most else 0
+
+    @property
+    def _own_commits(self) -> float:
+        return 1 + self.step.elapsed_s // _COMMIT_EVERY_S
 
     def noisy(self, idle: Idle | None) -> bool:
         """Somebody else wrote: more arrived than was asked, or idle flushes would be more than 5 % of the syncs."""
@@ -85,7 +110,7 @@ class Arrival(NamedTuple):
 
 def idle_flushes_per_s(devices: tuple[Node, ...], idle: Idle | None) -> float | None:
     """Flushes by others while fstui did nothing, all these devices together; None where nobody looked."""
-    if idle is None or idle.elapsed_s <= 0:
+    if idle is None or idle.elapsed_s < MIN_IDLE_S:
         return None
     ids = {device.id for device in devices}
     seen = [counters.flushes for counters in idle.counters if counters.device in ids and counters.flushes is not None]

@@ -136,11 +136,10 @@ def _memory_kind(node: Node) -> str:
 
 
 def _memory_because(node: Node) -> str:
-    if node.medium and node.medium.class_ == "memory":
-        return plain(
-            f"{node.id}: memory" + (", declared by you" if node.medium.declared else f" {node.medium.because}".rstrip())
-        )
-    return plain(f"{node.id}: {node.kind}" + (f", {node.because}" if node.because else ""))
+    medium = node.medium
+    if medium and medium.declared:
+        return plain(f"{node.id}: declared by you to be memory")
+    return plain(f"{node.id}: {(medium and medium.because) or node.because or node.kind}")
 
 
 def _volatile_overlays(target: Target | None) -> Iterator[tuple[Node, Reading]]:
@@ -196,8 +195,7 @@ def _barriers_on(filesystem: Node, barrier: Reading) -> str:
 
 def _cache_line(node: Node) -> str:
     protected = f", {node.medium.because or node.medium.class_}" if node.medium and _protected(node) else ""
-    cache = (node.write_cache or "not stated") + protected
-    return words.read(node, "write cache", cache, f"/sys/block/{node.id}/queue/write_cache")
+    return words.write_cache(node) + plain(protected)
 
 
 def _holds_cache(target: Target, node: Node) -> bool:
@@ -225,7 +223,7 @@ def _contradictions(target: Target, node: Node) -> Iterator[str]:
         yield words.reading(node, udev)
     below = [other for other in beneath(target, node) if other.write_cache == "write back"]
     for other in below:
-        yield words.read(other, "write cache", "write back", f"/sys/block/{other.id}/queue/write_cache")
+        yield words.write_cache(other)
     direct = node.reading("dio")
     if not below and backing(target, node) and not memory(target) and (direct is None or direct.value != "1"):
         yield plain(f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)")

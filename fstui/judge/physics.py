@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.judge import words
-from fstui.judge.arrival import as_owed, reached, undirected
+from fstui.judge.descents import counted, undirected
 from fstui.judge.owed import call
 from fstui.judge.rotation import Rotation, rotation
 from fstui.judge.steps import direct_alone, has_rate, names, synced, time_measured
@@ -167,19 +167,20 @@ def _against_synced(evidence: Evidence, pace: _Pace) -> str:
 
 def _too_fast(evidence: Evidence, platter: Rotation, paces: list[_Pace]) -> Finding:
     worst = max(paces, key=_times)
-    step, owed = worst.step, as_owed(evidence, worst.step.name)
-    arrival = reached(evidence, step.name)
+    step = worst.step
+    down = counted(evidence, step)
+    as_owed = bool(down) and not any(arrival.lacks_flushes for arrival in down)
     explanation = "A non-volatile cache, or a lie."
-    if owed and arrival and arrival.per_sync:
-        where = words.devices(arrival.devices)
+    if as_owed and down[-1].per_sync:
+        where = words.devices(down[-1].devices)
         explanation = (
-            f"Each sync reached {where} as a flush ({ratio(arrival.per_sync)}), so the early answer comes from {where} "
-            "or from what is behind it: a non-volatile cache, or a lie."
+            f"Each sync reached {where} as a flush ({ratio(down[-1].per_sync)}), so the early answer comes from "
+            f"{where} or from what is behind it: a non-volatile cache, or a lie."
         )
     return Finding(
         rule="same-block-rotation",
         verdict="suspicious",
-        confidence="high" if worst.times > FAR_BEYOND and owed else "medium",
+        confidence="high" if worst.times > FAR_BEYOND and as_owed else "medium",
         scope="storage",
         title=f"{rate(step.rate_per_s)}/s, {worst.allowance}",
         sentence=f"One {size(step.bytes / max(step.ops, 1))} block was rewritten and synced {rate(step.rate_per_s)} "

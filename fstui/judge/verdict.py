@@ -42,11 +42,13 @@ def judge(evidence: Evidence) -> Judgement:
     found = sorted((finding for rule in RULES for finding in rule(evidence)), key=_order)
     state = " ".join(finding.sentence for finding in found if finding.rule == "stack-state")
     ground = decisive(found)
-    if ground is None or ground.verdict is None:
-        said, verdict, confidence = shortfall(evidence), VERDICTS[VERDICTS.index("cannot-tell")], _CONFIDENCE[-1]
-    else:
-        said, verdict, confidence = ground.sentence, ground.verdict, ground.confidence
-    return Judgement(verdict=verdict, confidence=confidence, sentence=f"{state} {said}".strip(), findings=tuple(found))
+    verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
+    return Judgement(
+        verdict=verdict,
+        confidence=ground.confidence if ground else "low",
+        sentence=f"{state} {ground.sentence if ground else shortfall(evidence)}".strip(),
+        findings=tuple(found),
+    )
 
 
 def decisive(findings: Sequence[Finding]) -> Finding | None:
