@@ -9,13 +9,10 @@ The file is removed when stdin closes, whatever happened to the engine.
 from __future__ import annotations
 
 import gc
-import json
 import mmap
 import os
 import random
-import select
 import signal
-import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +20,17 @@ from itertools import cycle, islice
 from typing import Any, NoReturn
 
 from fstui.probes import frames, sync_path
+from fstui.probes.files import make_file, remove
+from fstui.probes.talk import (
+    CallError,
+    CommandLines,
+    calling,
+    clock,
+    read_settings,
+    send,
+    send_failure,
+    write_frame,
+)
 
 PAGE = 4096
 STEP = 1024
@@ -35,17 +43,6 @@ SILENT_NS = 500_000_000
 OPEN_FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
 SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
 WRITER_WORDS = 4  # started_ns, ended_ns, held_ns, last hand-over
-
-clock = time.monotonic_ns
-
-
-class CallError(Exception):
-    """A system call failed: its name and errno."""
-
-    def __init__(self, call: str, error: OSError) -> None:
-        super().__init__(str(error))
-        self.call = call
-        self.errno = error.errno
 
 
 class Shared:
@@ -259,70 +256,6 @@ class Writer:
                 self.held_ns += write_frame(frame)
 
 
-def write_frame(frame: bytes) -> int:
-    """Write a frame to the non-blocking stdout; returns the ns it had to wait for room there."""
-    held = 0
-    while True:
-        try:
-            os.write(1, frame)
-            return held
-        except BlockingIOError:
-            since = clock()
-            select.select([], [1], [], 1)
-            held += clock() - since
-
-
-def calling(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call; an OSError becomes a CallError that names the call."""
-    try:
-        return function(*arguments)
-    except OSError as error:
-        raise CallError(call, error) from error
-
-
-def send(kind: str, **fields: Any) -> None:
-    write_frame(frames.encode(kind, **fields))
-
-
-def send_failure(failure: CallError, writer: int = 0) -> None:
-    send("error", call=failure.call, errno=failure.errno, message=str(failure), writer=writer)
-
-
-def make_file(settings: dict[str, Any]) -> None:
-    """Make the file, fill it as asked, and sync it and its directory."""
-    path, size = settings["path"], settings["file_bytes"]
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = calling("open", os.open, path, flags, 0o600)
-    try:
-        if settings["offsets"] != "append":
-            fill(fd, size, settings["prefill"])
-        calling("fsync", os.fsync, fd)
-        directory = calling("open", os.open, os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
-        calling("fsync", os.fsync, directory)
-        os.close(directory)
-    finally:
-        os.close(fd)
-
-
-def fill(fd: int, size: int, how: str) -> None:
-    if how == "fallocate":
-        calling("fallocate", os.posix_fallocate, fd, 0, size)
-    elif how == "written":
-        chunk = 1 << 20
-        for offset in range(0, size, chunk):
-            if interrupted():
-                raise SystemExit(1)
-            calling("pwrite", os.pwrite, fd, random.randbytes(min(chunk, size - offset)), offset)
-            send("preparing", done=min(offset + chunk, size), total=size)
-
-
-def interrupted() -> bool:
-    """The engine hung up or said stop: before ``ready`` it says nothing else."""
-    poll = select.poll()
-    poll.register(0, 0)
-    return bool(poll.poll(0))
-
-
 def fork_writer(settings: dict[str, Any], number: int, shared: Shared, gate: tuple[int, int], lifeline: int) -> int:
     """A writer in a process of its own, waiting at the gate; its end of the lifeline closes when it ends.
 
@@ -388,60 +321,6 @@ def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines)
             last = shared.of(number)[3]
             if last and now - last > SILENT_NS and (call := sync_path.call_of(pid)):
                 send("inflight", since_ns=last, call=call, writer=number)
-
-
-class CommandLines:
-    """The engine's words on stdin. A closed stdin means stop."""
-
-    def __init__(self) -> None:
-        self._words: list[str] = []
-        self._closed = False
-
-    @property
-    def stop_wanted(self) -> bool:
-        """``stop`` came, or the engine is gone."""
-        return self._closed or "stop" in self._words
-
-    def wait_for(self, word: str) -> bool:
-        """True when the word came; False when ``stop`` or the end came first."""
-        while word not in self._words and not self.stop_wanted:
-            self._read()
-        return word in self._words and not self.stop_wanted
-
-    def wait_for_end(self) -> None:
-        """Until the engine closes stdin: it has read its counters."""
-        while not self._closed:
-            self._read()
-
-    def ended_meanwhile(self, watched: int, timeout_s: float) -> bool:
-        """Listen for that long; True as soon as the other end of ``watched`` has closed."""
-        readable, _, _ = select.select([watched] if self._closed else [watched, 0], [], [], timeout_s)
-        if 0 in readable:
-            self._read()
-        return watched in readable and not os.read(watched, 1)
-
-    def _read(self) -> None:
-        data = os.read(0, 4096)
-        self._closed = not data
-        self._words += data.decode().split()
-
-
-def read_settings() -> dict[str, Any]:
-    """The first line of stdin. Read byte by byte: what follows belongs to CommandLines."""
-    line = b""
-    while not line.endswith(b"\n") and (letter := os.read(0, 1)):
-        line += letter
-    settings: dict[str, Any] = json.loads(line)
-    return settings
-
-
-def remove(path: str) -> None:
-    """Remove our file: a regular file of that name, nothing else."""
-    try:
-        if stat.S_ISREG(os.lstat(path).st_mode):
-            os.unlink(path)
-    except OSError:
-        pass  # the keeper of the directory removes the rest, or says that it could not
 
 
 def main() -> NoReturn:

@@ -1,0 +1,201 @@
+"""Probe: how long a flush takes after growing amounts of O_DIRECT writes that nobody has synced.
+
+A cache that really empties itself takes longer the more it holds. A flush that always takes the same time either has
+nothing to do (a protected cache, a host that keeps the data) or does nothing. Amounts double from round to round,
+first in sequence, then scattered, until the time is over; each figure is the median of its rounds.
+
+An operation is "write an amount, then fdatasync": its write part and its sync part are what the frames carry. What
+had reached the devices before the sync is read from their ``stat`` files (``stat_paths``), because a flush that has
+to write back an upper layer's cache proves only that cache.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import signal
+import statistics
+import sys
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from fstui.probes import frames
+from fstui.probes.files import make_file, remove
+from fstui.probes.talk import (
+    CallError,
+    CommandLines,
+    calling,
+    clock,
+    interrupted,
+    read_settings,
+    send,
+    send_failure,
+    write_frame,
+)
+
+PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
+"""Bytes per write."""
+AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
+ROUNDS = 3
+CLEAR_GROWTH = 4.0
+"""The largest amount's flush takes so many times the empty one's: more rounds say nothing new."""
+SECTOR_BYTES = 512
+
+
+class Point:
+    """One amount in one pattern, over its rounds."""
+
+    def __init__(self, amount: int) -> None:
+        self.amount = amount
+        self.sync_ns: list[int] = []
+        self.arrived: list[float] = []
+
+    def summary(self) -> dict[str, Any]:
+        """Medians: sync_ns, and the share of the amount that had arrived before the sync (None without counters)."""
+        return {
+            "bytes": self.amount,
+            "sync_ns": round(statistics.median(self.sync_ns)),
+            "arrived_share": round(statistics.median(self.arrived), 3) if self.arrived else None,
+            "rounds": len(self.sync_ns),
+        }
+
+
+def line(points: list[Point]) -> tuple[float, float]:
+    """Least squares through (bytes, median ns): slope in ns per MiB, and ns at nothing written."""
+    xs = [point.amount / (1 << 20) for point in points]
+    ys = [statistics.median(point.sync_ns) for point in points]
+    if len(set(xs)) < 2:
+        return 0.0, ys[0]
+    slope, intercept = statistics.linear_regression(xs, ys)
+    return slope, intercept
+
+
+class Flushes:
+    """The measured loop."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.file_bytes: int = settings["file_bytes"]
+        self.length_ns = int(settings["seconds"] * 1e9)
+        self.stat_paths: list[str] = settings.get("stat_paths", [])
+        flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECT
+        self.fd = calling("open", os.open, settings["path"], flags)
+        largest = max(PATTERNS.values())
+        pool = mmap.mmap(-1, 8 * largest)
+        pool.write(random.randbytes(len(pool)))
+        self.pool = memoryview(pool)
+        self.stamps = self.pool.cast("Q")[:: 4096 // 8]
+        self.stamp = random.getrandbits(60)
+        self.written = 0
+        self.started = self.ended = clock()
+        self.ops = 0
+
+    def run(self) -> None:
+        """Both patterns, each for its half of the time. Raises CallError."""
+        self.started = self.ended = clock()
+        for number, pattern in enumerate(PATTERNS, 1):
+            until_ns = self.started + self.length_ns * number // len(PATTERNS)
+            points = self.grow(pattern, until_ns)
+            if points:
+                slope, intercept = line(points)
+                send(
+                    "figures",
+                    **{
+                        pattern: {
+                            "slope_ns_per_mib": round(slope),
+                            "intercept_ns": round(intercept),
+                            "points": [point.summary() for point in points],
+                        }
+                    },
+                )
+        send("figures", written_bytes=self.written)
+
+    def grow(self, pattern: str, until_ns: int) -> list[Point]:
+        """Amount after amount while there is time, each round through all amounts that fitted in the one before."""
+        points = [Point(amount) for amount in AMOUNTS if amount <= self.file_bytes]
+        for turn in range(ROUNDS):
+            for point in points if turn == 0 else [point for point in points if point.sync_ns]:
+                if self.ops and (clock() > until_ns or interrupted()):
+                    return [point for point in points if point.sync_ns]
+                self.one(pattern, point)
+            measured = [point for point in points if point.sync_ns]
+            if turn and self.clear(measured):
+                break
+        return [point for point in points if point.sync_ns]
+
+    @staticmethod
+    def clear(points: list[Point]) -> bool:
+        empty, largest = (statistics.median(point.sync_ns) for point in (points[0], points[-1]))
+        return bool(largest > CLEAR_GROWTH * empty)
+
+    def one(self, pattern: str, point: Point) -> None:
+        """Write the amount, see how much of it has arrived, sync, and hand the operation over."""
+        calling("fdatasync", os.fdatasync, self.fd)
+        before = self.arrived_bytes()
+        start = clock()
+        for block, offset in self.writes(pattern, point.amount):
+            calling("pwrite", os.pwrite, self.fd, block, offset)
+        written = clock()
+        after = self.arrived_bytes()
+        sync_start = clock()
+        calling("fdatasync", os.fdatasync, self.fd)
+        self.ended = clock()
+        sync_ns = self.ended - sync_start
+        point.sync_ns.append(sync_ns)
+        if point.amount and before is not None and after is not None:
+            point.arrived.append((after - before) / point.amount)
+        self.written += point.amount
+        self.ops += 1
+        marks = (written, written + sync_ns)  # reading the counters is no part of either
+        for frame in frames.encode_samples(0, 2, start, marks):
+            write_frame(frame)
+
+    def writes(self, pattern: str, amount: int) -> Iterator[tuple[memoryview, int]]:
+        """Fresh blocks and where they go."""
+        block = PATTERNS[pattern]
+        places = list(range(0, self.file_bytes - block + 1, block))
+        if pattern == "scattered":
+            random.shuffle(places)
+        for number, offset in enumerate(places[: amount // block]):
+            at = number * block % len(self.pool)
+            if at == 0:
+                self.stamp += 1
+                self.stamps[:] = memoryview(self.stamp.to_bytes(8, sys.byteorder) * len(self.stamps)).cast("Q")
+            yield self.pool[at : at + block], offset
+
+    def arrived_bytes(self) -> int | None:
+        """Bytes written to the lowest devices so far: field 7 of /sys/block/X/stat, in sectors of 512 bytes."""
+        total = 0
+        for path in self.stat_paths:
+            try:
+                with open(path, encoding="ascii") as file:
+                    total += int(file.read(512).split()[6]) * SECTOR_BYTES
+            except (OSError, ValueError, IndexError):
+                return None
+        return total if self.stat_paths else None
+
+
+def main() -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    settings = read_settings()
+    os.set_blocking(1, False)
+    commands = CommandLines()
+    try:
+        make_file({**settings, "offsets": "random", "prefill": "written"})
+        flushes = Flushes(settings)
+        send("ready")
+        if commands.wait_for("go"):
+            flushes.run()
+        send("done", start_ns=flushes.started, end_ns=flushes.ended, held_ns=0)
+        commands.wait_for_end()
+    except CallError as failure:
+        send_failure(failure)
+    except BrokenPipeError:
+        pass  # the engine is gone
+    finally:
+        remove(settings["path"])
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

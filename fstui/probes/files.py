@@ -1,0 +1,47 @@
+"""The file that a probe writes: made anew, filled and synced before the clock starts, removed at the end."""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+from typing import Any
+
+from fstui.probes.talk import calling, interrupted, send
+
+
+def make_file(settings: dict[str, Any]) -> None:
+    """Make the file, fill it as asked, and sync it and its directory."""
+    path, size = settings["path"], settings["file_bytes"]
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = calling("open", os.open, path, flags, 0o600)
+    try:
+        if settings["offsets"] != "append":
+            fill(fd, size, settings["prefill"])
+        calling("fsync", os.fsync, fd)
+        directory = calling("open", os.open, os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+        calling("fsync", os.fsync, directory)
+        os.close(directory)
+    finally:
+        os.close(fd)
+
+
+def fill(fd: int, size: int, how: str) -> None:
+    if how == "fallocate":
+        calling("fallocate", os.posix_fallocate, fd, 0, size)
+    elif how == "written":
+        chunk = 1 << 20
+        for offset in range(0, size, chunk):
+            if interrupted():
+                raise SystemExit(1)
+            calling("pwrite", os.pwrite, fd, random.randbytes(min(chunk, size - offset)), offset)
+            send("preparing", done=min(offset + chunk, size), total=size)
+
+
+def remove(path: str) -> None:
+    """Remove our file: a regular file of that name, nothing else."""
+    try:
+        if stat.S_ISREG(os.lstat(path).st_mode):
+            os.unlink(path)
+    except OSError:
+        pass  # the keeper of the directory removes the rest, or says that it could not
