@@ -18,7 +18,7 @@ _STUB_RATIO = 5
 
 
 def sync_stubbed(evidence: Evidence) -> Iterator[Finding]:
-    """Rule 1: this process' syncs never leave its libc."""
+    """Rule 1: this process' syncs never reach the kernel's filesystems."""
     signs = tuple(_stub_signs(evidence.process))
     if signs:
         yield Finding(
@@ -27,11 +27,12 @@ def sync_stubbed(evidence: Evidence) -> Iterator[Finding]:
             confidence="high",
             scope="process",
             title="syncs of this process are stubbed out",
-            sentence="In this process fsync returns without asking the kernel: a library answers in its place. Nothing "
-            "that it writes is made durable, and the disk was not judged.",
+            sentence="In this process a sync returns without syncing: a library, or a filter of its system calls, answers "
+            "in the kernel's place. Nothing that it writes is made durable, and the disk was not judged.",
             because=signs,
             next=(
-                "Run fstui without the library: unset LD_PRELOAD, empty /etc/ld.so.preload.",
+                "Run fstui clean: unset LD_PRELOAD, empty /etc/ld.so.preload; if grep Seccomp /proc/self/status says 2, "
+                "outside this container.",
                 "Look whether the database runs with it: grep eatmydata /proc/PID/maps, grep Seccomp /proc/PID/status.",
             ),
         )
