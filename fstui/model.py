@@ -63,12 +63,31 @@ class Medium(Base, frozen=True, kw_only=True):
 class Node(Base, frozen=True, kw_only=True):
     """One layer of a stack. ``below`` names the ids of the layers that it stands on.
 
-    What the rules rest on stands in ``readings``, under these names:
+    What the rules rest on stands in ``readings``, under these names; a path that is a command line was run by a child.
+
+    any layer: ``role``, what it is to the layer above: cache | origin | metadata | data | cow | log | realtime |
+    journal | mirror leg | stripe | path | slog | special | l2arc | spare (``cache`` is the fast device of a dm-cache,
+    dm-writecache or bcache, ``origin`` the slow one; a ZFS read cache is ``l2arc``); ``missing``, what could not be
+    read, and why.
     filesystem: ``barrier`` (barrier | nobarrier), ``data`` (ordered | journal | writeback), ``journal`` (yes | no),
-    ``volatile`` (overlay), ``upperdir``, ``compress``, ``dax``; loop: ``backing_file``, ``dio`` (1 | 0);
-    block: ``write_cache`` (write back | write through, the kernel's view), ``cache_type`` (the driver's),
-    ``ID_ATA_WRITE_CACHE_ENABLED`` (udev's), ``iostats``, ``fua``, ``rotational``, ``rpm``; md: ``level``,
-    ``raid_disks``, ``journal_mode``; bcache: ``cache_mode``; dm: ``target``.
+    ``volatile`` (overlay), ``upperdir``, ``compress``, ``dax``, ``level`` (btrfs), ``logdev``, ``rtdev`` (XFS),
+    ``root`` (of a bind mount or subvolume).
+    ZFS dataset: ``sync``, ``logbias``, ``recordsize``, ``compression``, ``primarycache``, ``atime`` (the path ends in
+    where it comes from: "(inherited from tank)"), ``zil_commit_count``.
+    remote (on the filesystem): ``sync_option`` (sync | async), ``strict_sync`` (no: CIFS nostrictsync), ``vers``,
+    ``hard`` (hard | soft), ``cache`` (CIFS and 9p), ``trans`` (9p), ``commit_count`` (NFS COMMIT calls so far).
+    pool: ``ashift``, ``zfs_nocacheflush``, ``zil_nocacheflush`` (0 | 1); vdevs are pools too, of kind mirror, raidz …
+    loop: ``backing_file``, ``dio`` (1 | 0).
+    block: ``write_cache`` (write back | write through, the kernel's view), ``cache_type`` (the driver's; "temporary"
+    never shows there), ``ID_ATA_WRITE_CACHE_ENABLED`` (udev's, when the drive was found), ``drive_cache`` (on | off,
+    the drive's own word now, asked by root), ``vwc`` (present | absent, NVMe), ``iostats``, ``fua``, ``rotational``,
+    ``rpm``, ``zoned``, ``F_FLUSH``, ``CONFIG_WCE`` (yes | no, virtio-blk), ``transport`` (NVMe: pcie, tcp, rdma, fc),
+    ``ana_state``, ``iopolicy`` (NVMe multipath), ``link_rate`` ("6.0 Gbps", "8.0 GT/s × 4"), ``payload_mb_s`` (what
+    that rate can carry at the most), ``usb_bridge``, ``usb_driver``, ``grade`` (consumer | data centre | cloud | raid |
+    virtual, by the model table).
+    md: ``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy``, ``bitmap``; bcache: ``cache_mode``,
+    ``bcache_state``; dm: ``target``, and from its table (root) ``cache_mode`` (dm-cache), ``level`` (dm-raid),
+    ``writecache_type`` (ssd | pmem), ``integrity_mode``.
     """
 
     id: str
@@ -166,6 +185,14 @@ class Process(Base, frozen=True, kw_only=True):
     preloads: tuple[Reading, ...] = ()
     """Libraries that stub syncs, with where they were seen: /proc/self/maps, LD_PRELOAD, /etc/ld.so.preload."""
     cgroup: str | None = None
+    io_limits: tuple[Reading, ...] = ()
+    """Limits of that cgroup and of those above it: ``what`` is major:minor and the limit, ``path`` the file."""
+    seccomp: Literal["off", "strict", "filter"] | None = None
+    """A filter can answer syncs without running them (seccomp(2), SECCOMP_RET_ERRNO with 0)."""
+    pid: int | None = None
+    """Another process than the one that measures."""
+    name: str | None = None
+    """Its command name."""
 
 
 class DeviceCounters(Base, frozen=True, kw_only=True):
@@ -186,6 +213,8 @@ class DeviceCounters(Base, frozen=True, kw_only=True):
     discards: int | None = None
     in_flight: int | None = None
     """Now, not a difference."""
+    commits: int | None = None
+    """ZIL commits of a ZFS dataset (of the whole box before OpenZFS 2.2), COMMIT calls of an NFS mount."""
 
 
 class Counters(Base, frozen=True, kw_only=True):
@@ -271,6 +300,29 @@ class SyncWrites(Base, frozen=True, kw_only=True):
     prefill: Literal["written", "fallocate", "none"] = "written"
     max_bytes_per_s: int = 268435456
     """The step ends early once it has written this × its seconds: the bound that the plan shows."""
+
+
+class SqliteCommits(Base, frozen=True, kw_only=True):
+    """Settings of the probe ``sqlite_commits``: one row of a table is rewritten per transaction."""
+
+    seconds: float = 1.0
+    journal_mode: Literal["DELETE", "TRUNCATE", "PERSIST", "WAL"] = "DELETE"
+    synchronous: Literal["OFF", "NORMAL", "FULL", "EXTRA"] = "FULL"
+    rows: int = 10_000
+    row_bytes: int = 100
+    max_bytes_per_s: int = 268435456
+    """The step ends early once it has written this × its seconds."""
+
+
+class DirtyFlush(Base, frozen=True, kw_only=True):
+    """Settings of the probe ``dirty_flush``: flush times after growing amounts of unsynced O_DIRECT writes.
+
+    Its figures: ``sequential`` and ``scattered``, each with ``slope_ns_per_mib``, ``intercept_ns`` and ``points``
+    (``bytes``, ``sync_ns``, ``arrived_share``, ``rounds``), and ``written_bytes``.
+    """
+
+    seconds: float = 2.0
+    file_bytes: int = 33554432
 
 
 class Step(Base, frozen=True, kw_only=True):
