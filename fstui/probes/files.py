@@ -11,7 +11,7 @@ from fstui.probes.talk import calling, interrupted, send
 
 
 def make_file(settings: dict[str, Any]) -> None:
-    """Make the file, fill it as asked, and sync it and its directory."""
+    """Make the file, fill it as asked, and sync it and its directory. What was there already is left as it is."""
     path, size = settings["path"], settings["file_bytes"]
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = calling("open", os.open, path, flags, 0o600)
@@ -22,6 +22,9 @@ def make_file(settings: dict[str, Any]) -> None:
         directory = calling("open", os.open, os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
         calling("fsync", os.fsync, directory)
         os.close(directory)
+    except BaseException:
+        remove(path)
+        raise
     finally:
         os.close(fd)
 

@@ -150,6 +150,9 @@ class Writer:
                 self.state[1] = now
                 self.hand_over()
                 now = clock()
+        except CallError:
+            self.state[1] = clock()  # the operation that failed took its time too
+            raise
         finally:
             self.hand_over()
             self.state[2] = self.held_ns
@@ -209,12 +212,14 @@ class Writer:
         now = clock()
         start = now
         marks: list[int] = []
-        for block, offset in zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False):
-            self.one_op(block, offset, marks)
-            now = marks[-1]
-            if now >= until_ns:
-                break
-        self.keep(start, marks)
+        try:
+            for block, offset in zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False):
+                self.one_op(block, offset, marks)
+                now = marks[-1]
+                if now >= until_ns:
+                    break
+        finally:
+            self.keep(start, marks[: len(marks) // 2 * 2])
         return now
 
     def paced_batch(self, until_ns: int, ops_left: int) -> int:
@@ -330,16 +335,17 @@ def main() -> NoReturn:
     path = settings["path"]
     try:
         make_file(settings)
-        if settings.get("facts"):
-            send("facts", **calling("open", sync_path.facts, os.path.dirname(path)))
-        measure(settings)
-        CommandLines().wait_for_end()
+        try:
+            if settings.get("facts"):
+                send("facts", **calling("open", sync_path.facts, os.path.dirname(path)))
+            measure(settings)
+            CommandLines().wait_for_end()
+        finally:
+            remove(path)
     except CallError as failure:
         send_failure(failure)
     except BrokenPipeError:
         pass  # the engine is gone
-    finally:
-        remove(path)
     sys.exit(0)
 
 
