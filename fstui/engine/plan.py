@@ -7,6 +7,7 @@ import shlex
 import msgspec
 
 from fstui import scenario as scenarios
+from fstui.engine.amounts import amounts
 from fstui.engine.machine import Machine
 from fstui.judge import limits
 from fstui.model import (
@@ -19,7 +20,6 @@ from fstui.model import (
     Plan,
     PlannedStep,
     Refused,
-    SyncWrites,
     Target,
 )
 from fstui.quantities import plain, size
@@ -48,8 +48,10 @@ async def make_plan(
     target = msgspec.structs.replace(machine.target(place.path), space=place.space)
     if target.pseudo:
         raise Refused(f"{plain(place.path)} is on {target.fstype}, which holds no files. Name a directory on a disk.")
+    if place.closed:  # only now: no right to write helps on /proc
+        raise Refused(place.closed)
     target = declare(target, medium, write_cache)
-    room_bytes = max((_room_bytes(step) for step in steps), default=0)
+    room_bytes = max((amounts(step).held for step in steps), default=0)
     _check_room(target, room_bytes)
     return target, Plan(
         scenario=reference,
@@ -57,7 +59,7 @@ async def make_plan(
         help=loaded.help.strip(),
         steps=tuple(_with_limit(step, target) for step in steps),
         seconds=_seconds(steps),
-        max_bytes=sum(_max_bytes(step) for step in steps),
+        max_bytes=sum(amounts(step).written for step in steps),
         room_bytes=room_bytes,
         command=_command(scenario, place.path, settings or {}, medium, write_cache),
     )
@@ -120,22 +122,6 @@ def _seconds(steps: tuple[PlannedStep, ...]) -> float | None:
         return None
     measured = sum(float(step.settings["seconds"]) for step in steps if not step.skip)
     return IDLE_S + measured + len(steps) * (PAUSE_S + START_S)
-
-
-def _max_bytes(step: PlannedStep) -> int:
-    if step.probe != "sync_writes" or step.skip:
-        return 0
-    asked = msgspec.convert(step.settings, SyncWrites)
-    pace = asked.ops_per_s * asked.block_bytes if asked.ops_per_s else asked.max_bytes_per_s
-    prefill = asked.file_bytes if asked.prefill == "written" and asked.offsets != "append" else 0
-    return int(asked.seconds * min(pace, asked.max_bytes_per_s)) + prefill
-
-
-def _room_bytes(step: PlannedStep) -> int:
-    if step.probe != "sync_writes" or step.skip:
-        return 0
-    grows = step.settings["offsets"] == "append"
-    return _max_bytes(step) if grows else int(step.settings["file_bytes"])
 
 
 def _command(

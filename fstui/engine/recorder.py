@@ -23,7 +23,7 @@ class Recorder:
         self.stack = stack
         self._lowest = {node.id for node in stack if node.lowest}
         self.length_s: float | None = plan.settings.get("seconds") or None
-        self.synced_by_open = bool({"dsync", "sync"} & set(plan.settings.get("open_flags", ())))
+        self.every_op_syncs = promises_durability(plan)
         self.whole, self.writes, self.sync_parts = Histogram(), Histogram(), Histogram()
         self.timeline = Timeline(self.length_s)
         self.figures: dict[str, Any] = {}
@@ -44,12 +44,13 @@ class Recorder:
     @property
     def syncs(self) -> int:
         """Operations or calls that promised durability."""
-        return self.whole.total if self.synced_by_open else self.sync_parts.total
+        return self.whole.total if self.every_op_syncs else self.sync_parts.total
 
     @property
     def bytes(self) -> int:
-        """Bytes written by the program."""
-        return self.whole.total * int(self.plan.settings.get("block_bytes", 0))
+        """Bytes written by the program: blocks of one size, or as it counts them itself."""
+        block_bytes: int | None = self.plan.settings.get("block_bytes")
+        return self.whole.total * block_bytes if block_bytes else int(self.figures.get("written_bytes", 0))
 
     def begin(self, before: Counters) -> None:
         """The counters between ``ready`` and ``go``."""
@@ -161,6 +162,14 @@ class Recorder:
             return None
         writer, (since_ns, call) = min(self._in_flight.items(), key=lambda item: item[1])
         return Stall(call=call, elapsed_s=(now_ns - since_ns) / 1e9, writer=writer)
+
+
+def promises_durability(plan: PlannedStep) -> bool:
+    """Every operation of the step is durable when it returns, without a sync part of its own."""
+    settings = plan.settings
+    if plan.probe == "sqlite_commits":  # https://sqlite.org/pragma.html#pragma_synchronous
+        return settings["synchronous"] in {"FULL", "EXTRA"}
+    return bool({"dsync", "sync"} & set(settings.get("open_flags", ())))
 
 
 def _sum(values: list[int | None]) -> int | None:

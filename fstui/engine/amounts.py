@@ -1,0 +1,56 @@
+"""How much a step writes at the most, and how much of it is there at one time: probe by probe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fstui.model import DirtyFlush, PlannedStep, SqliteCommits, SyncWrites
+
+_SQLITE_LOG_BYTES = 16 << 20
+_DIRTY_FLUSH_TIMES = 10
+"""Three rounds through amounts of 1 + 4 + 16 + 32 MiB in two patterns are ten times its file of 32 MiB."""
+
+
+class Amounts(NamedTuple):
+    """Bytes."""
+
+    written: int
+    held: int
+
+
+def amounts(step: PlannedStep) -> Amounts:
+    """What that step takes at the most; nothing where it is skipped."""
+    counted = PROBES.get(step.probe)
+    return counted(step.settings) if counted and not step.skip else Amounts(0, 0)
+
+
+def _sync_writes(settings: dict[str, Any]) -> Amounts:
+    asked = msgspec.convert(settings, SyncWrites)
+    pace = asked.ops_per_s * asked.block_bytes if asked.ops_per_s else asked.max_bytes_per_s
+    measured = int(asked.seconds * min(pace, asked.max_bytes_per_s))
+    if asked.offsets == "append":
+        return Amounts(measured, measured)
+    prefill = asked.file_bytes if asked.prefill == "written" else 0
+    return Amounts(measured + prefill, asked.file_bytes)
+
+
+def _dirty_flush(settings: dict[str, Any]) -> Amounts:
+    asked = msgspec.convert(settings, DirtyFlush)
+    return Amounts(asked.file_bytes * (1 + _DIRTY_FLUSH_TIMES), asked.file_bytes)
+
+
+def _sqlite_commits(settings: dict[str, Any]) -> Amounts:
+    asked = msgspec.convert(settings, SqliteCommits)
+    table = asked.rows * asked.row_bytes
+    return Amounts(int(asked.seconds * asked.max_bytes_per_s) + table, 2 * table + _SQLITE_LOG_BYTES)
+
+
+PROBES: dict[str, Callable[[dict[str, Any]], Amounts]] = {
+    "sync_writes": _sync_writes,
+    "dirty_flush": _dirty_flush,
+    "sqlite_commits": _sqlite_commits,
+}
+"""A new probe adds its line here."""
