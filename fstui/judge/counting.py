@@ -20,7 +20,8 @@ ENOUGH = 0.9
 TOLERANCE = 0.05
 """More than this share beyond what is owed came from somebody else."""
 TOOK_PART = 0.1
-"""A device with less than this share of the bytes is no path, stripe or log of this step (dm-writecache's origin)."""
+"""A device with less than this share of the busiest one's bytes is no path, stripe or log of this step: the origin of a
+dm-writecache. Not of all bytes: more than ten even stripes would have none."""
 MIN_IDLE_S = 0.5
 """A shorter look at the idle devices is none: half-second windows already miss most of a steady log writer."""
 
@@ -138,8 +139,7 @@ def arrivals(target: Target, step: Step, settings: SyncWrites) -> tuple[Arrival,
         for filesystem in below.values():
             share = Range(1, 1) if len(below) == 1 else Range(0, 1)
             owed[filesystem.id] = _passed_on(arrival, filesystem, share)
-            keeps = call(settings) is None or not compresses(filesystem)
-            asked[filesystem.id] = Range(arrival.asked.low * share.low if keeps else 0, inf)
+            asked[filesystem.id] = Range(0 if compresses(filesystem) else arrival.asked.low * share.low, inf)
     return tuple(found)
 
 
@@ -158,12 +158,11 @@ def proves_bytes(filesystem: Node) -> bool:
 def _arrival(target: Target, level: Level, step: Step, *, count: int, owed: Owed | None, asked: Range) -> Arrival:
     counters = {node.id: _counted(node, step) for node in level.devices}
     written = {key: found.written_bytes for key, found in counters.items() if found and found.written_bytes is not None}
-    total = sum(written.values())
-    devices = tuple(
-        node for node in level.devices if not total or node.id not in written or written[node.id] >= TOOK_PART * total
-    )
+    least = TOOK_PART * max(written.values(), default=0)
+    devices = tuple(node for node in level.devices if written.get(node.id, least) >= least)
     flushes = [found.flushes for node in devices if (found := counters[node.id]) and found.flushes is not None]
-    legs = [written[node.id] for node in devices if node.id in written]
+    mirrored = level.mirror == "raid1"
+    amounts = [written[node.id] for node in devices if node.id in written] if mirrored else list(written.values())
     return Arrival(
         step=step,
         level=level,
@@ -172,7 +171,7 @@ def _arrival(target: Target, level: Level, step: Step, *, count: int, owed: Owed
         owed=_owed(target, level, devices, owed),
         flushes=_range(flushes, apart=level.mirror is not None) if len(flushes) == len(devices) else None,
         asked=asked,
-        written=_range(legs, apart=level.mirror == "raid1") if len(written) == len(level.devices) else None,
+        written=_range(amounts, apart=mirrored) if len(written) == len(level.devices) else None,
     )
 
 

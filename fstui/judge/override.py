@@ -27,12 +27,12 @@ def sync_stubbed(evidence: Evidence) -> Iterator[Finding]:
             confidence="high",
             scope="process",
             title="syncs of this process are stubbed out",
-            sentence="In this process a sync returns without syncing: a library, or a filter of its system calls, answers "
-            "in the kernel's place. Nothing that it writes is made durable, and the disk was not judged.",
+            sentence="In this process a sync returns without syncing: a library, or a filter of its system calls, "
+            "answers in the kernel's place. Nothing that it writes is made durable, and the disk was not judged.",
             because=signs,
             next=(
-                "Run fstui clean: unset LD_PRELOAD, empty /etc/ld.so.preload; if grep Seccomp /proc/self/status says 2, "
-                "outside this container.",
+                "Run fstui clean: unset LD_PRELOAD, empty /etc/ld.so.preload; outside this container, if "
+                "grep Seccomp /proc/self/status says 2.",
                 "Look whether the database runs with it: grep eatmydata /proc/PID/maps, grep Seccomp /proc/PID/status.",
             ),
         )

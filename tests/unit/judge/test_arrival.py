@@ -319,6 +319,15 @@ class TestSumsOverTheLowestDevices:
         cached = step(flushes={"sda": 1, "sdb": 0}, share={"sda": 1, "sdb": 0})
         assert verdict(self.array("dm-writecache"), cached).verdict == "consistent"
 
+    def test_twenty_stripes_are_twenty_parts(self) -> None:
+        names = [f"sd{letter}" for letter in "abcdefghijklmnopqrst"]
+        stripe = block("md0", "md", *names, readings=readings(level="raid0"))
+        stack = target(filesystem(below=("md0",)), stripe, *map(disk, names))
+        even = dict.fromkeys(names, 0.05)
+        assert verdict(stack, step(flushes=even, share=even), idle=quiet(*names)).verdict == "consistent"
+        few = dict.fromkeys(names, 0.04)
+        assert verdict(stack, step(flushes=few, share=even), idle=quiet(*names)).verdict == "not-durable"
+
     def test_btrfs_members_share(self) -> None:
         stack = on_disk(filesystem("btrfs", below=("sda", "sdb")), *self.BOTH)
         assert verdict(stack, step(flushes={"sda": 2, "sdb": 2}, share={"sda": 3, "sdb": 3})).verdict == "consistent"
