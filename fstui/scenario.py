@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from fstui.model import Base, PlannedStep, Refused, ScenarioRef, SyncWrites
+from fstui.model import Base, DirtyFlush, PlannedStep, Refused, ScenarioRef, SqliteCommits, SyncWrites
 from fstui.quantities import plain
 from fstui.state import paths
 
@@ -30,6 +30,7 @@ MOST_OPS_PER_S = 1_000_000
 MOST_BYTES = 1 << 50
 
 Scalar = bool | int | float | str
+_Table = TypeVar("_Table", bound=Base)
 
 
 class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,7 +75,7 @@ class StepHead(Base, frozen=True, kw_only=True):
 def names() -> list[str]:
     """All scenarios that can be run by name: the shipped ones in their order of use, then the user's own."""
     found = {path.stem for place in _places() if place.is_dir() for path in place.glob("*.toml")}
-    order = ["odirect-truth", "fsync-rate"]
+    order = ["odirect-truth", "fsync-rate", "sqlite-commit"]
     return [name for name in order if name in found] + sorted(found - set(order))
 
 
@@ -245,21 +246,34 @@ def _fill(value: Any, chosen: dict[str, Any]) -> Any:
     return _FIELD.sub(lambda match: str(chosen[match[1]]), value)
 
 
-def _sync_writes(name: str, filled: dict[str, Any]) -> dict[str, Any]:
-    try:
-        settings = msgspec.convert(filled, SyncWritesTable)
-    except msgspec.ValidationError as error:
-        raise Refused(f"step {name!r}: {_where(error)}") from None
-    for mistake in _mistakes(settings):
-        raise Refused(f"step {name!r}: {mistake}")
-    return msgspec.structs.asdict(settings)
+def _checked(table: type[_Table], mistakes: Callable[[_Table], Iterator[str]]) -> Callable[[str, dict[str, Any]], Any]:
+    """Check a step's own keys against what its probe takes: an unknown key, a wrong type, what cannot be run."""
+
+    def check(name: str, filled: dict[str, Any]) -> dict[str, Any]:
+        try:
+            settings = msgspec.convert(filled, table)
+        except msgspec.ValidationError as error:
+            raise Refused(f"step {name!r}: {_where(error)}") from None
+        for mistake in mistakes(settings):
+            raise Refused(f"step {name!r}: {mistake}")
+        return msgspec.structs.asdict(settings)
+
+    return check
 
 
 class SyncWritesTable(SyncWrites, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The same settings, read from a file: an unknown key is a mistake."""
 
 
-def _mistakes(settings: SyncWrites) -> Iterator[str]:
+class DirtyFlushTable(DirtyFlush, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same settings, read from a file."""
+
+
+class SqliteCommitsTable(SqliteCommits, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same settings, read from a file."""
+
+
+def _mistakes_of_sync_writes(settings: SyncWrites) -> Iterator[str]:
     """What cannot be run like this, each in a sentence."""
     if settings.block_bytes < 1 or settings.writers < 1 or settings.sync_every < 1 or settings.max_bytes_per_s < 1:
         yield "block_bytes, writers, sync_every and max_bytes_per_s must be at least 1"
@@ -287,5 +301,23 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-PROBES = {"sync_writes": _sync_writes}
+def _mistakes_of_dirty_flush(settings: DirtyFlush) -> Iterator[str]:
+    if not 0 < settings.seconds <= MOST_SECONDS:
+        yield f"seconds must be more than 0 and at most {MOST_SECONDS}, not {settings.seconds}"
+    if not 1 << 20 <= settings.file_bytes <= 32 << 20:
+        yield f"file_bytes must be between 1 MiB and 32 MiB, not {settings.file_bytes}"
+
+
+def _mistakes_of_sqlite_commits(settings: SqliteCommits) -> Iterator[str]:
+    if not 0 < settings.seconds <= MOST_SECONDS:
+        yield f"seconds must be more than 0 and at most {MOST_SECONDS}, not {settings.seconds}"
+    if settings.rows < 1 or settings.row_bytes < 1 or settings.rows * settings.row_bytes > MOST_BYTES:
+        yield f"rows and row_bytes must be at least 1, together at most {MOST_BYTES} bytes"
+
+
+PROBES = {
+    "sync_writes": _checked(SyncWritesTable, _mistakes_of_sync_writes),
+    "dirty_flush": _checked(DirtyFlushTable, _mistakes_of_dirty_flush),
+    "sqlite_commits": _checked(SqliteCommitsTable, _mistakes_of_sqlite_commits),
+}
 """What a step's own keys must be, probe by probe. A new probe adds its line here."""

@@ -10,6 +10,7 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Iterable
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -82,7 +83,7 @@ class Machine(Protocol):
     async def room(self, directory: str, run_id: str) -> Room:
         """Make the run's directory. Raises Refused."""
 
-    async def start(self, step: PlannedStep, directory: str, facts: bool) -> RunningProbe:
+    async def start(self, step: PlannedStep, directory: str, stack: tuple[Node, ...], facts: bool) -> RunningProbe:
         """Start a step's probe; with ``facts`` it looks at its own sync path first. Raises OSError."""
 
     async def wait(self, seconds: float) -> None:
@@ -96,6 +97,7 @@ class LocalMachine:
         self.simulated: str | None = None
         self._root = root
         self._silent_since: dict[str, float] = {}
+        self._files = count(1)
 
     def survey(self) -> Inventory:
         return survey.survey(self._root)
@@ -137,9 +139,16 @@ class LocalMachine:
     async def room(self, directory: str, run_id: str) -> Room:
         return await Workspace.make(directory, run_id)
 
-    async def start(self, step: PlannedStep, directory: str, facts: bool) -> RunningProbe:
+    async def start(self, step: PlannedStep, directory: str, stack: tuple[Node, ...], facts: bool) -> RunningProbe:
         probe = LocalProbe(await Child.start(f"probes.{step.probe}"))
-        probe.child.send(json.dumps({**step.settings, "path": f"{directory}/data", "facts": facts}))
+        lowest = [node.id for node in stack if node.lowest and node.layer == "block"]
+        told = {
+            # a name of its own: a probe that was killed leaves its file to the keeper of the directory
+            "path": f"{directory}/data-{next(self._files)}",
+            "facts": facts,
+            "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
+        }
+        probe.child.send(json.dumps({**step.settings, **told}))
         return probe
 
     async def wait(self, seconds: float) -> None:

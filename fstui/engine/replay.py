@@ -66,7 +66,7 @@ class ReplayMachine:
     async def room(self, directory: str, run_id: str) -> NoRoom:
         return NoRoom(directory)
 
-    async def start(self, step: PlannedStep, directory: str, facts: bool) -> ReplayProbe:
+    async def start(self, step: PlannedStep, directory: str, stack: tuple[Node, ...], facts: bool) -> ReplayProbe:
         saved = next((saved for saved in self.run.steps if saved.name == step.name), None)
         if saved is None:
             raise OSError(2, f"run {self.run.id} has no step {step.name!r}")
@@ -162,6 +162,8 @@ class ReplayProbe:
             error = step.error
             yield Frame("error", {"call": error.call, "errno": error.errno, "message": error.message, "writer": 0})
         elif not self._stopped:
+            if step.figures:
+                yield Frame("figures", step.figures)
             end_ns = start_ns + round(step.elapsed_s * 1e9)
             yield Frame("done", {"start_ns": start_ns, "end_ns": end_ns, "held_ns": step.held_ns})
 

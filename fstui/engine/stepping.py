@@ -68,7 +68,7 @@ class StepRunner:
         """Measure, to the end or the stop. Never raises for what storage does: that is in the step's error."""
         self._tell(StepPreparing(index=self._index, name=self._planned.name, done=0, total=0))
         try:
-            self._probe = await self._machine.start(self._planned, directory, facts)
+            self._probe = await self._machine.start(self._planned, directory, self._stack, facts)
         except OSError as error:
             self._recorder.error = Failure(call="start the probe", errno=error.errno, message=str(error.strerror))
             return self._step()
