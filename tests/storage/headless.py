@@ -118,3 +118,10 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, Run, str]:
     last = json.loads(out.splitlines()[-1])
     assert last["event"] == "RunFinished"
     return process.returncode, msgspec.convert(last["run"], Run), story.decode()
+
+
+def scenario_file(directory: Path, *, call: str = "fdatasync", more: str = "") -> Path:
+    """A scenario of one step; ``more``: lines for that step."""
+    file = directory / "one-step.toml"
+    file.write_text(ONE_STEP.format(call=call, more=more))
+    return file

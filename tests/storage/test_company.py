@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import pytest
-
 from tests.storage import disks, headless
 
 NEIGHBOUR = """
@@ -70,10 +68,9 @@ def test_a_slow_honest_disk_is_slow_and_nothing_worse(workshop: Path) -> None:
         assert run.verdict == "consistent", run.sentence
 
 
-@pytest.mark.parametrize("scenario", ["fsync-rate"])
-def test_two_at_once_keep_out_of_each_other_s_way(workshop: Path, scenario: str) -> None:
+def test_two_at_once_keep_out_of_each_other_s_way(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, ExitStack() as both:
-        words = (scenario, storage.directory, "--set", "seconds=0.3")
+        words = ("fsync-rate", storage.directory, "--set", "seconds=0.3")
         first, second = (both.enter_context(headless.begun(*words)) for _ in range(2))
         assert len(list(storage.directory.glob(".fstui-*"))) == 2
         runs = [headless.ended(process) for process in (first, second)]
