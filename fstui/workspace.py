@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fstui.children import Child, ask
 from fstui.model import Refused, Space
@@ -22,14 +22,16 @@ _REMOVE_S = 15.0
 
 
 class Place(NamedTuple):
-    """A directory that a run may write into: its resolved path and the room there."""
+    """A directory: its resolved path, the room there, and why a run may not write into it."""
 
     path: str
     space: Space
+    closed: str | None = None
+    """The sentence for the user; None where a run may write there."""
 
 
 async def inspect(directory: str) -> Place:
-    """Resolve the directory and see that it can be written. Raises Refused with the sentence for the user."""
+    """Resolve the directory and see whether it can be written. Raises Refused where it is no directory at all."""
     shown = plain(directory)
     try:
         found = await ask("probes.directory", "inspect", directory, _ANSWER_S)
@@ -41,15 +43,16 @@ async def inspect(directory: str) -> Place:
         raise Refused(f"{shown}: {found['error']}. Name an existing directory on the storage in question.")
     if not found["directory"]:
         raise Refused(f"{shown} is not a directory. Name the directory that it is in.")
+    space = Space(total_bytes=found["total_bytes"], free_bytes=found["free_bytes"])
+    return Place(found["path"], space, _closed(shown, found))
+
+
+def _closed(shown: str, found: dict[str, Any]) -> str | None:
     if found["read_only"]:
-        raise Refused(
-            f"{shown} is on a filesystem that is mounted read-only. Remount it rw, or name another directory."
-        )
+        return f"{shown} is on a filesystem that is mounted read-only. Remount it rw, or name another directory."
     if not found["writable"]:
-        raise Refused(
-            f"{shown} is not writable for this user. Name a directory of yours on the same mount, or use sudo."
-        )
-    return Place(found["path"], Space(total_bytes=found["total_bytes"], free_bytes=found["free_bytes"]))
+        return f"{shown} is not writable for this user. Name a directory of yours on the same mount, or use sudo."
+    return None
 
 
 class Workspace:
