@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from fstui.model import Idle, Node, Step, Target
+from fstui.model import Idle, Medium, Node, Step, Target
 from tests.unit.judge.evidence import (
     GUEST,
     METAL,
@@ -116,8 +117,9 @@ class TestFlushesArrive:
             step(status="skipped", flushes=0),
             step(sync="none", flushes=0, share=0),
             step(flushes=0, changes={"probe": "sysbench"}),
+            step(flushes=0.5, open_flags=("dsync",)),
         ],
-        ids=["too few syncs", "16 writers", "failed", "skipped", "no sync", "another probe"],
+        ids=["too few syncs", "16 writers", "failed", "skipped", "no sync", "another probe", "synced twice"],
     )
     def test_what_a_step_must_be_to_count(self, unfit: Step) -> None:
         judgement = verdict(None, unfit)
@@ -186,8 +188,9 @@ class TestNeighbours:
         assert judgement.findings[0].steps == ("a", "c")
 
     def test_the_filesystems_own_commits_are_no_neighbours(self) -> None:
-        slow = step(ops=50, rate=50, flushes=1.04)  # a commit every 5 s costs two flushes
-        assert verdict(None, slow).verdict == "consistent"
+        # one every 5 s, of two flushes
+        assert verdict(None, step(ops=20, rate=20, flushes=1.1)).verdict == "consistent"
+        assert verdict(None, step(ops=20, rate=20, flushes=1.15)).verdict == "cannot-tell"
 
 
 class TestFlushesMissing:
@@ -305,6 +308,14 @@ class TestSumsOverTheLowestDevices:
         short = step(flushes={"sda": 1, "sdb": 1}, share={"sda": 1, "sdb": 0.5})
         assert "bytes-missing" in rules(verdict(self.array("md", "raid1"), short))
 
+    def test_a_neighbour_of_a_mirror_shows_on_its_legs(self) -> None:
+        both = step(flushes={"sda": 1.5, "sdb": 1.5}, share={"sda": 1, "sdb": 1})
+        assert verdict(self.array("md", "raid1"), both).verdict == "cannot-tell"
+
+    def test_a_failed_leg_takes_no_part(self) -> None:
+        one = step(flushes={"sda": 1, "sdb": 0}, share={"sda": 1, "sdb": 0})
+        assert verdict(self.array("md", "raid1"), one).verdict == "consistent"
+
     def test_a_raid10_leg_holds_its_stripes_only(self) -> None:
         disks = tuple(disk(name) for name in ("sda", "sdb", "sdc", "sdd"))
         names = tuple(node.id for node in disks)
@@ -354,6 +365,44 @@ class TestOnTheWayDown:
         assert (
             verdict(on_btrfs, step(flushes={"loop0": 1, "sda": 4}, share={"loop0": 1, "sda": 6})).confidence == "medium"
         )
+
+    def test_a_backing_filesystem_that_journals_data_may_owe_three(self) -> None:
+        stack = on_loop(filesystem(name="/", data="journal"))
+        judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 3}, share={"loop0": 1, "sda": 2}))
+        assert judgement.confidence == "medium"
+
+    def test_a_backing_filesystem_without_barriers_owes_none(self) -> None:
+        protected = disk(medium=Medium(class_="ssd-plp", write_cache="plp"))
+        stack = on_loop(filesystem(name="/", barrier="nobarrier"), below=protected)
+        judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 0}))
+        assert finding(judgement, "barriers-off").verdict == "plausible"
+        assert "flushes-missing" not in rules(judgement)
+
+    def test_a_mirror_of_loops_flushes_both_files(self) -> None:
+        stack = self.two_loops("raid1", filesystem(name="/", below=("sda",)), disk())
+        both = step(flushes={"loop0": 1, "loop1": 1, "sda": 3.5}, share={"loop0": 1, "loop1": 1, "sda": 2})
+        assert verdict(stack, both).confidence == "medium"
+
+    def test_of_two_files_on_two_filesystems_neither_owes_all(self) -> None:
+        stack = self.two_loops("raid0", filesystem(name="/", below=("sda",)), disk())
+        elsewhere = filesystem(name="/b", below=("sdb",))
+        nodes = [
+            msgspec.structs.replace(node, below=("mount:/b",)) if node.id == "file:/y.img" else node
+            for node in stack.stack
+        ]
+        apart = target(*nodes, elsewhere, disk("sdb"))
+        half = {"loop0": 0.5, "loop1": 0.5, "sda": 0.5, "sdb": 0.5}
+        assert not rules(verdict(apart, step(flushes=half, share=half))) & {"flushes-missing", "bytes-missing"}
+
+    @staticmethod
+    def two_loops(level: str, *below: Node) -> Target:
+        array = block("md0", "md", "loop0", "loop1", readings=readings(level=level))
+        images = [
+            Node(id=f"file:/{x}.img", layer="file", kind="backing-file", name=f"/{x}.img", below=("mount:/",))
+            for x in "xy"
+        ]
+        loops = [disk(f"loop{i}", kind="loop", lowest=False, below=(image.id,)) for i, image in enumerate(images)]
+        return target(filesystem(below=("md0",)), array, *loops, *images, *below)
 
     def test_noise_at_the_disk_leaves_the_loop_proven(self) -> None:
         judgement = verdict(on_loop(), step(flushes={"loop0": 1, "sda": 2.7}))

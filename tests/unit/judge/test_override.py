@@ -93,6 +93,7 @@ def test_in_memory_wherever_it_hides(stack: Target) -> None:
     assert rules(judgement) == {"in-memory"}
     found = finding(judgement, "in-memory")
     assert (found.verdict, found.confidence) == ("not-durable", "high")
+    assert len(found.because) == 1
 
 
 def test_a_loop_in_memory_gets_its_flushes_and_is_still_not_durable() -> None:

@@ -146,6 +146,23 @@ class TestSameBlockRotation:
         )
         assert finding(verdict(stack, same_block(900)), "same-block-rotation").verdict == "suspicious"
 
+    def test_the_fastest_of_several_platters_sets_the_limit(self) -> None:
+        slow, fast = Medium(class_="hdd-5400", write_cache="none"), Medium(class_="hdd-10000", write_cache="volatile")
+        stack = target(
+            filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=slow), disk("sdb", medium=fast)
+        )
+        judgement = verdict(stack, same_block(170, flushes={"sda": 1, "sdb": 1}), o_direct(9000, device="sda"))
+        assert finding(judgement, "same-block-rotation").title == "170/s, 10000 rpm allows 167"
+        assert "odirect-no-cache" not in rules(judgement)  # one of them has a cache
+        assert "odirect-before-platter" in rules(judgement)
+
+    def test_an_assumed_speed_is_said_to_be_one(self) -> None:
+        unknown, known = disk(rotational=True), disk("sdb", medium=READ)
+        mixed = target(filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), unknown, known)
+        found = finding(verdict(mixed, same_block(200, flushes={"sda": 1, "sdb": 1})), "same-block-rotation")
+        assert (found.verdict, found.confidence) == ("consistent", "low")
+        assert "at most 15000 rpm" in found.sentence
+
     def test_one_lowest_device_that_does_not_turn_leaves_it_open(self) -> None:
         stack = target(filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=READ), disk("sdb"))
         assert "same-block-rotation" not in rules(verdict(stack, same_block(900, flushes={"sda": 1, "sdb": 1})))
