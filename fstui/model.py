@@ -449,6 +449,8 @@ class Plan(Base, frozen=True, kw_only=True):
     """Written at most, all steps together."""
     room_bytes: int
     """Taken at most at one time."""
+    bytes_per_s: int | None = None
+    """What it writes each second, where it runs until it is stopped."""
     command: str
     """The same run as a command line."""
 

@@ -75,7 +75,7 @@ class StepHead(Base, frozen=True, kw_only=True):
 def names() -> list[str]:
     """All scenarios that can be run by name: the shipped ones in their order of use, then the user's own."""
     found = {path.stem for place in _places() if place.is_dir() for path in place.glob("*.toml")}
-    order = ["odirect-truth", "fsync-rate", "sqlite-commit"]
+    order = ["odirect-truth", "fsync-rate", "wal-etcd", "wal-postgres", "sqlite-commit", "sysbench-oltp"]
     return [name for name in order if name in found] + sorted(found - set(order))
 
 

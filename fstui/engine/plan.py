@@ -61,6 +61,7 @@ async def make_plan(
         seconds=_seconds(steps),
         max_bytes=sum(amounts(step).written for step in steps),
         room_bytes=room_bytes,
+        bytes_per_s=_open_ended_bytes_per_s(steps),
         command=_command(scenario, place.path, settings or {}, medium, write_cache),
     )
 
@@ -122,6 +123,11 @@ def _seconds(steps: tuple[PlannedStep, ...]) -> float | None:
         return None
     measured = sum(float(step.settings["seconds"]) for step in steps if not step.skip)
     return IDLE_S + measured + len(steps) * (PAUSE_S + START_S)
+
+
+def _open_ended_bytes_per_s(steps: tuple[PlannedStep, ...]) -> int | None:
+    endless = [step.settings for step in steps if not step.settings.get("seconds")]
+    return max((int(asked["ops_per_s"] * asked["block_bytes"]) for asked in endless), default=None)
 
 
 def _command(

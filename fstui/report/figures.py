@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from fstui.judge import decisive
 from fstui.judge.layers import levels
-from fstui.model import DeviceCounters, Finding, Run, Snapshot, Step, Target
-from fstui.quantities import plain
+from fstui.model import DeviceCounters, Finding, Plan, Run, Snapshot, Step, Target
+from fstui.quantities import plain, short_size
 
 
 def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[DeviceCounters, ...]:
@@ -90,3 +90,8 @@ def failure(step: Step) -> str:
     if step.error is not None:
         return f"{plain(step.error.call)}: {plain(step.error.message)}"
     return plain(step.reason or "")
+
+
+def writes_at_most(plan: Plan) -> str:
+    """What a run writes: ``≤ 2.1 G`` in all, or ``20 K/s`` where it runs until it is stopped."""
+    return f"≤ {short_size(plan.max_bytes)}" if plan.bytes_per_s is None else f"{short_size(plan.bytes_per_s)}/s"

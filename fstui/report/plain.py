@@ -65,8 +65,8 @@ def plan_head(planned: Plan, target: Target) -> list[str]:
         f"{plain(planned.scenario.name)}: {plain(planned.question)}",
         f"  into      {plain(target.path)} ({figures.stack_line(target)})",
         f"  takes     {lasts}",
-        f"  writes    at most {short_size(planned.max_bytes)}, at most {short_size(planned.room_bytes)} of it "
-        "there at a time; all is removed at the end",
+        f"  writes    {figures.writes_at_most(planned)}, at most {short_size(planned.room_bytes)} of it there at a "
+        "time; all is removed at the end",
         f"  again     {plain(planned.command)}",
     ]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fstui.model import Plan
-from fstui.quantities import clock, plain, short_size
+from fstui.quantities import clock, plain
+from fstui.report.figures import writes_at_most
 from fstui.report.text import WIDTH, columns, hanging, wrap
 from fstui.scenario import Scenario, Setting
 
@@ -15,7 +16,7 @@ _HEADER = ("SCENARIO", "ANSWERS", "TIME", "WRITES")
 def render(planned: Sequence[tuple[Scenario, Plan]]) -> str:
     """One line each: name, question, duration, and what it writes at most."""
     rows = [
-        (plain(scenario.name), plain(scenario.question), _time(plan), f"≤ {short_size(plan.max_bytes)}")
+        (plain(scenario.name), plain(scenario.question), _time(plan), writes_at_most(plan))
         for scenario, plan in planned
     ]
     return "\n".join(columns([_HEADER, *rows], "<<>>")) + "\n"
@@ -27,7 +28,7 @@ def detail(scenario: Scenario, plan: Plan) -> str:
         f"{plain(scenario.name)}: {plain(scenario.title)}",
         *(f"  {line}" for line in wrap(" ".join(f"{scenario.question} {scenario.help}".split()), WIDTH - 2)),
         "",
-        f"{len(plan.steps)} steps, {_time(plan)} in all, writes at most {short_size(plan.max_bytes)}",
+        f"{len(plan.steps)} steps, {_time(plan)} in all, writes {writes_at_most(plan)}",
         *(f"  {plain(step.name)}" for step in plan.steps),
         "",
         "Settings, changed with --set KEY=VALUE",

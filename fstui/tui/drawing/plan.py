@@ -10,6 +10,7 @@ from rich.text import Text
 
 from fstui.model import Plan, Target
 from fstui.quantities import clock, plain, short_size, size
+from fstui.report.figures import writes_at_most
 from fstui.scenario import Scenario, Setting
 from fstui.tui import choices
 from fstui.tui.choices import Choices
@@ -60,7 +61,7 @@ def scenarios(offers: Sequence[Offer], cursor: Cursor, width: int, height: int) 
         values = {"SCENARIO": plain(offer.scenario.name), "ANSWERS": plain(offer.scenario.question)}
         if offer.plan:
             values["TIME"] = "till s" if offer.plan.seconds is None else clock(offer.plan.seconds)
-            values["WRITES"] = f"≤ {short_size(offer.plan.max_bytes)}"
+            values["WRITES"] = writes_at_most(offer.plan)
         style = HEAD if selected else ""
         rows.append(line(("▌ " if selected else "  ", style), (row(columns, values), style)))
     return [heading(columns), *window(rows, cursor.scenario, height - 1)]
@@ -99,7 +100,8 @@ def detail(
         count = sum(1 for step in plan.steps if step.skip == reason)
         lines += [line(part) for part in wrapped(f"{count} skipped: {plain(reason)}", width - 2, "    ", "  – ")]
     where = plain(read.path) if read else ""
-    words = f"Writes at most {size(plan.max_bytes)} into {where.rstrip('/')}/.fstui-…, then removes it."
+    amount = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else f"at most {size(plan.max_bytes)}"
+    words = f"Writes {amount} into {where.rstrip('/')}/.fstui-…, then removes it."
     lines += [line(part) for part in wrapped(words, width - 2, indent="  ")]
     lines += [line((part, FAINT)) for part in wrapped(plain(plan.command), width - 2, indent="    ", first="  $ ")]
     return lines
