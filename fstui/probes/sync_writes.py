@@ -306,8 +306,18 @@ def measure(settings: dict[str, Any]) -> None:
             shared.stop()
     os.close(gate[1])
     watch(pids, watched, shared, commands)
+    reap(pids)
     if not waiting:
         send_done([shared.of(number) for number in range(writers)])
+
+
+def reap(pids: list[int]) -> None:
+    """Say of every writer that did not end by itself what ended it. One that met an error has said so before."""
+    for number, pid in enumerate(pids):
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if status:
+            how = f"by signal {-status}" if status < 0 else f"with status {status}"
+            send("error", call="probe", errno=None, message=f"a writer was ended {how} too early", writer=number)
 
 
 def send_done(states: list[memoryview]) -> None:
