@@ -1,4 +1,4 @@
-"""Processes as /proc shows them: who belongs to a run, who still lives. Nothing is ever looked for by its name alone."""
+"""Processes as /proc shows them: who belongs to a run, who still lives. None is looked for by its name alone."""
 
 from __future__ import annotations
 

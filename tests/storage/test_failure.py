@@ -1,0 +1,138 @@
+"""Storage that fails while it is measured: full, gone, silent."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from fstui.state import ledger
+from fstui.state import runs as saved
+from tests.storage import disks, headless, silent_fuse
+
+APPEND = 'offsets = "append"\nprefill = "none"\nmax_bytes_per_s = 4194304\nops_per_s = 20'
+
+
+def take_all_room(file: Path) -> None:
+    """Allocate what is left of the filesystem."""
+    with file.open("xb") as grabbed:
+        piece, end = 64 << 20, 0
+        while piece >= 4096:
+            try:
+                os.posix_fallocate(grabbed.fileno(), end, piece)
+                end += piece
+            except OSError as full:
+                assert full.errno == errno.ENOSPC
+                piece //= 2
+
+
+def test_a_disk_that_fills_up_fails_the_step_with_its_call(workshop: Path) -> None:
+    scenario = headless.scenario_file(workshop, more=APPEND)
+    with disks.on_loop(workshop) as storage:
+        with headless.begun(scenario, storage.directory, "--set", "seconds=20") as process:
+            take_all_room(storage.directory / "others")
+            exit_code, run, story = headless.ended(process)
+        assert list(storage.directory.glob(".fstui-*")) == [] and ledger.entries() == []
+    assert exit_code == 1
+    (step,) = run.steps
+    assert (run.status, step.status) == ("failed", "failed")
+    assert step.error and (step.error.call, step.error.errno) == ("pwrite", errno.ENOSPC)
+    assert step.ops == step.syncs and headless.accused_of(run) == set()
+    assert saved.load(run.id) == run
+    assert "No space left on device" in story and "Traceback" not in story
+
+
+def shrink(device: str, backing: Path) -> None:
+    """Take the medium away beneath the loop device: every access beyond its first sector is an error."""
+    os.truncate(backing, 512)
+    disks.sh("losetup", "--set-capacity", f"/dev/{device}")
+
+
+@pytest.mark.parametrize("fstype", ["ext4", "xfs"])
+def test_a_device_that_goes_away_fails_the_step_and_ends_the_run(workshop: Path, fstype: str) -> None:
+    with disks.on_loop(workshop, fstype) as storage:
+        assert storage.device
+        with headless.begun("odirect-truth", storage.directory, "--set", "seconds=5", step=2) as process:
+            shrink(storage.device, workshop / "disk.img")
+            exit_code, run, story = headless.ended(process)
+    assert exit_code == 1
+    *before, failed = run.steps
+    assert [step.status for step in before] == ["finished"] * 2
+    assert (run.status, failed.status) == ("failed", "failed")
+    assert failed.error and failed.error.errno in {errno.EIO, errno.EROFS}
+    assert failed.error.call in {"pwrite", "open", "fsync"}
+    assert "sync-error" in {finding.rule for finding in run.findings}
+    assert saved.load(run.id) == run
+    assert "Traceback" not in story
+
+
+def test_what_a_dead_filesystem_keeps_is_named_and_goes_when_it_is_back(workshop: Path) -> None:
+    xfs_io, point = disks.tool("xfs_io"), workshop / "mnt"
+    with disks.loop(workshop / "disk.img") as device:
+        disks.sh(disks.tool("mkfs.xfs"), "-q", f"/dev/{device}")
+        with disks.mounted(f"/dev/{device}", point, "xfs"):
+            with headless.begun("odirect-truth", point, "--set", "seconds=5") as process:
+                disks.sh(xfs_io, "-x", "-c", "shutdown -f", point)
+                exit_code, run, story = headless.ended(process)
+            cleaned = headless.call("clean")
+        assert exit_code == 1 and run.steps[0].error
+        (left,) = run.left_behind
+        assert ".fstui-" in left and "fstui clean" in left and left in story
+        assert (cleaned.returncode, cleaned.stdout) == (1, b"")
+        assert "not removed: Input/output error" in cleaned.stderr.decode()
+        assert len(ledger.entries()) == 1
+        with disks.mounted(f"/dev/{device}", point, "xfs"):
+            assert list(point.glob(".fstui-*"))
+            assert headless.call("clean").returncode == 0
+            assert list(point.glob(".fstui-*")) == [] and ledger.entries() == []
+
+
+@contextmanager
+def silent_mount(point: Path) -> Iterator[tuple[str, ...]]:
+    """A mount that never answers; yields the words that start a command which sees it."""
+    disks.kernel_has("fuse")
+    point.mkdir()
+    server = subprocess.Popen(
+        [disks.tool("unshare"), "--mount", sys.executable, silent_fuse.__file__, point],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout and server.stderr
+        assert server.stdout.readline() == "mounted\n", server.stderr.read()
+        yield disks.tool("nsenter"), f"--target={server.pid}", "--mount"
+    finally:
+        server.communicate()
+        point.rmdir()
+
+
+def test_a_silent_mount_is_a_row_that_says_so(workshop: Path) -> None:
+    point = workshop / "silent"
+    with silent_mount(point) as within:
+        listed = headless.call("list", within=within)
+        described = headless.call("list", "--format", "json", within=within)
+    assert (listed.returncode, described.returncode) == (0, 0)
+    (row,) = (line for line in listed.stdout.decode().splitlines() if str(point) in line)
+    assert "silent for" in row
+    rows = {row["mount_point"]: row for row in json.loads(described.stdout)["filesystems"]}
+    assert rows[str(point)]["silent_s"] >= 1 and rows[str(point)]["space"] is None
+    assert rows["/"]["silent_s"] is None and rows["/"]["space"]
+
+
+def test_a_run_on_a_silent_mount_is_refused(workshop: Path, own_user: Path) -> None:
+    point = workshop / "silent"
+    with silent_mount(point) as within:
+        refused = headless.call("run", "fsync-rate", point, within=within)
+    assert (refused.returncode, refused.stdout) == (2, b"")
+    (sentence,) = refused.stderr.decode().splitlines()
+    assert str(point) in sentence and "no answer" in sentence and "Nothing was written" in sentence
+    assert list(own_user.rglob("*.json")) == []
