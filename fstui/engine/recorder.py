@@ -7,7 +7,7 @@ from typing import Any
 
 from fstui.inventory.counters import difference
 from fstui.latency import Histogram, Timeline
-from fstui.model import Counters, DeviceCounters, Failure, Node, PlannedStep, Snapshot, Stall, Step, StepStatus
+from fstui.model import Counters, DeviceCounters, Failure, Node, PlannedStep, Snapshot, Stall, Stalls, Step, StepStatus
 from fstui.probes.frames import Samples
 
 HELD_SHARE = 0.01
@@ -35,6 +35,11 @@ class Recorder:
         self.newest: Counters | None = None
         self.done = False
         self._in_flight: dict[int, tuple[int, str]] = {}
+
+    @property
+    def _alike(self) -> bool:
+        """Its operations are of one kind; those of dirty_flush grow on purpose."""
+        return self.plan.probe != "dirty_flush"
 
     @property
     def ops(self) -> int:
@@ -141,15 +146,15 @@ class Recorder:
             write_ns=self.writes.latency(),
             sync_ns=self.sync_parts.latency(),
             histogram=self.whole.table(),
-            stalls=self.whole.stalls(),
+            stalls=self.whole.stalls() if self._alike else Stalls(),
             timeline=self.timeline.points(),
             counters=self.moved(),
             figures=self.figures,
         )
 
     def _length_reason(self, status: StepStatus, elapsed_ns: int) -> str | None:
-        if status not in ("finished", "disturbed") or not self.length_s:
-            return None
+        if status not in ("finished", "disturbed") or not self.length_s or not self._alike or not self.syncs:
+            return None  # a step that never leaves memory is short, and nothing rests on its length
         elapsed_s = elapsed_ns / 1e9
         if elapsed_s < 0.9 * self.length_s:
             return f"ended after {elapsed_s:.2f} s: it had written as much as the plan allows"
