@@ -46,7 +46,7 @@ def _round(directory: str) -> list[float]:
         app.read_until("$ fstui run", 30)
         app.press("\r")
         began = app.read_until("BOTH ENDS", 10)
-        ended = app.read_until("findings", 120)
+        ended = app.read_until(" finding", 120)
         return _per_second([chunk for chunk in app.chunks if chunk[0] < ended], began)
 
 

@@ -1,0 +1,199 @@
+"""The real app in a real terminal: from the first screen to the verdict, and out again in every way there is."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fstui.state import paths, runs
+from tests.terminal.pty_app import COMMAND, ROOT
+from tests.terminal.tmux import PROMPT, Tmux
+
+pytestmark = pytest.mark.skipif(not Tmux.here(), reason="tmux is not installed")
+
+FSTUI = f"cd {ROOT} && {shlex.join(COMMAND)}"
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(directory))
+    return directory
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    directory = tmp_path / "target"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, state: Path) -> Iterator[Tmux]:
+    with Tmux({"XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(tmp_path / "config")}) as tmux:
+        yield tmux
+
+
+@pytest.fixture
+def memory(target: Path) -> Iterator[Path]:
+    """A filesystem of its own, so that the first screen has a row for it."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "fstui-test", str(target)], check=True)
+    yield target
+    subprocess.run(["umount", str(target)], check=True)
+
+
+def is_clean(terminal: Tmux) -> bool:
+    """No alternate screen, a visible cursor, no mouse reports, and the line editing of a shell."""
+    terminal.run("clear; stty -a | tr ' ;' '\\n\\n' | grep -xE -- '-?(icanon|echo|isig)' | tr '\\n' '/'")
+    terminal.wait_for("isig/")
+    states = [terminal.ask(name) for name in ("alternate_on", "cursor_flag", "mouse_any_flag")]
+    return states == ["0", "1", "0"] and "isig/icanon/echo/" in terminal.shown()
+
+
+def short(terminal: Tmux) -> None:
+    """On the plan screen: steps of 0.2 s."""
+    terminal.press("Tab", "e")
+    terminal.wait_for("seconds: a value")
+    terminal.type("0.2")
+    terminal.press("Enter")
+    terminal.wait_for("7 steps × 0.2 s")
+    terminal.press("Tab")
+
+
+def begun(terminal: Tmux, target: Path) -> None:
+    """A run on the target, in its first steps."""
+    terminal.run(f"{FSTUI} {target}")
+    terminal.wait_for("$ fstui run")
+    terminal.press("Enter")
+    terminal.wait_for("▸ O_DIRECT")
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_from_the_first_screen_to_the_verdict_and_out(terminal: Tmux, memory: Path) -> None:
+    terminal.run(FSTUI)
+    terminal.wait_for("LOWEST DEVICE")
+    terminal.press("/")
+    terminal.wait_for("words of a mount point")
+    terminal.type(memory.name)
+    terminal.press("Enter")
+    terminal.wait_for(f"filter: {memory.name}")
+    terminal.press("Enter")
+    terminal.wait_for("$ fstui run")
+    short(terminal)
+    terminal.press("Enter")
+    terminal.wait_for("BOTH ENDS")
+    pane = terminal.wait_for("NOT DURABLE")
+    assert " finding" in pane
+    assert "saved " in pane
+    terminal.press("q")
+    after = terminal.wait_for(PROMPT)
+    assert str(paths.runs_dir()) in after.replace("\n", "")
+    assert is_clean(terminal)
+    assert list(memory.iterdir()) == []
+    assert runs.load("last").verdict == "not-durable"
+
+
+def test_a_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, target: Path) -> None:
+    terminal.run(f"{FSTUI} {target}")
+    terminal.wait_for("$ fstui run")
+    short(terminal)
+    terminal.press("Enter")
+    terminal.wait_for(" finding")
+    terminal.press("h")
+    terminal.wait_for("1 saved runs")
+    terminal.press("Enter")
+    terminal.wait_for(" finding")
+    terminal.press("q")
+    terminal.wait_for(PROMPT)
+    assert is_clean(terminal)
+    assert list(target.iterdir()) == []
+    run = runs.load("last")
+    assert run.status == "finished"
+    assert len(run.steps) == 7
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_a_signal_during_a_run_removes_its_files_saves_it_and_leaves_a_clean_terminal(
+    terminal: Tmux, target: Path, number: signal.Signals, code: int
+) -> None:
+    begun(terminal, target)
+    assert [path.name[:7] for path in target.iterdir()] == [".fstui-"]
+    os.kill(_app_of(terminal), number)
+    terminal.wait_for(PROMPT)
+    terminal.run("echo code $?")
+    terminal.wait_for(f"code {code}")
+    assert is_clean(terminal)
+    assert list(target.iterdir()) == []
+    run = runs.load("last")
+    assert run.status == "stopped"
+    assert run.steps
+
+
+def test_ctrl_c_during_a_run_does_the_same(terminal: Tmux, target: Path) -> None:
+    begun(terminal, target)
+    terminal.press("C-c")
+    terminal.wait_for(PROMPT)
+    assert is_clean(terminal)
+    assert list(target.iterdir()) == []
+    assert runs.load("last").status == "stopped"
+
+
+def test_stopping_shows_what_was_measured_so_far(terminal: Tmux, target: Path) -> None:
+    begun(terminal, target)
+    terminal.press("s")
+    pane = terminal.wait_for(" finding")
+    assert "stopped" in pane
+    assert list(target.iterdir()) == []
+
+
+def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(terminal: Tmux, target: Path) -> None:
+    terminal.run(f"{FSTUI} {target}")
+    terminal.wait_for("$ fstui run")
+    terminal.press("C-z")
+    terminal.wait_for(PROMPT)
+    assert is_clean(terminal)
+    terminal.run("fg")
+    terminal.wait_for("$ fstui run")
+    terminal.press("q")
+    terminal.wait_for(PROMPT)
+    assert is_clean(terminal)
+
+
+def test_a_terminal_that_is_lost_takes_nothing_with_it(tmp_path: Path, state: Path, target: Path) -> None:
+    with Tmux({"XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(tmp_path / "config")}) as terminal:
+        begun(terminal, target)
+        app = _app_of(terminal)
+    _wait_for_the_end_of(app)
+    assert list(target.iterdir()) == []
+    assert runs.load("last").status == "stopped"
+
+
+def test_the_linux_console_gets_ascii(tmp_path: Path, state: Path) -> None:
+    with Tmux({"FSTUI_ASCII": "1", "XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(tmp_path)}) as terminal:
+        terminal.run(FSTUI)
+        pane = terminal.wait_for("LOWEST DEVICE")
+        assert pane.isascii()
+        terminal.press("q")
+        terminal.wait_for(PROMPT)
+
+
+def _app_of(terminal: Tmux) -> int:
+    """The app is the shell's only child."""
+    shell = terminal.ask("pane_pid")
+    return int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[-1])
+
+
+def _wait_for_the_end_of(pid: int, timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while Path(f"/proc/{pid}").exists() and "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"process {pid} is still there")
+        time.sleep(0.05)

@@ -1,0 +1,77 @@
+"""A tmux server of its own, with one 80×24 pane in which a shell runs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping
+
+POLL_S = 0.05
+PROMPT = "prompt$"
+
+
+class Tmux:
+    """Send keys, wait for text. Leaving the block ends the server, and with it (SIGHUP) what runs in the pane."""
+
+    def __init__(self, environment: Mapping[str, str], columns: int = 80, rows: int = 24) -> None:
+        self._socket = f"fstui-{uuid.uuid4().hex[:8]}"
+        told = {"TERM": "screen-256color", "PS1": PROMPT, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **environment}
+        shell = " ".join(["env", "-u", "TMUX", *(f"{key}={shlex.quote(value)}" for key, value in told.items()), "sh"])
+        self._command("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), shell)
+        self.wait_for(PROMPT)
+
+    @staticmethod
+    def here() -> bool:
+        """tmux is installed."""
+        return shutil.which("tmux") is not None
+
+    def type(self, text: str) -> None:
+        """These characters, as they are."""
+        self._command("send-keys", "-l", text)
+
+    def press(self, *keys: str) -> None:
+        """Keys by their tmux names: Enter, Escape, Tab, C-c."""
+        self._command("send-keys", *keys)
+
+    def run(self, command: str) -> None:
+        """Type a command line into the shell."""
+        self.type(command)
+        self.press("Enter")
+
+    def shown(self) -> str:
+        """The pane as it stands."""
+        return self._command("capture-pane", "-p")
+
+    def ask(self, variable: str) -> str:
+        """One of tmux's format variables, such as ``alternate_on``."""
+        return self._command("display-message", "-p", f"#{{{variable}}}").strip()
+
+    def wait_for(self, *words: str, timeout_s: float = 60.0) -> str:
+        """Wait until any of the words stands in the pane; the pane then. Raises TimeoutError, showing the pane."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            pane = self.shown()
+            if any(word in pane for word in words):
+                return pane
+            time.sleep(POLL_S)
+        raise TimeoutError(f"none of {words} appeared within {timeout_s} s in:\n{self.shown()}")
+
+    def _command(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-L", self._socket, *arguments],
+            env={key: value for key, value in os.environ.items() if key != "TMUX"},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout
+
+    def __enter__(self) -> Tmux:
+        return self
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        self._command("kill-server")
