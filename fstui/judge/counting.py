@@ -29,7 +29,7 @@ _PAGE = 4096
 _COMMIT_EVERY_S, _COMMIT_FLUSHES, _COMMIT_BYTES = 5, 2, 65536
 _NEVER_COMPRESS = frozenset({"ext2", "ext3", "ext4", "xfs", "jfs", "vfat", "exfat"})
 _PATHS = frozenset({"dm-multipath", "nvme-multipath"})
-_ADDS_NO_BYTES = frozenset({"disk", "partition", "loop", "dm-linear", "dm-crypt"}) | _PATHS
+_ADDS_NO_BYTES = frozenset({"disk", "partition", "loop", "dm-linear", "dm-stripe", "dm-crypt"}) | _PATHS
 _MD_ADDS_NO_BYTES = frozenset({"linear", "raid0", "raid1"})
 
 

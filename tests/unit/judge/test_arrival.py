@@ -283,7 +283,7 @@ class TestSumsOverTheLowestDevices:
         return target(filesystem(below=("top",)), block("top", kind, "sda", "sdb", readings=how), *self.BOTH)
 
     @pytest.mark.parametrize(
-        ("kind", "level"), [("dm-multipath", None), ("dm-linear", None), ("md", "raid0"), ("nvme-multipath", None)]
+        ("kind", "level"), [("dm-multipath", None), ("dm-stripe", None), ("md", "raid0"), ("nvme-multipath", None)]
     )
     def test_paths_and_stripes_share_flushes_and_bytes(self, kind: str, level: str | None) -> None:
         half = step(flushes={"sda": 0.5, "sdb": 0.5}, share={"sda": 0.5, "sdb": 0.5})

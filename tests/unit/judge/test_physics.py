@@ -237,6 +237,9 @@ class TestODirect:
         direct = o_direct(78_000, flushes={"loop0": 0, "sda": 0}, share={"loop0": 1, "sda": 0})
         assert not rules(verdict(buffered, direct)) & {"odirect-before-platter", "odirect-no-cache"}
 
+    def test_a_sequential_one_needs_no_turn_for_each_block(self) -> None:
+        assert rules(verdict(declared(NO_CACHE), o_direct(9000, offsets="sequential"))) == {"odirect-alone"}
+
     def test_on_an_unknown_medium_it_is_expected(self) -> None:
         assert rules(verdict(on_disk(), o_direct(20_000, device="sda"))) == {"odirect-alone"}
 
