@@ -9,6 +9,8 @@ from typing import Any
 
 from fstui.probes.talk import calling, interrupted, send
 
+CHUNK_BYTES = 1 << 20
+
 
 def make_file(settings: dict[str, Any]) -> None:
     """Make the file, fill it as asked, and sync it and its directory. What was there already is left as it is."""
@@ -33,12 +35,13 @@ def fill(fd: int, size: int, how: str) -> None:
     if how == "fallocate":
         calling("fallocate", os.posix_fallocate, fd, 0, size)
     elif how == "written":
-        chunk = 1 << 20
-        for offset in range(0, size, chunk):
+        done = 0
+        while done < size:
             if interrupted():
                 raise SystemExit(1)
-            calling("pwrite", os.pwrite, fd, random.randbytes(min(chunk, size - offset)), offset)
-            send("preparing", done=min(offset + chunk, size), total=size)
+            # a short write is followed by the error that made it short
+            done += calling("pwrite", os.pwrite, fd, random.randbytes(min(CHUNK_BYTES, size - done)), done)
+            send("preparing", done=done, total=size)
 
 
 def remove(path: str) -> None:

@@ -33,7 +33,10 @@ from fstui.probes.talk import (
 )
 
 PAGE = 4096
-STEP = 1024
+STEP = 17 * 64
+"""Blocks lie so far apart in the pool. Two of them share a page only where they are 64 steps and 17 pages apart."""
+NEVER_SHARED_BYTES = 16 * PAGE
+NEVER_SHARED_SLOTS = 64
 HAND_OVER_NS = 50_000_000
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
@@ -69,13 +72,15 @@ class Shared:
 class Blocks:
     """Blocks of random bytes, each its own; a new number stamped into all of them makes them new again.
 
-    Buffered writes take them from one pool at steps of 1 KiB, so that it stays in the processor's cache; O_DIRECT
-    wants them page-aligned. Every step carries a stamp, so no page is ever written twice as it was.
+    Buffered writes take them from one pool at steps of about 1 KiB, so that it stays in the processor's cache; O_DIRECT
+    wants them page-aligned. Every step carries a stamp, and no two blocks share a page, so no page is ever written
+    twice as it was: storage that finds equal pages finds none.
     """
 
     def __init__(self, block_bytes: int, direct: bool) -> None:
         step = -(-block_bytes // PAGE) * PAGE if direct else min(STEP, block_bytes // 8 * 8 or 8)
-        slots = max(1, min(SLOTS, POOL_BYTES // step))
+        most = SLOTS if direct or block_bytes <= NEVER_SHARED_BYTES else NEVER_SHARED_SLOTS
+        slots = max(1, min(most, POOL_BYTES // step))
         pool = mmap.mmap(-1, slots * step + block_bytes)
         pool.write(random.randbytes(len(pool)))
         view = memoryview(pool)
@@ -282,6 +287,7 @@ def fork_writer(settings: dict[str, Any], number: int, shared: Shared, gate: tup
     except CallError as failure:
         shared.stop()
         send_failure(failure, number)
+        status = 0  # it has been said
     finally:
         os._exit(status)
 
@@ -312,7 +318,7 @@ def measure(settings: dict[str, Any]) -> None:
 
 
 def reap(pids: list[int]) -> None:
-    """Say of every writer that did not end by itself what ended it. One that met an error has said so before."""
+    """Say of every writer that did not end by itself what ended it."""
     for number, pid in enumerate(pids):
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status:

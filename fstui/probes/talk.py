@@ -55,7 +55,7 @@ def send_failure(failure: CallError, writer: int = 0) -> None:
 def interrupted() -> bool:
     """The engine hung up or said stop: before ``ready`` it says nothing else."""
     poll = select.poll()
-    poll.register(0, 0)
+    poll.register(0, select.POLLIN)
     return bool(poll.poll(0))
 
 
