@@ -31,7 +31,7 @@ def say(**fields: Any) -> None:
 
 
 def failure(error: OSError) -> dict[str, Any]:
-    return {"errno": error.errno, "error": error.strerror}
+    return {"errno": error.errno, "error": error.strerror or str(error)}
 
 
 def space(mount_points: list[str]) -> None:

@@ -1,0 +1,91 @@
+"""The directory of a run: noted before it is made, removed at the end, and found again where it was not."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from fstui import workspace
+from fstui.model import Refused
+from fstui.state import ledger
+from fstui.workspace import Workspace, inspect, remove_left_behind
+
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A ledger of the test's own."""
+    state = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    return state
+
+
+async def test_it_is_in_the_ledger_while_it_exists(tmp_path: Path) -> None:
+    made = await Workspace.make(str(tmp_path), "k3f9a1")
+    assert made.path == str(tmp_path / ".fstui-k3f9a1")
+    assert [(entry.kind, entry.what) for entry in ledger.entries()] == [("directory", made.path)]
+    assert ledger.stale() == []
+    (Path(made.path) / "data-1").write_text("x")
+    assert await made.remove() is None
+    assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
+
+
+async def test_a_directory_that_is_there_already_is_not_taken(tmp_path: Path) -> None:
+    (tmp_path / ".fstui-1").mkdir()
+    with pytest.raises(Refused, match=r"\.fstui-1: cannot be made: File exists"):
+        await Workspace.make(str(tmp_path), "1")
+    assert (tmp_path / ".fstui-1").is_dir()
+    assert ledger.entries() == []
+
+
+async def test_a_ledger_that_cannot_be_written_refuses_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(Refused, match=r"/file: File exists\..*set XDG_STATE_HOME"):
+        await Workspace.make(str(tmp_path), "1")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+async def test_what_a_killed_keeper_left_is_removed_without_it(tmp_path: Path) -> None:
+    made = await Workspace.make(str(tmp_path), "1")
+    (Path(made.path) / "data-1").write_text("x")
+    os.kill(made._keeper.pid, signal.SIGKILL)
+    assert await made.remove() is None
+    assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
+
+
+async def test_what_cannot_be_removed_stays_in_the_ledger_and_is_said(tmp_path: Path) -> None:
+    made = await Workspace.make(str(tmp_path), "1")
+    Path(made.path).rmdir()
+    Path(made.path).symlink_to("/")
+    assert "not removed" in (await made.remove() or "")
+    (entry,) = ledger.entries()
+    problem = await remove_left_behind(entry)
+    assert problem == f"{made.path}: not removed: it is not a directory of this user's"
+    assert ledger.entries() == [entry]
+    Path(made.path).unlink()
+    assert await remove_left_behind(entry) is None
+    assert ledger.entries() == []
+
+
+async def test_a_directory_is_resolved_and_its_room_told(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(".")
+    place = await inspect(str(tmp_path / "link"))
+    assert place.path == str(tmp_path)
+    assert 0 < place.space.free_bytes <= place.space.total_bytes
+
+
+async def test_what_is_no_directory_to_write_in_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Refused, match="is not a directory"):
+        await inspect(str(tmp_path / "file"))
+    with pytest.raises(Refused, match=r"no\\x0asuch: No such file or directory\. Name an existing directory"):
+        await inspect(str(tmp_path / "no\nsuch"))
+
+
+async def test_a_disk_that_hangs_is_said_to_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspace, "_ANSWER_S", 0.0)  # no patience at all: any disk hangs then
+    with pytest.raises(Refused, match="its disk or server hangs"):
+        await inspect(str(tmp_path))
+    with pytest.raises(Refused, match=r"\.fstui-1: cannot be made, no answer"):
+        await Workspace.make(str(tmp_path), "1")
