@@ -22,7 +22,7 @@ title = "One step"
 question = "Does it run?"
 
 [settings.seconds]
-value = 0.3
+value = 0.2
 unit = "s"
 help = "measured time per step"
 
@@ -46,7 +46,7 @@ def call(
 
 def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any) -> Run:
     """Run a scenario with short steps; the document that it prints."""
-    words = ("--set", "seconds=0.3", "--format", "json", *arguments)
+    words = ("--set", "seconds=0.2", "--format", "json", *arguments)
     done = call("run", str(scenario), storage.directory, *words, **how)
     assert done.returncode == 0, done.stderr.decode()
     return msgspec.json.decode(done.stdout, type=Run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -92,6 +93,36 @@ def test_what_a_dead_filesystem_keeps_is_named_and_goes_when_it_is_back(workshop
             assert list(point.glob(".fstui-*"))
             assert headless.call("clean").returncode == 0
             assert list(point.glob(".fstui-*")) == [] and ledger.entries() == []
+
+
+@contextmanager
+def frozen(point: Path) -> Iterator[None]:
+    """Every write to the filesystem hangs in the kernel, as on a disk that no longer answers."""
+    fsfreeze = disks.tool("fsfreeze")
+    disks.sh(fsfreeze, "--freeze", point)
+    try:
+        yield
+    finally:
+        disks.sh(fsfreeze, "--unfreeze", point)
+
+
+def test_a_hanging_operation_shows_while_it_hangs_and_the_run_can_be_quit(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        with headless.begun("odirect-truth", storage.directory, "--set", "seconds=60") as process:
+            assert process.stdout
+            snapshots = (seen for line in process.stdout if (seen := json.loads(line).get("snapshot")))
+            assert next(snapshot for snapshot in snapshots if snapshot["ops"])
+            with frozen(storage.directory):
+                stalled = next(snapshot for snapshot in snapshots if snapshot["stall"])
+                process.send_signal(signal.SIGINT)
+                exit_code, run, story = headless.ended(process)
+            assert (stalled["stall"]["call"], exit_code, run.status) == ("pwrite64", 130, "stopped")
+        assert run.steps[0].status == "stopped" and run.steps[0].ops > 0
+        (left,) = run.left_behind
+        assert "no answer" in left and left in story and saved.load(run.id) == run
+        # the disk is back: what hung in the kernel ends, and what is left can go
+        assert headless.call("clean").returncode == 0
+        assert list(storage.directory.glob(".fstui-*")) == [] and ledger.entries() == []
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def settled(directory: Path) -> bool:
 def test_a_signal_ends_the_step_and_the_run_is_printed_judged_and_saved(
     workshop: Path, number: signal.Signals, code: int, step: int
 ) -> None:
-    seconds = "60" if step == 0 else "0.3"
+    seconds = "60" if step == 0 else "0.2"
     with disks.on_loop(workshop) as storage:
         words = ("odirect-truth", storage.directory, "--set", f"seconds={seconds}")
         with headless.begun(*words, step=step) as process:
