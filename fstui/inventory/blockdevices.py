@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from fstui.inventory import disks
+import msgspec
+
+from fstui.inventory import claims, disks, dm_tables, nvme
+from fstui.inventory.claims import UNASKED, Claims
 from fstui.inventory.drivers import Driver, counts_flushes, driver_of, sync_of
 from fstui.inventory.files import Tree, integer
 from fstui.inventory.udev import Udev
@@ -16,7 +19,6 @@ FLUSH_FIELDS = 17
 """Fields of ``stat`` from Linux 5.5 on: the last two are flushes completed and milliseconds flushing."""
 _DELETED = " (deleted)"
 _PARTITION = re.compile(r"(?<=\d)p\d+$|(?<=\D)\d+$")
-_NVME = re.compile(r"nvme(\d+)(c\d+)?n(\d+)$")
 _SETTINGS = frozenset({"write_cache", "cache_type", "dio", "cache_mode", "level", "journal_mode"})
 
 
@@ -25,24 +27,25 @@ class Device(NamedTuple):
 
     node: Node
     identity: str
+    roles: tuple[tuple[str, Reading], ...] = ()
+    """(kernel name of a device below, its ``role``)."""
 
 
 class BlockDevices:
     """The block devices under one root. Each is read once; make a new one for a new survey."""
 
-    def __init__(self, tree: Tree, udev: Udev) -> None:
+    def __init__(self, tree: Tree, udev: Udev, found: Claims = UNASKED) -> None:
         self._tree = tree
         self._udev = udev
+        self._claims = found
+        self._tables = dm_tables.read(found)
         self._devices: dict[str, Device] = {}
         self._by_number: dict[str, str | None] = {}
         self.wholes = frozenset(tree.names("/sys/block"))
         """Whole devices, by kernel name."""
         self.names = self.wholes.union(tree.names("/sys/class/block"))
         """Whole devices and partitions."""
-        self._nvme_paths: dict[tuple[str, str], list[str]] = {}
-        for name in sorted(self.wholes):
-            if (match := _NVME.fullmatch(name)) and match[2]:
-                self._nvme_paths.setdefault((match[1], match[3]), []).append(name)
+        self._nvme_paths = nvme.paths(self.wholes)
 
     def name_of(self, number: str) -> str | None:
         """The kernel name of the device ``major:minor``, or None."""
@@ -73,10 +76,6 @@ class BlockDevices:
         parts = link.split("/")
         return parts[-2] if len(parts) > 1 and parts[-2] in self.wholes else _PARTITION.sub("", name)
 
-    def is_path(self, name: str) -> bool:
-        """An NVMe path device (``nvme0c1n1``): its multipath head stands for it."""
-        return bool((match := _NVME.fullmatch(name)) and match[2])
-
     def device(self, name: str) -> Device:
         """The device of that kernel name. ``below`` holds kernel names, or ``file:…`` for a loop's backing file."""
         if name not in self._devices:
@@ -92,7 +91,6 @@ class BlockDevices:
         shape = disks.shape_of(tree, self._udev, name) if driver.kind == "disk" else disks.NO_SHAPE
         found = (*driver.readings, *queue.values(), iostats, *shape.readings)
         readings = tuple(reading for reading in found if reading is not None)
-        sync, because = sync_of(driver.kind, readings)
         node = Node(
             id=name,
             layer="block",
@@ -105,22 +103,43 @@ class BlockDevices:
             write_cache=_write_cache(queue["write_cache"]),
             fua=_flag(queue["fua"]),
             counted=counts_flushes(driver.kind) and _flag(iostats) is True and self._counts_flushes(directory),
-            sync=sync,
-            because=because,
             state=driver.state + shape.state,
             readings=readings,
             size_bytes=self._size(directory),
         )
         settings = [f"{reading.what}={reading.value}" for reading in readings if reading.what in _SETTINGS]
         known = driver.identity or shape.identity or f"{name} {node.size_bytes}"
-        return Device(node, " ".join([driver.kind, known, *settings]))
+        # only what everybody may read: whether root was asked must not make another device of it
+        identity = " ".join([driver.kind, known, *settings])
+        node, roles = self._claimed(node, driver)
+        sync, because = sync_of(node.kind, node.readings)
+        return Device(msgspec.structs.replace(node, sync=sync, because=because), identity, roles)
+
+    def _claimed(self, node: Node, driver: Driver) -> tuple[Node, tuple[tuple[str, Reading], ...]]:
+        """The same with what only tools can tell."""
+        told = claims.of_drive(node, self._claims)
+        if not node.id.startswith("dm-"):
+            return (msgspec.structs.replace(node, readings=node.readings + told) if told else node), driver.roles
+        table = self._tables.get(self._tree.word(f"/sys/block/{node.id}/dm/name") or "")
+        if table is None:
+            missing = claims.missing_table(self._claims)
+            told = (missing,) if missing is not None else ()
+            return msgspec.structs.replace(node, readings=node.readings + told), driver.roles
+        rest = tuple(reading for reading in node.readings if reading.what != "target")
+        changed = msgspec.structs.replace(node, kind=table.kind, readings=table.readings + rest)
+        return changed, dm_tables.named_roles(table, self.name_of)
 
     def _driver(self, name: str) -> Driver:
-        match = _NVME.fullmatch(name)
-        paths = self._nvme_paths.get((match[1], match[3]), ()) if match and not match[2] else ()
+        paths = self._nvme_paths.get(name, ())
         if paths:
+            role = Reading(what="role", value="path", path=f"/sys/block/{name}")
             return Driver(
-                "nvme-multipath", name, tuple(paths), identity=self._tree.word(f"/sys/block/{name}/wwid") or ""
+                kind="nvme-multipath",
+                label=name,
+                below=paths,
+                readings=nvme.of_head(self._tree, name),
+                identity=self._tree.word(f"/sys/block/{name}/wwid") or "",
+                roles=tuple((path, role) for path in paths),
             )
         driver = driver_of(self._tree, name)
         if driver.kind != "loop":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from fstui.inventory import links, models, nvme
 from fstui.inventory.files import Tree, integer
 from fstui.inventory.udev import DATABASE, Udev
 from fstui.model import Reading
@@ -13,22 +14,9 @@ VPD_NOT_ROTATING = 1
 _VPD_RATES = range(0x0401, 0xFFFF)
 """SBC: 1 is a medium that does not rotate, 0401h to FFFEh a rate in revolutions per minute."""
 
-_LINK_BY_PATH = (
-    (re.compile(r"/usb\d+/"), "usb"),
-    (re.compile(r"/nvme\d+/|/nvme-subsystem/"), "nvme"),
-    (re.compile(r"/ata\d+/"), "sata"),
-    (re.compile(r"/end_device-|/sas_|/expander-"), "sas"),
-    (re.compile(r"/rport-"), "fc"),
-    (re.compile(r"/session\d+/"), "iscsi"),
-    (re.compile(r"/virtio\d+/"), "virtio"),
-    (re.compile(r"/mmc\d+"), "mmc"),
-    (re.compile(r"/vbd-\d+|/xen"), "xen"),
-    (re.compile(r"/VMBUS|/vmbus", re.IGNORECASE), "hyper-v"),
-    (re.compile(r"/host\d+/"), "scsi"),
-)
-"""The first part of the device's path in /sys/devices that matches names the link."""
-
-_LINK_BY_NAME = (("vd", "virtio"), ("nvme", "nvme"), ("mmcblk", "mmc"), ("xvd", "xen"))
+_FEATURES = {"F_FLUSH": 9, "CONFIG_WCE": 11}
+"""Bits of virtio-blk (include/uapi/linux/virtio_blk.h); sysfs shows them from the lowest on, one character each."""
+_VMBUS = re.compile(r"/VMBUS[^/]*/([0-9a-f]{8}-[0-9a-f-]+)/", re.IGNORECASE)
 
 
 class Shape(NamedTuple):
@@ -51,20 +39,48 @@ def shape_of(tree: Tree, udev: Udev, name: str) -> Shape:
     properties = udev.properties(number)
     database = f"{DATABASE}/b{number}"
     enabled = properties.get("ID_ATA_WRITE_CACHE_ENABLED")
+    path = links.path_of(tree, name)
+    link = links.link_of(path, name)
+    model = _model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
     found = (
         _cache_type(tree, directory, name),
-        tree.reading("features", f"{directory}/device/features") if name.startswith("vd") else None,
+        *(_features(tree, directory) if name.startswith("vd") else ()),
         _zoned(tree, directory),
         Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=enabled, path=database) if enabled else None,
         _rpm(tree, directory, name) or _udev_rpm(properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
+        *links.readings(tree, path, link),
+        *(nvme.of_disk(tree, name) if link == "nvme" else ()),
+        _vmbus_id(path, directory),
+        _grade(model),
     )
     return Shape(
-        model=_model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None,
-        link=_link(tree, directory, name),
+        model=model,
+        link=link,
         identity=_identity(tree, directory) or properties.get("ID_SERIAL", ""),
         readings=tuple(reading for reading in found if reading is not None),
         state=_state(tree, directory),
     )
+
+
+def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
+    """Whether the host offers a flush, and lets the guest switch its cache."""
+    path = f"{directory}/device/features"
+    bits = tree.word(path) or ""
+    if not bits or set(bits) - {"0", "1"} or len(bits) <= max(_FEATURES.values()):
+        return ()
+    named = (Reading(what=what, value="yes" if bits[at] == "1" else "no", path=path) for what, at in _FEATURES.items())
+    return (Reading(what="features", value=bits, path=path), *named)
+
+
+def _vmbus_id(path: str, directory: str) -> Reading | None:
+    """Hyper-V's id of the controller, which tells Azure's temporary disk."""
+    match = _VMBUS.search(path)
+    return Reading(what="vmbus_id", value=match[1], path=directory) if match else None
+
+
+def _grade(model: str | None) -> Reading | None:
+    row = models.known(model) if model else None
+    return Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row is not None else None
 
 
 def _model(tree: Tree, directory: str) -> str | None:
@@ -76,14 +92,6 @@ def _model(tree: Tree, directory: str) -> str | None:
     return f"{vendor} {model}"
 
 
-def _link(tree: Tree, directory: str, name: str) -> str | None:
-    path = tree.link(directory) or ""
-    for pattern, link in _LINK_BY_PATH:
-        if pattern.search(path):
-            return link
-    return next((link for start, link in _LINK_BY_NAME if name.startswith(start)), None)
-
-
 def _identity(tree: Tree, directory: str) -> str:
     for path in ("wwid", "device/wwid", "serial", "device/serial"):
         if (word := tree.word(f"{directory}/{path}")) is not None:
@@ -92,7 +100,10 @@ def _identity(tree: Tree, directory: str) -> str:
 
 
 def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
-    """virtio's own word, or that of the SCSI disk driver, which asked the drive (mode page 8)."""
+    """virtio's own word, or that of the SCSI disk driver, which asked the drive (mode page 8).
+
+    After "temporary …" was written there, the driver shows what it was told, without that word (drivers/scsi/sd.c).
+    """
     if name.startswith("vd"):
         return tree.reading("cache_type", f"{directory}/cache_type")
     if name.startswith("sd"):

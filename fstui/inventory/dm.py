@@ -1,7 +1,7 @@
 """What a device-mapper device is, from its name, its uuid and the names of the devices below it.
 
-The table itself is told only by an ioctl to root. The uuid's prefix names the tool that made the device (libdevmapper,
-cryptsetup, multipath-tools), LVM's hidden volumes below it name the target.
+The table itself is told only to root (``dm_tables``). The uuid's prefix names the tool that made the device
+(libdevmapper, cryptsetup, multipath-tools), LVM's hidden volumes below it name the target and their own part in it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BY_UUID = (
 )
 _BY_LVM_SUFFIX = (("-tpool", "dm-thin-pool"), ("-real", "dm-linear"), ("-cow", "dm-linear"), ("-vpool", "dm-vdo"))
 _BY_LVM_BELOW = (
-    (re.compile(r"_corig$"), "dm-cache"),
+    (re.compile(r"_corig$|[_-]cdata$"), "dm-cache"),
     (re.compile(r"_wcorig$"), "dm-writecache"),
     (re.compile(r"-tpool$"), "dm-thin"),
     (re.compile(r"_tdata$"), "dm-thin-pool"),
@@ -33,6 +33,19 @@ _BY_LVM_BELOW = (
     (re.compile(r"-cow$"), "dm-snapshot"),
     (re.compile(r"-real$"), "dm-snapshot-origin"),
 )
+_LVM_ROLES = (
+    (re.compile(r"[_-]cdata$|_cvol$"), "cache"),
+    (re.compile(r"_w?corig$|-real$"), "origin"),
+    (re.compile(r"[_-]cmeta$|_tmeta$|_rmeta_\d+$|_imeta$"), "metadata"),
+    (re.compile(r"_(tdata|vdata)$"), "data"),
+    (re.compile(r"_mimage_\d+$"), "mirror leg"),
+    (re.compile(r"_mlog$"), "log"),
+    (re.compile(r"-cow$"), "cow"),
+)
+_WITH_ROLES = frozenset({
+    "dm-cache", "dm-writecache", "dm-thin-pool", "dm-raid", "dm-mirror", "dm-snapshot", "dm-snapshot-origin", "dm-vdo",
+    "dm-integrity",
+})  # fmt: skip
 
 
 def kind(uuid: str, names_below: Iterable[str]) -> str:
@@ -59,3 +72,12 @@ def lvm_name(name: str) -> str:
         return name
     group, volume = match.groups()
     return f"{group.replace('--', '-')}/{volume.replace('--', '-')}"
+
+
+def role(kind: str, name_below: str) -> str | None:
+    """What a device below is for, from LVM's name for it; None where the name does not say."""
+    if kind == "dm-multipath":
+        return "path"
+    if kind not in _WITH_ROLES:
+        return None
+    return next((role for pattern, role in _LVM_ROLES if pattern.search(name_below)), None)

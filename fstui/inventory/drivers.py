@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from fstui.inventory import dm
+from fstui.inventory import bcache, dm, md
 from fstui.inventory.files import Tree
 from fstui.inventory.media import MEMORY_KINDS, claims_cache
 from fstui.model import Reading, SyncPath
@@ -16,8 +15,21 @@ _BY_NAME = (
     ("drbd", "drbd"), ("pmem", "pmem"), ("zd", "zvol"), ("dm-", "dm"), ("md", "md"),
 )  # fmt: skip
 _REQUEST_BASED = frozenset({"disk", "loop", "nbd", "rbd"})
-_MD_AT_WORK = frozenset({"resync", "recover", "reshape", "check", "repair"})
-_MD_STOPPED = frozenset({"clear", "inactive", "suspended", "readonly", "broken"})
+_SYNC: Mapping[str, tuple[SyncPath, str]] = {
+    **dict.fromkeys(MEMORY_KINDS, ("stops", "kept in memory")),
+    **dict.fromkeys(("dm", "zvol"), ("unknown", "what it does with a flush is not told here")),
+    "bcache": ("passes", "a flush commits the cache's journal and goes to the backing device"),
+    "nvme-multipath": ("passes", "a flush takes one of the paths"),
+    "dm-multipath": ("passes", "a flush takes one of the paths"),
+    "dm-crypt": ("passes", "encrypts, and passes a flush on"),
+    "dm-cache": ("passes", "a flush commits the cache's metadata and goes below"),
+    "dm-writecache": ("passes", "a flush makes the cache device durable; the origin is written later"),
+    "dm-thin": ("passes", "a flush commits the pool's metadata and goes below"),
+    "dm-thin-pool": ("passes", "a flush commits the pool's metadata and goes below"),
+    "dm-error": ("stops", "every request fails here"),
+    "dm-zero": ("stops", "what is written is thrown away"),
+}
+"""Documentation/admin-guide/device-mapper and bcache; the other dm targets hand a flush to each device below."""
 
 
 class Driver(NamedTuple):
@@ -30,6 +42,8 @@ class Driver(NamedTuple):
     readings: tuple[Reading, ...] = ()
     state: tuple[Reading, ...] = ()
     identity: str = ""
+    roles: tuple[tuple[str, Reading], ...] = ()
+    """(kernel name of a device below, its ``role``)."""
 
 
 def kind_of(name: str) -> str:
@@ -52,24 +66,37 @@ def driver_of(tree: Tree, name: str) -> Driver:
     if kind == "dm":
         return _dm(tree, directory, name, slaves)
     if kind == "md":
-        found = (tree.reading(what, f"{directory}/md/{what}") for what in ("level", "raid_disks", "journal_mode"))
-        readings = tuple(reading for reading in found if reading is not None)
-        return Driver(kind, name, slaves, readings, _md_state(tree, directory), tree.word(f"{directory}/md/uuid") or "")
+        return Driver(
+            kind=kind,
+            label=name,
+            below=slaves,
+            readings=md.readings(tree, directory),
+            state=md.trouble(tree, directory, slaves),
+            identity=tree.word(f"{directory}/md/uuid") or "",
+            roles=tuple(md.roles(tree, directory, slaves)),
+        )
     if kind == "bcache":
-        return _bcache(tree, directory, name, slaves)
+        return Driver(
+            kind=kind,
+            label=name,
+            below=slaves,
+            readings=bcache.readings(tree, directory),
+            identity=tree.word(f"{directory}/bcache/backing_dev_uuid") or "",
+            roles=tuple(bcache.roles(tree, slaves)),
+        )
     return Driver(kind, name, slaves)
 
 
 def sync_of(kind: str, readings: tuple[Reading, ...]) -> tuple[SyncPath, str]:
     """What becomes of a flush here, by what this device alone says, and why."""
     values = {reading.what: reading.value for reading in readings}
-    if kind in MEMORY_KINDS:
-        return "stops", "kept in memory"
+    if kind in _SYNC:
+        return _SYNC[kind]
     if kind == "loop":
         direct = "" if values.get("dio") == "1" else "; direct-io is off: O_DIRECT above ends in the page cache"
         return "passes", f"a flush becomes an fsync of the backing file{direct}"
-    if kind in ("dm", "zvol"):
-        return "unknown", "what it does with a flush is not told here"
+    if kind == "md":
+        return md.sync_of(values)
     return _sync_of_disk(values, readings) if kind in _REQUEST_BASED else ("passes", "would pass it on")
 
 
@@ -81,6 +108,8 @@ def _sync_of_disk(values: Mapping[str, str], readings: tuple[Reading, ...]) -> t
         return "unknown", ""
     if claims_cache(readings):
         return "stops", "the kernel was told write through, the drive says its write cache is on"
+    if values.get("F_FLUSH") == "no":
+        return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"
     return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
 
 
@@ -104,8 +133,10 @@ def _dm(tree: Tree, directory: str, name: str, slaves: tuple[str, ...]) -> Drive
     path = f"{directory}/dm/uuid"
     uuid = tree.word(path) or ""
     label = tree.word(f"{directory}/dm/name") or name
-    kind = dm.kind(uuid, (tree.word(f"/sys/block/{slave}/dm/name") or "" for slave in slaves))
+    names = {slave: tree.word(f"/sys/block/{slave}/dm/name") or "" for slave in slaves}
+    kind = dm.kind(uuid, names.values())
     suspended = tree.reading("suspended", f"{directory}/dm/suspended")
+    roles = ((slave, dm.role(kind, name), f"/sys/block/{slave}/dm/name") for slave, name in names.items())
     return Driver(
         kind=kind,
         label=dm.lvm_name(label) if uuid.startswith("LVM-") else label,
@@ -113,26 +144,5 @@ def _dm(tree: Tree, directory: str, name: str, slaves: tuple[str, ...]) -> Drive
         readings=(Reading(what="target", value=kind.removeprefix("dm-"), path=path),) if kind != "dm" else (),
         state=(suspended,) if suspended is not None and suspended.value == "1" else (),
         identity=uuid,
+        roles=tuple((slave, Reading(what="role", value=role, path=path)) for slave, role, path in roles if role),
     )
-
-
-def _md_state(tree: Tree, directory: str) -> tuple[Reading, ...]:
-    trouble = []
-    degraded = tree.reading("degraded", f"{directory}/md/degraded")
-    if degraded is not None and degraded.value != "0":
-        trouble.append(degraded)
-    action = tree.reading("sync_action", f"{directory}/md/sync_action")
-    if action is not None and action.value in _MD_AT_WORK:
-        trouble.append(action)
-    array = tree.reading("array_state", f"{directory}/md/array_state")
-    if array is not None and array.value in _MD_STOPPED:
-        trouble.append(array)
-    return tuple(trouble)
-
-
-def _bcache(tree: Tree, directory: str, name: str, slaves: tuple[str, ...]) -> Driver:
-    path = f"{directory}/bcache/cache_mode"
-    chosen = re.search(r"\[(\w+)\]", tree.text(path) or "")
-    readings = (Reading(what="cache_mode", value=chosen[1], path=path),) if chosen else ()
-    identity = tree.word(f"{directory}/bcache/backing_dev_uuid") or ""
-    return Driver("bcache", name, slaves, readings, identity=identity)

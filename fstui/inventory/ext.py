@@ -13,6 +13,8 @@ from fstui.model import Reading
 
 TYPES = frozenset({"ext2", "ext3", "ext4"})
 BARRIERS_OFF = frozenset({"nobarrier", "barrier=0", "barrier=none", "barrier=off"})
+_CUT = 15
+"""Kernels before 5.17 cut a thread's name here."""
 
 
 def readings(tree: Tree, device: str, mount_options: Sequence[str]) -> tuple[Reading, ...]:
@@ -26,6 +28,18 @@ def readings(tree: Tree, device: str, mount_options: Sequence[str]) -> tuple[Rea
     if data is not None:
         found.append(Reading(what="data", value=data, path=path))
     return (*found, *_journal(tree, device, data, path))
+
+
+def journal_device(tree: Tree, device: str) -> str | None:
+    """The kernel name of the device that the journal has to itself; None where it lies within the filesystem.
+
+    The journal's kernel thread is called after it: ``jbd2/sdb1``, with ``-8`` for a journal within.
+    """
+    task = tree.integer(f"/sys/fs/ext4/{device}/journal_task")
+    name = (tree.word(f"/proc/{task}/comm") or "") if task is not None and task > 0 else ""
+    if not name.startswith("jbd2/") or len(name) == _CUT or name.endswith("-8"):
+        return None
+    return name.removeprefix("jbd2/")
 
 
 def trouble(tree: Tree, device: str) -> tuple[Reading, ...]:

@@ -5,26 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from fstui.inventory import ext, fstypes, mounts
+from fstui.inventory import ext, fstypes, mounts, remote
 from fstui.inventory.blockdevices import BlockDevices
 from fstui.inventory.btrfs import Btrfs
+from fstui.inventory.claims import UNASKED, Claims
 from fstui.inventory.files import Tree
 from fstui.inventory.mounts import MOUNTINFO, Mount
+from fstui.inventory.pools import Pools
+from fstui.inventory.roles import Roles
 from fstui.model import Node, Reading, SyncPath
 
-_ZFS_NOCACHEFLUSH = "/sys/module/zfs/parameters/zfs_nocacheflush"
+_SYNC: Mapping[str, tuple[SyncPath, str]] = {
+    **dict.fromkeys(fstypes.MEMORY, ("stops", "kept in memory")),
+    **dict.fromkeys(fstypes.FLUSHING, ("passes", "a sync ends in a flush")),
+}
+_XFS_ROLES = {"logdev": "log", "rtdev": "realtime"}
 
 
 class Filesystems:
     """The filesystems of one survey."""
 
-    def __init__(self, tree: Tree, devices: BlockDevices, by_mount_point: Mapping[str, Mount]) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        devices: BlockDevices,
+        by_mount_point: Mapping[str, Mount],
+        roles: Roles | None = None,
+        claims: Claims = UNASKED,
+    ) -> None:
         self._tree = tree
         self._devices = devices
         self._by_mount_point = by_mount_point
+        self._roles = roles or Roles()
         self.bottoms: dict[str, Node] = {}
         """What filesystems without a block device stand on (memory, a server, a pool), by id, as they were met."""
         self._btrfs = Btrfs(tree)
+        self._pools = Pools(tree, devices, self._roles, claims)
 
     def node(self, mount: Mount) -> Node:
         """The filesystem's own node. ``below`` holds ids of this survey: kernel names, ``mount:…``, ``memory:…`` …"""
@@ -54,13 +70,30 @@ class Filesystems:
             device = self._devices.name_of(mount.device) if fstype == "fuseblk" else None
             return self._bottom("remote", fstype, mount.source or fstype, because, device), ()
         if fstype == "zfs":
-            pool = mount.source.partition("/")[0]
-            return self._bottom("pool", fstype, pool, "the pool's devices are not in /sys"), ()
+            nodes = self._pools.nodes(mount.source.partition("/")[0])
+            self.bottoms.update({node.id: node for node in nodes})
+            return (nodes[0].id,), ()
         if fstype == "overlay":
             return self._overlay(mount)
-        extra = self._extra(mount) if fstype == "xfs" else ()
-        others = (self._devices.name_at(reading.value) for reading in extra)
-        return tuple(dict.fromkeys((*self._members(mount), *filter(None, others)))), extra
+        members = self._members(mount)
+        others, own = self._apart(mount, members)
+        return tuple(dict.fromkeys((*members, *others))), own
+
+    def _apart(self, mount: Mount, members: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[Reading, ...]]:
+        """Devices that hold the log, the real-time data or the journal, and nothing else of the filesystem."""
+        if mount.fstype in ext.TYPES and members:
+            journal = ext.journal_device(self._tree, members[0])
+            if journal is None or journal not in self._devices.names:
+                return (), ()
+            path = f"/sys/fs/ext4/{members[0]}/journal_task"
+            self._roles.add([(journal, Reading(what="role", value="journal", path=path))])
+            return (journal,), ()
+        options = self._extra(mount) if mount.fstype == "xfs" else ()
+        named = [(name, option) for option in options if (name := self._devices.name_at(option.value)) is not None]
+        self._roles.add(
+            (name, Reading(what="role", value=_XFS_ROLES[option.what], path=MOUNTINFO)) for name, option in named
+        )
+        return tuple(name for name, _ in named), options
 
     def _members(self, mount: Mount) -> tuple[str, ...]:
         """The block devices that hold the filesystem's data."""
@@ -72,7 +105,7 @@ class Filesystems:
         return (name,) if name is not None else ()
 
     def _bottom(
-        self, layer: Literal["memory", "remote", "pool"], kind: str, name: str, because: str, device: str | None = None
+        self, layer: Literal["memory", "remote"], kind: str, name: str, because: str, device: str | None = None
     ) -> tuple[str]:
         node_id = f"{layer}:{kind if layer == 'memory' else name}"
         if node_id not in self.bottoms:
@@ -115,6 +148,10 @@ class Filesystems:
                 found.append(Reading(what="compress", value=value or "yes", path=MOUNTINFO))
             elif name == "dax" and value not in ("never", "inode"):
                 found.append(Reading(what="dax", value=value or "yes", path=MOUNTINFO))
+        if mount.fstype == "zfs":
+            found += self._pools.dataset(mount.source)
+        elif fstypes.is_remote(mount.fstype):
+            found += remote.readings(self._tree, mount)
         if mount.root != "/":  # a bind mount, or a subvolume
             found.append(Reading(what="root", value=mount.root, path=MOUNTINFO))
         return tuple(found)
@@ -124,8 +161,8 @@ class Filesystems:
             return ext.readings(self._tree, device, mount.super_options)
         if ext.BARRIERS_OFF.intersection(mount.super_options):
             return (Reading(what="barrier", value="nobarrier", path=MOUNTINFO),)
-        if mount.fstype == "zfs" and self._tree.word(_ZFS_NOCACHEFLUSH) == "1":
-            return (Reading(what="barrier", value="nobarrier", path=_ZFS_NOCACHEFLUSH),)
+        if mount.fstype == "zfs" and (dropped := self._pools.drops_flushes()) is not None:
+            return (Reading(what="barrier", value="nobarrier", path=dropped.path),)
         known = mount.fstype in fstypes.FLUSHING
         return (Reading(what="barrier", value="barrier", path=MOUNTINFO),) if known else ()
 
@@ -153,12 +190,19 @@ def _sync(mount: Mount, readings: tuple[Reading, ...]) -> tuple[SyncPath, str]:
         return "stops", "nobarrier: no flush is sent"
     if "volatile" in values:
         return "stops", f"{values['volatile']}: every sync is left out"
-    if mount.fstype in fstypes.MEMORY:
-        return "stops", "kept in memory"
     if mount.fstype == "overlay":
         return (
             ("passes", "synced in the upper directory") if "upperdir" in values else ("unknown", "no upper directory")
         )
-    if mount.fstype in fstypes.FLUSHING:
-        return "passes", "a sync ends in a flush"
-    return "unknown", ""
+    if mount.fstype == "zfs":
+        return _sync_of_dataset(values.get("sync"))
+    return _SYNC.get(mount.fstype) or remote.sync_of(mount.fstype, values)
+
+
+def _sync_of_dataset(sync: str | None) -> tuple[SyncPath, str]:
+    """zfsprops(7): disabled returns at once, standard and always commit the intent log."""
+    if sync == "disabled":
+        return "stops", "sync=disabled: every sync returns at once"
+    return (
+        ("passes", "a sync commits the intent log") if sync is not None else ("unknown", "its properties are not told")
+    )

@@ -97,18 +97,19 @@ def _parse(line: bytes) -> Mount | None:
         number=int(left[0][:18]),
         parent=int(left[1][:18]),
         device=os.fsdecode(left[2]),
-        root=_unescape(left[3]),
-        mount_point=_unescape(left[4]),
+        root=unescape(left[3]),
+        mount_point=unescape(left[4]),
         options=_options(left[5]),
-        fstype=_unescape(right[0]),
-        source=_unescape(right[1]),
+        fstype=unescape(right[0]),
+        source=unescape(right[1]),
         super_options=_options(b" ".join(right[2:])),
     )
 
 
 def _options(field: bytes) -> tuple[str, ...]:
-    return tuple(_unescape(option) for option in field.split(b",") if option)
+    return tuple(unescape(option) for option in field.split(b",") if option)
 
 
-def _unescape(field: bytes) -> str:
+def unescape(field: bytes) -> str:
+    """A name as the kernel writes it, ``\\040`` for a blank, undone."""
     return os.fsdecode(_ESCAPE.sub(lambda match: bytes([int(match[1], 8)]), field))

@@ -1,6 +1,7 @@
 """What is here: every mounted filesystem with the graph of layers beneath it, and the devices without one.
 
-Reads /proc, /sys and udev's database only. Nothing on a filesystem is touched, so nothing here can hang on one.
+Reads /proc, /sys and udev's database only. Nothing on a filesystem is touched, so nothing here can hang on one. What
+only tools can tell (``claims``) is handed in.
 """
 
 from __future__ import annotations
@@ -13,31 +14,36 @@ import msgspec
 
 from fstui.inventory import fstypes, media, mounts
 from fstui.inventory.blockdevices import BlockDevices
+from fstui.inventory.claims import UNASKED, Claims
 from fstui.inventory.files import Tree
 from fstui.inventory.filesystems import Filesystems
 from fstui.inventory.host import read_host
 from fstui.inventory.mounts import Mount
+from fstui.inventory.nvme import is_path
 from fstui.inventory.process import read_process
+from fstui.inventory.roles import Roles
 from fstui.inventory.udev import Udev
-from fstui.model import Inventory, Medium, Node, Refused, Target
+from fstui.model import Host, Inventory, Medium, Node, Refused, Target
 
 MAX_DEPTH = 64
 """Layers on top of each other; a deeper graph is cut, not followed."""
 
 
-def survey(root: Path = Path("/")) -> Inventory:
+def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
     """Everything that is here, at this moment. Never raises: what cannot be read is left out."""
     tree = Tree(root)
     udev = Udev(tree)
-    devices = BlockDevices(tree, udev)
+    devices = BlockDevices(tree, udev, claims)
     every = mounts.read_mounts(tree)
     shown = mounts.visible(every)
-    graph = Graph(tree, devices, shown)
+    host = read_host(root)
+    graph = Graph(tree, devices, shown, host, claims)
+    graph.build([*(f"mount:{mount.mount_point}" for mount in shown), *sorted(devices.names)])
     without_device = fstypes.nodev(tree)
     targets = [_target(mount, graph, fstypes.is_pseudo(mount, without_device)) for mount in shown]
     targets.sort(key=lambda target: target.pseudo)
     return Inventory(
-        host=read_host(root),
+        host=host,
         process=read_process(root),
         filesystems=tuple(targets),
         unused=_unused(devices, graph, every, targets),
@@ -59,13 +65,23 @@ def target_of(directory: str, inventory: Inventory) -> Target:
 class Graph:
     """The layers of one survey: each is built once and shared by all the stacks that it is part of."""
 
-    def __init__(self, tree: Tree, devices: BlockDevices, shown: tuple[Mount, ...]) -> None:
+    def __init__(
+        self, tree: Tree, devices: BlockDevices, shown: tuple[Mount, ...], host: Host, claims: Claims = UNASKED
+    ) -> None:
         self._by_mount_point = {mount.mount_point: mount for mount in shown}
         self._devices = devices
-        self._filesystems = Filesystems(tree, devices, self._by_mount_point)
+        self._host = host
+        self._roles = Roles()
+        self._filesystems = Filesystems(tree, devices, self._by_mount_point, self._roles, claims)
         self._nodes: dict[str, Node] = {}
         self._identities: dict[str, str] = {}
         self._open: set[str] = set()
+
+    def build(self, node_ids: Sequence[str]) -> None:
+        """Build all of these layers and those below them; then each knows what it is to those above."""
+        for node_id in node_ids:
+            self.node(node_id)
+        self._nodes = {node_id: self._roles.dressed(node) for node_id, node in self._nodes.items()}
 
     def stack(self, node_id: str) -> tuple[Node, ...]:
         """That layer and all those below it, each once, topmost first."""
@@ -80,8 +96,12 @@ class Graph:
         return tuple(found.values())
 
     def identity(self, stack: tuple[Node, ...], options: tuple[str, ...]) -> str:
-        """A hash of serials, stack kinds, cache settings and mount options."""
-        parts = [self._identities.get(node.id, node.kind) for node in stack]
+        """A hash of serials, stack kinds, cache settings and mount options; of a pool, its name and id.
+
+        What tools alone can tell has no part in it: whether they were asked does not make another storage of it.
+        """
+        pooled = {node.id for pool in stack if pool.kind == "zpool" for node in self.stack(pool.id)[1:]}
+        parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in pooled]
         text = "\n".join([*parts, ",".join(options)])
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
@@ -115,13 +135,14 @@ class Graph:
             return bottom
         device = self._devices.device(node_id)
         self._identities[node_id] = device.identity
+        self._roles.add(device.roles)
         return device.node
 
     def _finished(self, draft: Node, below: tuple[Node, ...]) -> Node:
         lowest = not below and draft.layer != "filesystem"
         node = msgspec.structs.replace(draft, below=tuple(node.id for node in below), lowest=lowest)
         if lowest:
-            node = msgspec.structs.replace(node, medium=_medium(node))
+            node = msgspec.structs.replace(node, medium=_medium(node, self._host))
         if node.sync != "stops" and (cache := self._cache_below(node)) is not None:
             because = f"write through here, while {cache.name} below says write back"
             node = msgspec.structs.replace(node, sync="stops", because=because)
@@ -135,11 +156,11 @@ class Graph:
         return next((lower for lower in below if lower.write_cache == "write back"), None)
 
 
-def _medium(node: Node) -> Medium:
+def _medium(node: Node, host: Host) -> Medium:
     if node.layer == "memory":
         return Medium(class_="memory", write_cache="none", because="kept in memory")
     if node.layer == "block":
-        return media.medium_of(node)
+        return media.medium_of(node, host)
     return Medium(because=node.because or "what is beneath cannot be seen from here")
 
 
@@ -166,7 +187,7 @@ def _unused(devices: BlockDevices, graph: Graph, every: Sequence[Mount], targets
     found = []
     for name in sorted(devices.names - used):
         whole = devices.whole(name)
-        if devices.is_path(name) or (name != whole and whole not in used):
+        if is_path(name) or (name != whole and whole not in used):
             continue
         node = graph.node(name)
         if node is None or not node.size_bytes or node.kind == "ram" or (node.kind == "loop" and not node.below):
