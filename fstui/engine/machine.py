@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import time
 from collections.abc import AsyncIterator, Iterable
 from itertools import count
@@ -17,14 +18,19 @@ from typing import Protocol
 import msgspec
 
 from fstui.children import Child
+from fstui.inventory import claims, process, survey
 from fstui.inventory import counters as device_counters
-from fstui.inventory import process, survey
+from fstui.inventory.claims import Claims
 from fstui.model import Counters, Inventory, Node, PlannedStep, Space, Target
 from fstui.probes.frames import Frame, Samples
 from fstui.workspace import Place, Workspace, inspect
 
 SILENT_S = 1.0
 """A filesystem that has not answered statvfs for so long is shown as silent."""
+CLAIMS_S, RECENT_S = 60.0, 5.0
+"""How old the tools' answers may be in a list, and before a run."""
+TOOLS_S = 5.0
+"""The tools' program gives up after 4 s."""
 
 
 class RunningProbe(Protocol):
@@ -98,11 +104,28 @@ class LocalMachine:
         self._root = root
         self._silent_since: dict[str, float] = {}
         self._files = count(1)
+        self._claims: Claims = {}
+        self._asked: tuple[claims.Command, ...] = ()
+        self._asked_at = -math.inf
 
     def survey(self) -> Inventory:
-        return survey.survey(self._root)
+        return survey.survey(self._root, self._claims)
+
+    async def _learn(self, inventory: Inventory, older_than_s: float) -> bool:
+        """Ask the tools about what is here, where it changed or the answers are older; False: nothing was asked.
+
+        The next survey knows the answers.
+        """
+        commands = claims.commands(inventory) if self._root == Path("/") else ()
+        if not commands or (commands == self._asked and time.monotonic() - self._asked_at < older_than_s):
+            return False
+        self._asked, self._asked_at = commands, time.monotonic()
+        self._claims = await _answers(commands)
+        return True
 
     async def with_space(self, inventory: Inventory) -> Inventory:
+        if await self._learn(inventory, CLAIMS_S):
+            inventory = self.survey()
         asked = [target.mount_point for target in inventory.filesystems if not target.pseudo]
         answers = await _free_space(asked)
         now = time.monotonic()
@@ -134,7 +157,8 @@ class LocalMachine:
         return process.read_write_bytes(self._root)
 
     async def inspect(self, directory: str) -> Place:
-        return await inspect(directory)
+        place, _ = await asyncio.gather(inspect(directory), self._learn(self.survey(), RECENT_S))
+        return place
 
     async def room(self, directory: str, run_id: str) -> Room:
         return await Workspace.make(directory, run_id)
@@ -179,6 +203,20 @@ class LocalProbe:
         if status is None:
             self.child.abandon()
         return status
+
+
+async def _answers(commands: tuple[claims.Command, ...]) -> Claims:
+    """What the tools said, from a child that is abandoned when it takes too long."""
+    answers = dict(claims.unanswered(commands))
+    child = await Child.start("probes.claims")
+    child.send(json.dumps(commands))
+    with contextlib.suppress(TimeoutError, ValueError):  # a line that is too long, or no JSON
+        async with asyncio.timeout(TOOLS_S):
+            while line := await child.read_line():
+                answers.update(claims.decode(json.loads(line)))
+    if await child.reap(0.1) is None:
+        child.abandon()
+    return answers
 
 
 async def _free_space(mount_points: list[str]) -> dict[str, Space | None]:
