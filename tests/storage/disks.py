@@ -43,8 +43,14 @@ def tool(name: str) -> str:
 def kernel_has(filesystem: str) -> None:
     """Skip where the kernel does not have this filesystem."""
     known = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
-    if filesystem not in known and subprocess.run(["modprobe", "-q", filesystem], check=False).returncode:
-        pytest.skip(f"this kernel has no {filesystem}: use one that does, or load its module")
+    if filesystem not in known and not loaded(filesystem):
+        pytest.skip(f"this kernel has no {filesystem}: install the package with its further modules, or another kernel")
+
+
+def loaded(module: str) -> bool:
+    """Ask for a kernel module."""
+    modprobe = shutil.which("modprobe")
+    return modprobe is not None and subprocess.run([modprobe, "-q", module], check=False).returncode == 0
 
 
 def sh(*command: str | Path) -> str:
@@ -57,6 +63,8 @@ def sh(*command: str | Path) -> str:
 @contextmanager
 def loop(backing: Path, *, direct_io: bool = True, size_bytes: int = SIZE_BYTES) -> Iterator[str]:
     """A loop device over a new sparse file; yields its kernel name. Its write cache is on."""
+    if not Path("/dev/loop-control").exists() and not loaded("loop"):
+        pytest.skip("no loop devices: modprobe loop, or give the container /dev/loop-control and /dev/loop*")
     with backing.open("xb") as file:
         file.truncate(size_bytes)
     wanted = "on" if direct_io else "off"
@@ -138,8 +146,8 @@ def loop_in_tmpfs(workshop: Path) -> Iterator[Storage]:
 def zram(workshop: Path) -> Iterator[Storage]:
     """An ext4 on compressed memory."""
     control = Path("/sys/class/zram-control")
-    if not control.exists() and subprocess.run(["modprobe", "-q", "zram"], check=False).returncode:
-        pytest.skip("this kernel has no zram: apt-get install linux-modules-extra-$(uname -r), or use one that has it")
+    if not control.exists() and not loaded("zram"):
+        pytest.skip("this kernel has no zram: install the package with its further modules, or another kernel")
     number = (control / "hot_add").read_text().strip()
     device = f"zram{number}"
     try:
@@ -173,11 +181,14 @@ def write_limit(device: str, per_s: int) -> Iterator[tuple[str, ...]]:
     if (v1 := Path("/sys/fs/cgroup/blkio")).is_dir():
         limit, line = "blkio.throttle.write_iops_device", f"{number} {per_s}"
         group = v1 / name
-    elif "io" in _words(Path("/sys/fs/cgroup/cgroup.subtree_control")):
+    elif {"io", "memory"} <= _words(Path("/sys/fs/cgroup/cgroup.subtree_control")):
+        # without memory, what the page cache writes counts as the root group's
         limit, line = "io.max", f"{number} wiops={per_s}"
         group = Path("/sys/fs/cgroup") / name
     else:
-        pytest.skip("no io cgroup: mount cgroup v1's blkio, or enable io in /sys/fs/cgroup/cgroup.subtree_control")
+        pytest.skip(
+            "no io cgroup: mount cgroup v1's blkio, or put +io +memory in /sys/fs/cgroup/cgroup.subtree_control"
+        )
     group.mkdir()
     try:
         if not (group / limit).exists():
@@ -188,5 +199,5 @@ def write_limit(device: str, per_s: int) -> Iterator[tuple[str, ...]]:
         group.rmdir()
 
 
-def _words(path: Path) -> list[str]:
-    return path.read_text().split() if path.exists() else []
+def _words(path: Path) -> set[str]:
+    return set(path.read_text().split()) if path.exists() else set()

@@ -93,15 +93,17 @@ def accused_of(run: Run) -> set[str]:
 
 
 @contextmanager
-def begun(*arguments: str | Path, within: tuple[str, ...] = (), step: int = 0) -> Iterator[subprocess.Popen[bytes]]:
-    """A run whose events are read up to the start of that step. Killed at the end if it still lives."""
+def begun(
+    *arguments: str | Path, within: tuple[str, ...] = (), event: str = "StepStarted", step: int = 0
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A run, read up to that event of that step. Killed at the end if it still lives."""
     words = [*within, FSTUI, "run", *map(str, arguments), "--format", "events"]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert process.stdout and process.stderr
         for line in process.stdout:
-            event = json.loads(line)
-            if event["event"] == "StepStarted" and event["index"] == step:
+            happened = json.loads(line)
+            if happened["event"] == event and happened.get("index", step) == step:
                 break
         else:
             raise AssertionError(process.stderr.read().decode())

@@ -43,11 +43,24 @@ def test_a_signal_ends_the_step_and_the_run_is_printed_judged_and_saved(
     assert "Traceback" not in story
 
 
-def test_kill_9_of_fstui_takes_the_directory_with_it(workshop: Path) -> None:
+@pytest.mark.parametrize("moment", ["RunStarted", "StepPreparing", "StepProgressed"])
+def test_a_signal_at_any_other_moment_leaves_nothing_either(workshop: Path, moment: str) -> None:
     with disks.on_loop(workshop) as storage:
-        with headless.begun("odirect-truth", storage.directory, "--set", "seconds=60") as process:
+        words = ("odirect-truth", storage.directory, "--set", "seconds=60", "--set", "file=67108864")
+        with headless.begun(*words, event=moment) as process:
+            process.terminate()
+            exit_code, run, _ = headless.ended(process)
+        assert settled(storage.directory)
+    assert (exit_code, run.status) == (143, "stopped")
+    assert len(run.steps) <= 1 and saved.load(run.id) == run
+
+
+@pytest.mark.parametrize("moment", ["RunStarted", "StepPreparing", "StepStarted"])
+def test_kill_9_of_fstui_takes_the_directory_with_it(workshop: Path, moment: str) -> None:
+    with disks.on_loop(workshop) as storage:
+        words = ("odirect-truth", storage.directory, "--set", "seconds=60", "--set", "file=67108864")
+        with headless.begun(*words, event=moment) as process:
             family = processes.descendants(process.pid)
-            assert left_in(storage.directory)
             process.kill()
             process.wait()
             assert processes.eventually(lambda: not left_in(storage.directory))
