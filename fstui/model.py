@@ -325,6 +325,35 @@ class DirtyFlush(Base, frozen=True, kw_only=True):
     file_bytes: int = 33554432
 
 
+class Sysbench(Base, frozen=True, kw_only=True):
+    """Settings of the probe ``sysbench``: one of its OLTP scripts against a database server.
+
+    Its figures: ``queries`` (read, write, other, total), ``transactions``, ``tps``, ``qps``, ``ignored_errors``,
+    ``reconnects``, ``latency_ms`` (min, avg, max, p95), as sysbench prints them; ``intervals`` (t_s, tps, qps, p95_ms);
+    ``server`` (kind, title, where, variables, …) and ``cpu_share``, the box's processor time that was used.
+    """
+
+    seconds: float = 10.0
+    workload: Literal[
+        "oltp_read_write", "oltp_update_index", "oltp_read_only", "oltp_insert", "oltp_write_only",
+        "oltp_update_non_index", "oltp_point_select", "oltp_delete",
+    ] = "oltp_read_write"  # fmt: skip
+    threads: int = 1
+    tables: int = 1
+    rows: int = 10_000
+    """Per table."""
+    server: Literal["mariadb", "mysql", "postgresql"]
+    pool_bytes: int = 67108864
+    """The server's buffer pool: innodb_buffer_pool_size, shared_buffers."""
+    options: dict[str, bool | int | float | str] = {}
+    """Of the server, besides."""
+    host: str = ""
+    """Any of host, port and socket: an existing server; its options are read, never changed."""
+    port: int = 0
+    socket: str = ""
+    user: str = ""
+
+
 class Step(Base, frozen=True, kw_only=True):
     """One measured step: what was asked, how long it took, what the kernel counted meanwhile."""
 

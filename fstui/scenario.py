@@ -8,29 +8,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from itertools import product
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from fstui.model import Base, DirtyFlush, PlannedStep, Refused, ScenarioRef, SqliteCommits, SyncWrites
+from fstui.model import Base, PlannedStep, Refused, ScenarioRef
 from fstui.quantities import plain
 from fstui.state import paths
+from fstui.step_settings import PROBES, where_in
 
 _PACKAGE = Path(__file__).resolve().parent
 _SHIPPED = (_PACKAGE / "scenarios", _PACKAGE.parent / "scenarios")
 _FIELD = re.compile(r"\{(\w+)\}")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", re.IGNORECASE)
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-MOST_SECONDS = 31 * 86400
-MOST_OPS_PER_S = 1_000_000
-MOST_BYTES = 1 << 50
+
+WITH_SERVER = ("sysbench",)
 
 Scalar = bool | int | float | str
-_Table = TypeVar("_Table", bound=Base)
 
 
 class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,6 +69,9 @@ class StepHead(Base, frozen=True, kw_only=True):
     name: str
     probe: str
     for_each: list[str] = msgspec.field(default_factory=list)
+    """Settings that may be lists: a step for each combination, the first one outermost."""
+    only: dict[str, list[Scalar]] = msgspec.field(default_factory=dict)
+    """Of these settings, the values for which this table is meant."""
 
 
 def names() -> list[str]:
@@ -87,7 +89,7 @@ def load(name: str) -> Scenario:
     except OSError as error:
         raise Refused(f"{plain(str(path))}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Refused(f"{plain(str(path))}: {_where(error)}") from None
+        raise Refused(f"{plain(str(path))}: {where_in(error)}") from None
     except Refused as mistake:
         raise Refused(f"{plain(str(path))}: {mistake}") from None
     if "seconds" not in scenario.settings:
@@ -108,7 +110,9 @@ def expand(scenario: Scenario, overrides: dict[str, str]) -> tuple[ScenarioRef, 
             known = ", ".join(scenario.settings)
             raise Refused(f"{plain(scenario.name)} has no setting '{plain(key)}'. It has: {plain(known)}.")
         values[key] = _parse(key, scenario.settings[key], text)
-    steps = [step for table in scenario.steps for step in _steps_of(table, values)]
+    steps = [step for table in scenario.steps for step in _steps_of(scenario, table, values)]
+    if not steps:
+        raise Refused("no step is left with these settings")
     name, times = Counter(step.name for step in steps).most_common(1)[0]
     if times > 1:  # a finding names the steps that it rests on
         raise Refused(f"{times} steps are named '{plain(name)}': each needs a name of its own")
@@ -139,14 +143,8 @@ def _read(path: Path) -> Scenario:
         try:
             msgspec.convert(table, Setting)  # by itself: the whole one's message does not name the key
         except msgspec.ValidationError as error:
-            raise Refused(f"settings.{plain(key)}: {_where(error)}") from None
+            raise Refused(f"settings.{plain(key)}: {where_in(error)}") from None
     return msgspec.convert(document, Scenario)
-
-
-def _where(error: Exception) -> str:
-    """msgspec says ``… - at `$.server.kind```; people read ``server.kind: …``."""
-    what, _, place = plain(str(error)).partition(" - at `$.")
-    return f"{place.rstrip('`')}: {what}" if place else what
 
 
 def _check(scenario: Scenario, file: str) -> None:
@@ -160,7 +158,7 @@ def _check(scenario: Scenario, file: str) -> None:
         try:
             head = msgspec.convert(table, StepHead)
         except msgspec.ValidationError as error:
-            raise Refused(f"{file}: steps[{number}]: {_where(error)}") from None
+            raise Refused(f"{file}: steps[{number}]: {where_in(error)}") from None
         for key in head.for_each:
             if key not in scenario.settings:
                 raise Refused(f"{file}: steps[{number}].for_each: there is no setting {key!r}")
@@ -213,19 +211,47 @@ def _check_value(key: str, setting: Setting, value: Scalar) -> None:
         raise Refused(f"{plain(key)} must be at most {setting.max:.12g}, not {value}")
 
 
-def _steps_of(table: dict[str, Any], values: dict[str, Any]) -> list[PlannedStep]:
+def _steps_of(scenario: Scenario, table: dict[str, Any], values: dict[str, Any]) -> list[PlannedStep]:
     head = msgspec.convert(table, StepHead)
     lists = [_as_list(values[key]) for key in head.for_each]
+    varied = [key for key, choices in zip(head.for_each, lists, strict=True) if len(choices) > 1]
+    own = {key: value for key, value in table.items() if key not in StepHead.__struct_fields__}
     steps = []
     for combination in product(*lists):
         chosen = {**values, **dict(zip(head.for_each, combination, strict=True))}
-        filled = {key: _fill(value, chosen) for key, value in table.items() if key != "for_each"}
-        name, probe = str(filled.pop("name")), filled.pop("probe")
-        filled.setdefault("seconds", chosen["seconds"])
-        if probe not in PROBES:
-            raise Refused(f"step {name!r}: no probe {probe!r}. There are: {', '.join(PROBES)}.")
-        steps.append(PlannedStep(name=name, probe=probe, settings=PROBES[probe](name, filled)))
+        if any(chosen[key] not in meant for key, meant in head.only.items()):
+            continue
+        every = " ".join(str(chosen[key]) for key in varied or head.for_each[-1:])
+        name = str(_fill(head.name.replace("{*}", every), chosen))
+        filled = {"seconds": chosen["seconds"], **_filled(scenario, own, chosen)}
+        if head.probe not in PROBES:
+            raise Refused(f"step {name!r}: no probe {head.probe!r}. There are: {', '.join(PROBES)}.")
+        if scenario.server and head.probe in WITH_SERVER:
+            options = _filled(scenario, scenario.server.options, chosen)
+            filled = {
+                "server": _fill(scenario.server.kind, chosen),
+                **filled,
+                "options": {**options, **filled.get("options", {})},
+            }
+        steps.append(PlannedStep(name=name, probe=head.probe, settings=PROBES[head.probe](name, filled)))
     return steps
+
+
+def _filled(scenario: Scenario, table: Mapping[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
+    """A table with its values filled in. ``"*" = "{x}"`` adds what the word chosen for x stands for; a key of the
+    table's own wins, unless it is 0."""
+    filled = {
+        key: _filled(scenario, value, chosen) if isinstance(value, dict) else _fill(value, chosen)
+        for key, value in table.items()
+        if key != "*"
+    }
+    if "*" not in table:
+        return filled
+    field = _FIELD.fullmatch(str(table["*"]))
+    setting = scenario.settings.get(field[1]) if field else None
+    if setting is None or not isinstance(setting.choices, dict):
+        raise Refused(f'"*" = {table["*"]!r}: it takes a setting whose choices are words that stand for options')
+    return {**setting.choices[str(_fill(table["*"], chosen))], **{key: value for key, value in filled.items() if value}}
 
 
 def _fill(value: Any, chosen: dict[str, Any]) -> Any:
@@ -246,78 +272,5 @@ def _fill(value: Any, chosen: dict[str, Any]) -> Any:
     return _FIELD.sub(lambda match: str(chosen[match[1]]), value)
 
 
-def _checked(table: type[_Table], mistakes: Callable[[_Table], Iterator[str]]) -> Callable[[str, dict[str, Any]], Any]:
-    """Check a step's own keys against what its probe takes: an unknown key, a wrong type, what cannot be run."""
-
-    def check(name: str, filled: dict[str, Any]) -> dict[str, Any]:
-        try:
-            settings = msgspec.convert(filled, table)
-        except msgspec.ValidationError as error:
-            raise Refused(f"step {name!r}: {_where(error)}") from None
-        for mistake in mistakes(settings):
-            raise Refused(f"step {name!r}: {mistake}")
-        return msgspec.structs.asdict(settings)
-
-    return check
-
-
-class SyncWritesTable(SyncWrites, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The same settings, read from a file: an unknown key is a mistake."""
-
-
-class DirtyFlushTable(DirtyFlush, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The same settings, read from a file."""
-
-
-class SqliteCommitsTable(SqliteCommits, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The same settings, read from a file."""
-
-
-def _mistakes_of_sync_writes(settings: SyncWrites) -> Iterator[str]:
-    """What cannot be run like this, each in a sentence."""
-    if settings.block_bytes < 1 or settings.writers < 1 or settings.sync_every < 1 or settings.max_bytes_per_s < 1:
-        yield "block_bytes, writers, sync_every and max_bytes_per_s must be at least 1"
-    if settings.writers > 64:
-        yield f"writers must be at most 64, not {settings.writers}"
-    if settings.file_bytes < settings.block_bytes:
-        yield f"file_bytes ({settings.file_bytes}) is smaller than block_bytes ({settings.block_bytes})"
-    if settings.block_bytes > 8 << 20:
-        yield f"block_bytes must be at most 8 MiB, not {settings.block_bytes}"
-    if "direct" in settings.open_flags and settings.block_bytes % 512:
-        yield f"O_DIRECT wants blocks of a multiple of 512 bytes, not {settings.block_bytes}"
-    if settings.offsets == "append" and settings.writers > 1:
-        yield "an append takes one writer"
-    if not 0 <= settings.seconds <= MOST_SECONDS:
-        yield f"seconds must be between 0 and {MOST_SECONDS}, not {settings.seconds}"
-    if not 0 <= settings.ops_per_s <= MOST_OPS_PER_S:
-        yield f"ops_per_s must be between 0 and {MOST_OPS_PER_S}, not {settings.ops_per_s}"
-    if max(settings.file_bytes, settings.max_bytes_per_s) > MOST_BYTES:
-        yield f"file_bytes and max_bytes_per_s must be at most {MOST_BYTES}"
-    if not settings.seconds and not settings.ops_per_s:
-        yield "without an end (seconds = 0) it needs a pace (ops_per_s)"
-
-
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _mistakes_of_dirty_flush(settings: DirtyFlush) -> Iterator[str]:
-    if not 0 < settings.seconds <= MOST_SECONDS:
-        yield f"seconds must be more than 0 and at most {MOST_SECONDS}, not {settings.seconds}"
-    if not 1 << 20 <= settings.file_bytes <= 32 << 20:
-        yield f"file_bytes must be between 1 MiB and 32 MiB, not {settings.file_bytes}"
-
-
-def _mistakes_of_sqlite_commits(settings: SqliteCommits) -> Iterator[str]:
-    if not 0 < settings.seconds <= MOST_SECONDS:
-        yield f"seconds must be more than 0 and at most {MOST_SECONDS}, not {settings.seconds}"
-    if settings.rows < 1 or settings.row_bytes < 1 or settings.rows * settings.row_bytes > MOST_BYTES:
-        yield f"rows and row_bytes must be at least 1, together at most {MOST_BYTES} bytes"
-
-
-PROBES = {
-    "sync_writes": _checked(SyncWritesTable, _mistakes_of_sync_writes),
-    "dirty_flush": _checked(DirtyFlushTable, _mistakes_of_dirty_flush),
-    "sqlite_commits": _checked(SqliteCommitsTable, _mistakes_of_sqlite_commits),
-}
-"""What a step's own keys must be, probe by probe. A new probe adds its line here."""

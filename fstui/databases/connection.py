@@ -1,0 +1,47 @@
+"""How a database is reached: by sysbench's words, none of which is a password."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fstui.model import Base
+
+Driver = Literal["mysql", "pgsql"]
+PORTS: dict[Driver, int] = {"mysql": 3306, "pgsql": 5432}
+
+
+class Connection(Base, frozen=True, kw_only=True):
+    """A server, and a database on it."""
+
+    driver: Driver
+    socket: str = ""
+    """A unix socket; of PostgreSQL, the directory that it is in."""
+    host: str = ""
+    port: int = 0
+    user: str
+    password: str = ""
+    database: str = ""
+
+    def words(self) -> list[str]:
+        """Options of sysbench. The password goes by ``secrets`` and ``environment``."""
+        named = {"user": self.user, "db": self.database}
+        if self.socket and self.driver == "mysql":
+            named["socket"] = self.socket
+        else:
+            named["host"] = self.socket or self.host
+        if self.port or not self.socket:
+            named["port"] = str(self.port or PORTS[self.driver])
+        return [f"--db-driver={self.driver}", *(f"--{self.driver}-{name}={value}" for name, value in named.items())]
+
+    def secrets(self) -> str:
+        """Lines of a sysbench configuration file; it is read from a pipe. Empty for PostgreSQL."""
+        return f"mysql-password={self.password}\n" if self.password and self.driver == "mysql" else ""
+
+    def environment(self) -> dict[str, str]:
+        """Variables that libpq reads: https://www.postgresql.org/docs/current/libpq-envars.html"""
+        return {"PGPASSWORD": self.password} if self.password and self.driver == "pgsql" else {}
+
+    @property
+    def where(self) -> str:
+        """In words: ``socket /run/mysqld/mysqld.sock``, ``db7:3306``."""
+        return f"socket {self.socket}" if self.socket else f"{self.host}:{self.port or PORTS[self.driver]}"

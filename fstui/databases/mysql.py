@@ -1,0 +1,72 @@
+"""MariaDB, MySQL and Percona Server as throwaway servers: how one is made, started and asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fstui.databases.programs import Program
+from fstui.model import Refused
+from fstui.quantities import plain
+
+USERS = ("mysql", "nobody")
+END_SIGNAL = "SIGTERM"
+DATABASE = "fstui"
+ADMINISTRATOR = "root"
+VARIABLES = (
+    "version", "version_comment", "datadir", "socket", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method", "innodb_doublewrite", "innodb_buffer_pool_size", "innodb_log_file_buffering",
+    "innodb_data_file_buffering", "innodb_data_file_write_through", "innodb_log_file_write_through",
+)  # fmt: skip
+"""What decides how a commit becomes durable. The last four exist since MariaDB 10.8 and 11.0, which derives them from
+innodb_flush_method (https://mariadb.com/kb/en/innodb-system-variables/)."""
+_SYSTEM_TABLES = ("system_tables.sql", "performance_tables.sql", "system_tables_data.sql")
+_QUICK_END = "--innodb-fast-shutdown=2"
+
+
+def words(program: Program, data: str, socket: str, options: Mapping[str, Any]) -> list[str]:
+    """The server's command line. MariaDB's binary log is off by default; sync_binlog then means nothing: it is on."""
+    own = ["--skip-networking", "--server-id=1", "--log-bin=binlog", _QUICK_END]
+    if program.kind == "mysql":
+        own.append("--mysqlx=OFF")
+    return [*_base(program, data), f"--socket={socket}", *own, *_rendered(options)]
+
+
+def preparation(program: Program, data: str) -> list[dict[str, Any]]:
+    """What makes an empty data directory a server's, with an administrator who has no password and one database.
+
+    Nobody but its own user and root can reach its socket.
+    """
+    if program.kind == "mysql":
+        return [{"argv": [*_base(program, data), "--initialize-insecure", "--skip-log-bin"]}]
+    text = "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n"
+    argv = [*_base(program, data), "--bootstrap", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
+    return [{"argv": argv, "text": text, "files": _system_tables(program)}]
+
+
+def _base(program: Program, data: str) -> list[str]:
+    return [program.path, "--no-defaults", f"--datadir={data}", f"--tmpdir={data}", f"--pid-file={data}/server.pid"]
+
+
+def _system_tables(program: Program) -> list[str]:
+    """The scripts that mariadb-install-db feeds to the server; that script itself needs the client's package."""
+    prefix = Path(program.path).resolve().parent.parent
+    for place in (prefix, Path("/usr")):
+        for name in ("mysql", "mariadb"):
+            for product in ("mariadb", "mysql"):
+                files = [place / "share" / name / f"{product}_{table}" for table in _SYSTEM_TABLES]
+                if all(file.is_file() for file in files):
+                    return list(map(str, files))
+    raise Refused(f"{plain(program.path)}: its system tables (share/mysql/mysql_system_tables.sql) are missing")
+
+
+def _rendered(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        yield f"--{name.replace('_', '-')}={int(value) if isinstance(value, bool) else value}"
+
+
+def questions() -> list[str]:
+    """One row per variable: its name and its value."""
+    names = ", ".join(f"'{name}'" for name in VARIABLES)
+    return [f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"]

@@ -1,0 +1,58 @@
+"""PostgreSQL as a throwaway server: how one is made, started and asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fstui.databases.programs import Program
+from fstui.model import Refused
+from fstui.quantities import plain
+
+USERS = ("postgres", "nobody")
+END_SIGNAL = "SIGQUIT"
+"""An immediate shutdown: what it has not written need not be."""
+DATABASE = "postgres"
+ADMINISTRATOR = "fstui"
+PORT = 5432
+VARIABLES = (
+    "server_version", "data_directory", "fsync", "synchronous_commit", "wal_sync_method", "full_page_writes",
+    "shared_buffers", "commit_delay",
+)  # fmt: skip
+
+
+def words(program: Program, data: str, socket: str, options: Mapping[str, Any]) -> list[str]:
+    """The server's command line; the socket's name is PostgreSQL's own, in the directory of ``socket``."""
+    stated = {"listen_addresses": "", "unix_socket_directories": str(Path(socket).parent), "port": PORT, **options}
+    return [
+        os.path.realpath(program.path),
+        "-D",
+        data,
+        *(word for name, value in stated.items() for word in ("-c", f"{name}={_text(value)}")),
+    ]
+
+
+def socket_name() -> str:
+    """https://www.postgresql.org/docs/current/runtime-config-connection.html, unix_socket_directories"""
+    return f".s.PGSQL.{PORT}"
+
+
+def preparation(program: Program, data: str) -> list[dict[str, Any]]:
+    """What makes an empty directory a cluster. Nobody but its own user and root can reach its socket."""
+    initdb = Path(program.path).resolve().with_name("initdb")
+    if not initdb.is_file():
+        raise Refused(f"{plain(str(initdb))} is missing: install the whole package of the server")
+    argv = [str(initdb), "-D", data, "-U", ADMINISTRATOR, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+    return [{"argv": argv}]
+
+
+def questions() -> list[str]:
+    """One row per variable: its name and its value."""
+    names = ", ".join(f"'{name}'" for name in VARIABLES)
+    return [f"SELECT name, setting FROM pg_settings WHERE name IN ({names})"]
+
+
+def _text(value: Any) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)

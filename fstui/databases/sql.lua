@@ -1,0 +1,19 @@
+-- Runs the statements in FSTUI_SQL, one per line, and prints every row of their results, its fields split by tabs.
+sysbench.cmdline.commands = {
+   ask = {function ()
+      local connection = sysbench.sql.driver():connect()
+      for statement in os.getenv("FSTUI_SQL"):gmatch("[^\n]+") do
+         local result = connection:query(statement)
+         local has_rows = result and result.nfields > 0
+         for _ = 1, has_rows and tonumber(result.nrows) or 0 do
+            local row = result:fetch_row()
+            local fields = {"row"}
+            for number = 1, result.nfields do
+               fields[number + 1] = row[number] or ""
+            end
+            print(table.concat(fields, "\t"))
+         end
+      end
+      connection:disconnect()
+   end}
+}
