@@ -16,7 +16,7 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from fstui.model import Inventory, Judgement, Plan, Refused, Run, Target
 from fstui.tui import keymap as keys
-from fstui.tui.commands import INTERRUPT, QUIT, SUSPEND, Command, bindings
+from fstui.tui.commands import INTERRUPT, QUIT, SUSPEND, Command, bindings, key_name
 from fstui.tui.surroundings import ascii_only as terminal_is_ascii
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class CommandEntries(Provider):
     def _entries(self) -> Iterable[tuple[str, Command, Callable[[], object]]]:
         for command in getattr(self.screen, "KEYS", ()):
             if command.label:
-                yield f"{command.label} ({command.keys})", command, self._runner(command)
+                yield f"{command.label} ({key_name(command, {})})", command, self._runner(command)
 
     def _runner(self, command: Command) -> Callable[[], object]:
         async def run() -> None:

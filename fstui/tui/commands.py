@@ -20,6 +20,9 @@ _NAMES = {
     "ctrl+z": "Ctrl-Z", "home": "Home", "end": "End",
 }  # fmt: skip
 
+_KEPT = ("app.help", "app.quit", "app.back")
+"""Named in the footer however narrow it is."""
+
 
 @dataclass(frozen=True)
 class Command:
@@ -85,7 +88,7 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
     shown = [command for command in commands if command.label]
     words = {command.id: f"{key_name(command, keymap)} {command.label}" for command in shown}
     while len(shown) > 1 and 1 + sum(len(words[command.id]) + 2 for command in shown) - 2 > width:
-        expendable = [command for command in shown if command not in (HELP, QUIT, BACK)] or shown
+        expendable = [command for command in shown if command.id not in _KEPT] or shown
         shown.remove(expendable[-1])
     runs: list[str | tuple[str, str]] = [" "]
     for command in shown:

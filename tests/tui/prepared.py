@@ -177,12 +177,12 @@ def latency(p50: int, p99: int, longest: int) -> Latency:
     return Latency(min=p50 // 2, mean=p50, p50=p50, p90=(p50 + p99) // 2, p95=p99, p99=p99, p99_9=longest, max=longest)
 
 
-def timeline(p50: int, longest: int, until: float = 2.0) -> tuple[TimelinePoint, ...]:
+def timeline(p50: int, longest: int, ops: int, until: float = 2.0) -> tuple[TimelinePoint, ...]:
     """Sixty stretches of two seconds, as far as the time has come; every seventeenth has a slow one."""
     return tuple(
         TimelinePoint(
             t_s=round(at / 30, 3),
-            ops=27,
+            ops=(at + 1) * ops // 60 - at * ops // 60,
             p50_ns=p50 + p50 * (at % 5) // 3,
             max_ns=longest if at % 17 == 4 else p50 * 2,
         )
@@ -218,8 +218,9 @@ def step(row: tuple[str, int, int, int, int, float | None]) -> Step:
         elapsed_s=2.0,
         rate_per_s=float(rate),
         latency_ns=latency(p50, p99, longest),
-        histogram=((p50, rate), (p99, rate)),
-        timeline=timeline(p50, longest),
+        sync_ns=None if flushes is None or "DSYNC" in name else latency(p50 * 9 // 10, p99, longest),
+        histogram=((p50, 2 * rate - rate // 20 - 4), (p99, rate // 20), (longest, 4)),
+        timeline=timeline(p50, longest, 2 * rate),
         counters=counters(2 * rate, flushes),
     )
 
@@ -327,7 +328,7 @@ def snapshot(index: int, elapsed_s: float, stall: Stall | None = None) -> Snapsh
         bytes=int(done.bytes * share),
         rate_per_s=done.rate_per_s,
         latency_ns=done.latency_ns,
-        timeline=timeline(1_200_000, 19_000_000, elapsed_s),
+        timeline=timeline(1_200_000, 19_000_000, done.ops, elapsed_s),
         counters=counters(done.ops, 1.0, share),
         stall=stall,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -68,32 +69,47 @@ def scenarios(offers: Sequence[Offer], cursor: Cursor, width: int, height: int) 
 
 
 def detail(
-    offer: Offer | None,
-    chosen: Choices,
-    cursor: Cursor,
-    *,
-    read: Target | None,
-    busy: str,
-    width: int,
+    offer: Offer | None, chosen: Choices, cursor: Cursor, *, read: Target | None, busy: str, width: int, height: int
 ) -> list[Text]:
     """What it does, its settings, what stands in the way, how much it writes, and the same as a command.
 
-    ``read`` is the target as this box sees it, without what the user declares.
+    ``read`` is the target as this box sees it, without what the user declares. Where the room is short, the
+    description gives way first, then the blank lines, then the settings far from the cursor.
     """
     if offer is None:
         return [rule(width)]
-    scenario, plan = offer.scenario, offer.plan
-    lines = [rule(width, plain(scenario.name), _extent(plan) if plan else "")]
-    lines += [line(part) for part in wrapped(plain(" ".join(scenario.help.split())), width - 2, indent="  ")]
-    lines.append(line())
-    for index, name in enumerate(choices.rows(scenario)):
-        option = cursor.option if index == cursor.setting else None
-        lines += _setting(offer, chosen, name, read=read, option=option, width=width)
-    lines.append(line())
+    about = wrapped(plain(" ".join(offer.scenario.help.split())), width - 2, indent="  ")
+    settings = [
+        part
+        for index, name in enumerate(choices.rows(offer.scenario))
+        for part in _setting(
+            offer, chosen, name, read=read, option=cursor.option if index == cursor.setting else None, width=width
+        )
+    ]
+    tail = _outlook(offer, read, busy, width)
+    room = height - 1 - len(settings) - len(tail)
+    if len(about) + 2 > room and len(about) > 2:
+        about = [*about[:1], fit(about[1], width - 3).rstrip(" .") + " …"]
+    blank = [line()] if len(about) + 2 <= room else []
+    spare = max(height - 1 - len(about) - len(tail), 3)
+    return [
+        rule(width, plain(offer.scenario.name), _extent(offer, chosen)),
+        *(line(part) for part in about),
+        *blank,
+        *window(settings, cursor.setting or 0, spare),
+        *blank,
+        *tail,
+    ]
+
+
+def _outlook(offer: Offer, read: Target | None, busy: str, width: int) -> list[Text]:
+    """Why it cannot be; else who else is at work, what is left out, what it writes, and the command."""
     if offer.refusal:
-        return lines + [line((part, BAD)) for part in wrapped(plain(offer.refusal), width - 2, "    ", "  ✗ ")]
+        return [line((part, BAD)) for part in wrapped(plain(offer.refusal), width - 2, "    ", "  ✗ ")]
+    lines = []
     if busy:
         lines += [line((part, DOUBT)) for part in wrapped(f"{busy}. Measured first, 1 s.", width - 2, "    ", "  ! ")]
+    plan = offer.plan
     if plan is None:
         return lines
     for reason in dict.fromkeys(step.skip for step in plan.steps if step.skip):
@@ -103,15 +119,23 @@ def detail(
     amount = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else f"at most {size(plan.max_bytes)}"
     words = f"Writes {amount} into {where.rstrip('/')}/.fstui-…, then removes it."
     lines += [line(part) for part in wrapped(words, width - 2, indent="  ")]
-    lines += [line((part, FAINT)) for part in wrapped(plain(plan.command), width - 2, indent="    ", first="  $ ")]
-    return lines
+    return lines + [line((part, FAINT)) for part in wrapped(plain(plan.command), width - 2, "    ", "  $ ")]
 
 
-def _extent(plan: Plan) -> str:
-    steps = [step for step in plan.steps if not step.skip]
+def _extent(offer: Offer, chosen: Choices) -> str:
+    """``7 steps × 2 s``; of a matrix ``2 × 2 = 4 steps × 10 s``."""
+    if offer.plan is None:
+        return ""
+    steps = [step for step in offer.plan.steps if not step.skip]
+    sides = [
+        len(choices.values(setting, chosen.settings.get(name)))
+        for name, setting in offer.scenario.settings.items()
+        if isinstance(setting.value, list)
+    ]
+    product = f"{' × '.join(map(str, sides))} = " if len(sides) > 1 and prod(sides) == len(offer.plan.steps) else ""
     lengths = {float(step.settings.get("seconds", 0)) for step in steps}
     each = f" × {lengths.pop():g} s" if len(lengths) == 1 else ""
-    return f"{len(steps)} step{'s' if len(steps) != 1 else ''}{each}"
+    return f"{product}{len(steps)} step{'s' if len(steps) != 1 else ''}{each}"
 
 
 def _setting(

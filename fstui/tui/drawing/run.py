@@ -34,11 +34,14 @@ ENDS = (
 NONE = "–"
 
 
-def title(progress: Progress, width: int) -> Text:
+def title(progress: Progress, simulated: str | None, width: int) -> Text:
     left_s = progress.left_s
     time = "till s" if left_s is None else f"{clock(left_s)} left"
     name = plain(progress.plan.scenario.name)
-    return ends([" ", ("fstui", HEAD), "  ", (name, HEAD), f"   {stack.path(progress.target)}"], time, width)
+    mark = "  SIMULATED" if simulated else ""
+    return ends(
+        [" ", ("fstui", HEAD), (mark, HEAD), "  ", (name, HEAD), f"   {stack.path(progress.target)}"], time, width
+    )
 
 
 def steps(progress: Progress, selected: int | None, width: int, height: int) -> list[Text]:

@@ -269,7 +269,9 @@ class PlanScreen(Face):
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         others = busy(self.rates, self.target) if self.target else ""
-        return drawing.detail(self.offer, self.choices, self.cursor, read=self._undeclared, busy=others, width=width)
+        return drawing.detail(
+            self.offer, self.choices, self.cursor, read=self._undeclared, busy=others, width=width, height=height
+        )
 
 
 def _recalled(target: Target) -> Choices:

@@ -44,9 +44,9 @@ def help_screen(screen: Face, keymap: Mapping[str, str]) -> ReadingScreen:
         lines.append(line())
         for command in commands:
             keys = all_key_names(command, keymap)
-            first, *more = wrapped(command.help, width - 2, indent=" " * 14, first="")
+            first, *more = wrapped(command.help, width - 16, indent="")
             lines.append(line("  ", (fit(keys, 12), HEAD), first))
-            lines += [line(part) for part in more]
+            lines += [line(" " * 14 + part) for part in more]
         lines += [line(), line("  Keys can be changed in keys.toml in the configuration directory,")]
         lines += [line(f"  by these names: {', '.join(command.id for command in commands)}"[: width - 2])]
         return lines

@@ -65,7 +65,7 @@ class RunScreen(Face):
         self._changed = True
 
     def compose(self) -> ComposeResult:
-        yield self.lines("title", lambda width, height: [drawing.title(self.progress, width)], classes="line")
+        yield self.lines("title", self._draw_title, classes="line")
         yield self.lines("table", self._draw_steps)
         yield self.lines("rule", self._draw_rule, classes="line")
         yield LatencyStrip(self._view, ascii_only=self.fstui.ascii_only, id="strip")
@@ -138,6 +138,9 @@ class RunScreen(Face):
 
     def action_scroll(self, by: int) -> None:
         self.part("ends").scroll_lines(by)
+
+    def _draw_title(self, width: int, height: int) -> list[Text]:
+        return [drawing.title(self.progress, self.fstui.machine.simulated, width)]
 
     def _draw_steps(self, width: int, height: int) -> list[Text]:
         return drawing.steps(self.progress, self.progress.shown, width, height)

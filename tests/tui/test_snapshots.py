@@ -1,0 +1,79 @@
+"""Every screen as it looked when a person last accepted it (``pytest --snapshot-update`` accepts anew)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from fstui.engine.replay import ReplayMachine
+from fstui.tui.screens.run import RunScreen
+from fstui.tui.screens.storage import StorageScreen
+from tests.tui import prepared
+from tests.tui.conftest import PreparedApp
+
+Compare = Callable[..., bool]
+Before = Callable[[Pilot[Any]], Awaitable[None]]
+SIZES = pytest.mark.parametrize("size", [(80, 24), (50, 20)], ids=["80x24", "50x20"])
+SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
+
+
+@pytest.fixture(autouse=True)
+def own_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The screens do not change when a scenario does."""
+    monkeypatch.setattr("fstui.scenario._SHIPPED", (Path(__file__).parent / "scenarios",))
+
+
+async def storage(pilot: Pilot[Any]) -> None:
+    screen = pilot.app.screen
+    assert isinstance(screen, StorageScreen)
+    screen.tick()
+    screen.tick()
+    await pilot.pause()
+
+
+async def running(pilot: Pilot[Any]) -> None:
+    assert isinstance(pilot.app, PreparedApp)
+    pilot.app.open_run(prepared.PreparedRunning(prepared.events(until=5)), prepared.PLAN, prepared.DATA)
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+    assert isinstance(pilot.app.screen, RunScreen)
+    pilot.app.screen.draw_changes()
+    await pilot.pause()
+
+
+async def result(pilot: Pilot[Any]) -> None:
+    assert isinstance(pilot.app, PreparedApp)
+    pilot.app.open_result(prepared.RUN, SAVED, "/srv/data")
+    await pilot.pause()
+
+
+async def helping(pilot: Pilot[Any]) -> None:
+    await pilot.press("question_mark")
+
+
+@SIZES
+@pytest.mark.parametrize("before", [storage, running, result, helping], ids=lambda before: before.__name__)
+def test_screen(snap_compare: Compare, size: tuple[int, int], before: Before) -> None:
+    assert snap_compare(PreparedApp(), terminal_size=size, run_before=before)
+
+
+@pytest.mark.parametrize("before", [storage, running, result], ids=lambda before: before.__name__)
+def test_screen_in_ascii(snap_compare: Compare, before: Before) -> None:
+    assert snap_compare(PreparedApp(ascii_only=True), terminal_size=(80, 24), run_before=before)
+
+
+@SIZES
+@pytest.mark.parametrize("keys", [(), ("tab", "down", "right"), ("down", "tab", "down", "right", "space")])
+def test_plan(snap_compare: Compare, size: tuple[int, int], keys: tuple[str, ...]) -> None:
+    async def planned(pilot: Pilot[Any]) -> None:
+        await pilot.app.workers.wait_for_complete()
+        await pilot.press(*keys)
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+
+    app = PreparedApp(ReplayMachine(prepared.RUN, pace=0.0), directory="/srv/data")
+    assert snap_compare(app, terminal_size=size, run_before=planned)
