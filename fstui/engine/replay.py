@@ -44,6 +44,8 @@ class ReplayMachine:
         self._target = run.target
         self._now_ns = 1_000_000_000
         self._moved: dict[str, DeviceCounters] = {node.id: DeviceCounters(device=node.id) for node in run.target.stack}
+        for counters in (run.idle.counters if run.idle else (), *(step.counters for step in run.steps)):
+            self.move(counters, 0.0, 0.0)  # what a layer counts is 0 before it moves, not unknown
 
     def survey(self) -> Inventory:
         return Inventory(host=self.run.host, process=self.run.process, filesystems=(self._target,))
@@ -151,8 +153,6 @@ class ReplayProbe:
                     "cgroup": seen.cgroup,
                 },
             )
-        for counters in step.counters:  # a layer that counts is there before it moves
-            machine.move([counters], 0.0, 0.0)
         yield Frame("ready", {})
         await self._gone.wait()
         start_ns = machine.now_ns()
@@ -161,11 +161,10 @@ class ReplayProbe:
         if step.error:
             error = step.error
             yield Frame("error", {"call": error.call, "errno": error.errno, "message": error.message, "writer": 0})
-        elif not self._stopped:
-            if step.figures:
-                yield Frame("figures", step.figures)
-            end_ns = start_ns + round(step.elapsed_s * 1e9)
-            yield Frame("done", {"start_ns": start_ns, "end_ns": end_ns, "held_ns": step.held_ns})
+        if step.figures:
+            yield Frame("figures", step.figures)
+        end_ns = machine.now_ns() if self._stopped else start_ns + round(step.elapsed_s * 1e9)
+        yield Frame("done", {"start_ns": start_ns, "end_ns": end_ns, "held_ns": step.held_ns})
 
     async def _samples(self) -> AsyncIterator[Samples]:
         step = self._step

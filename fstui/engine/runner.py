@@ -154,10 +154,10 @@ class Running:
         idle = IdleWatch(self._machine, self._target.stack)
         await self._rest(idle, IDLE_S)
         for index, planned in enumerate(self._plan.steps):
-            if self._stopping.is_set():
-                break
             if index:
                 await self._rest(idle, PAUSE_S)
+            if self._stopping.is_set():
+                break
             await self._one_step(index, planned, room)
             if self._failed_for_good():
                 break

@@ -122,8 +122,9 @@ class StepRunner:
 
     def _draw(self) -> None:
         if self._ready_at is not None and not self._recorder.done:
-            self._recorder.count(self._machine.counters(self._stack))
-            self._tell(StepProgressed(snapshot=self._recorder.snapshot(time.monotonic_ns())))
+            counters = self._machine.counters(self._stack)
+            self._recorder.count(counters)
+            self._tell(StepProgressed(snapshot=self._recorder.snapshot(counters.monotonic_ns)))
 
     def _stuck(self) -> bool:
         """It was told to stop, and its operation does not return."""

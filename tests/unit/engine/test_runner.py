@@ -1,0 +1,270 @@
+"""From a plan to a run: the stream of events, what stops it, and what is kept."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from fstui.engine.machine import LocalMachine
+from fstui.engine.plan import make_plan
+from fstui.engine.replay import ReplayMachine
+from fstui.engine.runner import Mailbox, Running
+from fstui.model import (
+    Event,
+    Failure,
+    Finding,
+    FindingsChanged,
+    Medium,
+    Refused,
+    Run,
+    RunFinished,
+    Snapshot,
+    StepFinished,
+    StepPreparing,
+    StepProgressed,
+    StepStarted,
+    encode,
+)
+from fstui.state import ledger, paths, runs
+from tests.unit.engine.made_up import DIRECT, FDATASYNC, HDD, STEPS, plan_of, recorded, saved
+
+SCENARIO = """
+name = "short"
+title = "Two short steps"
+question = "Does it run?"
+[settings.seconds]
+value = 0.05
+[[steps]]
+name = "fdatasync"
+probe = "sync_writes"
+file_bytes = 65536
+[[steps]]
+name = "fsync"
+probe = "sync_writes"
+file_bytes = 65536
+sync = "fsync"
+"""
+
+
+def replaying(run: Run, pace: float = 0.0) -> Running:
+    assert run.target
+    return Running(plan_of(run), run.target, ReplayMachine(run, pace))
+
+
+async def finished(running: Running, react: Callable[[Event], object] = lambda event: None) -> tuple[Run, list[Event]]:
+    """The run and all its events."""
+    events = []
+    async for event in running.events():
+        events.append(event)
+        react(event)
+    assert isinstance(event, RunFinished)
+    return event.run, events
+
+
+def gist(findings: tuple[Finding, ...]) -> list[tuple[object, ...]]:
+    """Findings without the numbers in their words: a replay's percentiles are right to one percent."""
+    return [
+        (finding.rule, finding.verdict, finding.confidence, finding.scope, finding.steps, len(finding.because))
+        for finding in findings
+    ]
+
+
+@pytest.mark.parametrize("medium", [None, HDD])
+async def test_a_replayed_run_comes_to_the_same_findings(medium: Medium | None) -> None:
+    before = saved(medium=medium)
+    run, _ = await finished(replaying(before))
+    assert run.status == "finished"
+    assert gist(run.findings) == gist(before.findings) != []
+    assert (run.verdict, run.simulated) == (before.verdict, "replay of k3f9a1")
+    for now, then in zip(run.steps, before.steps, strict=True):
+        assert (now.name, now.status, now.ops, now.syncs, now.bytes) == (
+            then.name,
+            "finished",
+            then.ops,
+            then.syncs,
+            then.bytes,
+        )
+        assert now.device("sda") == then.device("sda")
+        assert now.rate_per_s == pytest.approx(then.rate_per_s)
+        assert now.latency_ns and then.latency_ns
+        assert now.latency_ns.p50 == pytest.approx(then.latency_ns.p50, rel=0.02)
+        assert now.latency_ns.max == pytest.approx(then.latency_ns.max, rel=0.02)
+
+
+async def test_a_declared_disk_that_answers_too_soon_is_suspicious_when_replayed_too() -> None:
+    run, _ = await finished(replaying(saved(medium=HDD)))
+    assert run.verdict == "suspicious"
+    assert {"same-block-rotation", "odirect-no-cache"} <= {finding.rule for finding in run.findings}
+
+
+async def test_events_come_in_the_order_of_what_happens() -> None:
+    _, events = await finished(replaying(saved(*STEPS[:2])))
+    names = [type(event).__name__ for event in events if not isinstance(event, StepProgressed)]
+    step = ["StepPreparing", "StepStarted", "StepFinished", "FindingsChanged"]
+    assert names == ["RunStarted", "FindingsChanged", "IdleMeasured", *step, "IdleMeasured", *step, "RunFinished"]
+
+
+async def test_what_is_replayed_is_never_saved_and_writes_nothing() -> None:
+    _, events = await finished(replaying(saved()))
+    assert isinstance(events[-1], RunFinished)
+    assert (events[-1].saved_to, events[-1].save_error) == (None, None)
+    assert not paths.state_dir().exists()
+
+
+async def test_a_stop_between_steps_starts_no_other_and_judges_what_was_done() -> None:
+    running = replaying(saved(), pace=0.01)
+
+    def stop_after_a_step(event: Event) -> None:
+        if isinstance(event, StepFinished):
+            running.stop()
+
+    run, events = await finished(running, stop_after_a_step)
+    assert run.status == "stopped"
+    assert [step.name for step in run.steps] == ["O_DIRECT"]
+    assert sum(isinstance(event, FindingsChanged) for event in events) == 2
+
+
+async def test_a_stop_within_a_step_keeps_what_it_had_measured() -> None:
+    running = replaying(saved(), pace=0.01)
+
+    def stop_within_a_step(event: Event) -> None:
+        if isinstance(event, StepStarted):
+            running.stop()
+
+    run, _ = await finished(running, stop_within_a_step)
+    assert run.status == "stopped"
+    (step,) = run.steps
+    assert (step.status, step.ops < STEPS[0].ops) == ("stopped", True)
+
+
+async def test_skipping_a_step_goes_on_with_the_next() -> None:
+    running = replaying(saved(), pace=0.01)
+
+    def skip_the_first(event: Event) -> None:
+        if isinstance(event, StepStarted) and event.index == 0:
+            running.skip_step()
+
+    run, _ = await finished(running, skip_the_first)
+    assert [step.status for step in run.steps] == ["stopped", "finished", "finished"]
+    assert run.status == "stopped"
+
+
+async def test_a_stop_before_the_first_step_leaves_a_run_without_steps() -> None:
+    running = replaying(saved(), pace=0.01)
+    run, _ = await finished(running, lambda event: running.stop())
+    assert (run.status, run.steps, run.verdict) == ("stopped", (), "cannot-tell")
+
+
+async def test_a_disk_that_fails_ends_the_run_and_a_full_one_only_its_step() -> None:
+    full = recorded(DIRECT, 100, 10_000, 0, Failure(call="pwrite", errno=28, message="No space left on device"))
+    broken = recorded(FDATASYNC, 50, 1_000_000, 50, Failure(call="fdatasync", errno=5, message="Input/output error"))
+    run, _ = await finished(replaying(saved(full, broken, STEPS[2])))
+    assert run.status == "failed"
+    assert [(step.name, step.status, step.ops) for step in run.steps] == [
+        ("O_DIRECT", "failed", 100),
+        ("fdatasync", "failed", 50),
+    ]
+    assert run.steps[1].error == Failure(call="fdatasync", errno=5, message="Input/output error")
+    assert "sync-error" in {finding.rule for finding in run.findings}
+
+
+async def test_storage_without_o_direct_skips_the_step() -> None:
+    refused = recorded(DIRECT, 0, 1, 0, Failure(call="open", errno=22, message="Invalid argument"))
+    run, _ = await finished(replaying(saved(refused, STEPS[1])))
+    assert [step.status for step in run.steps] == ["skipped", "finished"]
+    assert run.status == "finished"
+
+
+async def test_a_probe_that_cannot_start_fails_its_step_alone() -> None:
+    before = saved()
+    plan = plan_of(before)
+    machine = ReplayMachine(saved(*STEPS[1:]))
+    assert before.target
+    run, _ = await finished(Running(plan, before.target, machine))
+    assert [step.status for step in run.steps] == ["failed", "finished", "finished"]
+    assert run.steps[0].error
+    assert run.steps[0].error.call == "start the probe"
+
+
+async def test_a_run_without_a_target_cannot_be_replayed() -> None:
+    with pytest.raises(Refused, match="has no target"):
+        ReplayMachine(Run(id="k3f9a1", started_at="2026-11-20T03:12:44+01:00"))
+
+
+async def test_snapshots_run_on_the_clock_of_the_machine() -> None:
+    running = replaying(saved(recorded(FDATASYNC, 900, 1_000_000, 900)), pace=1.0)
+    _, events = await finished(running)
+    snapshots = [event.snapshot for event in events if isinstance(event, StepProgressed)]
+    assert snapshots
+    assert all(0 <= snapshot.elapsed_s < 2 and snapshot.ops <= 900 for snapshot in snapshots)
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[Running]:
+    """A real run of two short steps, in a directory that is empty before and after."""
+    place = tmp_path / "target"
+    place.mkdir()
+    (tmp_path / "short.toml").write_text(SCENARIO)
+    target, plan = await make_plan(str(tmp_path / "short.toml"), str(place), LocalMachine())
+    assert list(place.iterdir()) == []
+    yield Running(plan, target, LocalMachine())
+    assert list(place.iterdir()) == []
+    assert ledger.entries() == []
+
+
+async def test_a_real_run_is_saved_after_every_step(here: Running) -> None:
+    seen: list[int] = []
+
+    def look(event: Event) -> None:
+        if isinstance(event, StepStarted) and event.index:
+            seen.append(len(runs.load(here.id).steps))
+
+    run, events = await finished(here, look)
+    assert seen == [1]
+    assert run.status == "finished" and run.simulated is None
+    assert isinstance(events[-1], RunFinished)
+    assert encode(runs.load(here.id)) == encode(run)
+    assert events[-1].saved_to == str(next(paths.runs_dir().iterdir()))
+    assert all(step.syncs == step.ops > 0 and step.prepare_s > 0 for step in run.steps)
+    assert run.written_bytes == sum(step.bytes for step in run.steps) + 2 * 65536
+
+
+async def test_a_face_that_leaves_early_leaves_nothing_behind(here: Running) -> None:
+    events = here.events()
+    async for event in events:
+        if isinstance(event, StepStarted):
+            break
+    await events.aclose()  # type: ignore[attr-defined]
+
+
+async def test_a_run_that_cannot_be_saved_says_so_and_is_delivered(here: Running, tmp_path: Path) -> None:
+    def block(event: Event) -> None:
+        if isinstance(event, StepPreparing) and not paths.runs_dir().exists():
+            paths.runs_dir().write_text("a file where the directory should be")
+
+    run, events = await finished(here, block)
+    assert isinstance(events[-1], RunFinished)
+    assert "the run could not be saved" in (events[-1].save_error or "")
+    assert (run.status, len(run.steps)) == ("finished", 2)
+
+
+def progressed(ops: int) -> StepProgressed:
+    return StepProgressed(
+        snapshot=Snapshot(index=0, name="", elapsed_s=0, length_s=None, ops=ops, syncs=0, bytes=0, rate_per_s=0)
+    )
+
+
+async def test_a_face_that_falls_behind_gets_the_newest_snapshot_only() -> None:
+    mailbox = Mailbox()
+    started = StepStarted(index=0, name="")
+    prepared = [StepPreparing(index=0, name="", done=done, total=2) for done in (1, 2)]
+    for event in (*prepared, started, progressed(1), progressed(2), progressed(3), started, progressed(4)):
+        mailbox.put(event)
+    assert [await mailbox.get() for _ in range(5)] == [prepared[1], started, progressed(3), started, progressed(4)]
+
+
+async def test_a_face_that_keeps_up_gets_every_snapshot() -> None:
+    mailbox = Mailbox()
+    for ops in (1, 2, 3):
+        mailbox.put(progressed(ops))
+        assert await mailbox.get() == progressed(ops)
