@@ -45,7 +45,7 @@ def terminal(tmp_path: Path, state: Path) -> Iterator[Tmux]:
 @pytest.fixture
 def memory(target: Path) -> Iterator[Path]:
     """A filesystem of its own, so that the first screen has a row for it."""
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "fstui-test", str(target)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512m", "fstui-test", str(target)], check=True)
     yield target
     subprocess.run(["umount", str(target)], check=True)
 

@@ -63,6 +63,9 @@ def scenarios(offers: Sequence[Offer], cursor: Cursor, width: int, height: int) 
         if offer.plan:
             values["TIME"] = "till s" if offer.plan.seconds is None else clock(offer.plan.seconds)
             values["WRITES"] = writes_at_most(offer.plan)
+        elif offer.refusal:
+            values["TIME"] = "–"
+            values["WRITES"] = "refused"
         style = HEAD if selected else ""
         rows.append(line(("▌ " if selected else "  ", style), (row(columns, values), style)))
     return [heading(columns), *window(rows, cursor.scenario, height - 1)]
