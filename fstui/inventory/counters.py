@@ -1,6 +1,7 @@
 """What the kernel counts for every layer, from /sys/class/block/X/stat (Documentation/block/stat.rst).
 
-Read several times a second, so nothing but ``stat`` is read: what a layer counts was found out by the survey.
+Read several times a second, so nothing but ``stat`` is read: what a layer counts was found out by the survey. Beside
+the devices, a ZFS dataset and an NFS mount count what they committed; where, the survey's readings say.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from fstui.inventory import remote, zfs
 from fstui.inventory.files import MAX_DIGITS, Tree
 from fstui.model import Counters, DeviceCounters, Node
 
@@ -24,11 +26,14 @@ _FIELDS = tuple(name for name in DeviceCounters.__struct_fields__ if name not in
 
 
 def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
-    """The counters of every block device among the nodes, each once, at one monotonic time."""
+    """The counters of every device, dataset and NFS mount among the nodes, each once, at one monotonic time."""
     tree = Tree(root)
     now = time.monotonic_ns()
-    blocks = {node.id: node for node in nodes if node.layer == "block"}
-    found = (_device(node, tree.data(f"/sys/class/block/{node.id}/stat", 4096)) for node in blocks.values())
+    distinct = {node.id: node for node in nodes}.values()
+    found = [
+        _device(node, tree.data(f"/sys/class/block/{node.id}/stat", 4096)) for node in distinct if node.layer == "block"
+    ]
+    found += [_filesystem(tree, node) for node in distinct if node.layer == "filesystem"]
     return Counters(monotonic_ns=now, devices=tuple(device for device in found if device is not None))
 
 
@@ -74,6 +79,19 @@ def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
         discards=fields[11] if len(fields) >= 15 else None,
         in_flight=fields[8],
     )
+
+
+def _filesystem(tree: Tree, node: Node) -> DeviceCounters | None:
+    """Commits of a ZFS dataset's intent log; COMMIT and WRITE calls of an NFS mount."""
+    intent_log = node.reading("zil_commit_count")
+    if intent_log is not None:
+        return DeviceCounters(device=node.id, commits=zfs.count_commits(tree, intent_log.path))
+    if node.reading("commit_count") is None:
+        return None
+    sent = remote.nfs_counts(tree, node.name)
+    if sent is None:
+        return DeviceCounters(device=node.id)
+    return DeviceCounters(device=node.id, commits=sent.commits, writes=sent.writes, written_bytes=sent.written_bytes)
 
 
 def _numbers(stat: bytes) -> list[int]:

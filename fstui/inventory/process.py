@@ -1,18 +1,27 @@
-"""The process that measures: libraries that stub its syncs, its cgroup; and the others that write meanwhile."""
+"""The process that measures, or the one it stands in for: libraries that stub its syncs, its cgroup's io limits, its
+seccomp state; and the others that write meanwhile.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+import msgspec
+
+from fstui.inventory import cgroups
 from fstui.inventory.files import Tree, integer
-from fstui.model import Process, Reading, Writer
+from fstui.model import Process, Reading, Refused, Writer
+from fstui.quantities import plain
 
 _STUBS = re.compile(r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync", re.IGNORECASE)
 """Libraries whose one purpose is to leave syncs out: libeatmydata, nosync and their kin."""
 _MAPS_BYTES = 4 << 20
+_DELETED = " (deleted)"
+_SECCOMP: tuple[Literal["off", "strict", "filter"], ...] = ("off", "strict", "filter")
+"""The field Seccomp of /proc/PID/status (proc_pid_status(5))."""
 
 
 class Written(NamedTuple):
@@ -23,23 +32,49 @@ class Written(NamedTuple):
 
 
 def read_process(root: Path = Path("/")) -> Process:
-    """Sync-stubbing libraries that are, or will be, loaded into this process and its children; its cgroup."""
+    """Sync-stubbing libraries that are, or will be, loaded into this process and its children; cgroup and seccomp."""
+    return _process(Tree(root), "self", system_wide=True)
+
+
+def read_process_of(pid: int, root: Path = Path("/")) -> Process:
+    """Another process: its sync-stubbing libraries, its cgroup with its io limits, its seccomp state.
+
+    Raises Refused where there is no such process, or where only its owner and root may look at it.
+    """
     tree = Tree(root)
-    maps = tree.text("/proc/self/maps", _MAPS_BYTES) or ""
-    environment = (tree.text("/proc/self/environ") or "").split("\0")
-    preload = next((word.removeprefix("LD_PRELOAD=") for word in environment if word.startswith("LD_PRELOAD=")), "")
-    sources = (
-        ("/proc/self/maps", (line.partition("/")[2] and "/" + line.partition("/")[2] for line in maps.split("\n"))),
-        ("/proc/self/environ", re.split(r"[ :]", preload)),
-        ("/etc/ld.so.preload", re.split(r"[ :\t\n]", tree.text("/etc/ld.so.preload") or "")),
-    )
+    name = tree.word(f"/proc/{pid}/comm")
+    if pid <= 0 or name is None:
+        raise Refused(f"process {pid}: there is none")
+    if tree.data(f"/proc/{pid}/maps", 1) is None:
+        raise Refused(f"process {pid} ({plain(name)}): only its owner and root may see what it has loaded; run as root")
+    return msgspec.structs.replace(_process(tree, str(pid), system_wide=False), pid=pid, name=name)
+
+
+def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:
+    maps, environ, preload = f"/proc/{pid}/maps", f"/proc/{pid}/environ", "/etc/ld.so.preload"
+    mapped = (line.partition("/")[2] for line in (tree.text(maps, _MAPS_BYTES) or "").split("\n"))
+    variables = (tree.text(environ) or "").split("\0")
+    named = next((word.removeprefix("LD_PRELOAD=") for word in variables if word.startswith("LD_PRELOAD=")), "")
+    sources = [
+        (maps, [f"/{name.removesuffix(_DELETED)}" for name in mapped if name]),
+        (environ, re.split(r"[ :]", named)),
+    ]
+    if system_wide:  # another process may have another root directory
+        sources.append((preload, re.split(r"[ :\t\n]", tree.text(preload) or "")))
     found = {
         (name, path): Reading(what="preload", value=name, path=path)
         for path, names in sources
         for name in names
         if _STUBS.search(name.rpartition("/")[2])
     }
-    return Process(preloads=tuple(found.values()), cgroup=_cgroup(tree.text("/proc/self/cgroup") or ""))
+    groups = tree.text(f"/proc/{pid}/cgroup") or ""
+    seccomp = re.search(r"^Seccomp:\s+([012])$", tree.text(f"/proc/{pid}/status") or "", re.MULTILINE)
+    return Process(
+        preloads=tuple(found.values()),
+        cgroup=cgroups.path_of(groups),
+        io_limits=cgroups.io_limits(tree, groups),
+        seccomp=_SECCOMP[int(seccomp[1])] if seccomp else None,
+    )
 
 
 def read_write_bytes(root: Path = Path("/")) -> dict[int, Written]:
@@ -71,10 +106,3 @@ def writers(
         if grown > 0 and pid not in own:
             found.append(Writer(pid=pid, name=now.name, written_bytes=grown))
     return tuple(sorted(found, key=lambda writer: (-writer.written_bytes, writer.pid)))
-
-
-def _cgroup(text: str) -> str | None:
-    """The path whose io limits hold: the blkio controller's (v1), else that of the unified hierarchy."""
-    lines = [line.split(":", 2) for line in text.split("\n") if line.count(":") >= 2]
-    by_controller = {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
-    return by_controller.get("blkio", by_controller.get(""))
