@@ -21,6 +21,7 @@ from fstui.children import Child
 from fstui.inventory import claims, process, survey
 from fstui.inventory import counters as device_counters
 from fstui.inventory.claims import Claims
+from fstui.inventory.watch import Watch
 from fstui.model import Counters, Inventory, Node, PlannedStep, Space, Target
 from fstui.probes.frames import Frame, Samples
 from fstui.workspace import Place, Workspace, inspect
@@ -71,6 +72,9 @@ class Machine(Protocol):
     def survey(self) -> Inventory:
         """Every filesystem with its stack; reads /proc and /sys only."""
 
+    def changed(self) -> bool:
+        """Something was mounted, unmounted, plugged or unplugged since this was last asked: time for a survey."""
+
     async def with_space(self, inventory: Inventory) -> Inventory:
         """The same with free space filled in, and ``silent_s`` where a mount does not answer."""
 
@@ -104,12 +108,18 @@ class LocalMachine:
         self._root = root
         self._silent_since: dict[str, float] = {}
         self._files = count(1)
+        self._watch: Watch | None = None
         self._claims: Claims = {}
         self._asked: tuple[claims.Command, ...] = ()
         self._asked_at = -math.inf
 
     def survey(self) -> Inventory:
         return survey.survey(self._root, self._claims)
+
+    def changed(self) -> bool:
+        if self._watch is None:
+            self._watch = Watch(self._root)
+        return self._watch.changed()
 
     async def _learn(self, inventory: Inventory, older_than_s: float) -> bool:
         """Ask the tools about what is here, where it changed or the answers are older; False: nothing was asked.

@@ -50,6 +50,9 @@ class ReplayMachine:
     def survey(self) -> Inventory:
         return Inventory(host=self.run.host, process=self.run.process, filesystems=(self._target,))
 
+    def changed(self) -> bool:
+        return False
+
     async def with_space(self, inventory: Inventory) -> Inventory:
         return inventory
 
