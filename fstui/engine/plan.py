@@ -93,9 +93,9 @@ def _declared(node: Node, medium: str | None, write_cache: str | None) -> Node:
 
 def _check_declaration(medium: str | None, write_cache: str | None) -> None:
     if medium is not None and medium not in MEDIA:
-        raise Refused(f"no medium {plain(medium)!r}. There are: {', '.join(MEDIA)}.")
+        raise Refused(f"no medium '{plain(medium)}'. There are: {', '.join(MEDIA)}.")
     if write_cache is not None and write_cache not in CACHES:
-        raise Refused(f"no write cache {plain(write_cache)!r}. There are: {', '.join(CACHES)}.")
+        raise Refused(f"no write cache '{plain(write_cache)}'. There are: {', '.join(CACHES)}.")
 
 
 def _check_room(target: Target, room_bytes: int) -> None:

@@ -82,6 +82,7 @@ class Running:
         self._mailbox = Mailbox()
         self._stopping = asyncio.Event()
         self._stepping: StepRunner | None = None
+        self._facts_seen = False
         self._began = time.monotonic()
         self._run = Run(
             id=self.id,
@@ -175,11 +176,12 @@ class Running:
             return
         self._stepping = StepRunner(index, planned, self._machine, self._target.stack, self._mailbox.put)
         try:
-            step = await self._stepping.run(room.path, facts=not self._run.steps)
+            step = await self._stepping.run(room.path, facts=not self._facts_seen)
         finally:
             facts, written = self._stepping.facts, self._stepping.prepared_bytes
             self._stepping = None
         if facts:
+            self._facts_seen = True
             self._change(process=_with_facts(self._run.process, facts))
         self._change(written_bytes=self._run.written_bytes + written + step.bytes)
         self._add(index, step)

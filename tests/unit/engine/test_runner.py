@@ -178,7 +178,7 @@ async def test_storage_without_o_direct_skips_the_step() -> None:
 async def test_a_probe_that_cannot_start_fails_its_step_alone() -> None:
     before = saved()
     plan = plan_of(before)
-    machine = ReplayMachine(saved(*STEPS[1:]))
+    machine = ReplayMachine(saved(*STEPS[1:]), pace=0.0)
     assert before.target
     run, _ = await finished(Running(plan, before.target, machine))
     assert [step.status for step in run.steps] == ["failed", "finished", "finished"]
