@@ -5,17 +5,14 @@ The current directory may be on the very storage that hangs, so a child writes t
 
 from __future__ import annotations
 
-import asyncio
 import os
-import sys
-from pathlib import Path
 
+from fstui.children import ask
 from fstui.model import Run
 from fstui.quantities import plain
 from fstui.report import csv, json, markdown
 
 WRITE_S = 5.0
-_WRITE = "import sys; f = open(sys.argv[1], 'xb'); f.write(sys.stdin.buffer.read()); f.close()"
 
 
 async def export(run: Run) -> str:
@@ -29,26 +26,19 @@ async def export(run: Run) -> str:
     trouble = ""
     # PWD, not getcwd(2): that one can hang where the directory does
     for directory in (os.environ.get("PWD", "."), os.environ.get("HOME", "/")):
-        trouble = ""
-        for ending, data in files.items():
-            path = f"{directory}/{name}.{ending}"
-            if trouble := await _write(path, data):
-                break
+        troubles = [await _write(f"{directory}/{name}.{ending}", data) for ending, data in files.items()]
+        trouble = next(filter(None, troubles), "")
         if not trouble:
             return f"Exported {plain(directory)}/{plain(name)}.json, .csv and .md"
     return f"Not exported: {plain(trouble)}"
 
 
 async def _write(path: str, data: bytes) -> str:
-    """Empty when written, or already there: a run's document does not change. Else the reason."""
-    child = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", "-c", _WRITE, path,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    """Empty when it is written, else the reason."""
     try:
-        _, said = await asyncio.wait_for(child.communicate(data), WRITE_S)
+        answer = await ask("state.files", "write", path, WRITE_S, data)
     except TimeoutError:
-        child.kill()
         return f"{path}: no answer for {WRITE_S:.0f} s"
-    last = said.decode(errors="replace").strip().splitlines()[-1:] or [""]
-    return "" if child.returncode == 0 or "FileExistsError" in last[0] else f"{Path(path).name}: {last[0]}"
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    return f"{answer.get('file', path)}: {answer['error']}" if "error" in answer else ""

@@ -160,6 +160,6 @@ class RunScreen(Face):
             length_s = progress.snapshot.length_s
         if seen is None:
             return View(index, length_s=length_s, limit_ns=planned.limit_ns)
-        if length_s is not None:
-            length_s = max(length_s, seen.elapsed_s)
+        while length_s and length_s < seen.elapsed_s:
+            length_s *= 2  # a step that goes on halves its columns, now and then, not with every drawing
         return View(index, seen.timeline, seen.elapsed_s, length_s, planned.limit_ns)
