@@ -7,7 +7,7 @@ the devices, a ZFS dataset and an NFS mount count what they committed; where, th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -33,7 +33,7 @@ def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
     found = [
         _device(node, tree.data(f"/sys/class/block/{node.id}/stat", 4096)) for node in distinct if node.layer == "block"
     ]
-    found += [_filesystem(tree, node) for node in distinct if node.layer == "filesystem"]
+    found += _filesystems(tree, [node for node in distinct if node.layer == "filesystem"])
     return Counters(monotonic_ns=now, devices=tuple(device for device in found if device is not None))
 
 
@@ -81,17 +81,18 @@ def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
     )
 
 
-def _filesystem(tree: Tree, node: Node) -> DeviceCounters | None:
-    """Commits of a ZFS dataset's intent log; COMMIT and WRITE calls of an NFS mount."""
-    intent_log = node.reading("zil_commit_count")
-    if intent_log is not None:
-        return DeviceCounters(device=node.id, commits=zfs.count_commits(tree, intent_log.path))
-    if node.reading("commit_count") is None:
-        return None
-    sent = remote.nfs_counts(tree, node.name)
-    if sent is None:
-        return DeviceCounters(device=node.id)
-    return DeviceCounters(device=node.id, commits=sent.commits, writes=sent.writes, written_bytes=sent.written_bytes)
+def _filesystems(tree: Tree, nodes: Sequence[Node]) -> Iterator[DeviceCounters]:
+    """Commits of ZFS datasets' intent logs; COMMIT and WRITE calls of NFS mounts."""
+    for node in nodes:
+        if (intent_log := node.reading("zil_commit_count")) is not None:
+            yield DeviceCounters(device=node.id, commits=zfs.count_commits(tree, intent_log.path))
+    mounted = [node for node in nodes if node.reading("commit_count") is not None]
+    sent = remote.nfs_counts(tree) if mounted else {}
+    for node in mounted:
+        counts = sent.get(node.name, remote.NOT_COUNTED)
+        yield DeviceCounters(
+            device=node.id, commits=counts.commits, writes=counts.writes, written_bytes=counts.written_bytes
+        )
 
 
 def _numbers(stat: bytes) -> list[int]:

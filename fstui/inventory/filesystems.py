@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Literal
 
 from fstui.inventory import ext, fstypes, mounts, remote
@@ -151,10 +152,14 @@ class Filesystems:
         if mount.fstype == "zfs":
             found += self._pools.dataset(mount.source)
         elif fstypes.is_remote(mount.fstype):
-            found += remote.readings(self._tree, mount)
+            found += remote.readings(mount, self._sent_over_nfs)
         if mount.root != "/":  # a bind mount, or a subvolume
             found.append(Reading(what="root", value=mount.root, path=MOUNTINFO))
         return tuple(found)
+
+    @cached_property
+    def _sent_over_nfs(self) -> Mapping[str, remote.NfsCounts]:
+        return remote.nfs_counts(self._tree)
 
     def _barrier(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         if mount.fstype in ext.TYPES and device:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from fstui.inventory import zfs
 from fstui.inventory.blockdevices import BlockDevices
@@ -25,12 +26,12 @@ class Pools:
         self._claims = claims
         self._commits = zfs.Commits(tree)
         self._known = zfs.pools(claims)
-        self._parameters: tuple[Reading, ...] | None = None
+        self._properties = zfs.properties(claims)
 
     def nodes(self, name: str) -> tuple[Node, ...]:
         """The pool, then every vdev that is no block device."""
         pool = self._known.get(name)
-        readings = (*zfs.properties(self._claims, name), *self.parameters)
+        readings = (*self._properties.get(name, ()), *self.parameters)
         if pool is None:
             readings += (self._missing("the pool's devices", f"zpool status -L -P {name}"),)
             return (self._pool(name, (), readings, (), _UNTOLD),)
@@ -47,18 +48,16 @@ class Pools:
 
     def dataset(self, name: str) -> tuple[Reading, ...]:
         """The dataset's properties, and its intent log's commits so far."""
-        told = zfs.properties(self._claims, name)
+        told = self._properties.get(name, ())
         if not told:
             told = (self._missing("the dataset's properties", f"zfs get all {name}"),)
         commits = self._commits.reading(name)
         return (*told, commits) if commits is not None else told
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[Reading, ...]:
-        """The module's parameters, read once."""
-        if self._parameters is None:
-            self._parameters = zfs.parameters(self._tree)
-        return self._parameters
+        """The module's parameters."""
+        return zfs.parameters(self._tree)
 
     def drops_flushes(self) -> Reading | None:
         """The parameter that keeps flushes from every disk, or from the intent log, where one is set."""

@@ -5,6 +5,7 @@ What the server does with a sync cannot be seen; what the client was told to do 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from fstui.inventory.files import Tree, integer
@@ -23,12 +24,15 @@ _SHOWN = {"vers": "vers", "cache": "cache", "trans": "trans", "cache_mode": "cac
 class NfsCounts(NamedTuple):
     """What one NFS mount has sent so far."""
 
-    commits: int
-    writes: int
+    commits: int | None
+    writes: int | None
     written_bytes: int | None
 
 
-def readings(tree: Tree, mount: Mount) -> tuple[Reading, ...]:
+NOT_COUNTED = NfsCounts(None, None, None)
+
+
+def readings(mount: Mount, sent: Mapping[str, NfsCounts]) -> tuple[Reading, ...]:
     """``sync_option``, ``hard``, ``strict_sync``, ``vers``, ``cache``, ``trans``, ``commit_count`` where they hold."""
     told: dict[str, str] = {}
     for option in mount.all_options:
@@ -41,7 +45,7 @@ def readings(tree: Tree, mount: Mount) -> tuple[Reading, ...]:
     if mount.fstype in CIFS and "nostrictsync" in mount.super_options:
         told["strict_sync"] = "no"
     found = [Reading(what=what, value=value, path=MOUNTINFO) for what, value in told.items()]
-    if mount.fstype in NFS and (counts := nfs_counts(tree, mount.mount_point)) is not None:
+    if mount.fstype in NFS and (counts := sent.get(mount.mount_point)) is not None:
         found.append(Reading(what="commit_count", value=str(counts.commits), path=MOUNTSTATS))
     return tuple(found)
 
@@ -61,15 +65,16 @@ def sync_of(fstype: str, values: dict[str, str]) -> tuple[SyncPath, str]:
     return "unknown", ""
 
 
-def nfs_counts(tree: Tree, mount_point: str) -> NfsCounts | None:
-    """COMMIT and WRITE calls of the mount and the bytes sent (nfsstat(8), statvers 1.0 and 1.1); None if not there."""
+def nfs_counts(tree: Tree) -> Mapping[str, NfsCounts]:
+    """COMMIT and WRITE calls of each NFS mount and the bytes sent, by mount point (statvers 1.0 and 1.1, nfsstat(8))."""
+    found = {}
     for block in (tree.data(MOUNTSTATS, _STATS_BYTES) or b"").split(b"\ndevice "):
         head, _, body = block.partition(b"\n")
         words = head.removeprefix(b"device ").split(b" ")
         # device SOURCE mounted on PLACE with fstype nfs4 statvers=1.1
-        if len(words) > 3 and words[1] == b"mounted" and b"statvers=" in head and unescape(words[3]) == mount_point:
-            return _counts(body)
-    return None
+        if len(words) > 3 and words[1] == b"mounted" and b"statvers=" in head and (counts := _counts(body)):
+            found[unescape(words[3])] = counts
+    return found
 
 
 def _counts(body: bytes) -> NfsCounts | None:

@@ -71,14 +71,15 @@ def pools(claims: Claims) -> Mapping[str, Pool]:
     return found
 
 
-def properties(claims: Claims, name: str) -> tuple[Reading, ...]:
-    """The properties of a dataset, or of a pool, that were told. Where one comes from stands in its path."""
-    found = []
+def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
+    """The properties that were told, by dataset or pool. Where one comes from stands in its path."""
+    found: dict[str, list[Reading]] = {}
     for command, answer in claims.items():
         tool = command.partition(" ")[0]
         if " get " in command and tool in ("zfs", "zpool") and answer.error is None:
-            found += [_property(tool, *row) for row in _rows(answer.output) if row[0] == name]
-    return tuple(found)
+            for name, what, value, source in _rows(answer.output):
+                found.setdefault(name, []).append(_property(tool, name, what, value, source))
+    return {name: tuple(readings) for name, readings in found.items()}
 
 
 def parameters(tree: Tree) -> tuple[Reading, ...]:
