@@ -214,15 +214,16 @@ def _check_value(key: str, setting: Setting, value: Scalar) -> None:
 def _steps_of(scenario: Scenario, table: dict[str, Any], values: dict[str, Any]) -> list[PlannedStep]:
     head = msgspec.convert(table, StepHead)
     lists = [_as_list(values[key]) for key in head.for_each]
-    varied = [key for key, choices in zip(head.for_each, lists, strict=True) if len(choices) > 1]
+    named = set(_FIELD.findall(head.name))
+    varied = [key for key, values_ in zip(head.for_each, lists, strict=True) if len(values_) > 1 and key not in named]
     own = {key: value for key, value in table.items() if key not in StepHead.__struct_fields__}
     steps = []
     for combination in product(*lists):
         chosen = {**values, **dict(zip(head.for_each, combination, strict=True))}
         if any(chosen[key] not in meant for key, meant in head.only.items()):
             continue
-        every = " ".join(str(chosen[key]) for key in varied or head.for_each[-1:])
-        name = str(_fill(head.name.replace("{*}", every), chosen))
+        every = " ".join(_told(key, chosen[key]) for key in varied)
+        name = str(_fill(head.name.replace("{*}", every).strip(), chosen))
         filled = {"seconds": chosen["seconds"], **_filled(scenario, own, chosen)}
         if head.probe not in PROBES:
             raise Refused(f"step {name!r}: no probe {head.probe!r}. There are: {', '.join(PROBES)}.")
@@ -235,6 +236,11 @@ def _steps_of(scenario: Scenario, table: dict[str, Any], values: dict[str, Any])
             }
         steps.append(PlannedStep(name=name, probe=head.probe, settings=PROBES[head.probe](name, filled)))
     return steps
+
+
+def _told(key: str, value: Scalar) -> str:
+    """A value in a step's name: a word by itself, a number or a switch after what it is of."""
+    return str(value) if isinstance(value, str) and value not in {"on", "off"} else f"{key} {value}".lower()
 
 
 def _filled(scenario: Scenario, table: Mapping[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from fstui.model import Base
 
 Driver = Literal["mysql", "pgsql"]
+_NOT_IN_A_LINE = re.compile(r"[\s\"'#]")
 PORTS: dict[Driver, int] = {"mysql": 3306, "pgsql": 5432}
 
 
@@ -34,12 +36,19 @@ class Connection(Base, frozen=True, kw_only=True):
         return [f"--db-driver={self.driver}", *(f"--{self.driver}-{name}={value}" for name, value in named.items())]
 
     def secrets(self) -> str:
-        """Lines of a sysbench configuration file; it is read from a pipe. Empty for PostgreSQL."""
-        return f"mysql-password={self.password}\n" if self.password and self.driver == "mysql" else ""
+        """Lines of a sysbench configuration file, read from a pipe; such a line cannot hold spaces, quotes or a #."""
+        plain = self.password and not _NOT_IN_A_LINE.search(self.password)
+        return f"mysql-password={self.password}\n" if plain and self.driver == "mysql" else ""
 
     def environment(self) -> dict[str, str]:
-        """Variables that libpq reads: https://www.postgresql.org/docs/current/libpq-envars.html"""
-        return {"PGPASSWORD": self.password} if self.password and self.driver == "pgsql" else {}
+        """Variables that libmariadb and libpq read where they are given no password.
+
+        https://mariadb.com/kb/en/mariadb-environment-variables/,
+        https://www.postgresql.org/docs/current/libpq-envars.html
+        """
+        if not self.password:
+            return {}
+        return {"PGPASSWORD" if self.driver == "pgsql" else "MYSQL_PWD": self.password}
 
     @property
     def where(self) -> str:

@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fstui.databases.connection import Connection
 from fstui.databases.programs import Program
-from fstui.model import Refused
+from fstui.model import Refused, Sysbench
 from fstui.quantities import plain
 
 USERS = ("mysql", "nobody")
 END_SIGNAL = "SIGTERM"
 DATABASE = "fstui"
-ADMINISTRATOR = "root"
+MAINTENANCE = "information_schema"
+TO_MAKE = True
+SOCKET = "socket"
 VARIABLES = (
     "version", "version_comment", "datadir", "socket", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit",
     "innodb_flush_method", "innodb_doublewrite", "innodb_buffer_pool_size", "innodb_log_file_buffering",
@@ -25,12 +28,22 @@ _SYSTEM_TABLES = ("system_tables.sql", "performance_tables.sql", "system_tables_
 _QUICK_END = "--innodb-fast-shutdown=2"
 
 
-def words(program: Program, data: str, socket: str, options: Mapping[str, Any]) -> list[str]:
+def words(program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
     """The server's command line. MariaDB's binary log is off by default; sync_binlog then means nothing: it is on."""
     own = ["--skip-networking", "--server-id=1", "--log-bin=binlog", _QUICK_END]
     if program.kind == "mysql":
         own.append("--mysqlx=OFF")
+    options = {"innodb_buffer_pool_size": settings.pool_bytes, **settings.options}
     return [*_base(program, data), f"--socket={socket}", *own, *_rendered(options)]
+
+
+def connection(socket: str) -> Connection:
+    """As its administrator, to the run's database."""
+    return Connection(driver="mysql", socket=socket, user="root", database=DATABASE)
+
+
+def ready(data: str) -> None:
+    """It is when its socket takes connections."""
 
 
 def preparation(program: Program, data: str) -> list[dict[str, Any]]:

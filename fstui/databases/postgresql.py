@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fstui.databases.connection import Connection
 from fstui.databases.programs import Program
-from fstui.model import Refused
+from fstui.model import Refused, Sysbench
 from fstui.quantities import plain
 
 USERS = ("postgres", "nobody")
@@ -16,16 +16,26 @@ END_SIGNAL = "SIGQUIT"
 """An immediate shutdown: what it has not written need not be."""
 DATABASE = "postgres"
 ADMINISTRATOR = "fstui"
+MAINTENANCE = DATABASE
+TO_MAKE = False
 PORT = 5432
+SOCKET = f".s.PGSQL.{PORT}"
+"""https://www.postgresql.org/docs/current/runtime-config-connection.html, unix_socket_directories"""
 VARIABLES = (
     "server_version", "data_directory", "fsync", "synchronous_commit", "wal_sync_method", "full_page_writes",
     "shared_buffers", "commit_delay",
 )  # fmt: skip
 
 
-def words(program: Program, data: str, socket: str, options: Mapping[str, Any]) -> list[str]:
+def words(program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
     """The server's command line; the socket's name is PostgreSQL's own, in the directory of ``socket``."""
-    stated = {"listen_addresses": "", "unix_socket_directories": str(Path(socket).parent), "port": PORT, **options}
+    stated = {
+        "listen_addresses": "",
+        "unix_socket_directories": str(Path(socket).parent),
+        "port": PORT,
+        "shared_buffers": f"{settings.pool_bytes >> 10}kB",
+        **settings.options,
+    }
     return [
         os.path.realpath(program.path),
         "-D",
@@ -34,9 +44,15 @@ def words(program: Program, data: str, socket: str, options: Mapping[str, Any]) 
     ]
 
 
-def socket_name() -> str:
-    """https://www.postgresql.org/docs/current/runtime-config-connection.html, unix_socket_directories"""
-    return f".s.PGSQL.{PORT}"
+def connection(socket: str) -> Connection:
+    """As its administrator."""
+    directory = str(Path(socket).parent)
+    return Connection(driver="pgsql", socket=directory, port=PORT, user=ADMINISTRATOR, database=DATABASE)
+
+
+def ready(data: str) -> tuple[str, str]:
+    """The file whose last line says so (src/include/utils/pidfile.h, PM_STATUS_READY)."""
+    return f"{data}/postmaster.pid", "ready"
 
 
 def preparation(program: Program, data: str) -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ sysbench.cmdline.commands = {
       local connection = sysbench.sql.driver():connect()
       for statement in os.getenv("FSTUI_SQL"):gmatch("[^\n]+") do
          local result = connection:query(statement)
-         local has_rows = result and result.nfields > 0
+         -- the result of any other statement holds no rows, and what its fields say means nothing
+         local has_rows = result and (statement:find("^SELECT") or statement:find("^SHOW"))
          for _ = 1, has_rows and tonumber(result.nrows) or 0 do
             local row = result:fetch_row()
             local fields = {"row"}

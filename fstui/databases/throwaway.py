@@ -6,16 +6,19 @@ import asyncio
 import json
 import os
 import pwd
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import msgspec
+
 from fstui.children import Child
 from fstui.databases import mysql, postgresql
 from fstui.databases.connection import Connection
+from fstui.databases.facts import described
 from fstui.databases.programs import Program
-from fstui.databases.sql import DatabaseError
+from fstui.databases.sql import DatabaseError, ask
+from fstui.model import Sysbench
 from fstui.quantities import plain
 from fstui.state import ledger
 from fstui.workspace import PREFIX
@@ -30,24 +33,23 @@ FAMILIES: dict[str, ModuleType] = {"mariadb": mysql, "mysql": mysql, "postgresql
 class Throwaway:
     """A running server."""
 
-    def __init__(self, program: Program, connection: Connection, keeper: Child, entries: list[ledger.Entry]) -> None:
-        self.program = program
+    def __init__(self, title: str, sysbench: str, connection: Connection, keeper: Child) -> None:
+        self.sysbench = sysbench
         self.connection = connection
         self.pid: int | None = None
+        self.described: dict[str, Any] = {}
+        self._title = title
         self._keeper = keeper
-        self._entries = entries
+        self._entries: list[ledger.Entry] = []
 
     @classmethod
     async def start(
-        cls, program: Program, options: Mapping[str, Any], workspace: str, run_id: str, number: int
+        cls, program: Program, sysbench: str, settings: Sysbench, *, workspace: str, run_id: str, number: int
     ) -> Throwaway:
         """Make it and wait until it answers. Raises DatabaseError with what it said, OSError."""
         family = FAMILIES[program.kind]
         directory = f"{workspace}/server-{number}"
-        socket_directory, socket = _socket(directory, program, run_id, number)
-        entries = [ledger.enter(run_id, kind="server", what=directory)]
-        if socket_directory:
-            entries.append(ledger.enter(run_id, kind="directory", what=socket_directory))
+        socket_directory, socket = _socket(directory, family.SOCKET, run_id, number)
         data = f"{directory}/data"
         told = {
             "directory": directory,
@@ -57,23 +59,23 @@ class Throwaway:
             "user": _user(family.USERS),
             "log": f"{workspace}/server-{number}.log",
             "prepare": family.preparation(program, data),
-            "argv": family.words(program, data, socket, options),
-            "ready": (f"{data}/postmaster.pid", "ready") if family is postgresql else None,
+            "argv": family.words(program, data, socket, settings),
+            "ready": family.ready(data),
             "signal": family.END_SIGNAL,
         }
-        keeper = await Child.start("probes.serve")
-        reached = str(Path(socket).parent) if family is postgresql else socket
-        connection = Connection(
-            driver="pgsql" if family is postgresql else "mysql",
-            socket=reached,
-            port=postgresql.PORT if family is postgresql else 0,
-            user=family.ADMINISTRATOR,
-            database=family.DATABASE,
-        )
-        server = cls(program, connection, keeper, entries)
+        server = cls(program.title, sysbench, family.connection(socket), await Child.start("probes.serve"))
         try:
-            keeper.send(json.dumps(told))
+            server._entries.append(ledger.enter(run_id, kind="server", what=directory))
+            if socket_directory:
+                server._entries.append(ledger.enter(run_id, kind="directory", what=socket_directory))
+            server._keeper.send(json.dumps(told))
             server.pid = await server._started()
+            if family.TO_MAKE:
+                to_any = msgspec.structs.replace(server.connection, database=family.MAINTENANCE)
+                await ask(sysbench, to_any, [f"CREATE DATABASE {server.connection.database}"])
+            server.described = await described(
+                sysbench, program.kind, server.connection, server.pid, where="throwaway", title=program.title
+            )
         except BaseException:
             await server.stop()
             raise
@@ -83,10 +85,10 @@ class Throwaway:
         try:
             line = await asyncio.wait_for(self._keeper.read_line(), START_S)
         except TimeoutError:
-            raise DatabaseError(f"{self.program.title} did not start within {START_S:.0f} s") from None
+            raise DatabaseError(f"{self._title} did not start within {START_S:.0f} s") from None
         answer = json.loads(line or b'{"error": "its keeper ended"}')
         if "error" in answer:
-            raise DatabaseError(f"{self.program.title} did not start: {plain(answer['error'])}")
+            raise DatabaseError(f"{self._title} did not start: {plain(answer['error'])}")
         return int(answer["started"])
 
     async def ended(self) -> str | None:
@@ -99,14 +101,14 @@ class Throwaway:
         status = answer.get("ended", 0)
         how = f"signal {-status}" if status < 0 else f"status {status}"
         complaint = f": {plain(answer['complaint'])}" if answer.get("complaint") else ""
-        return f"{self.program.title} ended by itself ({how}){complaint}"
+        return f"{self._title} ended by itself ({how}){complaint}"
 
     async def stop(self) -> str | None:
         """End it and remove what it had. Returns None, or the sentence that says what is still there."""
         status = await self._keeper.reap(END_S)
         if status is None:
             self._keeper.abandon()
-            return f"{self.program.title} (process {self.pid}) did not end within {END_S:.0f} s"
+            return f"{self._title} (process {self.pid}) did not end within {END_S:.0f} s"
         _strike_out(self._entries)
         return None
 
@@ -118,9 +120,8 @@ def _strike_out(entries: list[ledger.Entry]) -> None:
             ledger.settled(entry)
 
 
-def _socket(directory: str, program: Program, run_id: str, number: int) -> tuple[str | None, str]:
+def _socket(directory: str, name: str, run_id: str, number: int) -> tuple[str | None, str]:
     """Where its socket goes: into its directory, or into a private one where that path would be too long."""
-    name = postgresql.socket_name() if program.kind == "postgresql" else "socket"
     path = f"{directory}/{name}"
     if len(os.fsencode(path)) <= SOCKET_BYTES:
         return None, path

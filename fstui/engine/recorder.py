@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from operator import sub
-from typing import Any
 
+from fstui.engine.reported import Reported
 from fstui.inventory.counters import difference
+from fstui.judge import database
 from fstui.latency import Histogram, Timeline
 from fstui.model import Counters, DeviceCounters, Failure, Node, PlannedStep, Snapshot, Stall, Stalls, Step, StepStatus
 from fstui.probes.frames import Samples
@@ -23,10 +24,9 @@ class Recorder:
         self.stack = stack
         self._lowest = {node.id for node in stack if node.lowest}
         self.length_s: float | None = plan.settings.get("seconds") or None
-        self.every_op_syncs = promises_durability(plan)
         self.whole, self.writes, self.sync_parts = Histogram(), Histogram(), Histogram()
         self.timeline = Timeline(self.length_s)
-        self.figures: dict[str, Any] = {}
+        self.reported = Reported()
         self.error: Failure | None = None
         self.started_ns = 0
         self.ended_ns = 0
@@ -44,18 +44,18 @@ class Recorder:
     @property
     def ops(self) -> int:
         """Operations finished so far."""
-        return self.whole.total
+        return self.whole.total or self.reported.ops
 
     @property
     def syncs(self) -> int:
         """Operations or calls that promised durability."""
-        return self.whole.total if self.every_op_syncs else self.sync_parts.total
+        return self.ops if self._every_op_syncs() else self.sync_parts.total
 
     @property
     def bytes(self) -> int:
         """Bytes written by the program: blocks of one size, or as it counts them itself."""
         block_bytes: int | None = self.plan.settings.get("block_bytes")
-        return self.whole.total * block_bytes if block_bytes else int(self.figures.get("written_bytes", 0))
+        return self.whole.total * block_bytes if block_bytes else int(self.reported.figures.get("written_bytes", 0))
 
     def begin(self, before: Counters) -> None:
         """The counters between ``ready`` and ``go``."""
@@ -119,7 +119,7 @@ class Recorder:
             timeline=self.timeline.points(),
             counters=self.moved(),
             stall=self._stall(now_ns),
-            figures=self.figures,
+            figures=self.reported.figures,
         )
 
     def step(self, status: StepStatus, prepare_s: float) -> Step:
@@ -137,20 +137,26 @@ class Recorder:
             ops=self.ops,
             syncs=self.syncs,
             bytes=self.bytes,
-            writers=self.plan.settings.get("writers", 1),
+            writers=self.plan.settings.get("writers") or self.plan.settings.get("threads", 1),
             prepare_s=round(prepare_s, 3),
             elapsed_s=elapsed_ns / 1e9,
             held_ns=self.held_ns,
             rate_per_s=self.ops / (elapsed_ns / 1e9) if elapsed_ns else 0.0,
-            latency_ns=self.whole.latency(),
+            latency_ns=self.whole.latency() or self.reported.latency(),
             write_ns=self.writes.latency(),
             sync_ns=self.sync_parts.latency(),
-            histogram=self.whole.table(),
+            histogram=self.whole.table() or tuple(self.reported.histogram),
             stalls=self.whole.stalls() if self._alike else Stalls(),
             timeline=self.timeline.points(),
             counters=self.moved(),
-            figures=self.figures,
+            figures=self.reported.figures,
         )
+
+    def _every_op_syncs(self) -> bool:
+        """Every operation is durable when it returns, without a sync part of its own."""
+        if database.is_database(self.plan.probe):
+            return database.promised(self.plan.probe, self.plan.settings, self.reported.figures)
+        return bool({"dsync", "sync"} & set(self.plan.settings.get("open_flags", ())))
 
     def _length_reason(self, status: StepStatus, elapsed_ns: int) -> str | None:
         if status not in ("finished", "disturbed") or not self.length_s or not self._alike or not self.syncs:
@@ -167,14 +173,6 @@ class Recorder:
             return None
         writer, (since_ns, call) = min(self._in_flight.items(), key=lambda item: item[1])
         return Stall(call=call, elapsed_s=(now_ns - since_ns) / 1e9, writer=writer)
-
-
-def promises_durability(plan: PlannedStep) -> bool:
-    """Every operation of the step is durable when it returns, without a sync part of its own."""
-    settings = plan.settings
-    if plan.probe == "sqlite_commits":  # https://sqlite.org/pragma.html#pragma_synchronous
-        return settings["synchronous"] in {"FULL", "EXTRA"}
-    return bool({"dsync", "sync"} & set(settings.get("open_flags", ())))
 
 
 def _sum(values: list[int | None]) -> int | None:

@@ -19,10 +19,12 @@ from fstui.children import ask
 from fstui.engine.idle import IdleWatch
 from fstui.engine.machine import Machine, Room
 from fstui.engine.plan import IDLE_S, PAUSE_S, make_plan
+from fstui.engine.serving import Served, Serving, wants_server
 from fstui.engine.stepping import StepRunner
 from fstui.judge import judge
 from fstui.model import (
     Event,
+    Failure,
     FindingsChanged,
     IdleMeasured,
     Plan,
@@ -127,13 +129,15 @@ class Running:
 
     async def _go(self) -> None:
         room = await self._machine.room(self._target.path, self.id)
+        serving = Serving(self.id, room.path)
         try:
             self._check_alignment(room)
-            await self._measure(room)
+            await self._measure(room, serving)
         finally:
-            left_behind = await room.remove()
+            await serving.stop()
+            left_behind = (*serving.left_behind, *filter(None, [await room.remove()]))
             if left_behind:
-                self._change(left_behind=(left_behind,))
+                self._change(left_behind=left_behind)
         self._mailbox.put(await self._finished())
 
     def _check_alignment(self, room: Room) -> None:
@@ -147,7 +151,7 @@ class Running:
                     f"(statx STATX_DIOALIGN), not {step.settings['block_bytes']}. Set a larger block."
                 )
 
-    async def _measure(self, room: Room) -> None:
+    async def _measure(self, room: Room, serving: Serving) -> None:
         inventory = self._machine.survey()
         self._change(host=inventory.host, process=inventory.process)
         self._mailbox.put(RunStarted(id=self.id, target=self._target, plan=self._plan, host=inventory.host))
@@ -159,7 +163,7 @@ class Running:
                 await self._rest(idle, PAUSE_S)
             if self._stopping.is_set():
                 break
-            await self._one_step(index, planned, room)
+            await self._one_step(index, planned, room, serving)
             if self._failed_for_good():
                 break
 
@@ -170,13 +174,18 @@ class Running:
             self._change(idle=idle.seen)
             self._mailbox.put(IdleMeasured(idle=idle.seen))
 
-    async def _one_step(self, index: int, planned: PlannedStep, room: Room) -> None:
+    async def _one_step(self, index: int, planned: PlannedStep, room: Room, serving: Serving) -> None:
         if planned.skip:
             self._add(index, Step(name=planned.name, probe=planned.probe, status="skipped", reason=planned.skip))
             return
+        served = await self._served(index, planned, serving)
+        if isinstance(served, Step):
+            self._add(index, served)
+            return
         self._stepping = StepRunner(index, planned, self._machine, self._target.stack, self._mailbox.put)
         try:
-            step = await self._stepping.run(room.path, facts=not self._facts_seen)
+            step = await self._stepping.run(room.path, facts=not self._facts_seen, served=served)
+            step = await _with_cause(step, serving)
         finally:
             facts, written = self._stepping.facts, self._stepping.prepared_bytes
             self._stepping = None
@@ -186,6 +195,20 @@ class Running:
         self._change(written_bytes=self._run.written_bytes + written + step.bytes)
         self._add(index, step)
         await self._save()
+
+    async def _served(self, index: int, planned: PlannedStep, serving: Serving) -> Served | Step | None:
+        """The server that a step wants, or the step that could not begin without it."""
+        if self._machine.simulated is not None or not wants_server(planned):
+            return None
+        self._mailbox.put(StepPreparing(index=index, name=planned.name, done=0, total=0))
+        served = await serving.serve(planned, self._stopping)
+        if isinstance(served, Failure):
+            return Step(
+                name=planned.name, probe=planned.probe, settings=planned.settings, status="failed", error=served
+            )
+        if self._stopping.is_set():
+            return Step(name=planned.name, probe=planned.probe, settings=planned.settings, status="stopped")
+        return served
 
     def _add(self, index: int, step: Step) -> None:
         self._change(steps=(*self._run.steps, step))
@@ -241,6 +264,14 @@ class Running:
         if "error" in answer:
             return None, f"the run could not be saved: {plain(answer['file'])}: {answer['error']}"
         return path, None
+
+
+async def _with_cause(step: Step, serving: Serving) -> Step:
+    """A failed step with the reason why its server is gone."""
+    if step.error is None or not (reason := await serving.cause_of_death()):
+        return step
+    error = msgspec.structs.replace(step.error, message=f"{step.error.message}. {reason}")
+    return msgspec.structs.replace(step, error=error)
 
 
 def _with_facts(process: Process, facts: dict[str, object]) -> Process:

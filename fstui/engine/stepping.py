@@ -11,8 +11,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from fstui.engine.machine import Machine, RunningProbe
 from fstui.engine.recorder import Recorder
+from fstui.engine.serving import Served
 from fstui.model import (
     Event,
     Failure,
@@ -64,11 +67,15 @@ class StepRunner:
             if self._probe:
                 self._probe.stop()
 
-    async def run(self, directory: str, facts: bool) -> Step:
+    async def run(self, directory: str, facts: bool, served: Served | None = None) -> Step:
         """Measure, to the end or the stop. Never raises for what storage does: that is in the step's error."""
         self._tell(StepPreparing(index=self._index, name=self._planned.name, done=0, total=0))
+        told = self._planned
+        if served:
+            self._recorder.reported.note(served.figures)
+            told = msgspec.structs.replace(told, settings={**told.settings, **served.told})
         try:
-            self._probe = await self._machine.start(self._planned, directory, self._stack, facts)
+            self._probe = await self._machine.start(told, directory, self._stack, facts)
         except OSError as error:
             self._recorder.error = Failure(call="start the probe", errno=error.errno, message=str(error.strerror))
             return self._step()
@@ -111,7 +118,7 @@ class StepRunner:
             case "inflight":
                 self._recorder.in_flight(fields["writer"], fields["since_ns"], fields["call"])
             case "figures":
-                self._recorder.figures = {**self._recorder.figures, **fields}
+                self._recorder.reported.note(fields)
             case "error":
                 self._recorder.error = self._recorder.error or Failure(
                     call=fields["call"], errno=fields["errno"], message=plain(fields["message"])

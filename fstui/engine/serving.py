@@ -1,0 +1,107 @@
+"""The database servers that a run's steps want: started before the first step that wants them, stopped after the last.
+
+A throwaway server serves the neighbouring steps that want the same of it; an existing one lends a database of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fstui.databases import existing, programs
+from fstui.databases.existing import Existing
+from fstui.databases.sql import DatabaseError
+from fstui.databases.throwaway import Throwaway
+from fstui.model import Failure, PlannedStep, Sysbench
+
+
+class Served(NamedTuple):
+    """A server for one step."""
+
+    told: dict[str, Any]
+    """What only its probe is told: how to reach it. Not part of the run document."""
+    figures: dict[str, Any]
+    """What the run document says of it."""
+
+
+def wants_server(planned: PlannedStep) -> bool:
+    """Whether the step measures a database server."""
+    return planned.probe == "sysbench"
+
+
+class Serving:
+    """One server at a time."""
+
+    def __init__(self, run_id: str, workspace: str) -> None:
+        self._run_id = run_id
+        self._workspace = workspace
+        self._wanted: dict[str, Any] | None = None
+        self._server: Throwaway | Existing | None = None
+        self._filled: tuple[int, int] | None = None
+        self._started = 0
+        self.left_behind: list[str] = []
+
+    async def serve(self, planned: PlannedStep, stopping: asyncio.Event) -> Served | Failure | None:
+        """The server for a step; None where a stop came first. A failure says why there is none."""
+        starting = asyncio.ensure_future(self._ready_for(msgspec.convert(planned.settings, Sysbench)))
+        stop = asyncio.ensure_future(stopping.wait())
+        try:
+            await asyncio.wait({starting, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if not starting.done():
+                return None
+            return starting.result()
+        except (DatabaseError, OSError) as error:
+            return Failure(call="start the server", errno=getattr(error, "errno", None), message=str(error))
+        finally:
+            stop.cancel()
+            if starting.cancel():
+                await asyncio.wait({starting})  # it ends what it had begun
+
+    async def cause_of_death(self) -> str | None:
+        """Why the server is gone, if it is; the next step gets a new one."""
+        reason = await self._server.ended() if self._server else None
+        if reason:
+            await self.stop()
+        return reason
+
+    async def stop(self) -> None:
+        """End the server and remove what it had."""
+        server, self._server, self._wanted, self._filled = self._server, None, None, None
+        if server and (left := await server.stop()):
+            self.left_behind.append(left)
+
+    async def _ready_for(self, settings: Sysbench) -> Served:
+        wanted = {name: getattr(settings, name) for name in _OF_THE_SERVER}
+        if self._server is None or wanted != self._wanted:
+            await self.stop()
+            self._server = await self._start(settings)
+            self._wanted = wanted
+        data = (settings.tables, settings.rows)
+        told = {
+            "sysbench": self._server.sysbench,
+            "connection": self._server.connection.words(),
+            "secrets": self._server.connection.secrets(),
+            "environment": self._server.connection.environment(),
+            "server_pid": self._server.pid or 0,
+            "fill": data != self._filled,
+            "drop": self._filled is not None,
+        }
+        self._filled = data
+        return Served(told, {"server": self._server.described})
+
+    async def _start(self, settings: Sysbench) -> Throwaway | Existing:
+        sysbench = await programs.find_sysbench()
+        if existing.is_meant(settings):
+            return await Existing.open(sysbench, settings, self._run_id)
+        program = await programs.find_server(settings.server)
+        if program is None:  # it was there when the run was planned
+            raise DatabaseError(f"{settings.server} is not installed: {programs.PACKAGES[settings.server]}")
+        self._started += 1
+        return await Throwaway.start(
+            program, sysbench, settings, workspace=self._workspace, run_id=self._run_id, number=self._started
+        )
+
+
+_OF_THE_SERVER = ("server", "pool_bytes", "options", "host", "port", "socket", "user")

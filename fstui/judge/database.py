@@ -1,0 +1,41 @@
+"""Databases: what a commit promises, and whether it arrived below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
+_OFF = frozenset({"off", "0", "no", "false"})
+
+
+def is_database(probe: str) -> bool:
+    """Whether the operations of that probe are transactions."""
+    return probe in {"sqlite_commits", "sysbench"}
+
+
+def promised(probe: str, settings: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:
+    """Whether every commit of such a step is durable when it returns, as its documentation says."""
+    if probe == "sqlite_commits":  # https://sqlite.org/pragma.html#pragma_synchronous
+        return settings.get("synchronous") in {"FULL", "EXTRA"}
+    server = figures.get("server") or {}
+    if not server or settings.get("workload") in _READ_ONLY:
+        return False
+    return not broken_promises(server)
+
+
+def broken_promises(server: Mapping[str, Any]) -> list[str]:
+    """The settings by which a server says that a commit may be lost: ``name = value``, as the server has them.
+
+    https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_log_at_trx_commit,
+    https://www.postgresql.org/docs/current/wal-async-commit.html
+    """
+    have: Mapping[str, str] = server.get("variables") or {}
+    if server.get("kind") == "postgresql":
+        wanting = [name for name in ("fsync", "synchronous_commit") if have.get(name, "").lower() in _OFF]
+    else:
+        wanting = ["innodb_flush_log_at_trx_commit"] if have.get("innodb_flush_log_at_trx_commit", "1") != "1" else []
+        logged = have.get("log_bin", "off").lower() not in _OFF
+        wanting += ["sync_binlog"] if logged and have.get("sync_binlog", "1") != "1" else []
+        wanting += ["innodb_flush_method"] if have.get("innodb_flush_method", "").lower() == "nosync" else []
+    return [f"{name} = {have[name]}" for name in wanting]

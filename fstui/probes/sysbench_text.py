@@ -1,0 +1,67 @@
+"""What sysbench 1.x prints, read back: its interval lines, its totals, its histogram (src/sysbench.c, its reports)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_NUMBER = r"([\d.]+)"
+_INTERVAL = re.compile(
+    rf"\[ (\d+)s \] thds: \d+ tps: {_NUMBER} qps: {_NUMBER} \(r/w/o: {_NUMBER}/{_NUMBER}/{_NUMBER}\) "
+    rf"lat \(ms,95%\): {_NUMBER} err/s:? {_NUMBER}"
+)
+_BUCKET = re.compile(r"\s+([\d.]+) \|[* ]*\s(\d+)$")
+_COUNTS = {
+    "read": r"\s+read:\s+(\d+)",
+    "write": r"\s+write:\s+(\d+)",
+    "other": r"\s+other:\s+(\d+)",
+    "total": r"\s+total:\s+(\d+)",
+}
+_PER_S = {
+    "transactions": rf"\s+transactions:\s+(\d+)\s+\({_NUMBER} per sec\.\)",
+    "queries": rf"\s+queries:\s+(\d+)\s+\({_NUMBER} per sec\.\)",
+    "ignored_errors": rf"\s+ignored errors:\s+(\d+)\s+\({_NUMBER} per sec\.\)",
+    "reconnects": rf"\s+reconnects:\s+(\d+)\s+\({_NUMBER} per sec\.\)",
+}
+_LATENCY_MS = {
+    "min": rf"\s+min:\s+{_NUMBER}",
+    "avg": rf"\s+avg:\s+{_NUMBER}",
+    "max": rf"\s+max:\s+{_NUMBER}",
+    "p95": rf"\s+95th percentile:\s+{_NUMBER}",
+}
+
+
+def interval(line: str) -> dict[str, float] | None:
+    """One line of ``--report-interval=1``; None for any other."""
+    match = _INTERVAL.match(line)
+    if match is None:
+        return None
+    t_s, tps, qps, _, _, _, p95_ms, errors_per_s = map(float, match.groups())
+    return {"t_s": t_s, "tps": tps, "qps": qps, "p95_ms": p95_ms, "errors_per_s": errors_per_s, "length_s": 1.0}
+
+
+def totals(text: list[str]) -> dict[str, Any] | None:
+    """The report at the end, to the digit; None where it is not there."""
+    per_s = {name: found for name, pattern in _PER_S.items() if (found := _first(pattern, text))}
+    latency = {name: float(found[0]) for name, pattern in _LATENCY_MS.items() if (found := _first(pattern, text))}
+    counts = {name: int(found[0]) for name, pattern in _COUNTS.items() if (found := _first(pattern, text))}
+    if "transactions" not in per_s or "queries" not in per_s:
+        return None
+    return {
+        "queries": counts,
+        "transactions": int(per_s["transactions"][0]),
+        "tps": float(per_s["transactions"][1]),
+        "qps": float(per_s["queries"][1]),
+        "latency_ms": latency,
+        **{name: int(per_s[name][0]) for name in ("ignored_errors", "reconnects") if name in per_s},
+    }
+
+
+def histogram(text: list[str]) -> list[tuple[float, int]]:
+    """``--histogram=on``: the value of each bucket in ms, and its count."""
+    return [(float(match[1]), int(match[2])) for line in text if (match := _BUCKET.match(line))]
+
+
+def _first(pattern: str, text: list[str]) -> tuple[str, ...] | None:
+    compiled = re.compile(pattern)
+    return next((match.groups() for line in text if (match := compiled.match(line))), None)
