@@ -34,6 +34,18 @@ def io_limits(tree: Tree, text: str) -> tuple[Reading, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def members_file(tree: Tree, text: str) -> str | None:
+    """The ``cgroup.procs`` of the group whose io limits hold for a process with that /proc/PID/cgroup."""
+    by_controller = _by_controller(text)
+    for mount in mounts.read_mounts(tree):
+        v1 = mount.fstype == "cgroup" and "blkio" in mount.super_options and "blkio" in by_controller
+        v2 = mount.fstype == "cgroup2" and "" in by_controller and "blkio" not in by_controller
+        if v1 or v2:
+            path = by_controller["blkio" if v1 else ""]
+            return f"{next(_homes(mount, path), mount.mount_point)}/cgroup.procs"
+    return None
+
+
 def _by_controller(text: str) -> dict[str, str]:
     lines = [line.split(":", 2) for line in text.split("\n") if line.count(":") >= 2]
     return {controller: path for _, controllers, path in lines for controller in controllers.split(",")}

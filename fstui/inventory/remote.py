@@ -66,7 +66,7 @@ def sync_of(fstype: str, values: dict[str, str]) -> tuple[SyncPath, str]:
 
 
 def nfs_counts(tree: Tree) -> Mapping[str, NfsCounts]:
-    """COMMIT and WRITE calls of each NFS mount and the bytes sent, by mount point (statvers 1.0 and 1.1, nfsstat(8))."""
+    """COMMIT and WRITE calls of each NFS mount and the bytes sent, by mount point (statvers 1.0 and 1.1)."""
     found = {}
     for block in (tree.data(MOUNTSTATS, _STATS_BYTES) or b"").split(b"\ndevice "):
         head, _, body = block.partition(b"\n")
