@@ -427,6 +427,8 @@ class Evidence(Base, frozen=True, kw_only=True):
 
     host: Host = Host()
     process: Process = Process()
+    like: Process | None = None
+    """The process in whose io cgroup the probes ran (``--like PID``), as it was then."""
     target: Target | None = None
     scenario: ScenarioRef | None = None
     idle: Idle | None = None

@@ -37,6 +37,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     output: Path | None
     fail_on: Verdict | None
+    like: int | None
 
 
 @click.command("run")
@@ -45,6 +46,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change a setting of the scenario.")
 @click.option("--medium", type=click.Choice(MEDIA), help="What the lowest devices really are.")
 @click.option("--write-cache", type=click.Choice(("none", "volatile", "plp")), help="Their write cache, really.")
+@click.option("--like", type=int, metavar="PID", help="Measure in that process's io cgroup (root).")
 @click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and write nothing.")
 @format_option(*FORMATS, "events")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of to stdout.")
@@ -80,7 +82,7 @@ class _Session:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        self._machine = LocalMachine()
+        self._machine = LocalMachine(like=asked.like)
         self._interruption = Interruption()
         self._reader_gone = False
 

@@ -18,11 +18,12 @@ from typing import Protocol
 import msgspec
 
 from fstui.children import Child
+from fstui.engine.shoes import Shoes
 from fstui.inventory import claims, process, survey
 from fstui.inventory import counters as device_counters
 from fstui.inventory.claims import Claims
 from fstui.inventory.watch import Watch
-from fstui.model import Counters, Inventory, Node, PlannedStep, Space, Target
+from fstui.model import Counters, Inventory, Node, PlannedStep, Process, Space, Target
 from fstui.probes.frames import Frame, Samples
 from fstui.workspace import Place, Workspace, inspect
 
@@ -84,6 +85,9 @@ class Machine(Protocol):
     def counters(self, stack: Iterable[Node]) -> Counters:
         """Every layer's counters at one monotonic time."""
 
+    def like(self) -> Process | None:
+        """The process in whose io cgroup the probes run, or None where they run in our own."""
+
     def written_so_far(self) -> dict[int, process.Written]:
         """Bytes that every process which we may look at has written."""
 
@@ -103,8 +107,10 @@ class Machine(Protocol):
 class LocalMachine:
     """This box."""
 
-    def __init__(self, root: Path = Path("/")) -> None:
+    def __init__(self, root: Path = Path("/"), like: int | None = None) -> None:
+        """``like``: the process in whose io cgroup the probes run. Raises Refused where that cannot be."""
         self.simulated: str | None = None
+        self._shoes = Shoes(like, root) if like is not None else None
         self._root = root
         self._silent_since: dict[str, float] = {}
         self._files = count(1)
@@ -163,6 +169,9 @@ class LocalMachine:
     def counters(self, stack: Iterable[Node]) -> Counters:
         return device_counters.read_counters(tuple(stack), self._root)
 
+    def like(self) -> Process | None:
+        return self._shoes.process if self._shoes else None
+
     def written_so_far(self) -> dict[int, process.Written]:
         return process.read_write_bytes(self._root)
 
@@ -175,6 +184,8 @@ class LocalMachine:
 
     async def start(self, step: PlannedStep, directory: str, stack: tuple[Node, ...], facts: bool) -> RunningProbe:
         probe = LocalProbe(await Child.start(f"probes.{step.probe}"))
+        if self._shoes:
+            self._shoes.join(probe.child.pid)
         lowest = [node.id for node in stack if node.lowest and node.layer == "block"]
         told = {
             # a name of its own: a probe that was killed leaves its file to the keeper of the directory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
 import msgspec
 
@@ -51,6 +52,8 @@ async def make_plan(
     if place.closed:  # only now: no right to write helps on /proc
         raise Refused(place.closed)
     target = declare(target, medium, write_cache)
+    like = machine.like()
+    options = {"--medium": medium, "--write-cache": write_cache, "--like": like.pid if like else None}
     room_bytes = max((amounts(step).held for step in steps), default=0)
     _check_room(target, room_bytes)
     return target, Plan(
@@ -62,7 +65,7 @@ async def make_plan(
         max_bytes=sum(amounts(step).written for step in steps),
         room_bytes=room_bytes,
         bytes_per_s=_open_ended_bytes_per_s(steps),
-        command=_command(scenario, place.path, settings or {}, medium, write_cache),
+        command=_command(scenario, place.path, settings or {}, options),
     )
 
 
@@ -130,14 +133,11 @@ def _open_ended_bytes_per_s(steps: tuple[PlannedStep, ...]) -> int | None:
     return max((int(asked["ops_per_s"] * asked["block_bytes"]) for asked in endless), default=None)
 
 
-def _command(
-    scenario: str, directory: str, settings: dict[str, str], medium: str | None, write_cache: str | None
-) -> str:
+def _command(scenario: str, directory: str, settings: dict[str, str], options: Mapping[str, str | int | None]) -> str:
     words = ["fstui", "run", scenario, directory]
     for key, value in settings.items():
         words += ["--set", f"{key}={value}"]
-    if medium:
-        words += ["--medium", medium]
-    if write_cache:
-        words += ["--write-cache", write_cache]
+    for option, chosen in options.items():
+        if chosen is not None:
+            words += [option, str(chosen)]
     return shlex.join(words)

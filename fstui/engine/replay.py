@@ -18,6 +18,7 @@ from fstui.model import (
     Inventory,
     Node,
     PlannedStep,
+    Process,
     Refused,
     Run,
     Space,
@@ -61,6 +62,9 @@ class ReplayMachine:
 
     def counters(self, stack: Iterable[Node]) -> Counters:
         return Counters(monotonic_ns=self._now_ns, devices=tuple(self._moved.values()))
+
+    def like(self) -> Process | None:
+        return self.run.like
 
     def written_so_far(self) -> dict[int, process.Written]:
         return {}

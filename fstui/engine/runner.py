@@ -153,7 +153,7 @@ class Running:
 
     async def _measure(self, room: Room, serving: Serving) -> None:
         inventory = self._machine.survey()
-        self._change(host=inventory.host, process=inventory.process)
+        self._change(host=inventory.host, process=inventory.process, like=self._machine.like())
         self._mailbox.put(RunStarted(id=self.id, target=self._target, plan=self._plan, host=inventory.host))
         self._judge()
         idle = IdleWatch(self._machine, self._target.stack)
