@@ -1,7 +1,7 @@
 """Rules from evidence to findings, and what the findings come to. Pure functions: no I/O, no clock.
 
-A new rule is one function, named like its public name, in the file of its kind (rules 7, 8, 12–15 and 17 go to a file
-of their own, ``device``), an entry in ``RULES`` and a page in ``pages``.
+A new rule is one function, named like its public name, in the file of its kind, an entry in ``RULES`` and a page in
+``pages``.
 """
 
 from fstui.judge.explanation import explain, rule_names

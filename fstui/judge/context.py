@@ -1,7 +1,6 @@
 """Rule 23 and the notes: what to know beside the verdict.
 
-Rule 19, group commit, is kept by leaving out: no rule judges the rate of a step with more than one writer. Rules 20 and
-21, ``slower-than-class`` and ``remote-filesystem``, belong here.
+Rule 19, group commit, is kept by leaving out: no rule judges the rate of a step with more than one writer.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import errno
 from collections.abc import Iterator
 
 from fstui.judge import words
+from fstui.judge.arrival import flushes_arrive
 from fstui.judge.counting import MIN_IDLE_S, Arrival
 from fstui.judge.descents import noisy
 from fstui.judge.layers import levels
@@ -123,11 +123,19 @@ def ephemeral(evidence: Evidence) -> Iterator[Finding]:
             confidence="high",
             scope="storage",
             title=f"{words.devices(found)}: ephemeral",
-            sentence=f"{words.devices(found)} is local to this instance: an honest sync survives a power cut there, "
-            "and the data is still gone when the instance stops, moves or fails.",
+            sentence=f"{words.devices(found)} is local to this instance. {_honest(evidence)} and the data is still "
+            "gone when the instance stops, moves or fails.",
             because=tuple(plain(f"{node.id}: {node.medium.because}") for node in found if node.medium),
             next=("Keep a copy elsewhere: replication, or a volume that outlives the instance.",),
         )
+
+
+def _honest(evidence: Evidence) -> str:
+    """Only what was measured is called honest."""
+    arrived = [finding for finding in flushes_arrive(evidence) if finding.verdict == "consistent"]
+    if arrived and arrived[0].steps:
+        return "As far as was measured, syncs are honest here,"
+    return "An honest sync would survive a power cut there,"
 
 
 def stalls(evidence: Evidence) -> Iterator[Finding]:

@@ -1,7 +1,4 @@
-"""Rules 0–6: what the configuration alone decides, whatever any number says. Rule 0 stands in ``arrival``.
-
-Rule 4, ``zfs-sync-off``, belongs here.
-"""
+"""Rules 2, 3, 5 and 6: what the configuration alone decides, whatever any number says."""
 
 from __future__ import annotations
 
@@ -10,32 +7,10 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.layers import backing, beneath, filesystems, levels, memory
 from fstui.judge.owed import barriers_off as barriers_are_off
-from fstui.model import Evidence, Finding, Node, Process, Reading, Target, Verdict
-from fstui.quantities import duration_ns, plain
-
-_STUB_NS = 5_000
-_STUB_RATIO = 5
-
-
-def sync_stubbed(evidence: Evidence) -> Iterator[Finding]:
-    """Rule 1: this process' syncs never reach the kernel's filesystems."""
-    signs = tuple(_stub_signs(evidence.process))
-    if signs:
-        yield Finding(
-            rule="sync-stubbed",
-            verdict="not-durable",
-            confidence="high",
-            scope="process",
-            title="syncs of this process are stubbed out",
-            sentence="In this process a sync returns without syncing: a library, or a filter of its system calls, "
-            "answers in the kernel's place. Nothing that it writes is made durable, and the disk was not judged.",
-            because=signs,
-            next=(
-                "Run fstui clean: unset LD_PRELOAD, empty /etc/ld.so.preload; outside this container, if "
-                "grep Seccomp /proc/self/status says 2.",
-                "Look whether the database runs with it: grep eatmydata /proc/PID/maps, grep Seccomp /proc/PID/status.",
-            ),
-        )
+from fstui.judge.process import sync_stubbed
+from fstui.judge.zfs import zfs_sync_off
+from fstui.model import Evidence, Finding, Node, Reading, Target, Verdict
+from fstui.quantities import plain
 
 
 def in_memory(evidence: Evidence) -> Iterator[Finding]:
@@ -109,27 +84,10 @@ def write_through_override(evidence: Evidence) -> Iterator[Finding]:
                 )
 
 
-def stubbed(evidence: Evidence) -> bool:
-    """Nothing this process measured says anything about the disk."""
-    return any(True for _ in sync_stubbed(evidence))
-
-
 def explained(evidence: Evidence) -> bool:
     """The configuration already tells why flushes are missing; counting them again adds nothing."""
-    rules = (sync_stubbed, in_memory, overlay_volatile, barriers_off, write_through_override)
+    rules = (sync_stubbed, in_memory, overlay_volatile, zfs_sync_off, barriers_off, write_through_override)
     return any(finding.verdict == "not-durable" for rule in rules for finding in rule(evidence))
-
-
-def _stub_signs(process: Process) -> Iterator[str]:
-    if process.pipe_fsync_fails is False:
-        yield "fsync of a pipe: succeeded; the kernel refuses it with EINVAL"
-    if process.dsync_flag_kept is False:
-        yield "O_DSYNC: taken away from the file that was opened with it (F_GETFL)"
-    libc, raw = process.libc_sync_ns, process.raw_sync_ns
-    if libc is not None and raw is not None and libc < _STUB_NS and raw >= _STUB_RATIO * libc:
-        yield f"libc's fdatasync: {duration_ns(libc)}; the raw system call: {duration_ns(raw)}"
-    for library in process.preloads:
-        yield plain(f"preloaded: {library.value} ({library.path})")
 
 
 def _memory_kind(node: Node) -> str:
@@ -215,16 +173,27 @@ def _read_only(node: Node) -> bool:
 
 
 def _contradictions(target: Target, node: Node) -> Iterator[str]:
-    driver = node.reading("cache_type")
-    # the kernel's own reading of the drive is newer than udev's, which dates from when the drive was found
-    if driver:
-        if driver.value.removeprefix("temporary ").startswith("write back"):
-            yield words.reading(node, driver)
-    elif (udev := node.reading("ID_ATA_WRITE_CACHE_ENABLED")) and udev.value == "1":
-        yield words.reading(node, udev)
+    yield from (words.reading(node, found) for found in _drive_claims(node))
     below = [other for other in beneath(target, node) if other.write_cache == "write back"]
     for other in below:
         yield words.write_cache(other)
     direct = node.reading("dio")
     if not below and backing(target, node) and not memory(target) and (direct is None or direct.value != "1"):
         yield plain(f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)")
+
+
+def _drive_claims(node: Node) -> tuple[Reading, ...]:
+    """Who says that the drive's volatile cache is on; nothing where a better witness says that it is off.
+
+    What the drive answers now beats the driver's reading, and that beats udev's, which dates from when the drive was
+    found. An NVMe drive that has a cache and was not asked whether it is on is believed to use it, as the kernel does.
+    """
+    values = {reading.what: reading for reading in node.readings}
+    if asked := values.get("drive_cache"):
+        return (asked,) if asked.value == "on" else ()
+    if (has := values.get("vwc")) is not None:
+        return (has,) if has.value == "present" else ()
+    if driver := values.get("cache_type"):
+        return (driver,) if driver.value.removeprefix("temporary ").startswith("write back") else ()
+    udev = values.get("ID_ATA_WRITE_CACHE_ENABLED")
+    return (udev,) if udev and udev.value == "1" else ()

@@ -1,7 +1,4 @@
-"""Rule 11 and its two companions: a rotating disk cannot rewrite one block more often than it turns.
-
-Rules 16 and 18, ``network-too-fast`` and ``link-exceeded``, belong here.
-"""
+"""Rule 11 and its two companions: a rotating disk cannot rewrite one block more often than it turns."""
 
 from __future__ import annotations
 
@@ -79,6 +76,11 @@ def same_block_rotation(evidence: Evidence) -> Iterator[Finding]:
             because=(*(pace.because for pace in paces), *platter.because),
             next=(_WITNESS,),
         )
+
+
+def platter_speed(evidence: Evidence) -> bool:
+    """The syncs are as slow as the platter beneath: it answers them, so an early answer is not to be feared."""
+    return any(finding.verdict == "consistent" for finding in same_block_rotation(evidence))
 
 
 def odirect_before_platter(evidence: Evidence) -> Iterator[Finding]:

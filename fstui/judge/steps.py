@@ -62,5 +62,5 @@ def names(steps: Iterable[Step]) -> tuple[str, ...]:
 
 
 def time_measured(steps: Iterable[Step]) -> str:
-    """What a sentence says of the time that it covers: ``the 3.0 s measured``."""
-    return f"the {seconds(sum(step.elapsed_s for step in steps))} measured"
+    """What a sentence says of the time that it covers: ``the 3.0 s measured``. A step given twice counts once."""
+    return f"the {seconds(sum({id(step): step.elapsed_s for step in list(steps)}.values()))} measured"

@@ -4,30 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from fstui.judge import arrival, context, override, physics
+from fstui.judge import (
+    arrival,
+    bounds,
+    caches,
+    classes,
+    context,
+    device,
+    fitness,
+    growth,
+    override,
+    physics,
+    process,
+    remote,
+    timeline,
+    zfs,
+)
 from fstui.judge.shortfall import shortfall
 from fstui.model import VERDICTS, Confidence, Evidence, Finding, Judgement, Verdict
 
 Rule = Callable[[Evidence], Iterable[Finding]]
 
 RULES: tuple[Rule, ...] = (
-    override.sync_stubbed,
+    process.sync_stubbed,
     override.in_memory,
     override.overlay_volatile,
+    zfs.zfs_sync_off,
     override.barriers_off,
     override.write_through_override,
     arrival.flushes_missing,
     arrival.bytes_missing,
     arrival.flushes_arrive,
+    growth.flush_flat,
     physics.same_block_rotation,
     physics.odirect_no_cache,
     physics.odirect_before_platter,
+    device.virtio_no_flush,
+    device.usb_bridge,
+    device.fua_ignored,
+    caches.consumer_nand_too_fast,
+    caches.protected_cache,
+    caches.raid_cache,
+    bounds.network_too_fast,
+    bounds.link_exceeded,
+    remote.remote_filesystem,
+    classes.slower_than_class,
     context.sync_error,
     context.stack_state,
     context.odirect_alone,
     context.other_writers,
     context.ephemeral,
     context.stalls,
+    timeline.rate_changed,
+    fitness.etcd_fit,
     context.disturbed,
 )
 """Every rule. A rule is a pure function named like its public name and yields findings of that name only."""

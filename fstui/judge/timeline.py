@@ -1,0 +1,102 @@
+"""The note ``rate-changed``: the point where a long step's rate stopped being what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import median, quantiles
+from typing import NamedTuple
+
+from fstui.judge.steps import has_rate, measured, names, time_measured
+from fstui.model import Evidence, Finding, Step, SyncWrites
+from fstui.quantities import plain, rate, seconds, size
+
+SHORTEST_S = 10.0
+"""What changes within a shorter step is noise, or seen by no other run."""
+TIMES = 2.0
+STRETCH = 10
+"""Points on either side of a change, at the least: one in six of the usual sixty."""
+
+
+class Change(NamedTuple):
+    """The rates before and after, and where the change was."""
+
+    before_per_s: float
+    after_per_s: float
+    at_s: float
+    after_bytes: int
+
+
+def rate_changed(evidence: Evidence) -> Iterator[Finding]:
+    """The rate fell (a cache or a credit is used up), or rose (whatever held it up is over), and stayed there."""
+    for step, settings in measured(evidence):
+        found = change(step, settings)
+        if found is None:
+            continue
+        fell = found.after_per_s < found.before_per_s
+        rates = f"from {rate(found.before_per_s)}/s to {rate(found.after_per_s)}/s"
+        meaning = (
+            "Burst credits, a fast cache on the drive or a log that drains are used up: plan with the later rate."
+            if fell
+            else "Whatever held it up is over: another writer, a rebuild, a limit."
+        )
+        yield Finding(
+            rule="rate-changed",
+            verdict=None,
+            confidence="high",
+            scope="step",
+            title=f"{'fell' if fell else 'rose'} {rates} after {size(found.after_bytes)}",
+            sentence=f"{plain(step.name)} {'fell' if fell else 'rose'} {rates} after {size(found.after_bytes)}, "
+            f"{seconds(found.at_s)} into {time_measured([step])}, and stayed there. {meaning}",
+            steps=names([step]),
+            because=(
+                plain(f"{step.name}: median {rate(found.before_per_s)}/s in the first {seconds(found.at_s)}"),
+                plain(f"{step.name}: median {rate(found.after_per_s)}/s after that"),
+            ),
+        )
+
+
+def change(step: Step, settings: SyncWrites) -> Change | None:
+    """The one split of a long step's stretches that explains their rates best, if it is a change.
+
+    It is one where the medians differ by more than 2 × and the middle halves of both sides stay apart: single stalls,
+    and a rate that goes up and down, are none.
+    """
+    if step.elapsed_s < SHORTEST_S or settings.ops_per_s or not has_rate(step):
+        return None
+    points = _stretches(step)
+    rates = [per_s for _, _, per_s in points]
+    if len(rates) < 2 * STRETCH:
+        return None
+    at = min(
+        range(STRETCH, len(rates) - STRETCH + 1), key=lambda split: _spread(rates[:split]) + _spread(rates[split:])
+    )
+    before, after = rates[:at], rates[at:]
+    low, high = sorted((before, after), key=median)
+    if median(high) <= TIMES * median(low) or _quartiles(high)[0] <= _quartiles(low)[1]:
+        return None
+    done = sum(ops for _, ops, _ in points[:at])
+    return Change(median(before), median(after), points[at][0], done * settings.block_bytes)
+
+
+def _stretches(step: Step) -> list[tuple[float, int, float]]:
+    """(start in s, operations, rate) of every stretch. One in which nothing ended has a rate of 0."""
+    points = [point for point in step.timeline if point.t_s < step.elapsed_s]
+    gaps = [later.t_s - point.t_s for point, later in pairwise(points)]
+    width = min((gap for gap in gaps if gap > 0), default=0.0)
+    if not width:
+        return []
+    ops = {round(point.t_s / width): point.ops for point in points}
+    whole = int(step.elapsed_s / width)  # the last one is cut short, and tells no rate
+    return [(at * width, ops.get(at, 0), ops.get(at, 0) / width) for at in range(whole)]
+
+
+def _spread(rates: Sequence[float]) -> float:
+    """How far they are from their median, all together."""
+    middle = median(rates)
+    return sum(abs(per_s - middle) for per_s in rates)
+
+
+def _quartiles(rates: Sequence[float]) -> tuple[float, float]:
+    lower, _, upper = quantiles(rates, n=4, method="inclusive")
+    return lower, upper
