@@ -53,11 +53,11 @@ def refusal(file: Path, text: str, **overrides: str) -> str:
 @pytest.mark.parametrize("name", scenario.names())
 def test_every_shipped_scenario_asks_a_question_and_can_be_planned(name: str) -> None:
     loaded = scenario.load(name)
-    assert loaded.name == name and loaded.title and loaded.question.endswith("?") and loaded.help.strip()
+    assert loaded.name == name and loaded.title and "?" in loaded.question and loaded.help.strip()
     assert all(setting.help for setting in loaded.settings.values())
     _, steps = scenario.expand(loaded, {})
     assert len({step.name for step in steps}) == len(steps) > 0
-    assert all(0 < step.settings["seconds"] <= 2 for step in steps)
+    assert all(step.settings["seconds"] or step.settings["ops_per_s"] for step in steps)
 
 
 def test_fsync_rate_commits_in_every_way_that_a_database_does() -> None:
