@@ -58,14 +58,14 @@ class Existing:
         self._entry = entry
 
     @classmethod
-    async def open(cls, sysbench: str, settings: Sysbench, run_id: str) -> Existing:
+    async def open(cls, sysbench: str, settings: Sysbench, *, workspace: str, run_id: str) -> Existing:
         """Make the run's database. Raises DatabaseError with what the server said, or that it is there already."""
         name = f"fstui_{run_id}"
         to_any = connection_to(settings, MAINTENANCE["pgsql" if settings.server == "postgresql" else "mysql"])
         pid = peer_of(to_any)
         entry = ledger.enter(run_id, kind="database", what=_address(to_any, name))
         try:
-            facts = await described(sysbench, settings.server, to_any, pid, where="existing")
+            facts = await described(sysbench, settings.server, to_any, pid, where="existing", workspace=workspace)
             await ask(sysbench, to_any, [f"CREATE DATABASE {name}"])
         except DatabaseError as error:
             ledger.settled(entry)

@@ -16,19 +16,21 @@ _STUBS = ("libeatmydata", "libnosync", "libfakesync", "libfsyncstub")
 
 
 async def described(
-    sysbench: str, kind: str, connection: Connection, pid: int | None, *, where: str, title: str = ""
+    sysbench: str, kind: str, connection: Connection, pid: int | None, *, where: str, workspace: str, title: str = ""
 ) -> dict[str, Any]:
     """Kind, title, where it is, the variables that decide its durability. Raises DatabaseError."""
     family = postgresql if kind == "postgresql" else mysql
     rows = await ask(sysbench, connection, family.questions())
     variables = {name.lower(): value for name, value in rows}
     version = variables.get("server_version") or variables.get("version", "")
+    data = variables.get("data_directory") or variables.get("datadir")
     return {
         "kind": kind,
         "title": title or plain(f"{TITLES[kind]} {version.split('-')[0].split(' ')[0]}"),
         "where": where,
         "reached": plain(connection.where),
-        "data_directory": variables.get("data_directory") or variables.get("datadir"),
+        "data_directory": data and plain(data),
+        "on_target": bool(data and pid) and _one_filesystem(str(data), workspace),
         "variables": {name: plain(value) for name, value in sorted(variables.items())},
         "preloads": preloads(pid),
     }
@@ -42,3 +44,10 @@ def preloads(pid: int | None) -> list[str]:
             text = Path(f"/proc/{pid}/maps").read_text(errors="replace")
     found = {line.rsplit(" ", 1)[-1] for line in text.splitlines()}
     return sorted(plain(path) for path in found if any(stub in path for stub in _STUBS))
+
+
+def _one_filesystem(data: str, workspace: str) -> bool:
+    try:
+        return Path(data).stat().st_dev == Path(workspace).stat().st_dev
+    except OSError:
+        return False

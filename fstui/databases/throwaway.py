@@ -74,7 +74,13 @@ class Throwaway:
                 to_any = msgspec.structs.replace(server.connection, database=family.MAINTENANCE)
                 await ask(sysbench, to_any, [f"CREATE DATABASE {server.connection.database}"])
             server.described = await described(
-                sysbench, program.kind, server.connection, server.pid, where="throwaway", title=program.title
+                sysbench,
+                program.kind,
+                server.connection,
+                server.pid,
+                where="throwaway",
+                workspace=workspace,
+                title=program.title,
             )
         except BaseException:
             await server.stop()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from fstui import scenario as scenarios
+from fstui.databases.planning import arranged, preparing_s
 from fstui.engine.amounts import amounts
 from fstui.engine.machine import Machine
 from fstui.judge import limits
@@ -45,6 +46,8 @@ async def make_plan(
     loaded = scenarios.load(scenario)
     reference, steps = scenarios.expand(loaded, settings or {})
     _check_declaration(medium, write_cache)
+    if machine.simulated is None:
+        steps = await arranged(steps, chosen_by_user="server" in (settings or {}))
     place = await machine.inspect(directory)
     target = msgspec.structs.replace(machine.target(place.path), space=place.space)
     if target.pseudo:
@@ -125,7 +128,7 @@ def _seconds(steps: tuple[PlannedStep, ...]) -> float | None:
     if any(not step.settings.get("seconds") for step in steps):
         return None
     measured = sum(float(step.settings["seconds"]) for step in steps if not step.skip)
-    return IDLE_S + measured + len(steps) * (PAUSE_S + START_S)
+    return IDLE_S + measured + len(steps) * (PAUSE_S + START_S) + preparing_s(steps)
 
 
 def _open_ended_bytes_per_s(steps: tuple[PlannedStep, ...]) -> int | None:

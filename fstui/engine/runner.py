@@ -132,6 +132,8 @@ class Running:
         serving = Serving(self.id, room.path)
         try:
             self._check_alignment(room)
+            if self._machine.simulated is None:
+                await serving.open_existing(self._plan.steps)
             await self._measure(room, serving)
         finally:
             await serving.stop()

@@ -6,6 +6,7 @@ A throwaway server serves the neighbouring steps that want the same of it; an ex
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +15,7 @@ from fstui.databases import existing, programs
 from fstui.databases.existing import Existing
 from fstui.databases.sql import DatabaseError
 from fstui.databases.throwaway import Throwaway
-from fstui.model import Failure, PlannedStep, Sysbench
+from fstui.model import Failure, PlannedStep, Refused, Sysbench
 
 
 class Served(NamedTuple):
@@ -42,6 +43,18 @@ class Serving:
         self._filled: tuple[int, int] | None = None
         self._started = 0
         self.left_behind: list[str] = []
+
+    async def open_existing(self, steps: Iterable[PlannedStep]) -> None:
+        """See before the first step that an existing server lets us in. Raises Refused with what it said."""
+        for planned in steps:
+            settings = msgspec.convert(planned.settings, Sysbench) if wants_server(planned) else None
+            if settings and not planned.skip and existing.is_meant(settings):
+                try:
+                    await self._ready_for(settings)
+                except DatabaseError as error:
+                    raise Refused(str(error)) from None
+                self._filled = None
+                return
 
     async def serve(self, planned: PlannedStep, stopping: asyncio.Event) -> Served | Failure | None:
         """The server for a step; None where a stop came first. A failure says why there is none."""
@@ -94,7 +107,7 @@ class Serving:
     async def _start(self, settings: Sysbench) -> Throwaway | Existing:
         sysbench = await programs.find_sysbench()
         if existing.is_meant(settings):
-            return await Existing.open(sysbench, settings, self._run_id)
+            return await Existing.open(sysbench, settings, workspace=self._workspace, run_id=self._run_id)
         program = await programs.find_server(settings.server)
         if program is None:  # it was there when the run was planned
             raise DatabaseError(f"{settings.server} is not installed: {programs.PACKAGES[settings.server]}")

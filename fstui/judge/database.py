@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
+from fstui.model import Step
+
+READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
 _OFF = frozenset({"off", "0", "no", "false"})
+DURABILITY = frozenset({"sync_binlog", "innodb_flush_log_at_trx_commit", "synchronous_commit", "fsync"})
+"""Options of servers that decide whether a commit is durable, and nothing else."""
+PROCESSOR_BOUND = 0.85
+"""From this share of the processor time that its clients could use, a step was limited by it and not by the storage."""
 
 
 def is_database(probe: str) -> bool:
@@ -19,7 +25,7 @@ def promised(probe: str, settings: Mapping[str, Any], figures: Mapping[str, Any]
     if probe == "sqlite_commits":  # https://sqlite.org/pragma.html#pragma_synchronous
         return settings.get("synchronous") in {"FULL", "EXTRA"}
     server = figures.get("server") or {}
-    if not server or settings.get("workload") in _READ_ONLY:
+    if not server or settings.get("workload") in READ_ONLY or not is_on_target(server):
         return False
     return not broken_promises(server)
 
@@ -39,3 +45,19 @@ def broken_promises(server: Mapping[str, Any]) -> list[str]:
         wanting += ["sync_binlog"] if logged and have.get("sync_binlog", "1") != "1" else []
         wanting += ["innodb_flush_method"] if have.get("innodb_flush_method", "").lower() == "nosync" else []
     return [f"{name} = {have[name]}" for name in wanting]
+
+
+def limited_by_processor(step: Step) -> bool:
+    """Its clients and their server were nearly always running, hardly ever waiting."""
+    share = step.figures.get("cpu_share")
+    return isinstance(share, int | float) and share >= PROCESSOR_BOUND
+
+
+def log_is_ours(server: Mapping[str, Any]) -> bool:
+    """A MariaDB of our own, whose binary log we turned on: it is off by default, and sync_binlog then means nothing."""
+    return server.get("kind") == "mariadb" and server.get("where") == "throwaway"
+
+
+def is_on_target(server: Mapping[str, Any]) -> bool:
+    """Whether its data is on the filesystem that is measured, so that the devices below count what it does."""
+    return bool(server.get("on_target", True))

@@ -10,7 +10,7 @@ import msgspec
 
 from fstui.model import Latency, Run, Step
 from fstui.quantities import plain
-from fstui.report import figures
+from fstui.report import figures, oltp
 
 _PARTS = (("latency", "latency_ns"), ("write", "write_ns"), ("sync", "sync_ns"))
 
@@ -44,6 +44,8 @@ def _row(run: Run, step: Step) -> Iterator[tuple[str, object]]:
     yield "bytes_ratio", _rounded(figures.bytes_ratio(step, run.target))
     yield "stalls", step.stalls.count
     yield "stalled_s", step.stalls.lost_s
+    if oltp.measured(run):
+        yield from oltp.csv_cells(step)
     yield "error", figures.failure(step)
     yield "verdict", run.verdict
 

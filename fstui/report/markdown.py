@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fstui.model import Node, Run, Step
 from fstui.quantities import count, plain, ratio, seconds, size
-from fstui.report import figures
+from fstui.report import figures, oltp
 from fstui.report.text import GLYPHS, NONE, moment, step_cells
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
@@ -50,6 +50,10 @@ def _blocks(run: Run) -> Iterator[Iterable[str]]:
         "llrrrrr",
         [row for step in run.steps if step.ops for row in _both_ends(run, step)],
     )
+    for table in oltp.tables(run):
+        yield [f"**{escape(table.title)}**"]
+        yield _table(table.header, "l" + "r" * (len(table.header) - 1), table.rows)
+    yield [f"- {escape(note)}" for note in oltp.notes(run)]
     yield [_footer(run)]
 
 

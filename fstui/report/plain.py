@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fstui.model import Finding, Plan, PlannedStep, Run, Step, Target
 from fstui.quantities import plain, seconds, short_size
-from fstui.report import figures
+from fstui.report import figures, oltp
 from fstui.report.text import (
     GLYPHS,
     NONE,
@@ -27,6 +27,10 @@ STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "BYTES")
 def render(run: Run, saved_to: str | None = None) -> str:
     """The whole result; ``saved_to`` is the file it can be read from again."""
     lines = [*_head(run), *_verdict(run), "", *_findings(run), *steps(run.steps, run.target)]
+    for table in oltp.tables(run):
+        shown = columns([table.header, *table.rows], "<" + ">" * (len(table.header) - 1))
+        lines += ["", *wrap(table.title, WIDTH), *shown]
+    lines += [part for note in oltp.notes(run) for part in ["", *wrap(note, WIDTH)]]
     if run.left_behind:
         lines += ["", "Could not be removed, see 'fstui clean':", *(f"  {plain(path)}" for path in run.left_behind)]
     if saved_to:
