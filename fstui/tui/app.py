@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.screen import Screen
 
 from fstui.model import Inventory, Judgement, Plan, Refused, Run, Target
 from fstui.tui import keymap as keys
 from fstui.tui.commands import INTERRUPT, QUIT, SUSPEND, Command, bindings, key_name
+from fstui.tui.screens.face import Face
+from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.surroundings import ascii_only as terminal_is_ascii
 
 if TYPE_CHECKING:
@@ -86,14 +89,18 @@ class FstuiApp(App[int]):
         self.set_keymap(self.keymap)
         if not self.is_headless:
             self._take_signals()
-        from fstui.tui.screens.storage import StorageScreen  # noqa: PLC0415  first frame first
-
-        storage = StorageScreen()
-        self.push_screen(storage)
         if self.directory is not None:
             self.open_plan(self.directory)
         elif trouble:
-            self.call_after_refresh(storage.say, trouble)
+            self.call_after_refresh(self._say, trouble)
+
+    def get_default_screen(self) -> Screen[None]:
+        """The one beneath all others."""
+        return StorageScreen()
+
+    def _say(self, words: str) -> None:
+        if isinstance(self.screen, Face):
+            self.screen.say(words)
 
     def _take_signals(self) -> None:
         """Without these, SIGTERM and SIGHUP end the app with the terminal still in its hands."""
@@ -123,11 +130,10 @@ class FstuiApp(App[int]):
         self.leave(128 + signal.SIGINT)
 
     async def action_back(self) -> None:
-        if len(self.screen_stack) > 2:
+        if len(self.screen_stack) > 1:
             self.pop_screen()
 
     def action_help(self) -> None:
-        from fstui.tui.screens.face import Face  # noqa: PLC0415
         from fstui.tui.screens.reading import help_screen  # noqa: PLC0415
 
         if isinstance(self.screen, Face):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import msgspec
+from msgspec.structs import replace
 
 from fstui.model import CACHES, MEDIA
 from fstui.quantities import plain, size
@@ -13,11 +14,10 @@ AS_READ = "as read"
 _STEPS = (1, 2, 5)
 
 
-@dataclass(frozen=True)
-class Choices:
+class Choices(msgspec.Struct, frozen=True):
     """Only what differs from the scenario's own values; a declaration is None where the user says nothing."""
 
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = {}
     medium: str | None = None
     write_cache: str | None = None
 

@@ -6,8 +6,8 @@ A key can be changed in ``keys.toml`` in the configuration directory: ``"storage
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+import msgspec
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
@@ -24,8 +24,7 @@ _KEPT = ("app.help", "app.quit", "app.back")
 """Named in the footer however narrow it is."""
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """What a key does on one screen."""
 
     id: str
@@ -39,12 +38,16 @@ class Command:
     """A sentence for the help and the palette."""
     shown_as: str = ""
     """What the footer calls the key, where that is not its name."""
+    always: bool = False
+    """Also while a value is being typed."""
 
 
 QUIT = Command("app.quit", "q", "app.quit", "quit", "Stop what runs, clean up and leave.")
-INTERRUPT = Command("app.interrupt", "ctrl+c", "app.interrupt", "", "The same as quit; a second time leaves at once.")
+INTERRUPT = Command(
+    "app.interrupt", "ctrl+c", "app.interrupt", "", "The same as quit; a second time leaves at once.", always=True
+)
 SUSPEND = Command(
-    "app.suspend", "ctrl+z", "app.suspend_process", "", "Put fstui into the background; fg brings it back."
+    "app.suspend", "ctrl+z", "app.suspend_process", "", "Put fstui into the background; fg brings it back.", always=True
 )
 HELP = Command("app.help", "question_mark", "app.help", "help", "What this screen shows, and its keys.")
 BACK = Command("app.back", "escape", "app.back", "back", "To the screen before.")
@@ -64,7 +67,14 @@ COPY = Command(
 def bindings(commands: Iterable[Command]) -> list[BindingType]:
     """Textual's bindings for them."""
     return [
-        Binding(command.keys, command.action, command.label or command.help, id=command.id, tooltip=command.help)
+        Binding(
+            command.keys,
+            command.action,
+            command.label or command.help,
+            id=command.id,
+            tooltip=command.help,
+            priority=command.always,
+        )
         for command in commands
     ]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from fstui.model import Counters, DeviceCounters
 
 
-@dataclass(frozen=True)
-class Rate:
+class Rate(msgspec.Struct, frozen=True):
     """Per second; None where the device does not count it. Times in ms per operation, None without operations."""
 
     reads: float | None = None

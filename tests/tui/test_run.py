@@ -129,3 +129,15 @@ async def test_a_tiny_terminal_is_no_error() -> None:
     async with PreparedApp().run_test(size=(20, 5)) as pilot:
         await watch(pilot, prepared.events(until=5))
         assert shown(pilot.app)[0].startswith(" fstui")
+
+
+async def test_a_run_that_ends_behind_the_help_shows_its_result_when_the_help_is_closed() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, prepared.events(until=3))
+        screen = pilot.app.screen
+        assert isinstance(screen, RunScreen)
+        await pilot.press("question_mark")
+        screen.progress.apply(prepared.events()[-1])
+        await pilot.press("escape")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, ResultScreen)

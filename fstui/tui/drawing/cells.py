@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
@@ -15,8 +15,7 @@ Run = tuple[str, str]
 """Text and its style."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """One column of a table. ``width`` 0: it takes what the others leave."""
 
     title: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+import msgspec
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -27,8 +27,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Offer:
+class Offer(msgspec.Struct, frozen=True):
     """A scenario and what the planner says of it here: a plan, or the sentence why not."""
 
     scenario: Scenario
@@ -36,8 +35,7 @@ class Offer:
     refusal: str = ""
 
 
-@dataclass(frozen=True)
-class Cursor:
+class Cursor(msgspec.Struct, frozen=True):
     """Where the user is: ``setting`` is None in the list of scenarios."""
 
     scenario: int = 0

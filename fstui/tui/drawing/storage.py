@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 from rich.text import Text
 
 from fstui.model import VERDICTS, Finding, Inventory, Judgement, Node, Target, Verdict
@@ -31,8 +31,7 @@ COLUMNS = (
 SORTS = ("flag", "mount", "writes")
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One row: a filesystem, or a device that none stands on."""
 
     target: Target | None

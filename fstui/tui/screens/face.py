@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.text import Text
 from textual.screen import Screen
@@ -28,10 +28,7 @@ class Face(Screen[None]):
     @property
     def fstui(self) -> FstuiApp:
         """The app, by its own type."""
-        from fstui.tui.app import FstuiApp  # noqa: PLC0415  the app imports the screens
-
-        assert isinstance(self.app, FstuiApp)
-        return self.app
+        return cast("FstuiApp", self.app)  # the app imports the screens, not they the app
 
     def lines(self, id: str, draw: Draw, *, classes: str = "") -> Lines:  # noqa: A002
         """A part of the screen."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Protocol
 
+from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
@@ -98,6 +98,11 @@ class RunScreen(Face):
         self.over = True
         self._changed = True
         if self.progress.run is not None and not self.held:
+            self.action_result()
+
+    def on_screen_resume(self) -> None:
+        """The run may have ended while the help stood in front."""
+        if self.over and not self.held:
             self.action_result()
 
     def on_run_advanced(self, message: RunAdvanced) -> None:
