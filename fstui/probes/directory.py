@@ -31,7 +31,7 @@ def say(**fields: Any) -> None:
 
 
 def failure(error: OSError) -> dict[str, Any]:
-    return {"errno": error.errno, "error": error.strerror or str(error)}
+    return {"errno": error.errno, "error": error.strerror or "".join(map(str, error.args))}
 
 
 def space(mount_points: list[str]) -> None:
