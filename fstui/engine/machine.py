@@ -140,10 +140,10 @@ class LocalMachine:
         return True
 
     async def with_space(self, inventory: Inventory) -> Inventory:
-        if await self._learn(inventory, CLAIMS_S):
-            inventory = self.survey()
         asked = [target.mount_point for target in inventory.filesystems if not target.pseudo]
-        answers = await _free_space(asked)
+        learned, answers = await asyncio.gather(self._learn(inventory, CLAIMS_S), _free_space(asked))
+        if learned:
+            inventory = self.survey()
         now = time.monotonic()
         for mount_point in asked:
             if mount_point in answers:
