@@ -1,0 +1,171 @@
+"""Rule 17: the flush against what it has to write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from fstui.model import Host, Medium, Step, Target
+from tests.unit.judge.evidence import (
+    GUEST,
+    METAL,
+    busy,
+    disk,
+    filesystem,
+    finding,
+    loop,
+    on_disk,
+    on_loop,
+    readings,
+    rules,
+    step,
+    verdict,
+)
+from tests.unit.judge.timing import flushed, write
+
+MIB = 1 << 20
+AMOUNTS = (0, MIB, 4 * MIB, 16 * MIB, 32 * MIB)
+FLAT_US = (117, 121, 115, 119, 118)
+GROWN_US = (300, 700, 1900, 6600, 12900)
+"""0.4 ms per MiB."""
+GUESTS_DISK = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", rotational=True))
+
+
+def line(us: Sequence[float], arrived: float | None = 1.0, amounts: Sequence[int] = AMOUNTS) -> dict[str, Any]:
+    points = [
+        {"bytes": amount, "sync_ns": round(time * 1000), "arrived_share": arrived if amount else None, "rounds": 3}
+        for amount, time in zip(amounts, us, strict=False)
+    ]
+    return {"slope_ns_per_mib": 0, "intercept_ns": 0, "points": points}
+
+
+def flushes(us: Sequence[float] = FLAT_US, arrived: float | None = 1.0, **changes: Any) -> Step:
+    figures = {"sequential": line(us, arrived), "scattered": line(us, arrived), "written_bytes": 1}
+    fields: dict[str, Any] = {"name": "flush of unsynced writes", "probe": "dirty_flush", "elapsed_s": 2.0, "ops": 30}
+    return Step(**(fields | {"figures": figures} | changes))
+
+
+def measured(*extra: Step, tw: float = 90, ts: float = 200, **changes: Any) -> tuple[Step, ...]:
+    device = {"device": "vda", **changes}
+    return (write(tw, **{**device, "flushes": 0}), flushed(ts, **device), *extra)
+
+
+def in_guest(*steps: Step, where: Target = GUESTS_DISK, **fields: Any) -> Any:
+    return verdict(where, *steps, **{"host": GUEST, **fields})
+
+
+class TestFlat:
+    def test_in_a_guest_it_cannot_tell_though_every_flush_arrived(self) -> None:
+        judgement = in_guest(*measured(flushes()))
+        assert {"flushes-arrive", "flush-flat"} <= rules(judgement)
+        assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "low")
+        assert "either a host with a protected cache or a host that ignores flushes" in judgement.sentence
+        assert "117 µs after nothing, 118 µs after 32.0 MiB" in judgement.sentence
+
+    def test_on_real_hardware_it_says_nothing(self) -> None:
+        assert "flush-flat" not in rules(verdict(GUESTS_DISK, *measured(flushes()), host=METAL))
+
+    @pytest.mark.parametrize(("ts", "hit"), [(269, True), (270, False)])
+    def test_a_dear_flush_is_no_sign(self, ts: float, hit: bool) -> None:
+        assert ("flush-flat" in rules(in_guest(*measured(flushes(), ts=ts)))) is hit
+
+    def test_without_the_probe_or_its_amounts_nothing_is_called_flat(self) -> None:
+        assert "flush-flat" not in rules(in_guest(*measured()))
+        few = flushes((117, 118))
+        assert "flush-flat" not in rules(in_guest(*measured(few)))
+
+    def test_where_the_flushes_are_missing_that_is_the_finding(self) -> None:
+        judgement = in_guest(*measured(flushes(), flushes=0))
+        assert judgement.verdict == "not-durable"
+        assert "flush-flat" not in rules(judgement)
+
+    @pytest.mark.parametrize(
+        "us",
+        [(46, 52, 60, 71, 82), (117, 400, 118, 900, 119), (175, 328, 333, 216, 308), (996, 226, 186, 191, 477)],
+        ids=["copies memory", "one slow point", "a noisy box", "noise at nothing written"],
+    )
+    def test_what_is_too_fast_or_only_noise_is_no_growth(self, us: tuple[float, ...]) -> None:
+        assert finding(in_guest(*measured(flushes(us))), "flush-flat").verdict == "cannot-tell"
+
+    def test_growth_that_is_a_cache_above_the_device_does_not_count(self) -> None:
+        judgement = in_guest(*measured(flushes((80, 2000, 8000, 25000, 48000), arrived=0.0)))
+        assert finding(judgement, "flush-flat").verdict == "cannot-tell"
+        assert "of a cache above the device" in judgement.sentence
+
+    def test_a_declared_platter_that_turns_slowly_enough_has_nothing_left_to_flush(self) -> None:
+        declared = Medium(class_="hdd-7200", write_cache="none", declared=True)
+        platter = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", medium=declared))
+        same = step("same", offsets="same", rate=118, ops=118, device="vda")
+        judgement = in_guest(*measured(flushes(), same, tw=8400, ts=8500), where=platter)
+        assert "flush-flat" not in rules(judgement)
+        assert judgement.verdict == "consistent"
+
+    def test_what_the_user_knows_of_the_cache_weighs_more(self) -> None:
+        declared = Medium(class_="ssd-plp", write_cache="plp", declared=True)
+        known = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", medium=declared))
+        judgement = in_guest(*measured(flushes()), where=known)
+        assert (judgement.verdict, judgement.confidence) == ("plausible", "medium")
+
+    @pytest.mark.parametrize(
+        ("virtualization", "words"),
+        [("firecracker", "cache_type=Writeback"), ("oracle", "IgnoreFlush"), ("kvm", "QEMU")],
+    )
+    def test_the_next_step_is_the_hosts(self, virtualization: str, words: str) -> None:
+        found = finding(in_guest(*measured(flushes()), host=Host(virtualization=virtualization)), "flush-flat")
+        assert words in found.next[0]
+
+
+class TestGrowth:
+    @pytest.mark.parametrize("host", [GUEST, METAL])
+    def test_a_flush_that_grows_does_work(self, host: Host) -> None:
+        judgement = in_guest(*measured(flushes(GROWN_US), ts=400), host=host)
+        found = finding(judgement, "flush-flat")
+        assert (found.verdict, found.confidence) == ("consistent", "medium")
+        assert (judgement.verdict, judgement.confidence) == ("consistent", "medium")
+        assert "394 µs per MiB" in found.title
+        assert found.sentence.endswith("only a power cut proves more.")
+
+    @pytest.mark.parametrize(("arrived", "hit"), [(0.95, True), (0.94, False), (None, False)])
+    def test_it_counts_only_where_the_bytes_had_arrived(self, arrived: float | None, hit: bool) -> None:
+        judgement = in_guest(*measured(flushes(GROWN_US, arrived), ts=400))
+        assert ("flush-flat" in rules(judgement)) is hit
+
+    @pytest.mark.parametrize(("extra_us", "hit"), [(3356, True), (3355, False)])
+    def test_it_counts_only_up_to_10_gb_a_second(self, extra_us: float, hit: bool) -> None:
+        us = (100, 110, 200, 2000, 100 + extra_us)
+        judgement = in_guest(*measured(flushes(us), ts=400))
+        assert ("flush-flat" in rules(judgement)) is hit
+
+    def test_one_pattern_that_grows_is_enough(self) -> None:
+        figures = {"sequential": line(FLAT_US), "scattered": line(GROWN_US), "written_bytes": 1}
+        found = finding(in_guest(*measured(flushes(figures=figures))), "flush-flat")
+        assert found.verdict == "consistent"
+        assert [line.partition(":")[0] for line in found.because] == ["scattered"]
+
+    def test_three_amounts_are_enough_for_a_slow_disk(self) -> None:
+        judgement = in_guest(*measured(flushes((9000, 40000, 130000)), ts=9000, tw=100))
+        assert finding(judgement, "flush-flat").verdict == "consistent"
+
+    def test_beside_other_writers_it_proves_nothing(self) -> None:
+        judgement = in_guest(*measured(flushes(GROWN_US), ts=400), idle=busy("vda", 900))
+        assert "flush-flat" not in rules(judgement)
+
+    def test_a_loops_page_cache_is_not_the_disk(self) -> None:
+        where = on_loop(device=loop(dio="0"))
+        both = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
+        judgement = verdict(where, flushed(200, **both), flushes((80, 2000, 8000, 25000, 48000), 0.0), host=METAL)
+        assert "flush-flat" not in rules(judgement)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [{"status": "failed"}, {"status": "disturbed"}, {"figures": {}}, {"figures": {"sequential": {"points": "x"}}}],
+        ids=["failed", "disturbed", "no figures", "not figures"],
+    )
+    def test_a_step_without_its_figures_says_nothing(self, changes: dict[str, Any]) -> None:
+        assert "flush-flat" not in rules(in_guest(*measured(flushes(GROWN_US, **changes))))
+
+    def test_in_memory_nothing_else_is_said(self) -> None:
+        tmpfs = on_disk(filesystem("tmpfs", below=()), disk(readings=readings()))
+        assert "flush-flat" not in rules(verdict(tmpfs, *measured(flushes(GROWN_US))))
