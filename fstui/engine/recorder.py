@@ -6,7 +6,7 @@ from operator import sub
 
 from fstui.engine.reported import Reported
 from fstui.inventory.counters import difference
-from fstui.judge import database
+from fstui.judge import promises
 from fstui.latency import Histogram, Timeline
 from fstui.model import Counters, DeviceCounters, Failure, Node, PlannedStep, Snapshot, Stall, Stalls, Step, StepStatus
 from fstui.probes.frames import Samples
@@ -154,8 +154,8 @@ class Recorder:
 
     def _every_op_syncs(self) -> bool:
         """Every operation is durable when it returns, without a sync part of its own."""
-        if database.is_database(self.plan.probe):
-            return database.promised(self.plan.probe, self.plan.settings, self.reported.figures)
+        if promises.is_database(self.plan.probe):
+            return promises.promised(self.plan.probe, self.plan.settings, self.reported.figures)
         return bool({"dsync", "sync"} & set(self.plan.settings.get("open_flags", ())))
 
     def _length_reason(self, status: StepStatus, elapsed_ns: int) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from fstui.judge import database
+from fstui.judge import promises
 from fstui.model import Run, Step
 from fstui.quantities import count, plain, rate, ratio
 from fstui.report import figures
@@ -53,15 +53,15 @@ def notes(run: Run) -> list[str]:
         f"{title}: its binary log was on, as replication has it. MariaDB ships with it off, and sync_binlog then "
         "changes nothing."
         for title, server in servers.items()
-        if database.log_is_ours(server)
+        if promises.log_is_ours(server)
     ]
     sentences += [
         f"{title}: its data, {plain(str(server.get('data_directory')))}, is not on the filesystem that was measured: "
         "what the devices counted is not its doing."
         for title, server in servers.items()
-        if not database.is_on_target(server)
+        if not promises.is_on_target(server)
     ]
-    limited = [step for step in measured(run) if database.limited_by_processor(step)]
+    limited = [step for step in measured(run) if promises.limited_by_processor(step)]
     if limited:
         shares = ", ".join(f"{plain(step.name)} ({round(100 * step.figures['cpu_share'])} %)" for step in limited)
         sentences.append(f"The processor, not the storage, was the limit of: {shares}.")
@@ -118,24 +118,24 @@ def _compared(run: Run) -> Iterator[tuple[str, ...]]:
     pairs: dict[tuple[object, ...], dict[bool, Step]] = {}
     for step in measured(run):
         server = step.figures.get("server") or {}
-        rest = tuple(pair for pair in step.settings["options"].items() if pair[0] not in database.DURABILITY)
+        rest = tuple(pair for pair in step.settings["options"].items() if pair[0] not in promises.DURABILITY)
         key = (server.get("title"), step.settings["workload"], step.settings["threads"], rest)
-        pairs.setdefault(key, {})[not database.broken_promises(server)] = step
+        pairs.setdefault(key, {})[not promises.broken_promises(server)] = step
     for (title, workload, *_), pair in pairs.items():
-        if len(pair) == 2 and workload not in database.READ_ONLY:
+        if len(pair) == 2 and workload not in promises.READ_ONLY:
             durable, other = pair[True], pair[False]
             times = other.figures["tps"] / durable.figures["tps"] if durable.figures["tps"] else None
             yield (
                 plain(f"{title} {str(workload).removeprefix(PREFIX)}"),
                 rate(durable.figures["tps"]),
-                rate(other.figures["tps"]) + (" (processor)" if database.limited_by_processor(other) else ""),
+                rate(other.figures["tps"]) + (" (processor)" if promises.limited_by_processor(other) else ""),
                 NONE if times is None else f"{ratio(times)} ×",
                 f"{_flushes(run, durable)} → {_flushes(run, other)}",
             )
 
 
 def _flushes(run: Run, step: Step) -> str:
-    ours = database.is_on_target(step.figures.get("server") or {})
+    ours = promises.is_on_target(step.figures.get("server") or {})
     flushed = figures.flushes(step, run.target) if ours else None
     return NONE if flushed is None or not step.ops else ratio(flushed / step.ops)
 
