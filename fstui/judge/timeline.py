@@ -14,8 +14,10 @@ from fstui.quantities import plain, rate, seconds, size
 SHORTEST_S = 10.0
 """What changes within a shorter step is noise, or seen by no other run."""
 TIMES = 2.0
-STRETCH = 10
-"""Points on either side of a change, at the least: one in six of the usual sixty."""
+BEFORE, AFTER = 5, 10
+"""Stretches on either side of a change, at the least, of the usual sixty: what came after must have lasted."""
+EXPLAINED = 0.5
+"""Two medians must leave no more than this share of what one median leaves unexplained: noise keeps most of it."""
 
 
 class Change(NamedTuple):
@@ -66,12 +68,12 @@ def change(step: Step, settings: SyncWrites) -> Change | None:
         return None
     points = _stretches(step)
     rates = [per_s for _, _, per_s in points]
-    if len(rates) < 2 * STRETCH:
-        return None
-    at = min(
-        range(STRETCH, len(rates) - STRETCH + 1), key=lambda split: _spread(rates[:split]) + _spread(rates[split:])
-    )
+    at = min(range(1, len(rates)), key=lambda split: _spread(rates[:split]) + _spread(rates[split:]), default=0)
     before, after = rates[:at], rates[at:]
+    if len(before) < BEFORE or len(after) < AFTER:
+        return None
+    if _spread(before) + _spread(after) > EXPLAINED * _spread(rates):
+        return None
     low, high = sorted((before, after), key=median)
     if median(high) <= TIMES * median(low) or _quartiles(high)[0] <= _quartiles(low)[1]:
         return None
