@@ -69,8 +69,11 @@ def verdict(run: Run, width: int) -> Text:
     return ends([" ", (f"{glyph} ", style), (said, style), f"  {run.confidence} confidence"], beside, width)
 
 
-def explanation(run: Run, finding: Finding | None, width: int) -> list[Text]:
-    """The selected finding; the one that decided speaks with the run's own sentence."""
+def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
+    """The selected finding; the one that decided speaks with the run's own sentence.
+
+    What to do next must be seen without a key: where the room is short, the last of the evidence gives way.
+    """
     sentence = finding.sentence or finding.title if finding else run.sentence
     if finding is not None and finding is figures.leading(run):
         sentence = run.sentence or sentence
@@ -80,9 +83,12 @@ def explanation(run: Run, finding: Finding | None, width: int) -> list[Text]:
     if finding.scope == "step":
         lines.append(line(("   of this step only: " + ", ".join(map(plain, finding.steps)), FAINT)))
     pairs = [part.partition(": ")[::2] for part in map(plain, finding.because)]
-    lines += labelled(pairs, "because", width)
-    lines += labelled([(plain(step), "") for step in finding.next], "next", width)
-    return lines
+    because = labelled(pairs, "because", width)
+    steps = labelled([(plain(step), "") for step in finding.next], "next", width)
+    room = max(height - len(lines) - len(steps), 2)
+    if len(because) > room:
+        because = [*because[: room - 1], line((" " * 12 + "… more (PgDn)", FAINT))]
+    return [*lines, *because, *steps]
 
 
 def step_detail(step: Step, target: Target | None, width: int) -> list[Text]:

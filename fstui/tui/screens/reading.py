@@ -58,17 +58,25 @@ def explain_screen(rule_name: str) -> ReadingScreen:
     """The rule's own page."""
     from fstui.judge import explain  # noqa: PLC0415
 
-    text = plain_lines(explain(rule_name))
+    text = plain_paragraphs(explain(rule_name))
 
     def page(width: int) -> list[Text]:
         lines = [rule(width, plain(rule_name))]
-        for paragraph in text:
-            lines += [line(part) for part in wrapped(paragraph, width - 2, indent="  ")] if paragraph else [line()]
+        for words, style in text:
+            lines += [line((part, style)) for part in wrapped(words, width - 2, indent="  ")]
+            lines += [] if style else [line()]
         return lines
 
     return ReadingScreen(page)
 
 
-def plain_lines(text: str) -> list[str]:
-    """Line by line, each one safe."""
-    return [plain(part.strip()) for part in text.splitlines()]
+def plain_paragraphs(markdown: str) -> list[tuple[str, str]]:
+    """Markdown's paragraphs without their marks, each with its style; the title is left out."""
+    paragraphs: list[tuple[str, str]] = []
+    for block in markdown.split("\n\n"):
+        heading, _, rest = block.strip().partition("\n") if block.lstrip().startswith("#") else ("", "", block)
+        if heading.startswith("##"):
+            paragraphs.append((plain(heading.lstrip("# ")), HEAD))
+        if words := plain(" ".join(rest.split())).replace("`", "").strip("*"):
+            paragraphs.append((words, ""))
+    return paragraphs

@@ -45,6 +45,8 @@ class ResultScreen(Face):
         self.save_error = save_error
         self.findings = drawing.ordered(run)
         self.selected = 0
+        self.whole = False
+        """All of the evidence is shown, to be scrolled."""
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, height: [drawing.title(self.result, width)], classes="line")
@@ -64,10 +66,12 @@ class ResultScreen(Face):
     def action_move(self, by: int) -> None:
         last = len(self.findings) + len(self.result.steps) - 1
         self.selected = max(0, min(self.selected + by, last))
+        self.whole = False
         self.part("detail").to_top()
         self.redraw()
 
     def action_scroll(self, by: int) -> None:
+        self.whole = True
         self.part("detail").scroll_lines(by)
 
     def action_copy(self) -> None:
@@ -109,7 +113,7 @@ class ResultScreen(Face):
         chosen = self.chosen if height != UNBOUNDED else next(iter(self.findings), None)
         if isinstance(chosen, Step):
             return drawing.step_detail(chosen, self.result.target, width)
-        return drawing.explanation(self.result, chosen, width)
+        return drawing.explanation(self.result, chosen, width, UNBOUNDED if self.whole else height)
 
     def _draw_findings(self, width: int, height: int) -> list[Text]:
         at = self.selected if self.selected < len(self.findings) else None
