@@ -354,6 +354,91 @@ class Sysbench(Base, frozen=True, kw_only=True):
     user: str = ""
 
 
+class PowerCut(Base, frozen=True, kw_only=True):
+    """Settings of the probe ``powercut``: the records that a witness on another machine sees acknowledged."""
+
+    seconds: float = 0.0
+    """0: until the power goes."""
+    sync: Literal["fsync", "fdatasync", "O_DSYNC", "O_DIRECT+O_DSYNC"] = "fdatasync"
+    writes: Literal["overwrite", "append", "create", "create-no-dirsync"] = "overwrite"
+    """``create``: one new file per record, and an fsync of the directory; ``create-no-dirsync``: without it."""
+    block_bytes: int = 4096
+    file_bytes: int = 4194304
+    """What is overwritten; how long a log grows before the next file is begun; how many new files are kept."""
+    writers: int = 1
+    ops_per_s: float = 1000.0
+    """Per writer, at the most; 0: as fast as it goes."""
+
+
+class PowerCutFigures(Base, frozen=True, kw_only=True):
+    """Figures of the one step of a power-cut run: what the witness saw acknowledged against what was read back."""
+
+    cut: str
+    """The writer's run id: one cut, however often it is verified."""
+    identity: str
+    """Of the target when it was written to: survived cuts add up per identity."""
+    cuts_before: int = 0
+    """Cuts that this identity survived before this one, since its last loss."""
+    rebooted: bool = False
+    """The box that wrote has booted again since: its boot id is another one."""
+    storage_was_cut: bool = False
+    """The user says that the storage lost its power, and not the box."""
+    unmountable: bool = False
+    """The user says that the filesystem cannot be mounted any more."""
+    gone: bool = False
+    """The filesystem is there, and the run's directory is not."""
+    ended: str | None = None
+    """Why the writer stopped in good order, before any power was cut."""
+    read_only: bool = False
+    """The filesystem is mounted read-only now."""
+    log_cut_off: bool = False
+    """The log ended within a line, which was left out."""
+    acknowledged: int = 0
+    checked: int = 0
+    """Of these, the records that no newer one has replaced since: they must be there."""
+    present: int = 0
+    newer: int = 0
+    """Of those present: places that hold a newer record, whose acknowledgement the witness did not see."""
+    missing: int = 0
+    stale: int = 0
+    """The place holds an older record."""
+    torn: int = 0
+    """The record is damaged."""
+    misplaced: int = 0
+    """The place holds another place's record."""
+    unreadable: int = 0
+    reordered: int = 0
+    """Of those lost: a record that the same writer acknowledged later is there."""
+    in_flight: int = 0
+    """Damaged places whose next record was being written when the power went: no loss."""
+    unpromised: int = 0
+    """New files that are gone whose directory nobody synced: no loss by POSIX."""
+    oldest_lost_s: float = 0.0
+    """How long before the last acknowledgement the oldest lost record was acknowledged."""
+    by_claim: dict[str, dict[str, int]] = {}
+    """``"fdatasync, append"`` → ``acknowledged``, ``checked``, ``lost``."""
+
+    @property
+    def lost(self) -> int:
+        """Acknowledged records that are not there as they were acknowledged."""
+        return self.missing + self.stale + self.torn + self.misplaced + self.unreadable
+
+    @property
+    def cut_seen(self) -> bool:
+        """The power went while it wrote, as far as can be told."""
+        return (self.rebooted or self.storage_was_cut or self.unmountable) and self.ended is None
+
+    @property
+    def any_lost(self) -> bool:
+        """Something that was acknowledged is gone: records, or, after a cut, all there was."""
+        return self.lost > 0 or (self.acknowledged > 0 and self.cut_seen and (self.gone or self.unmountable))
+
+    @property
+    def kept(self) -> bool:
+        """A cut that took nothing."""
+        return self.cut_seen and not self.any_lost and self.checked > 0
+
+
 class Step(Base, frozen=True, kw_only=True):
     """One measured step: what was asked, how long it took, what the kernel counted meanwhile."""
 
