@@ -7,10 +7,10 @@ import asyncio
 import click
 
 from fstui.cli.output import put, say
+from fstui.databases.leftovers import remove
 from fstui.quantities import plain
 from fstui.state import ledger
 from fstui.state.ledger import Entry
-from fstui.workspace import remove_left_behind
 
 
 @click.command("clean")
@@ -22,7 +22,7 @@ def command() -> int:
 async def _clean(entries: list[Entry]) -> int:
     left = 0
     for entry in entries:
-        problem = await remove_left_behind(entry)
+        problem = await remove(entry)
         left += problem is not None
         if problem is None:
             put(f"removed {plain(entry.what)}\n")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -60,11 +62,27 @@ def command(settings: Sequence[str], format_: str, **asked: object) -> int:
     if not asked["directory"]:  # an unset variable; resolved, it would be the current directory
         raise Refused("DIR is empty: name a directory on the storage in question")
     wanted = msgspec.convert({**asked, "settings": _pairs(settings), "format": format_}, Asked)
+    if wanted.settings.keys() & {"host", "port", "socket"}:
+        _ask_for_password()
     if wanted.output is not None:
         check_file(wanted.output)
     if wanted.plan_only and wanted.format not in ("plain", "json"):
         raise click.UsageError("--plan is printed as plain or json.")
     return asyncio.run(_Session(wanted).go())
+
+
+def _ask_for_password() -> None:
+    """Of an existing database server, on a terminal, where the environment does not have it. Never in argv."""
+    from fstui.databases.existing import PASSWORD  # noqa: PLC0415  only where it is wanted
+
+    if PASSWORD not in os.environ and sys.stdin.isatty():
+        os.environ[PASSWORD] = click.prompt(
+            "Password on the database server (empty: its option file, or none)",
+            hide_input=True,
+            default="",
+            show_default=False,
+            err=True,
+        )
 
 
 def _pairs(settings: Sequence[str]) -> dict[str, str]:

@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from fstui.databases.connection import Connection
+from fstui.databases.connection import Connection, Driver
 from fstui.databases.facts import described
 from fstui.databases.sql import DatabaseError, ask
 from fstui.model import Sysbench
 from fstui.state import ledger
 
 PASSWORD = "FSTUI_DB_PASSWORD"
-MAINTENANCE = {"mysql": "information_schema", "pgsql": "postgres"}
+MAINTENANCE: dict[Driver, str] = {"mysql": "information_schema", "pgsql": "postgres"}
 """A database that is always there, to connect to."""
 _EXISTS = ("1007", "already exists")
 _UCRED = struct.Struct("3i")
@@ -30,18 +30,21 @@ def is_meant(settings: Sysbench) -> bool:
     return bool(settings.host or settings.port or settings.socket)
 
 
-def connection_to(settings: Sysbench, database: str) -> Connection:
-    """How it is reached. The password comes from the environment, or from the server's own option file."""
-    driver = "pgsql" if settings.server == "postgresql" else "mysql"
-    user = settings.user or ("postgres" if driver == "pgsql" else getpass.getuser())
-    return Connection(
-        driver=msgspec.convert(driver, Any),
-        socket=settings.socket,
-        host=settings.host or ("" if settings.socket else "127.0.0.1"),
-        port=settings.port,
-        user=user,
-        password=os.environ.get(PASSWORD) or (_from_option_file() if driver == "mysql" else ""),
-        database=database,
+def connection_to(settings: Sysbench) -> Connection:
+    """How it is reached, in a database that is always there.
+
+    The password comes from the environment, or from the server's own option file.
+    """
+    driver: Driver = "pgsql" if settings.server == "postgresql" else "mysql"
+    return with_password(
+        Connection(
+            driver=driver,
+            socket=settings.socket,
+            host=settings.host or ("" if settings.socket else "127.0.0.1"),
+            port=settings.port,
+            user=settings.user or ("postgres" if driver == "pgsql" else getpass.getuser()),
+            database=MAINTENANCE[driver],
+        )
     )
 
 
@@ -61,7 +64,7 @@ class Existing:
     async def open(cls, sysbench: str, settings: Sysbench, *, workspace: str, run_id: str) -> Existing:
         """Make the run's database. Raises DatabaseError with what the server said, or that it is there already."""
         name = f"fstui_{run_id}"
-        to_any = connection_to(settings, MAINTENANCE["pgsql" if settings.server == "postgresql" else "mysql"])
+        to_any = connection_to(settings)
         pid = peer_of(to_any)
         entry = ledger.enter(run_id, kind="database", what=_address(to_any, name))
         try:
@@ -113,18 +116,15 @@ def peer_of(connection: Connection) -> int | None:
         return None
 
 
+def with_password(connection: Connection) -> Connection:
+    """The same with the password that the environment or the option file has now."""
+    stated = os.environ.get(PASSWORD) or (_from_option_file() if connection.driver == "mysql" else "")
+    return msgspec.structs.replace(connection, password=stated)
+
+
 def _address(connection: Connection, database: str) -> str:
-    """For the ledger, and for whoever has to drop it by hand; ``leftovers`` reads it back."""
-    return msgspec.json.encode(
-        {
-            "driver": connection.driver,
-            "socket": connection.socket,
-            "host": connection.host,
-            "port": connection.port,
-            "user": connection.user,
-            "database": database,
-        }
-    ).decode()
+    """For the ledger, and for whoever has to drop it by hand; without a password."""
+    return msgspec.json.encode(msgspec.structs.replace(connection, database=database, password="")).decode()
 
 
 def _hint(message: str) -> str:

@@ -23,7 +23,7 @@ async def described(
     rows = await ask(sysbench, connection, family.questions())
     variables = {name.lower(): value for name, value in rows}
     version = variables.get("server_version") or variables.get("version", "")
-    data = variables.get("data_directory") or variables.get("datadir")
+    data = variables.get("data_directory") or variables.get("datadir") or _working_directory(pid)
     return {
         "kind": kind,
         "title": title or plain(f"{TITLES[kind]} {version.split('-')[0].split(' ')[0]}"),
@@ -44,6 +44,14 @@ def preloads(pid: int | None) -> list[str]:
             text = Path(f"/proc/{pid}/maps").read_text(errors="replace")
     found = {line.rsplit(" ", 1)[-1] for line in text.splitlines()}
     return sorted(plain(path) for path in found if any(stub in path for stub in _STUBS))
+
+
+def _working_directory(pid: int | None) -> str | None:
+    """Of either family it is the data directory; PostgreSQL tells its own only to an administrator."""
+    try:
+        return str(Path(f"/proc/{pid}/cwd").readlink()) if pid else None
+    except OSError:
+        return None
 
 
 def _one_filesystem(data: str, workspace: str) -> bool:

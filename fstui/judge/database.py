@@ -40,18 +40,17 @@ def commits_without_flushes(evidence: Evidence) -> Iterator[Finding]:
     target = evidence.target
     if target is None:
         return
-    steps = [step for step in evidence.steps if _counts(step)]
-    found = [commits for step in steps if (commits := _commits(evidence, target, step)) and commits.lacking]
-    against = [commits for commits in found if _promised(commits.step)]
-    by_setting = [commits for commits in found if not _promised(commits.step)]
+    counted = [commits for step in evidence.steps if _counts(step) and (commits := _commits(evidence, target, step))]
+    lacking = [commits for commits in counted if commits.lacking]
+    against = [commits for commits in lacking if _promised(commits.step)]
     if against:
         yield _against_its_word(evidence, target, against)
-    theirs = [commits for commits in by_setting if _server(commits.step).get("where") == "existing"]
-    ours = [commits for commits in by_setting if commits not in theirs]
+    theirs = [step for step in evidence.steps if _is_theirs(step) and _broken(step) and step.ops]
     if theirs:
-        yield _by_setting(theirs, scope="process")
+        yield _by_setting(theirs, counted, scope="process")
+    ours = [commits.step for commits in lacking if not _promised(commits.step) and not _is_theirs(commits.step)]
     if ours:
-        yield _by_setting(ours, scope="step")
+        yield _by_setting(ours, counted, scope="step")
 
 
 def odsync_cheaper(evidence: Evidence) -> Iterator[Finding]:
@@ -155,7 +154,7 @@ def _against_its_word(evidence: Evidence, target: Target, found: list[Commits]) 
     worst = min(found, key=lambda commits: commits.arrival.per_sync)
     step, where = worst.step, words.devices(worst.arrival.devices)
     server = _server(step)
-    kept = ", ".join(promises.kept_promises(server)) or f"synchronous = {step.settings.get('synchronous')}"
+    kept = ", ".join(promises.stated(server)) or f"synchronous = {step.settings.get('synchronous')}"
     stubs = [str(path) for path in server.get("preloads") or ()]
     cause = f"{', '.join(stubs)} is loaded into it and answers its syncs." if stubs else "Something answers its syncs."
     return Finding(
@@ -187,27 +186,39 @@ def _passing(evidence: Evidence, target: Target, wanted: SyncWrites) -> Iterator
         yield f"{call(wanted)} by fstui: {ratio(share)} flushes each, on the same filesystem"
 
 
-def _by_setting(found: list[Commits], *, scope: Literal["process", "step"]) -> Finding:
+def _by_setting(steps: list[Step], counted: list[Commits], *, scope: Literal["process", "step"]) -> Finding:
     """Its own settings say so: of a server that is there a verdict, of a throwaway one what was asked for."""
-    worst = min(found, key=lambda commits: commits.arrival.per_sync)
-    step, where = worst.step, words.devices(worst.arrival.devices)
-    settings = list(dict.fromkeys(setting for commits in found for setting in _broken(commits.step)))
-    asked = "These settings were asked for. " if scope == "step" else ""
+    found = [commits for commits in counted if commits.step in steps]
+    settings = list(dict.fromkeys(setting for step in steps for setting in _broken(step)))
+    step = min(found, key=lambda commits: commits.arrival.per_sync).step if found else steps[0]
+    seen = next((_came_to(commits) for commits in found if commits.step == step), "")
+    asked = "These settings were asked for. " if scope == "step" else "They were read from the server, not changed. "
     return Finding(
         rule="commits-without-flushes",
         verdict="not-durable",
         confidence="high",
         scope=scope,
-        title=plain(f"{ratio(worst.arrival.per_sync)} flushes per commit: {', '.join(settings)}"),
+        title=plain(f"commits do not wait: {', '.join(settings)}"),
         sentence=plain(
-            f"{_title(step)} does not wait for the disk ({', '.join(_broken(step))}): {count(step.ops)} commits "
-            f"({step.name}) came to {ratio(worst.arrival.per_sync)} flushes each at {where} in {time_measured([step])}. "
+            f"{_title(step)} does not wait until a commit is on the disk ({', '.join(_broken(step))}){seen}. "
             f"{asked}A power cut loses the newest ones, here {rate(step.rate_per_s)} for every second not yet written."
         ),
-        steps=names(commits.step for commits in found),
-        because=tuple(map(_line, found)),
+        steps=names(steps),
+        because=(*(f"{_title(step)}: {setting}" for setting in _broken(step)), *map(_line, found)),
         next=(_cure(settings),),
     )
+
+
+def _came_to(commits: Commits) -> str:
+    step, where = commits.step, words.devices(commits.arrival.devices)
+    return (
+        f": {count(step.ops)} commits ({step.name}) came to {ratio(commits.arrival.per_sync)} flushes each at {where} "
+        f"in {time_measured([step])}"
+    )
+
+
+def _is_theirs(step: Step) -> bool:
+    return _server(step).get("where") == "existing"
 
 
 def _broken(step: Step) -> list[str]:

@@ -64,8 +64,8 @@ def is_on_target(server: Mapping[str, Any]) -> bool:
     return bool(server.get("on_target", True))
 
 
-def kept_promises(server: Mapping[str, Any]) -> list[str]:
-    """The settings that promise durability: ``name = value``, as the server has them."""
+def stated(server: Mapping[str, Any]) -> list[str]:
+    """The settings that decide whether its commits are durable: ``name = value``, as the server has them."""
     have: Mapping[str, str] = server.get("variables") or {}
     names = ("fsync", "synchronous_commit") if server.get("kind") == "postgresql" else _OF_MYSQL
     return [f"{name} = {have[name]}" for name in names if name in have]

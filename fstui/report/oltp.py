@@ -56,8 +56,13 @@ def notes(run: Run) -> list[str]:
         if promises.log_is_ours(server)
     ]
     sentences += [
-        f"{title}: its data, {plain(str(server.get('data_directory')))}, is not on the filesystem that was measured: "
-        "what the devices counted is not its doing."
+        f"{title}, {plain(str(server.get('reached')))}: {plain(', '.join(settings))}; read, not changed."
+        for title, server in servers.items()
+        if server.get("where") == "existing" and (settings := promises.stated(server))
+    ]
+    sentences += [
+        f"{title}: its data{_where(server)} is not on the filesystem that was measured: what the devices counted is not "
+        "its doing."
         for title, server in servers.items()
         if not promises.is_on_target(server)
     ]
@@ -66,6 +71,11 @@ def notes(run: Run) -> list[str]:
         shares = ", ".join(f"{plain(step.name)} ({round(100 * step.figures['cpu_share'])} %)" for step in limited)
         sentences.append(f"The processor, not the storage, was the limit of: {shares}.")
     return sentences
+
+
+def _where(server: dict[str, Any]) -> str:
+    data = server.get("data_directory")
+    return f", {plain(str(data))}," if data else ""
 
 
 def measured(run: Run) -> list[Step]:

@@ -6,18 +6,18 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
-from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.screen import Screen
 
 from fstui.model import Inventory, Judgement, Plan, Refused, Run, Target
 from fstui.tui import keymap as keys
-from fstui.tui.commands import INTERRUPT, QUIT, SUSPEND, Command, bindings, key_name
+from fstui.tui.commands import INTERRUPT, QUIT, SUSPEND, bindings
+from fstui.tui.palette import CommandEntries
 from fstui.tui.screens.face import Face
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.surroundings import ascii_only as terminal_is_ascii
@@ -29,32 +29,6 @@ if TYPE_CHECKING:
 
 STOP_S = 20.0
 """A run that is stopped removes its files; a disk that hangs is not waited for any longer."""
-
-
-class CommandEntries(Provider):
-    """The commands of the screen in front, for the palette."""
-
-    @property
-    def _entries(self) -> Iterable[tuple[str, Command, Callable[[], object]]]:
-        for command in getattr(self.screen, "KEYS", ()):
-            if command.label:
-                yield f"{command.label} ({key_name(command, {})})", command, self._runner(command)
-
-    def _runner(self, command: Command) -> Callable[[], object]:
-        async def run() -> None:
-            await self.app.run_action(command.action, default_namespace=self.screen)
-
-        return run
-
-    async def discover(self) -> Hits:
-        for name, command, run in self._entries:
-            yield DiscoveryHit(name, run, help=command.help)
-
-    async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        for name, command, run in self._entries:
-            if (score := matcher.match(f"{name} {command.help}")) > 0:
-                yield Hit(score, matcher.highlight(name), run, help=command.help)
 
 
 class FstuiApp(App[int]):
@@ -161,17 +135,17 @@ class FstuiApp(App[int]):
 
     async def clean(self) -> str:
         """Remove it; the sentence says what became of it."""
-        from fstui.workspace import remove_left_behind  # noqa: PLC0415
+        from fstui.databases.leftovers import remove  # noqa: PLC0415
 
         left = self.left_behind()
-        failures = [sentence for entry in left if (sentence := await remove_left_behind(entry))]
+        failures = [sentence for entry in left if (sentence := await remove(entry))]
         return "; ".join(failures) or f"Removed {len(left)}: nothing is left behind."
 
-    def open_plan(self, directory: str) -> None:
-        """Choose a scenario for that directory."""
+    def open_plan(self, directory: str, others: Sequence[str] = ()) -> None:
+        """Choose a scenario for that directory, or where it is refused for another on the same mount."""
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
-        self.push_screen(PlanScreen(directory))
+        self.push_screen(PlanScreen(directory, others))
 
     def open_run(self, running: Running, plan: Plan, target: Target) -> None:
         """Watch it run, in the place of the result of the run before."""
@@ -188,17 +162,20 @@ class FstuiApp(App[int]):
 
     async def run_again(self, run: Run, directory: str | None) -> str:
         """The same scenario with the same settings and declarations. Returns why it cannot be, or nothing."""
+        from fstui import scenario  # noqa: PLC0415
         from fstui.engine import runner  # noqa: PLC0415
 
         if run.scenario is None or directory is None:
             return "The saved run does not say what was run, or where."
         declared = next((node.medium for node in run.target.lowest if node.medium), None) if run.target else None
         said = declared if declared and declared.declared else None
-        settings = {
-            key: ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            for key, value in run.scenario.settings.items()
-        }
         try:
+            usual = scenario.load(run.scenario.name).settings
+            settings = {
+                key: ",".join(map(str, value)) if isinstance(value, list) else str(value)
+                for key, value in run.scenario.settings.items()
+                if key not in usual or value != usual[key].value
+            }
             target, plan = await runner.make_plan(
                 run.scenario.name,
                 directory,
