@@ -281,4 +281,12 @@ def _with_facts(process: Process, facts: dict[str, object]) -> Process:
     seen = msgspec.convert(facts, Process)
     values = [reading.value for reading in seen.preloads]
     others = tuple(reading for reading in process.preloads if reading.value not in values)
-    return msgspec.structs.replace(seen, preloads=seen.preloads + others, cgroup=seen.cgroup or process.cgroup)
+    return msgspec.structs.replace(
+        process,
+        pipe_fsync_fails=seen.pipe_fsync_fails,
+        dsync_flag_kept=seen.dsync_flag_kept,
+        libc_sync_ns=seen.libc_sync_ns,
+        raw_sync_ns=seen.raw_sync_ns,
+        preloads=seen.preloads + others,
+        cgroup=seen.cgroup or process.cgroup,
+    )

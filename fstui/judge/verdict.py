@@ -16,6 +16,7 @@ from fstui.judge import (
     growth,
     override,
     physics,
+    powercut,
     process,
     remote,
     timeline,
@@ -27,6 +28,7 @@ from fstui.model import VERDICTS, Confidence, Evidence, Finding, Judgement, Verd
 Rule = Callable[[Evidence], Iterable[Finding]]
 
 RULES: tuple[Rule, ...] = (
+    powercut.power_cut,
     process.sync_stubbed,
     override.in_memory,
     override.overlay_volatile,
@@ -61,6 +63,7 @@ RULES: tuple[Rule, ...] = (
     timeline.rate_changed,
     fitness.etcd_fit,
     context.disturbed,
+    process.in_its_shoes,
 )
 """Every rule. A rule is a pure function named like its public name and yields findings of that name only."""
 
