@@ -12,6 +12,7 @@ from fstui.state import declarations
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.storage import StorageScreen
+from fstui.workspace import Place
 from tests.tui import prepared
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
@@ -131,3 +132,28 @@ async def test_it_is_usable_at_other_sizes(size: tuple[int, int]) -> None:
         lines = await planned(pilot)
         assert lines[2].startswith("▌ odirect-truth")
         assert all(len(line) <= size[0] for line in lines)
+
+
+class OnlyHome(ReplayMachine):
+    """An ordinary user's box: only the home directory can be written."""
+
+    async def inspect(self, directory: str) -> Place:
+        if directory != "/srv/data/home":
+            raise Refused(f"{directory} is not writable for this user.")
+        return await super().inspect(directory)
+
+
+async def test_a_mount_point_that_is_refused_gives_way_to_a_directory_on_the_same_mount() -> None:
+    app = PreparedApp(OnlyHome(prepared.RUN, pace=0.0))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.open_plan("/srv/data", ["/srv/data/closed", "/srv/data/home"])
+        lines = await planned(pilot)
+        assert any("/srv/data is refused: /srv/data/home is on the same mount" in line for line in lines)
+        assert any("$ fstui run odirect-truth /srv/data/home" in line for line in lines)
+
+
+async def test_another_directory_can_be_named() -> None:
+    async with PreparedApp(OnlyHome(prepared.RUN, pace=0.0), directory="/srv").run_test(size=(80, 24)) as pilot:
+        assert any("✗ /srv is not writable" in line for line in await planned(pilot))
+        await pilot.press("d", "end", *"/data/home", "enter")
+        assert any("$ fstui run odirect-truth /srv/data/home" in line for line in await planned(pilot))

@@ -32,6 +32,8 @@ class Offer(msgspec.Struct, frozen=True):
 
     scenario: Scenario
     plan: Plan | None = None
+    target: Target | None = None
+    """With what was declared for this plan."""
     refusal: str = ""
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
@@ -12,10 +13,9 @@ from textual.app import ComposeResult
 
 from fstui import scenario as scenarios
 from fstui.engine import runner
-from fstui.model import Counters, MediumCache, MediumClass, Plan, Refused, Target
+from fstui.model import Counters, Plan, Refused, Target
 from fstui.quantities import plain
-from fstui.state import declarations
-from fstui.tui import choices
+from fstui.tui import choices, remembered
 from fstui.tui.choices import Choices
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import plan as drawing
@@ -40,6 +40,7 @@ class PlanScreen(Face):
         Command("plan.more", "right", "change(1)", "change", "The next value; in a matrix, the next box.", "←→"),
         Command("plan.toggle", "space", "toggle_box", "", "Switch a box of a matrix on or off."),
         Command("plan.type", "e", "type_value", "", "Type a value."),
+        Command("plan.directory", "d", "directory", "", "Name another directory."),
         Command("plan.undo", "u", "undo", "undo", "Take the last change back."),
         replace(COPY, id="plan.copy", label="copy command", help="Copy the command line of the same run."),
         HELP,
@@ -54,9 +55,11 @@ class PlanScreen(Face):
         "remembered for this storage, said in the verdict, and the physical limits are taken from it."
     )
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, others: Sequence[str] = ()) -> None:
         super().__init__()
         self.directory = directory
+        self._others = list(others)
+        """On the same mount, to be tried where the first is refused: a mount point is seldom an ordinary user's."""
         self.offers: list[Offer] = []
         self.target: Target | None = None
         self.cursor = Cursor()
@@ -115,13 +118,27 @@ class PlanScreen(Face):
             target, plan = await self._ask(scenario.name, chosen)
             if self._recalled is None:
                 self._undeclared = target
-                self._recalled = _recalled(target)
+                self._recalled = remembered.recall(target)
                 if self._recalled != chosen and scenario.name not in self.chosen:
                     target, plan = await self._ask(scenario.name, self._recalled)
             self.target = target
-            self.offers[index] = Offer(scenario, plan)
+            self.offers[index] = Offer(scenario, plan, target)
         except Refused as refusal:
-            self.offers[index] = Offer(scenario, refusal=str(refusal))
+            if self.target is None and await self._move_on():
+                await self._plan(index)
+            else:
+                self.offers[index] = Offer(scenario, refusal=str(refusal))
+
+    async def _move_on(self) -> bool:
+        """Take the first of the other directories that can be written."""
+        while self._others:
+            other = self._others.pop(0)
+            with suppress(Refused):
+                await self.fstui.machine.inspect(other)
+                self.say(f"{plain(self.directory)} is refused: {plain(other)} is on the same mount. d names another.")
+                self.directory = other
+                return True
+        return False
 
     async def _ask(self, name: str, chosen: Choices) -> tuple[Target, Plan]:
         return await runner.make_plan(
@@ -188,25 +205,40 @@ class PlanScreen(Face):
             name, before = self._undo.pop()
             self.chosen[name] = before
             self._remember(before)
-            self.plan_all()
+            self._plan_anew()
+
+    async def action_directory(self) -> None:
+        await self._ask_for("directory", "a directory on the storage in question", self.directory)
+
+    async def _ask_for(self, what: str, words: str, value: str = "") -> None:
+        from textual.widgets import Input  # noqa: PLC0415  kept off the first frame
+
+        await self.query("Input").remove()
+        entry = Input(value, placeholder=words, id=what)
+        await self.mount(entry)
+        entry.focus()
 
     async def action_type_value(self) -> None:
-        from textual.widgets import Input  # noqa: PLC0415
-
         if self.offer is None or self.cursor.setting is None:
             self.say("Tab first: choose the setting to type a value for.")
             return
         name = choices.rows(self.offer.scenario)[self.cursor.setting]
         if name in self.offer.scenario.settings:
-            entry = Input(placeholder=f"{name}: a value; several with commas in a matrix", id="words")
-            await self.mount(entry)
-            entry.focus()
+            await self._ask_for("value", f"{name}: a value; several with commas in a matrix")
 
     async def on_input_submitted(self, message: Input.Submitted) -> None:
         await message.input.remove()
-        if self.offer and self.cursor.setting is not None:
+        if message.input.id == "directory":
+            self._go_to(message.value.strip())
+        elif self.offer and self.cursor.setting is not None:
             name = choices.rows(self.offer.scenario)[self.cursor.setting]
             self._choose(choices.typed(self.offer.scenario, self.choices, name, message.value))
+
+    def _go_to(self, directory: str) -> None:
+        if directory:
+            self.directory, self.target, self._undeclared, self._recalled = directory, None, None, None
+            self.chosen, self._undo, self._before, self.rates = {}, [], None, {}
+            self._plan_anew()
 
     def action_copy(self) -> None:
         if self.offer and self.offer.plan:
@@ -214,7 +246,7 @@ class PlanScreen(Face):
             self.say("Copied, if your terminal takes OSC 52.")
 
     async def action_back(self) -> None:
-        if entry := self.query("#words"):
+        if entry := self.query("Input"):
             await entry.remove()
         else:
             await self.fstui.action_back()
@@ -223,11 +255,11 @@ class PlanScreen(Face):
         offer = self.offer
         if offer is None or offer.refusal:
             return
-        if offer.plan is None or self.target is None:
+        if offer.plan is None or offer.target is None:
             self.say("Still looking at the directory; press Enter again.")
             return
-        running = runner.Running(offer.plan, self.target, self.fstui.machine)
-        self.fstui.open_run(running, offer.plan, self.target)
+        running = runner.Running(offer.plan, offer.target, self.fstui.machine)
+        self.fstui.open_run(running, offer.plan, offer.target)
 
     def _choose(self, chosen: Choices) -> None:
         if self.offer is None or chosen == self.choices:
@@ -236,7 +268,12 @@ class PlanScreen(Face):
         self._undo.append((name, self.choices))
         self.chosen[name] = chosen
         self._remember(chosen)
-        self.offers[self.cursor.scenario] = Offer(self.offer.scenario)
+        self._plan_anew()
+
+    def _plan_anew(self) -> None:
+        """No plan made for other choices can be started."""
+        self.offers = [Offer(offer.scenario) for offer in self.offers]
+        self.redraw()
         self.plan_all()
 
     def _remember(self, chosen: Choices) -> None:
@@ -246,15 +283,11 @@ class PlanScreen(Face):
         self._recalled = Choices(medium=chosen.medium, write_cache=chosen.write_cache)
         for name, other in self.chosen.items():
             self.chosen[name] = replace(other, medium=chosen.medium, write_cache=chosen.write_cache)
-        if self.target is None or not self.target.identity or self.fstui.machine.simulated is not None:
-            return
-        try:
-            if chosen.medium is None and chosen.write_cache is None:
-                declarations.forget(self.target.identity)
-            else:
-                declarations.remember(self.target.identity, _declaration(chosen))
-        except (OSError, Refused) as error:
-            self.say(f"The declaration could not be remembered: {plain(str(error))}")
+        if self.target is not None and self.fstui.machine.simulated is None:
+            try:
+                remembered.keep(self.target, self._recalled)
+            except (OSError, Refused) as error:
+                self.say(f"The declaration could not be remembered: {plain(str(error))}")
 
     @property
     def _declared(self) -> Choices:
@@ -272,19 +305,3 @@ class PlanScreen(Face):
         return drawing.detail(
             self.offer, self.choices, self.cursor, read=self._undeclared, busy=others, width=width, height=height
         )
-
-
-def _recalled(target: Target) -> Choices:
-    """What was declared for this storage before."""
-    try:
-        said = declarations.recall(target.identity) if target.identity else None
-    except (OSError, Refused):
-        said = None
-    return Choices(medium=said.medium, write_cache=said.write_cache) if said else Choices()
-
-
-def _declaration(chosen: Choices) -> declarations.Declaration:
-    return declarations.Declaration(
-        medium=None if chosen.medium is None else msgspec.convert(chosen.medium, MediumClass),
-        write_cache=None if chosen.write_cache is None else msgspec.convert(chosen.write_cache, MediumCache),
-    )

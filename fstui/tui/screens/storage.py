@@ -16,6 +16,7 @@ from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command, binding
 from fstui.tui.drawing import storage
 from fstui.tui.drawing.cells import line
 from fstui.tui.glyphs import DOUBT
+from fstui.tui.places import usual_directories
 from fstui.tui.rates import Rate, rates
 from fstui.tui.screens.face import Face
 
@@ -165,7 +166,9 @@ class StorageScreen(Face):
         elif self.row.target.pseudo:
             self.say("It cannot hold files.")
         else:
-            self.fstui.open_plan(self.row.target.path or self.row.target.mount_point)
+            mount_point = self.row.target.mount_point
+            mounts = [target.mount_point for target in self.inventory.filesystems]
+            self.fstui.open_plan(self.row.target.path or mount_point, usual_directories(mount_point, mounts))
 
     def action_toggle_pseudo(self) -> None:
         self.pseudo = not self.pseudo
