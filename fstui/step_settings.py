@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fstui.model import Base, DirtyFlush, Refused, SqliteCommits, SyncWrites, Sysbench
+from fstui.model import Base, DirtyFlush, PowerCut, Refused, SqliteCommits, SyncWrites, Sysbench
 from fstui.quantities import plain
 
 MOST_SECONDS = 31 * 86400
@@ -58,6 +58,10 @@ class SysbenchTable(Sysbench, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The same settings, read from a file."""
 
 
+class PowerCutTable(PowerCut, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same settings, read from a file."""
+
+
 def _mistakes_of_sync_writes(settings: SyncWrites) -> Iterator[str]:
     """What cannot be run like this, each in a sentence."""
     if settings.block_bytes < 1 or settings.writers < 1 or settings.sync_every < 1 or settings.max_bytes_per_s < 1:
@@ -96,6 +100,19 @@ def _mistakes_of_sqlite_commits(settings: SqliteCommits) -> Iterator[str]:
         yield f"rows and row_bytes must be at least 1, together at most {MOST_BYTES} bytes"
 
 
+def _mistakes_of_power_cut(settings: PowerCut) -> Iterator[str]:
+    if not 0 <= settings.seconds <= MOST_SECONDS:
+        yield f"seconds must be between 0 and {MOST_SECONDS}, not {settings.seconds}"
+    if settings.block_bytes % 4096 or not 4096 <= settings.block_bytes <= 1 << 20:
+        yield f"block_bytes must be a multiple of 4096, at most 1 MiB, not {settings.block_bytes}"
+    if not 2 * settings.block_bytes <= settings.file_bytes <= 64 << 20:
+        yield f"file_bytes must be between two blocks and 64 MiB, not {settings.file_bytes}"
+    if not 1 <= settings.writers <= 16:
+        yield f"writers must be between 1 and 16, not {settings.writers}"
+    if not 0 <= settings.ops_per_s <= MOST_OPS_PER_S:
+        yield f"ops_per_s must be between 0 and {MOST_OPS_PER_S}, not {settings.ops_per_s}"
+
+
 def _mistakes_of_sysbench(settings: Sysbench) -> Iterator[str]:
     if not 1 <= settings.seconds <= MOST_SECONDS:  # its intervals are whole seconds
         yield f"seconds must be between 1 and {MOST_SECONDS}, not {settings.seconds}"
@@ -115,5 +132,6 @@ PROBES = {
     "dirty_flush": _checked(DirtyFlushTable, _mistakes_of_dirty_flush),
     "sqlite_commits": _checked(SqliteCommitsTable, _mistakes_of_sqlite_commits),
     "sysbench": _checked(SysbenchTable, _mistakes_of_sysbench),
+    "powercut": _checked(PowerCutTable, _mistakes_of_power_cut),
 }
 """What a step's own keys must be, probe by probe. A new probe adds its line here."""

@@ -28,6 +28,8 @@ class Place(NamedTuple):
     space: Space
     closed: str | None = None
     """The sentence for the user; None where a run may write there."""
+    fsid: int = 0
+    """statvfs(3) f_fsid; ext4 and btrfs make it of their UUID, so it outlives a reboot."""
 
 
 async def inspect(directory: str) -> Place:
@@ -44,7 +46,7 @@ async def inspect(directory: str) -> Place:
     if not found["directory"]:
         raise Refused(f"{shown} is not a directory. Name the directory that it is in.")
     space = Space(total_bytes=found["total_bytes"], free_bytes=found["free_bytes"])
-    return Place(found["path"], space, _closed(shown, found))
+    return Place(found["path"], space, _closed(shown, found), found["fsid"])
 
 
 def _closed(shown: str, found: dict[str, Any]) -> str | None:

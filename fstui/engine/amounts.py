@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fstui.model import DirtyFlush, PlannedStep, SqliteCommits, SyncWrites, Sysbench
+from fstui.model import DirtyFlush, PlannedStep, PowerCut, SqliteCommits, SyncWrites, Sysbench
 
 _SQLITE_LOG_BYTES = 16 << 20
 _DIRTY_FLUSH_TIMES = 10
@@ -63,10 +63,17 @@ def _sysbench(settings: dict[str, Any]) -> Amounts:
     return Amounts(data + 3 * logs, data + logs)
 
 
+def _powercut(settings: dict[str, Any]) -> Amounts:
+    asked = msgspec.convert(settings, PowerCut)
+    held = asked.writers * asked.file_bytes * (3 if asked.writes == "append" else 1)
+    return Amounts(held + int(asked.seconds * asked.ops_per_s * asked.block_bytes * asked.writers), held)
+
+
 PROBES: dict[str, Callable[[dict[str, Any]], Amounts]] = {
     "sync_writes": _sync_writes,
     "dirty_flush": _dirty_flush,
     "sqlite_commits": _sqlite_commits,
+    "powercut": _powercut,
     "sysbench": _sysbench,
 }
 """A new probe adds its line here."""

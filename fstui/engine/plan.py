@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -72,6 +72,11 @@ async def make_plan(
     )
 
 
+def by_hand(steps: Iterable[PlannedStep]) -> bool:
+    """A person has to cut the power in the middle of it: the runner cannot."""
+    return any(step.probe == "powercut" for step in steps)
+
+
 def declare(target: Target, medium: str | None, write_cache: str | None) -> Target:
     """The same target with what the user says its lowest devices really are."""
     if medium is None and write_cache is None:
@@ -133,6 +138,8 @@ def _seconds(steps: tuple[PlannedStep, ...]) -> float | None:
 
 def _open_ended_bytes_per_s(steps: tuple[PlannedStep, ...]) -> int | None:
     endless = [step.settings for step in steps if not step.settings.get("seconds")]
+    if by_hand(steps):  # all of them at the same time
+        return sum(int(asked["writers"] * asked["ops_per_s"] * asked["block_bytes"]) for asked in endless) or None
     return max((int(asked["ops_per_s"] * asked["block_bytes"]) for asked in endless), default=None)
 
 

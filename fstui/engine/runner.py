@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from fstui import __version__
-from fstui.children import ask
 from fstui.engine.idle import IdleWatch
 from fstui.engine.machine import Machine, Room
-from fstui.engine.plan import IDLE_S, PAUSE_S, make_plan
+from fstui.engine.plan import IDLE_S, PAUSE_S, by_hand, make_plan
+from fstui.engine.saving import save
 from fstui.engine.serving import Served, Serving, wants_server
 from fstui.engine.stepping import StepRunner
 from fstui.judge import judge
@@ -41,13 +41,14 @@ from fstui.model import (
     StepProgressed,
     Target,
 )
-from fstui.quantities import plain
-from fstui.state import runs
 
 __all__ = ["Running", "make_plan"]
 
 EIO = 5
-SAVE_S = 10.0
+BY_HAND = (
+    "the power-cut check needs a person and a witness on another machine: 'ssh BOX fstui powercut write DIR | fstui "
+    "powercut witness acks.log' there, then pull the plug; 'fstui powercut --help' says how"
+)
 
 
 class Mailbox:
@@ -128,6 +129,8 @@ class Running:
             self._stepping.stop()
 
     async def _go(self) -> None:
+        if by_hand(self._plan.steps):
+            raise Refused(BY_HAND)
         room = await self._machine.room(self._target.path, self.id)
         serving = Serving(self.id, room.path)
         try:
@@ -250,22 +253,7 @@ class Running:
         """Where it was saved, or why not. What was replayed or simulated is not saved: it would look measured."""
         if self._machine.simulated is not None:
             return None, None
-        try:
-            path = str(runs.path_of(self._run))
-        except Refused as reason:
-            return None, f"the run could not be saved: {reason}"
-        try:
-            answer = await ask("state.files", "write", path, SAVE_S, runs.document(self._run))
-        except TimeoutError:
-            return (
-                None,
-                f"the run could not be saved: the disk of {plain(path)} gave no answer for {SAVE_S:.0f} s",
-            )
-        except OSError as reason:
-            return None, f"the run could not be saved: {reason}"
-        if "error" in answer:
-            return None, f"the run could not be saved: {plain(answer['file'])}: {answer['error']}"
-        return path, None
+        return await save(self._run)
 
 
 async def _with_cause(step: Step, serving: Serving) -> Step:

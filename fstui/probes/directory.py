@@ -20,6 +20,7 @@ import time
 from typing import Any
 
 PREFIX = ".fstui-"
+REMOVE_S = 8.0
 STATX_DIOALIGN = 0x2000
 AT_FDCWD = -100
 STATX = {"x86_64": 332, "aarch64": 291, "riscv64": 291, "ppc64le": 383, "s390x": 379}
@@ -69,6 +70,7 @@ def inspect(path: str) -> None:
         read_only=bool(found.f_flag & os.ST_RDONLY),
         total_bytes=found.f_blocks * found.f_frsize,
         free_bytes=found.f_bavail * found.f_frsize,
+        fsid=found.f_fsid,
     )
 
 
@@ -115,17 +117,17 @@ def alignment_in(directory: str) -> int | None:
 
 
 def removed(path: str) -> dict[str, Any]:
-    """Remove a directory of ours. A probe that is still ending may add its last file: try for two seconds."""
-    until = time.monotonic() + 2
-    while True:
+    """Remove a directory of ours. A probe or a server that is still ending may add files, or remove its own: try for a
+    few seconds."""
+    until = time.monotonic() + REMOVE_S
+    while os.path.lexists(path):
         try:
             shutil.rmtree(path)
-        except FileNotFoundError:
-            return {"removed": True}
         except OSError as error:
             if time.monotonic() > until:
                 return failure(error)
             time.sleep(0.05)
+    return {"removed": True}
 
 
 def remove(path: str) -> None:
