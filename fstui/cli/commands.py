@@ -17,6 +17,7 @@ COMMANDS = {
     "compare": "Saved runs side by side.",
     "judge": "Judge a saved run again, with today's rules.",
     "explain": "What a rule looks at and what it means.",
+    "references": "What was published of other people's storage.",
     "schema": "The JSON Schema of the run document.",
     "clean": "Remove what a killed run has left.",
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.layers import backing, beneath, filesystems, levels, memory
 from fstui.judge.owed import barriers_off as barriers_are_off
-from fstui.judge.process import sync_stubbed
+from fstui.judge.process import stubbed
 from fstui.judge.zfs import zfs_sync_off
 from fstui.model import Evidence, Finding, Node, Reading, Target, Verdict
 from fstui.quantities import plain
@@ -86,8 +86,9 @@ def write_through_override(evidence: Evidence) -> Iterator[Finding]:
 
 def explained(evidence: Evidence) -> bool:
     """The configuration already tells why flushes are missing; counting them again adds nothing."""
-    rules = (sync_stubbed, in_memory, overlay_volatile, zfs_sync_off, barriers_off, write_through_override)
-    return any(finding.verdict == "not-durable" for rule in rules for finding in rule(evidence))
+    rules = (in_memory, overlay_volatile, zfs_sync_off, barriers_off, write_through_override)
+    off = any(finding.verdict == "not-durable" for rule in rules for finding in rule(evidence))
+    return off or stubbed(evidence)
 
 
 def _memory_kind(node: Node) -> str:

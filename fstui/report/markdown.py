@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fstui.model import Node, Run, Step
 from fstui.quantities import count, plain, ratio, seconds, size
-from fstui.report import figures, oltp
+from fstui.report import figures, oltp, ruler
 from fstui.report.text import GLYPHS, NONE, moment, step_cells
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
@@ -54,6 +54,8 @@ def _blocks(run: Run) -> Iterator[Iterable[str]]:
         yield [f"**{escape(table.title)}**"]
         yield _table(table.header, "l" + "r" * (len(table.header) - 1), table.rows)
     yield [f"- {escape(note)}" for note in oltp.notes(run)]
+    if placed := ruler.of_run(run):
+        yield ["```text", *placed, "```"]
     yield [_footer(run)]
 
 

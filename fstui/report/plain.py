@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fstui.model import Finding, Plan, PlannedStep, Run, Step, Target
 from fstui.quantities import plain, seconds, short_size
-from fstui.report import figures, oltp
+from fstui.report import figures, oltp, ruler
 from fstui.report.text import (
     GLYPHS,
     NONE,
@@ -31,6 +31,8 @@ def render(run: Run, saved_to: str | None = None) -> str:
         shown = columns([table.header, *table.rows], "<" + ">" * (len(table.header) - 1))
         lines += ["", *wrap(table.title, WIDTH), *shown]
     lines += [part for note in oltp.notes(run) for part in ["", *wrap(note, WIDTH)]]
+    if placed := ruler.of_run(run):
+        lines += ["", *placed]
     if run.left_behind:
         lines += ["", "Could not be removed, see 'fstui clean':", *(f"  {plain(path)}" for path in run.left_behind)]
     if saved_to:

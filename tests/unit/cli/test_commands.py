@@ -123,6 +123,19 @@ def test_a_rule_is_explained(fstui: Fstui) -> None:
     assert done.returncode == 0 and done.stdout.strip()
 
 
+def test_published_rates_are_listed_by_class_of_medium(fstui: Fstui) -> None:
+    every, some = fstui("references").stdout.decode(), fstui("references", "--medium", "optane").stdout.decode()
+    assert "Optane" in some and "ADATA" in every and "ADATA" not in some
+    assert "sources" in some
+
+
+def test_a_class_that_nobody_published_is_a_sentence(fstui: Fstui) -> None:
+    done = fstui("references", "--medium", "memory")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert "Nothing was published on memory" in done.stderr.decode()
+    assert "'floppy'" in refusal(fstui("references", "--medium", "floppy"))
+
+
 def test_the_schema_is_a_json_schema(fstui: Fstui) -> None:
     assert json.loads(fstui("schema").stdout)["$ref"] == "#/$defs/Run"
 

@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model import Plan, PlannedStep, Run, ScenarioRef
-from fstui.report import plain
+from fstui.report import plain, ruler
 from fstui.report.characters import printable
 from tests.unit.report.samples import FAILED, FAILED_RUN, RUN, SYNCED, TARGET, nasty
 
@@ -26,6 +26,8 @@ def test_the_result_reads_word_sentence_because_next_then_tables() -> None:
         "STEP             RATE/S     P50     P99      MAX  FLUSH/SYNC  BYTES",
         "write, no sync  211 402  1.2 ms  5.9 ms  28.0 ms           –   0.00",
         "fdatasync           840  1.2 ms  5.9 ms  28.0 ms        1.00   1.00",
+        "",
+        *ruler.of_run(RUN),
         "",
         "saved /home/ann/k3f9a1.json",
     ]

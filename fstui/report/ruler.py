@@ -1,0 +1,147 @@
+"""Published rates on a logarithmic ruler, in plain text, and where a run stands among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from math import ceil, floor, log10
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+from fstui.judge.references import Placement, Reference, placed
+from fstui.model import Run
+from fstui.quantities import plain, rate, size
+from fstui.report.text import WIDTH, hanging, wrap
+
+HERE, THERE, LEADER = "◆", "●", "·"
+_MOST, _NEAR = 8, 3
+"""So many lines at the most; else the nearest on either side, and the ends."""
+_NAME, _SHORTEST_NAME, _SOURCE = 28, 10, 4
+_DECADES = ("0.01", "0.1", "1", "10", "100", "1 k", "10 k", "100 k", "1 M", "10 M")
+
+
+class Scale(NamedTuple):
+    """Whole decades from ``low`` (a power of ten) on, over so many columns."""
+
+    low: int
+    decades: int
+    columns: int
+
+    def column(self, per_s: float) -> int:
+        """Where a rate stands, from 0 to the last column."""
+        place = (log10(per_s) - self.low) / self.decades * (self.columns - 1)
+        return min(max(round(place), 0), self.columns - 1)
+
+    @property
+    def header(self) -> str:
+        """The decades' names, each beginning where its rate stands; the last one ends the line."""
+        line = ""
+        for decade in range(self.decades + 1):
+            name = _DECADES[decade + self.low + 2]
+            at = min(self.column(10.0 ** (self.low + decade)), self.columns - len(name))
+            if at > len(line) or not line:
+                line = line.ljust(at) + name
+        return line[: self.columns]
+
+
+class _Row(NamedTuple):
+    name: str
+    per_s: float
+    mark: str
+    source: str = ""
+    """Its number in the list of sources."""
+
+
+def of_run(run: Run, width: int = WIDTH) -> list[str]:
+    """The lines about a run: one ruler, for the operation that most was published about; none where nothing was."""
+    found = placed(run)
+    return lines(found[0], width) if found else []
+
+
+def lines(placement: Placement, width: int = WIDTH) -> list[str]:
+    """One rate among those published: a heading, the ruler, who published, and what to read with care."""
+    shown = _nearest(placement)
+    here = _Row(f"here, {size(placement.block_bytes)}", placement.per_s, HERE)
+    sources = _Sources(shown)
+    rows = sorted([*map(sources.row, shown), here], key=lambda row: (row.per_s, row.mark == HERE))
+    number = len(placement.published)
+    classes = ", ".join(sorted({reference.medium for reference in placement.published}))
+    of = classes if placement.media else "any medium (what is beneath is not known)"
+    heading = f"{placement.operation}: faster than {placement.slower} of {number} published on {of}"
+    left_out = [f"  and {number - len(shown)} more: fstui references"] if len(shown) < number else []
+    return [
+        *wrap(heading, width),
+        *_ruler(rows, width),
+        *left_out,
+        *_notes(shown, width),
+        *sources.lines(width),
+    ]
+
+
+def library(references: Sequence[Reference], width: int = WIDTH) -> str:
+    """All of them: a ruler for each operation, then the sources."""
+    by_operation = sorted(references, key=lambda reference: (reference.operation.lower(), reference.per_s))
+    sources, blocks = _Sources(by_operation), []
+    for operation, group in groupby(by_operation, key=lambda reference: reference.operation):
+        rows = list(group)
+        blocks.append([f"{operation}, per second", *_ruler([*map(sources.row, rows)], width), *_notes(rows, width)])
+    blocks.append(["sources", *sources.lines(width)])
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _ruler(rows: Sequence[_Row], width: int) -> list[str]:
+    """Name, rate, source, and the mark in its place; half of a narrow terminal stays for the ruler."""
+    names = min(_NAME, max(width // 2 - 12, _SHORTEST_NAME))
+    rates = max(len(rate(row.per_s)) for row in rows)
+    lead = 2 + names + 1 + rates + 1 + _SOURCE + 1
+    scale = _scale([row.per_s for row in rows], max(width - lead, 2))
+    drawn = (
+        f"{'▸' if row.mark == HERE else ' '} {_fit(row.name, names)} {rate(row.per_s):>{rates}} "
+        f"{row.source:<{_SOURCE}} {LEADER * scale.column(row.per_s)}{row.mark}"
+        for row in rows
+    )
+    return [" " * lead + scale.header, *drawn]
+
+
+def _scale(rates: Iterable[float], columns: int) -> Scale:
+    known = list(rates)
+    low = max(floor(log10(min(known))), -2)
+    high = min(ceil(log10(max(known))), len(_DECADES) - 3)
+    return Scale(low, max(high - low, 1), columns)
+
+
+class _Sources:
+    """Numbered in the order of their first use."""
+
+    def __init__(self, references: Iterable[Reference]) -> None:
+        found = dict.fromkeys(reference.source for reference in references)
+        self._numbers = {source: f"[{number}]" for number, source in enumerate(found, 1)}
+
+    def row(self, reference: Reference) -> _Row:
+        marked = "*" if reference.note else ""
+        name = ", ".join(filter(None, [reference.device + marked, reference.setup]))
+        return _Row(name, reference.per_s, THERE, self._numbers[reference.source])
+
+    def lines(self, width: int) -> list[str]:
+        return [f"  {line}" for line in hanging([(number, name) for name, number in self._numbers.items()], width - 2)]
+
+
+def _notes(references: Iterable[Reference], width: int) -> list[str]:
+    notes = dict.fromkeys(f"* {reference.device}: {reference.note}" for reference in references if reference.note)
+    return [f"  {line}" for note in notes for line in wrap(note, width - 2)]
+
+
+def _nearest(placement: Placement) -> tuple[Reference, ...]:
+    """The slowest, the fastest, and the nearest on either side."""
+    every = placement.published
+    if len(every) <= _MOST:
+        return every
+    at = placement.slower
+    near = every[max(at - _NEAR, 0) : at + _NEAR]
+    return tuple(reference for reference in every if reference in (every[0], *near, every[-1]))
+
+
+def _fit(name: str, width: int) -> str:
+    safe = plain(name)
+    return set_cell_size(safe if cell_len(safe) <= width else safe[: width - 1] + "…", width)
