@@ -61,8 +61,8 @@ def notes(run: Run) -> list[str]:
         if server.get("where") == "existing" and (settings := promises.stated(server))
     ]
     sentences += [
-        f"{title}: its data{_where(server)} is not on the filesystem that was measured: what the devices counted is not "
-        "its doing."
+        f"{title}: its data{_where(server)} is not on the filesystem that was measured: what the devices counted is "
+        "not its doing."
         for title, server in servers.items()
         if not promises.is_on_target(server)
     ]
