@@ -126,10 +126,10 @@ class FstuiApp(App[int]):
 
     def left_behind(self) -> list[Entry]:
         """What killed runs have left."""
-        from fstui.state import ledger  # noqa: PLC0415
+        from fstui.state import cuts  # noqa: PLC0415
 
         try:
-            return ledger.stale()
+            return cuts.left_behind()
         except (OSError, Refused):
             return []
 

@@ -49,10 +49,9 @@ class Face(Screen[None]):
         for part in self.query(Lines):
             part.redraw()
 
-    @property
-    def notice(self) -> str:
-        """A sentence that stands in the footer's place until the next key."""
-        return self._notice
+    def on_screen_resume(self) -> None:
+        """What changed while another screen stood in front is drawn now."""
+        self.redraw()
 
     _notice = ""
 

@@ -79,8 +79,11 @@ class PlanScreen(Face):
 
     def on_mount(self) -> None:
         self._load()
-        self.plan_all()
         self.set_interval(COUNTERS_S, self.read_counters)
+
+    def on_screen_resume(self) -> None:
+        if any(offer.plan is None for offer in self.offers):
+            self.plan_all()
 
     def _load(self) -> None:
         broken = []
@@ -258,6 +261,7 @@ class PlanScreen(Face):
         if offer.plan is None or offer.target is None:
             self.say("Still looking at the directory; press Enter again.")
             return
+        self.workers.cancel_group(self, "plan")  # nothing of ours may disturb what is measured
         running = runner.Running(offer.plan, offer.target, self.fstui.machine)
         self.fstui.open_run(running, offer.plan, offer.target)
 

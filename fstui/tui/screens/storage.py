@@ -86,7 +86,7 @@ class StorageScreen(Face):
     def tick(self) -> None:
         """Read the counters; now and then look again at what is mounted. Not while another screen is in front.
 
-        (``is_current`` is true for the screen beneath as well, and its drawing repaints the whole terminal.)
+        (``is_current`` is true for the screen beneath as well.)
         """
         if not self.is_active:
             return

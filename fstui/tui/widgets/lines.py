@@ -47,9 +47,12 @@ class Lines(Widget):
         return [text.plain for text in self._texts]
 
     def redraw(self) -> None:
-        """Draw again and refresh what changed."""
+        """Draw again and refresh what changed.
+
+        Not beneath another screen: textual would repaint the whole terminal for it. Draw when the screen resumes.
+        """
         width, height = self.size
-        if not width or not height:
+        if not width or not height or not self.screen.is_active:
             return
         if self.styles.is_auto_height and self._lines_wanted(width) != self._height_drawn:
             self.refresh(layout=True)
