@@ -9,17 +9,26 @@ import click
 from fstui.cli.output import put, say
 from fstui.databases.leftovers import remove
 from fstui.quantities import plain
-from fstui.state import ledger
+from fstui.state import cuts, ledger
 from fstui.state.ledger import Entry
 
 
 @click.command("clean")
-def command() -> int:
-    """Remove what killed runs have left on their targets. What a living fstui uses is left alone."""
-    return asyncio.run(_clean(ledger.stale()))
+@click.option("--pending", is_flag=True, help="Also records of power cuts that nobody has verified.")
+def command(pending: bool) -> int:
+    """Remove what killed runs have left on their targets. What a living fstui uses is left alone.
+
+    Records that wait for 'fstui powercut verify' are named and kept, unless --pending says otherwise.
+    """
+    waiting = cuts.pending()
+    if pending:
+        return asyncio.run(_clean(ledger.stale()))
+    for entry in waiting:
+        say(f"kept {plain(entry.what)}: its power cut is not verified; --pending removes it unverified")
+    return asyncio.run(_clean(cuts.left_behind(), quiet=bool(waiting)))
 
 
-async def _clean(entries: list[Entry]) -> int:
+async def _clean(entries: list[Entry], *, quiet: bool = False) -> int:
     left = 0
     for entry in entries:
         problem = await remove(entry)
@@ -28,6 +37,6 @@ async def _clean(entries: list[Entry]) -> int:
             put(f"removed {plain(entry.what)}\n")
         else:
             say(f"fstui: {problem}")
-    if not entries:
+    if not entries and not quiet:
         say("Nothing was left behind.")
     return 1 if left else 0

@@ -12,6 +12,7 @@ COMMANDS = {
     "list": "Filesystems, what they stand on, and what is wrong already.",
     "scenarios": "What can be run and what it asks.",
     "run": "Run a scenario in a directory and judge the storage under it.",
+    "powercut": "Prove it: write with a witness elsewhere, pull the plug, verify.",
     "history": "The saved runs.",
     "show": "A saved run again.",
     "compare": "Saved runs side by side.",

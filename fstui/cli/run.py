@@ -19,6 +19,7 @@ from fstui.cli.narration import narrating
 from fstui.cli.output import ReaderGone, put, say
 from fstui.cli.output_file import check_file, put_file
 from fstui.cli.rendering import FORMATS, format_option, rendered
+from fstui.cli.settings import pairs
 from fstui.engine import runner
 from fstui.engine.machine import LocalMachine
 from fstui.model import MEDIA, VERDICTS, Event, Refused, RunFinished, Verdict
@@ -61,7 +62,7 @@ def command(settings: Sequence[str], format_: str, **asked: object) -> int:
     """
     if not asked["directory"]:  # an unset variable; resolved, it would be the current directory
         raise Refused("DIR is empty: name a directory on the storage in question")
-    wanted = msgspec.convert({**asked, "settings": _pairs(settings), "format": format_}, Asked)
+    wanted = msgspec.convert({**asked, "settings": pairs(settings), "format": format_}, Asked)
     if wanted.settings.keys() & {"host", "port", "socket"}:
         _ask_for_password()
     if wanted.output is not None:
@@ -83,16 +84,6 @@ def _ask_for_password() -> None:
             show_default=False,
             err=True,
         )
-
-
-def _pairs(settings: Sequence[str]) -> dict[str, str]:
-    pairs = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key:
-            raise Refused(f"--set {plain(setting)}: write KEY=VALUE, as in --set seconds=2")
-        pairs[key] = value
-    return pairs
 
 
 class _Session:

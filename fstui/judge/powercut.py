@@ -123,7 +123,7 @@ def _nothing_proven(figures: PowerCutFigures) -> tuple[str, str, tuple[str, ...]
     if figures.ended is not None:
         return (
             "no power was cut while it wrote",
-            f"{there}the writer had stopped before ({plain(figures.ended)}), so its records had time to reach the disk.",
+            f"{there}the writer had stopped before ({plain(figures.ended)}), so that all had time to reach the disk.",
             (_AGAIN,),
         )
     if not figures.cut_seen:

@@ -67,6 +67,7 @@ class Log:
     def __init__(self, header: dict[str, Any]) -> None:
         self.header = header
         self.writers: dict[int, Acknowledged] = {}
+        self.newest: Ack | None = None
         self.ended: str | None = None
         self.last_ms = 0
         """The newest acknowledgement."""
@@ -81,11 +82,12 @@ class Log:
     def add(self, line: bytes) -> None:
         """One more line, without its newline. Raises BadLog."""
         match parse_line(line):
-            case Ack(writer, sequence, at_ms):
+            case Ack(writer, sequence, at_ms) as ack:
                 known = self.writers.setdefault(writer, Acknowledged(sequence))
                 if sequence != known.last + 1:
                     raise BadLog(f"writer {writer} acknowledges {sequence} after {known.last}: lines are missing")
                 known.at_ms.append(at_ms)
+                self.newest = ack
                 self.last_ms = self.heard_ms = max(self.last_ms, at_ms)
             case Alive(at_ms):
                 self.heard_ms = max(self.heard_ms, at_ms)

@@ -19,13 +19,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from fstui.probes.records import ENDED, Stream
 from fstui.probes.talk import CallError, calling, clock, read_settings
 
 ALIVE_S = 1.0
-STOP_S = 5.0
+STOP_NS = 5_000_000_000
 """So long an operation in flight is waited for after a stop."""
 NAP_S = 0.05
 GONE = "the reader of its acknowledgements has gone"
@@ -41,10 +42,8 @@ _PLAIN = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 def report(**fields: Any) -> None:
     """One line for the engine, who may be gone."""
-    try:
+    with suppress(OSError):
         os.write(2, json.dumps(fields).encode() + b"\n")
-    except OSError:
-        pass
 
 
 def sync_directory(path: str) -> None:
@@ -251,14 +250,13 @@ class Coordinator:
     def end(self, reason: str) -> int:
         """Stop the writers, leave the mark that no power was cut, and say so."""
         self.stop_flag[0] = 1
-        stuck = [child for child in self.children if not ended(child, STOP_S)]
+        until_ns = clock() + STOP_NS
+        stuck = [child for child in self.children if not ended(child, until_ns)]
         mark = fork(lambda: self.mark(reason))
-        marked = ended(mark, STOP_S)
+        marked = ended(mark, clock() + STOP_NS)
         if select.select([], [1], [], 0)[1]:
-            try:
+            with suppress(BrokenPipeError):
                 write_line(b"end %d %s\n" % (self.elapsed_ms(), reason.replace("\n", " ").encode()))
-            except BrokenPipeError:
-                pass
         report(ended=reason, stuck=len(stuck), marked=marked)
         return 1 if "failed" in reason or stuck else 0
 
@@ -293,11 +291,10 @@ def fork(work: Callable[[], int]) -> int:
         os._exit(status)
 
 
-def ended(child: int, timeout_s: float) -> bool:
+def ended(child: int, until_ns: int) -> bool:
     """Reap it; False where it is stuck in the kernel: it is killed, and dies when the kernel lets it."""
-    until = clock() + int(timeout_s * 1e9)
     while os.waitpid(child, os.WNOHANG)[0] == 0:
-        if clock() > until:
+        if clock() > until_ns:
             os.kill(child, signal.SIGKILL)
             return False
         time.sleep(NAP_S)

@@ -1,0 +1,163 @@
+"""``fstui powercut write | witness | verify``"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from fstui.cli.execution import BROKEN_PIPE, FAILED, INTERRUPTED
+from fstui.cli.interruption import Interruption
+from fstui.cli.output import put, say
+from fstui.cli.rendering import FORMATS, format_option, rendered
+from fstui.cli.settings import pairs
+from fstui.cli.witnessing import keep
+from fstui.engine import powercut_check
+from fstui.engine.machine import LocalMachine
+from fstui.engine.powercut import GONE, Cut, Writing, make_cut
+from fstui.engine.powercut_check import Checked, Told
+from fstui.engine.saving import save
+from fstui.model import VERDICTS, Refused, Verdict
+from fstui.quantities import plain, short_size
+
+
+@click.group("powercut")
+def command() -> None:
+    """Prove it: write with a witness on another machine, pull the plug, verify.
+
+    \b
+    1. On the witness, another machine with power of its own:
+         ssh -o ServerAliveInterval=2 BOX fstui powercut write DIR | fstui powercut witness acks.log
+    2. While it shows acknowledgements, pull the box's wall plug. A reset or a reboot proves nothing.
+    3. When the box is up again:
+         ssh BOX fstui powercut verify DIR < acks.log
+    """
+
+
+@command.command("write")
+@click.argument("directory", metavar="DIR")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="See 'fstui scenarios power-cut'.")
+@click.option("--root-of", metavar="HOSTNAME", help="Yes, to the root filesystem of the box of that name.")
+def write(directory: str, settings: Sequence[str], root_of: str | None) -> int:
+    """Write records into DIR and print each one's acknowledgement once its sync has returned.
+
+    Runs until the power goes. The records stay, in a directory of their own in DIR, until the cut is verified.
+    """
+    if sys.stdout is None or sys.stdout.isatty():
+        raise Refused(
+            "these lines are for a witness on another machine: "
+            "ssh BOX fstui powercut write DIR | fstui powercut witness acks.log"
+        )
+    return asyncio.run(_write(directory, pairs(settings), root_of))
+
+
+async def _write(directory: str, settings: dict[str, str], root_of: str | None) -> int:
+    interruption = Interruption()
+    task = asyncio.current_task()
+    assert task is not None
+    interruption.listen(task.cancel)
+    try:
+        cut = await make_cut(directory, LocalMachine(), settings)
+        if cut.on_root:
+            _confirm_root(cut, root_of)
+        _tell(cut)
+    except asyncio.CancelledError:
+        return interruption.exit_code or INTERRUPTED
+    writing = await Writing.start(cut)
+    interruption.instead(lambda: writing.stop(_reason(interruption)))
+    try:
+        await writing.ready()
+    except Refused as refusal:
+        if interruption.exit_code is None:
+            raise
+        say(f"fstui: {refusal}")
+        return interruption.exit_code
+    say("writing; now pull the wall plug of this box. Ctrl-C gives up.")
+    reason = await writing.ended()
+    say(f"fstui: ended without a cut: {reason}. The records stay in {plain(cut.header.directory)}")
+    say("until they are verified; 'fstui clean --pending' removes them.")
+    if (code := interruption.exit_code) is not None:
+        return code
+    return BROKEN_PIPE if reason == GONE else FAILED if "failed" in reason or "killed" in reason else 0
+
+
+def _reason(interruption: Interruption) -> str:
+    return f"stopped by {interruption.signal.name}" if interruption.signal else "stopped"
+
+
+def _confirm_root(cut: Cut, root_of: str | None) -> None:
+    """Raises Refused without the host's own name, typed."""
+    name = cut.header.host.hostname
+    if root_of is None and sys.stdin is not None and sys.stdin.isatty():
+        say(f"{plain(cut.header.target.path)} is on the root filesystem: after the cut this box may not start again.")
+        root_of = click.prompt("Type its host name to go on", default="", show_default=False, err=True)
+    if root_of != name:
+        raise Refused(
+            f"{plain(cut.header.target.path)} is on the root filesystem: after the cut the box may not start again. "
+            f"Name a directory on another filesystem, or confirm with --root-of {plain(name)}"
+        )
+
+
+def _tell(cut: Cut) -> None:
+    for step in cut.plan.steps:
+        say(f"  {plain(step.name)}, {step.settings['writers']} writer(s)")
+    say(f"  into {plain(cut.header.directory)}, at most {short_size(cut.room_bytes)}; it stays there until verified")
+
+
+@command.command("witness")
+@click.argument("file", type=click.Path(path_type=Path))
+def witness(file: Path) -> int:
+    """Keep what comes on stdin in FILE, durably, and show it.
+
+    Exit: 0 the connection broke, or the writer ended; 1 nothing was acknowledged, or FILE could not be written.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        raise Refused("it reads the writer: ssh BOX fstui powercut write DIR | fstui powercut witness FILE")
+    return keep(file)
+
+
+@command.command("verify")
+@click.argument("directory", metavar="DIR")
+@click.option("--storage-was-cut", is_flag=True, help="The storage lost its power, not the box (a USB disk, a shelf).")
+@click.option("--unmountable", is_flag=True, help="Since the cut the filesystem cannot be mounted any more.")
+@format_option(*FORMATS)
+@click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit 3 when the verdict is this one or worse.")
+def verify(directory: str, storage_was_cut: bool, unmountable: bool, format_: str, fail_on: Verdict | None) -> int:
+    """Read the records in DIR back and compare them with the witness's log on stdin.
+
+    The cut is judged and saved in the history. It counts once, however often it is verified; nothing is written to DIR.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        raise Refused("it reads the witness's log: fstui powercut verify DIR < acks.log")
+    data = sys.stdin.buffer.read()
+    return asyncio.run(_verify(directory, data, Told(storage_was_cut, unmountable), format_, fail_on))
+
+
+async def _verify(directory: str, data: bytes, told: Told, format_: str, fail_on: Verdict | None) -> int:
+    interruption = Interruption()
+    task = asyncio.current_task()
+    assert task is not None
+    interruption.listen(task.cancel)
+    try:
+        checked = await powercut_check.check(directory, data, LocalMachine(), told)
+    except asyncio.CancelledError:
+        say("fstui: stopped; nothing was saved, and nothing has changed. Verify again.")
+        return interruption.exit_code or INTERRUPTED
+    saved_to, save_error = await _saved(checked)
+    put(rendered(checked.run, format_, saved_to))
+    if save_error:
+        say(f"fstui: {save_error}; this cut does not count")
+    run = checked.run
+    if fail_on and VERDICTS.index(run.verdict) <= VERDICTS.index(fail_on):
+        return 3
+    return FAILED if save_error else 0
+
+
+async def _saved(checked: Checked) -> tuple[str | None, str | None]:
+    if checked.saved_to is not None:
+        say("This cut was verified before, and its records have been removed since: the saved run again.")
+        return checked.saved_to, None
+    return await save(checked.run)
