@@ -7,7 +7,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -48,6 +48,20 @@ def memory(target: Path) -> Iterator[Path]:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512m", "fstui-test", str(target)], check=True)
     yield target
     subprocess.run(["umount", str(target)], check=True)
+
+
+@pytest.fixture
+def freezable(tmp_path: Path, target: Path) -> Iterator[Path]:
+    """ext4 on a loop device, which fsfreeze(8) can bring to a halt."""
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(1 << 30)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    subprocess.run(["mount", "-o", "loop", str(image), str(target)], check=True)
+    yield target
+    subprocess.run(["fsfreeze", "-u", str(target)], check=False, stderr=subprocess.DEVNULL)
+    _wait(lambda: not any(path.name.startswith(".fstui-") for path in target.iterdir()) or _cleaned())
+    _wait(lambda: subprocess.run(["umount", str(target)], check=False, stderr=subprocess.DEVNULL).returncode == 0)
 
 
 def is_clean(terminal: Tmux) -> bool:
@@ -177,6 +191,20 @@ def test_a_terminal_that_is_lost_takes_nothing_with_it(tmp_path: Path, state: Pa
     assert runs.load("last").status == "stopped"
 
 
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_a_disk_that_hangs_is_shown_while_it_hangs_and_does_not_keep_the_app(terminal: Tmux, freezable: Path) -> None:
+    begun(terminal, freezable)
+    subprocess.run(["fsfreeze", "-f", str(freezable)], check=True)
+    terminal.wait_for("in flight for")
+    terminal.press("q")
+    terminal.wait_for(PROMPT)
+    assert is_clean(terminal)
+    run = runs.load("last")
+    assert run.status in ("stopped", "failed")
+    assert run.left_behind
+
+
 def test_the_linux_console_gets_ascii(tmp_path: Path, state: Path) -> None:
     with Tmux({"FSTUI_ASCII": "1", "XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(tmp_path)}) as terminal:
         terminal.run(FSTUI)
@@ -192,9 +220,18 @@ def _app_of(terminal: Tmux) -> int:
     return int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[-1])
 
 
-def _wait_for_the_end_of(pid: int, timeout_s: float = 60.0) -> None:
+def _wait_for_the_end_of(pid: int) -> None:
+    _wait(lambda: not Path(f"/proc/{pid}").exists() or "State:\tZ" in Path(f"/proc/{pid}/status").read_text())
+
+
+def _cleaned() -> bool:
+    """What the abandoned helper has not removed by now, ``fstui clean`` does."""
+    return subprocess.run([*COMMAND, "clean"], cwd=ROOT, check=False, capture_output=True).returncode == 0
+
+
+def _wait(until: Callable[[], bool], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
-    while Path(f"/proc/{pid}").exists() and "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+    while not until():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"process {pid} is still there")
+            raise TimeoutError
         time.sleep(0.05)
