@@ -1,0 +1,113 @@
+"""Real servers for the tests, from the distribution's packages; without one, a test says which package it wants."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fstui.databases import programs, sql
+from fstui.databases.connection import Connection
+from fstui.databases.throwaway import Throwaway
+from fstui.model import Run, Sysbench
+from tests.storage import headless
+
+MYSQL = Path(os.environ.get("FSTUI_MYSQL", "/var/tmp/fstui-mysql"))
+"""Where ``tests/databases/mysql.sh`` has put a MySQL of Debian's unstable suite."""
+PACKAGES = {"mariadb": "mariadb-server-core", "postgresql": "postgresql", "sysbench": "sysbench"}
+GIB = 1 << 30
+
+
+def needed(*kinds: str) -> dict[str, str]:
+    """The environment in which these servers and sysbench are found; the test is skipped where one is missing."""
+    if shutil.which("sysbench") is None:
+        pytest.skip("sysbench is missing: apt-get install sysbench")
+    environment = dict(os.environ)
+    if "mysql" in kinds:
+        if not (MYSQL / "bin/mysqld").exists():
+            pytest.skip(f"no MySQL in {MYSQL}: as root, tests/databases/mysql.sh (tests/run --full does it)")
+        environment["PATH"] = f"{MYSQL}/bin:{environment['PATH']}"
+    for kind in set(kinds) - {"mysql"}:
+        if asyncio.run(programs.find_server(kind)) is None:
+            pytest.skip(f"{programs.TITLES[kind]} is missing: apt-get install {PACKAGES[kind]}")
+    return environment
+
+
+def measure(directory: Path, *settings: str, environment: Mapping[str, str] | None = None, code: int = 0) -> Run:
+    """``fstui run sysbench-oltp`` with one second per step; the document that it prints."""
+    pairs = [word for setting in ("seconds=1", *settings) for word in ("--set", setting)]
+    done = headless.call("run", "sysbench-oltp", directory, "--format", "json", *pairs, environment=environment)
+    assert done.returncode == code, done.stderr.decode()
+    return msgspec.json.decode(done.stdout, type=Run)
+
+
+def refused(directory: Path, *settings: str, environment: Mapping[str, str] | None = None) -> str:
+    """The one sentence with which a run is refused."""
+    pairs = [word for setting in settings for word in ("--set", setting)]
+    done = headless.call("run", "sysbench-oltp", directory, *pairs, environment=environment)
+    assert done.returncode == 2 and not done.stdout, done.stderr.decode()
+    (sentence,) = done.stderr.decode().splitlines()
+    return sentence.removeprefix("fstui: ")
+
+
+def left_in(directory: Path) -> list[str]:
+    """What is there besides what mkfs made."""
+    return sorted(path.name for path in directory.iterdir() if path.name != "lost+found")
+
+
+def processes_of(directory: Path) -> list[str]:
+    """Command lines of processes that name the directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue
+        if os.fsencode(directory) in words and b"pytest" not in words:
+            found.append(words.replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+@asynccontextmanager
+async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[Throwaway]:
+    """A server that is there already, as far as fstui can know."""
+    directory.mkdir()
+    directory.chmod(0o755)
+    program, sysbench = await programs.find_server(kind), await programs.find_sysbench()
+    assert program is not None
+    settings = msgspec.convert({"server": kind, "options": options}, Sysbench)
+    server = await Throwaway.start(program, sysbench, settings, workspace=str(directory), run_id="test", number=1)
+    try:
+        yield server
+    finally:
+        assert await server.stop() is None
+
+
+async def ask(server: Throwaway, *statements: str) -> list[tuple[str, ...]]:
+    """As its administrator."""
+    connection: Connection = server.connection
+    database = "postgres" if connection.driver == "pgsql" else "information_schema"
+    to_any = msgspec.structs.replace(connection, database=database)
+    return await sql.ask(server.sysbench, to_any, statements)
+
+
+async def run(directory: Path, *settings: str, password: str = "") -> tuple[int, bytes, str]:
+    """The same as ``measure``, beside a server that is kept by this process: status, stdout, stderr."""
+    pairs = [word for setting in ("seconds=1", *settings) for word in ("--set", setting)]
+    process = await asyncio.create_subprocess_exec(
+        headless.FSTUI,
+        *("run", "sysbench-oltp", str(directory), "--format", "json", *pairs),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **({"FSTUI_DB_PASSWORD": password} if password else {})},
+    )
+    out, story = await process.communicate()
+    return process.returncode or 0, out, story.decode()

@@ -1,0 +1,128 @@
+"""sysbench against real servers, started by fstui and gone with the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fstui.model import Run
+from fstui.report import csv, markdown
+from tests.databases import servers
+from tests.databases.servers import GIB
+from tests.storage import disks, headless
+
+DURABLE = {
+    "mariadb": ("oltp_update_index high", 2.5, 3.6),  # the redo log once, the binary log twice: it grows
+    "mysql": ("oltp_update_index high", 1.8, 4.2),
+    "postgresql": ("oltp_update_index synchronous_commit on", 0.9, 2.2),
+}
+
+
+@pytest.mark.parametrize("kind", DURABLE)
+def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_user: Path, kind: str) -> None:
+    environment = servers.needed(kind)
+    with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
+        chosen = (f"server={kind}", "workload=oltp_update_index,oltp_read_only")
+        run = servers.measure(storage.directory, *chosen, environment=environment)
+        assert storage.device
+        name, least, most = DURABLE[kind]
+        durable = headless.step_named(run, name)
+        other = headless.step_named(run, name.replace("high", "low").replace("commit on", "commit off"))
+        flushed = durable.device(storage.device), other.device(storage.device)
+        assert flushed[0] and flushed[0].flushes and flushed[1] and flushed[1].flushes is not None
+        assert least <= flushed[0].flushes / durable.ops <= most
+        assert flushed[1].flushes / other.ops < 0.2
+        assert (durable.syncs, other.syncs) == (durable.ops, 0)
+
+        assert durable.figures["server"]["where"] == "throwaway"
+        assert durable.figures["server"]["data_directory"].startswith(str(storage.directory))
+        (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
+        assert (found.scope, found.steps) == ("step", (other.name,))
+        assert headless.accused_of(run) == set()
+        assert headless.judged_again(run).findings == run.findings
+        in_every_report_as_sysbench_said_it(run)
+
+        assert servers.left_in(storage.directory) == []
+        assert servers.processes_of(storage.directory) == []
+        assert list((own_user / ".local/state/fstui/ledger").iterdir()) == []
+
+
+def in_every_report_as_sysbench_said_it(run: Run) -> None:
+    measured = [step for step in run.steps if step.probe == "sysbench"]
+    rows, text = csv.render(run).splitlines(), markdown.render(run)
+    for step in measured:
+        figures = step.figures
+        assert step.ops == figures["transactions"]
+        assert f"{step.rate_per_s:.2f}" == f"{figures['tps']:.2f}"
+        assert figures["queries"]["total"] == sum(figures["queries"][kind] for kind in ("read", "write", "other"))
+        assert step.latency_ns and step.latency_ns.p95 == round(figures["latency_ms"]["p95"] * 1e6)
+        assert sum(count for _, count in step.histogram) == step.ops
+        (row,) = (line for line in rows if f",{step.name}," in line)
+        assert f",{figures['tps']},{figures['qps']}," in row
+        assert f" {figures['tps']:.2f} |" in text and f" {figures['latency_ms']['avg']:.2f} |" in text
+
+
+def test_the_live_line_comes_every_second(workshop: Path) -> None:
+    environment = servers.needed("mariadb")
+    with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
+        words = ("server=mariadb", "durability=high", "workload=oltp_insert", "seconds=3")
+        pairs = [word for setting in words for word in ("--set", setting)]
+        done = headless.call(
+            "run", "sysbench-oltp", storage.directory, "--format", "events", *pairs, environment=environment
+        )
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+    live = [event["snapshot"] for event in events if event["event"] == "StepProgressed"]
+    for snapshot in live:
+        seen = len(snapshot["figures"].get("intervals", []))
+        assert snapshot["elapsed_s"] - seen < 2.5  # it starts and connects first
+    assert len(live[-1]["figures"]["intervals"]) >= 2
+    assert live[-1]["ops"] > 0 and live[-1]["figures"]["intervals"][0]["p95_ms"] > 0
+    assert any(device["flushes"] for device in live[-1]["counters"])
+
+
+def test_the_matrix_is_chosen_by_settings(workshop: Path) -> None:
+    environment = servers.needed("mariadb", "postgresql")
+    with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
+        run = servers.measure(
+            storage.directory,
+            "server=mariadb,postgresql",
+            "workload=oltp_insert",
+            "durability=high",
+            "flush_method=fsync,O_DSYNC",
+            "synchronous_commit=on",
+            "wal_sync_method=open_datasync",
+            "threads=1,4",
+            environment=environment,
+        )
+    measured = {step.name: step for step in run.steps if step.probe == "sysbench"}
+    assert set(measured) == {
+        *(f"oltp_insert mariadb {method} threads {threads}" for method in ("fsync", "O_DSYNC") for threads in (1, 4)),
+        *(f"oltp_insert postgresql threads {threads}" for threads in (1, 4)),
+    }
+    for step in measured.values():
+        assert step.status == "finished" and step.writers == step.settings["threads"]
+        variables = step.figures["server"]["variables"]
+        if "postgresql" in step.name:
+            assert variables["wal_sync_method"] == "open_datasync"
+        else:
+            assert variables["innodb_flush_method"] == step.settings["options"]["innodb_flush_method"]
+    # with four clients, commits share their flushes: that is no finding
+    assert headless.accused_of(run) == set()
+
+
+def test_under_libeatmydata_durable_settings_are_called_out(workshop: Path) -> None:
+    environment = servers.needed("mariadb")
+    library = next(iter(sorted(Path("/usr/lib").glob("*/libeatmydata.so*"))), None)
+    if library is None:
+        pytest.skip("libeatmydata is missing: apt-get install libeatmydata1")
+    preloaded = {**environment, "LD_PRELOAD": str(library)}
+    with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
+        chosen = ("server=mariadb", "durability=high", "workload=oltp_update_index")
+        run = servers.measure(storage.directory, *chosen, environment=preloaded)
+    assert run.verdict == "not-durable"
+    assert headless.accused_of(run) == {"sync-stubbed", "commits-without-flushes"}
+    (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
+    assert found.scope == "process" and any("libeatmydata" in line for line in found.because)
+    assert "innodb_flush_log_at_trx_commit = 1" in found.sentence

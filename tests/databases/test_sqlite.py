@@ -1,0 +1,62 @@
+"""Commits of SQLite, on a disk whose counters tell what arrived."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.databases.servers import left_in
+from tests.storage import disks, headless
+
+
+def test_durable_commits_reach_the_disk_and_the_others_do_not(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure("sqlite-commit", storage)
+        assert storage.device
+        per_commit = {
+            step.name: flushes.flushes / step.ops
+            for step in run.steps
+            if (flushes := step.device(storage.device)) and flushes.flushes is not None
+        }
+        for name in ("WAL FULL", "WAL EXTRA"):  # two while its log grows, one once it is used again
+            assert 0.95 <= per_commit[name] <= 2.2
+        assert per_commit["DELETE EXTRA"] > per_commit["DELETE FULL"] >= 2
+        for name in ("DELETE OFF", "WAL OFF", "WAL NORMAL"):
+            assert per_commit[name] < 0.1
+        assert left_in(storage.directory) == []
+
+
+def test_only_what_promises_durability_counts_as_a_sync(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure("sqlite-commit", storage, "--set", "journal=TRUNCATE")
+        promised = {step.settings["synchronous"]: step.syncs for step in run.steps if step.probe == "sqlite_commits"}
+        assert promised["OFF"] == promised["NORMAL"] == 0
+        assert promised["FULL"] == headless.step_named(run, "TRUNCATE FULL").ops > 0
+        assert promised["EXTRA"] > 0
+
+
+def test_the_honest_disk_is_not_accused_and_the_settings_are_named(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure("sqlite-commit", storage, "--set", "journal=WAL")
+        assert headless.accused_of(run) == set()
+        (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
+        assert found.scope == "step" and "synchronous = OFF" in found.title
+        assert set(found.steps) == {"WAL OFF", "WAL NORMAL"}
+        assert headless.judged_again(run).findings == run.findings
+
+
+def test_a_filesystem_without_barriers_is_called_out(workshop: Path) -> None:
+    with disks.on_loop(workshop, options="barrier=0") as storage:
+        run = headless.measure("sqlite-commit", storage, "--set", "journal=WAL", "--set", "synchronous=FULL")
+        assert run.verdict == "not-durable"
+        assert "barriers-off" in headless.accused_of(run)
+
+
+def test_a_stop_keeps_what_was_measured_and_removes_the_database(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        words = ("sqlite-commit", storage.directory, "--set", "seconds=30", "--set", "journal=WAL")
+        with headless.begun(*words, step=1) as process:
+            process.terminate()
+            code, run, _ = headless.ended(process)
+        assert code == 143 and run.status == "stopped"
+        assert [step.status for step in run.steps] == ["finished", "stopped"]
+        assert left_in(storage.directory) == []
