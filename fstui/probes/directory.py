@@ -120,14 +120,19 @@ def removed(path: str) -> dict[str, Any]:
     """Remove a directory of ours. A probe or a server that is still ending may add files, or remove its own: try for a
     few seconds."""
     until = time.monotonic() + REMOVE_S
-    while os.path.lexists(path):
+    while True:
+        try:
+            os.lstat(path)
+        except FileNotFoundError:
+            return {"removed": True}
+        except OSError as error:  # a dead disk: what is there cannot be seen, and is not gone
+            return failure(error)
         try:
             shutil.rmtree(path)
         except OSError as error:
             if time.monotonic() > until:
                 return failure(error)
             time.sleep(0.05)
-    return {"removed": True}
 
 
 def remove(path: str) -> None:
