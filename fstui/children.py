@@ -103,6 +103,8 @@ class Child:
         """SIGKILL, and do not wait: a process stuck in the kernel dies when the kernel lets it."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
+        # let go of its pipes as well, or the loop's end finds them open and says so on the terminal
+        self._process._transport.close()  # type: ignore[attr-defined]
 
 
 async def ask(module: str, action: str, question: str, timeout_s: float, data: bytes = b"") -> dict[str, Any]:

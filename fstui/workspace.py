@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fstui.children import Child, ask
+from fstui.inventory import mounts
+from fstui.inventory.files import Tree
 from fstui.model import Refused, Space
 from fstui.quantities import plain
 from fstui.state import ledger
@@ -72,7 +74,7 @@ class Workspace:
         """Make ``.fstui-<run id>`` in ``directory``. Raises Refused."""
         path = str(Path(directory) / (PREFIX + run_id))
         try:
-            entry = ledger.enter(run_id, kind="directory", what=path)
+            entry = ledger.enter(run_id, kind="directory", what=path, mount_point=_mount_point(path))
         except OSError as error:
             raise Refused(
                 f"{plain(str(error.filename))}: {error.strerror}. fstui notes there what it makes before it makes it: "
@@ -110,6 +112,9 @@ class Workspace:
 
 async def remove_left_behind(entry: ledger.Entry) -> str | None:
     """Remove what a dead run left. Returns None, or the sentence that says why it is still there."""
+    if entry.mount_point and entry.mount_point not in _mounted():
+        where = plain(entry.mount_point)
+        return f"{plain(entry.what)}: not removed: nothing is mounted on {where} now. Mount it, then `fstui clean`"
     try:
         answer = await ask("probes.directory", "remove", entry.what, _REMOVE_S)
     except TimeoutError:
@@ -118,3 +123,12 @@ async def remove_left_behind(entry: ledger.Entry) -> str | None:
         ledger.settled(entry)
         return None
     return f"{plain(entry.what)}: not removed: {answer.get('error')}"
+
+
+def _mounted() -> dict[str, mounts.Mount]:
+    return {mount.mount_point: mount for mount in mounts.read_mounts(Tree(Path("/")))}
+
+
+def _mount_point(path: str) -> str:
+    found = mounts.holder(path, _mounted())
+    return found.mount_point if found else ""

@@ -36,9 +36,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """The state directory may be on a share: what another box does is not ours to judge."""
     pid_namespace: str
     """Inode of the owner's pid namespace: its pid means nothing in another one."""
+    mount_point: str = ""
+    """Where its filesystem was mounted: while nothing is mounted there, the thing is out of sight and not gone."""
 
 
-def enter(run: str, kind: Kind, what: str) -> Entry:
+def enter(run: str, kind: Kind, what: str, mount_point: str = "") -> Entry:
     """Write the entry and sync it, before the thing is made. Raises OSError: then do not make it."""
     directory = make_private(paths.ledger_dir())
     entry = Entry(
@@ -50,6 +52,7 @@ def enter(run: str, kind: Kind, what: str) -> Entry:
         boot=_boot(),
         host=os.uname().nodename,
         pid_namespace=_pid_namespace(),
+        mount_point=mount_point,
     )
     # json, not msgspec: it round-trips the surrogates of a name that is not UTF-8
     write_atomically(directory / _file_name(entry), json.dumps(msgspec.structs.asdict(entry)).encode() + b"\n")

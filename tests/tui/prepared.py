@@ -378,6 +378,9 @@ class PreparedMachine:
     def survey(self) -> Inventory:
         return self.inventory
 
+    def changed(self) -> bool:
+        return False
+
     async def with_space(self, inventory: Inventory) -> Inventory:
         return inventory
 

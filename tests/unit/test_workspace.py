@@ -89,3 +89,11 @@ async def test_a_disk_that_hangs_is_said_to_hang(tmp_path: Path, monkeypatch: py
         await inspect(str(tmp_path))
     with pytest.raises(Refused, match=r"\.fstui-1: cannot be made, no answer"):
         await Workspace.make(str(tmp_path), "1")
+
+
+async def test_what_stood_on_a_filesystem_that_is_no_longer_mounted_is_not_called_removed() -> None:
+    entry = ledger.enter("k3f9a1", kind="directory", what="/mnt/gone/.fstui-k3f9a1", mount_point="/mnt/gone")
+    problem = await remove_left_behind(entry)
+    assert problem is not None
+    assert "nothing is mounted on /mnt/gone" in problem
+    assert ledger.entries() == [entry]

@@ -90,7 +90,7 @@ class StorageScreen(Face):
         """
         if not self.is_active:
             return
-        if time.monotonic() - self._surveyed >= SURVEY_S:
+        if self.fstui.machine.changed() or time.monotonic() - self._surveyed >= SURVEY_S:
             self.survey()
         else:
             self.read_counters()
