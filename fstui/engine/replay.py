@@ -29,7 +29,7 @@ from fstui.model import (
 from fstui.probes.frames import Frame, Samples
 from fstui.workspace import Place
 
-_FIELDS = ("reads", "read_bytes", "read_ms", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "discards")
+_FIELDS = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
 _ROOM_BYTES = 1 << 40
 
 
