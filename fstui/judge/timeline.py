@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import log
 from statistics import median, quantiles
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from fstui.quantities import plain, rate, seconds, size
 SHORTEST_S = 10.0
 """What changes within a shorter step is noise, or seen by no other run."""
 TIMES = 2.0
+_NEXT_TO_NOTHING = 1e-3
 BEFORE, AFTER = 5, 10
 """Stretches on either side of a change, at the least, of the usual sixty: what came after must have lasted."""
 EXPLAINED = 0.5
@@ -68,11 +70,12 @@ def change(step: Step, settings: SyncWrites) -> Change | None:
         return None
     points = _stretches(step)
     rates = [per_s for _, _, per_s in points]
-    at = min(range(1, len(rates)), key=lambda split: _spread(rates[:split]) + _spread(rates[split:]), default=0)
+    logs = _logarithms(rates)
+    at = min(range(1, len(rates)), key=lambda split: _spread(logs[:split]) + _spread(logs[split:]), default=0)
     before, after = rates[:at], rates[at:]
     if len(before) < BEFORE or len(after) < AFTER:
         return None
-    if _spread(before) + _spread(after) > EXPLAINED * _spread(rates):
+    if _spread(logs[:at]) + _spread(logs[at:]) > EXPLAINED * _spread(logs):
         return None
     low, high = sorted((before, after), key=median)
     if median(high) <= TIMES * median(low) or _quartiles(high)[0] <= _quartiles(low)[1]:
@@ -93,10 +96,16 @@ def _stretches(step: Step) -> list[tuple[float, int, float]]:
     return [(at * width, ops.get(at, 0), ops.get(at, 0) / width) for at in range(whole)]
 
 
-def _spread(rates: Sequence[float]) -> float:
+def _logarithms(rates: Sequence[float]) -> list[float]:
+    """A rate changes by factors. A stretch in which next to nothing was done is not infinitely far from the others."""
+    least = max(rates, default=0.0) * _NEXT_TO_NOTHING
+    return [log(max(per_s, least)) for per_s in rates] if least else [0.0] * len(rates)
+
+
+def _spread(values: Sequence[float]) -> float:
     """How far they are from their median, all together."""
-    middle = median(rates)
-    return sum(abs(per_s - middle) for per_s in rates)
+    middle = median(values)
+    return sum(abs(value - middle) for value in values)
 
 
 def _quartiles(rates: Sequence[float]) -> tuple[float, float]:

@@ -35,7 +35,10 @@ def test_without_a_declaration_speed_proves_nothing_against_it(workshop: Path) -
         counted = alone.device(storage.device)
         assert counted and counted.flushes is not None and counted.flushes < 0.05 * alone.ops
     assert headless.accused_of(run) == set()
-    assert run.verdict == "consistent", run.sentence
+    assert "flushes-arrive" in headless.rules(run, "consistent")
+    # in a guest, a flush that is cheap and flat is all the same where the host ignores it: nobody can tell
+    flat = "flush-flat" in headless.rules(run, "cannot-tell")
+    assert run.verdict == ("cannot-tell" if flat else "consistent"), run.sentence
     assert "odirect-alone" in {finding.rule for finding in run.findings}
 
 

@@ -120,7 +120,7 @@ class TestLinkExceeded:
     def test_two_links_carry_twice_as_much(self) -> None:
         stripes = block("md0", "md", "sda", "sdb", readings=readings(level="raid0"))
         stack = target(filesystem(below=("md0",)), stripes, linked(150), linked(150, id="sdb"))
-        half = {"flushes": {"sda": 1, "sdb": 1}, "share": 0.5}
+        half: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}, "share": 0.5}
         assert "link-exceeded" not in rules(verdict(stack, step(rate=20_000, **half)))
         assert "link-exceeded" in rules(verdict(stack, step(rate=21_000, **half)))
 
@@ -131,5 +131,5 @@ class TestLinkExceeded:
 
     def test_a_loop_on_the_disk_counts_by_the_disks_link(self) -> None:
         stack = on_loop(device=loop(), below=linked(150))
-        both = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
+        both: dict[str, Any] = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
         assert finding(verdict(stack, step(rate=20_000, **both)), "link-exceeded").verdict == "suspicious"

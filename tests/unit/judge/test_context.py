@@ -97,8 +97,15 @@ class TestNotes:
         local = disk(medium=Medium(class_="ssd", ephemeral=True, because="the model says an instance store of AWS"))
         found = finding(verdict(on_disk(filesystem(), local), step()), "ephemeral")
         assert found.verdict is None
+        assert "As far as was measured, syncs are honest here" in found.sentence
         assert "still gone" in found.sentence
         assert "ephemeral" not in rules(verdict(on_disk(filesystem(), disk(medium=Medium(ephemeral=False)))))
+
+    @pytest.mark.parametrize("flushes", [None, 0])
+    def test_syncs_that_were_not_measured_or_did_not_arrive_are_not_called_honest(self, flushes: int | None) -> None:
+        local = on_disk(filesystem(), disk(medium=Medium(class_="ssd", ephemeral=True)))
+        found = finding(verdict(local, *([] if flushes is None else [step(flushes=flushes)])), "ephemeral")
+        assert "An honest sync would survive a power cut there" in found.sentence
 
     def test_stalls_say_the_time_lost(self) -> None:
         found = finding(verdict(None, step(changes={"stalls": Stalls(count=2, lost_s=3.5)})), "stalls")

@@ -206,6 +206,23 @@ class TestWriteThroughOverride:
         assert rules(verdict(buffered)) == {"write-through-override"}
         assert rules(verdict(direct)) == set()
 
+    @pytest.mark.parametrize(
+        ("words", "hit"),
+        [
+            ({"drive_cache": "on"}, True),
+            ({"drive_cache": "off", "cache_type": "write back"}, False),
+            ({"vwc": "present"}, True),
+            ({"vwc": "present", "drive_cache": "off"}, False),
+            ({"vwc": "absent", "ID_ATA_WRITE_CACHE_ENABLED": "1"}, False),
+            ({"cache_type": "write through", "ID_ATA_WRITE_CACHE_ENABLED": "1"}, False),
+            ({"ID_ATA_WRITE_CACHE_ENABLED": "1"}, True),
+        ],
+        ids=["drive on", "drive off", "NVMe has one", "NVMe has one, off", "NVMe has none", "driver", "udev"],
+    )
+    def test_the_best_witness_of_the_drives_cache_counts_alone(self, words: dict[str, str], hit: bool) -> None:
+        drive = disk(write_cache="write through", readings=readings(**words))
+        assert ("write-through-override" in rules(verdict(on_disk(filesystem(), drive)))) is hit
+
     def test_not_of_a_read_only_loop(self) -> None:
         read_only = loop(write_cache="write through")
         read_only = disk("loop0", kind="loop", lowest=False, below=read_only.below, write_cache="write through",

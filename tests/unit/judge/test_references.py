@@ -45,8 +45,8 @@ def test_the_figures_of_the_field_reports_are_there(operation: Any, medium: Any,
 def test_an_honest_disk_of_the_library_turns_as_fast_as_its_class() -> None:
     """Rewrites of one block, by pg_test_fsync."""
     for operation in ("fdatasync", "O_DSYNC"):
-        assert all(reference.per_s <= 90 for reference in published(operation, ["hdd-5400"]))  # type: ignore[arg-type]
-        assert all(reference.per_s <= 120 for reference in published(operation, ["hdd-7200"]))  # type: ignore[arg-type]
+        assert all(reference.per_s <= 90 for reference in published(operation, ["hdd-5400"]))
+        assert all(reference.per_s <= 120 for reference in published(operation, ["hdd-7200"]))
 
 
 @pytest.mark.parametrize(
