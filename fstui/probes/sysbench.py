@@ -22,6 +22,8 @@ from fstui.probes.talk import CommandLines, clock, interrupted, read_settings, s
 
 ROW_BYTES = 240  # of sysbench's table, its index included
 LATE_S = 20
+FULL_INTERVALS = 2
+FULL_BYTES = 1 << 20
 PR_SET_PDEATHSIG = 1
 HISTOGRAM_ROWS = 100
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -122,12 +124,14 @@ class Measurement:
         self.settings = settings
         self.started_ns = 0
         self.transactions = 0.0
+        self.silent_intervals = 0
 
     def hear(self, line: str) -> None:
         if line.startswith("Threads started!"):
             self.started_ns = clock()
         elif interval := sysbench_text.interval(line):
             self.transactions += interval["tps"] * interval.pop("length_s")
+            self.silent_intervals = 0 if interval["tps"] else self.silent_intervals + 1
             send("figures", intervals=[interval], transactions=round(self.transactions))
 
     def run(self, commands: CommandLines) -> None:
@@ -140,6 +144,9 @@ class Measurement:
         while not commands.ended_meanwhile(run.watched, timeout_s=0.25):
             if commands.stop_wanted:
                 run.process.kill()
+            elif self.silent_intervals >= FULL_INTERVALS and is_full(self.settings["path"]):
+                run.process.kill()
+                raise Trouble("the disk is full, and the server waits for room instead of answering")
             elif clock() - began > (seconds + LATE_S) * 1e9:
                 run.process.kill()
                 raise Trouble(f"sysbench had not ended {LATE_S} s after its time: the server does not answer")
@@ -165,6 +172,12 @@ class Measurement:
             usable = min(self.settings["threads"], os.cpu_count() or 1)
             send("figures", cpu_s=round(cpu_s, 3), cpu_share=round(cpu_s / elapsed_s / usable, 3))
         send("done", start_ns=self.started_ns, end_ns=end_ns, held_ns=0)
+
+
+def is_full(path: str) -> bool:
+    """Fewer blocks are left than a log grows by."""
+    found = os.statvfs(os.path.dirname(path))
+    return found.f_bavail * found.f_frsize < FULL_BYTES
 
 
 def server_cpu_s(pid: int) -> float | None:

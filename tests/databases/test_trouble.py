@@ -1,0 +1,235 @@
+"""Whatever goes wrong: one clear sentence, the steps so far kept, and nothing left."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fstui.model import Run
+from fstui.state import ledger
+from tests.databases import servers
+from tests.databases.servers import GIB, left_in, processes_of
+from tests.storage import disks, headless
+from tests.storage.disks import Storage
+
+ONE = ("server=mariadb", "durability=high", "workload=oltp_update_index")
+WAIT_S = 60
+
+
+@contextmanager
+def begun(directory: Path, event: str, *settings: str, name: str = "oltp") -> Iterator[subprocess.Popen[bytes]]:
+    """A run whose events were read up to the first of that kind in a step of that name."""
+    pairs = [word for setting in (*ONE, *settings) for word in ("--set", setting)]
+    words = [headless.FSTUI, "run", "sysbench-oltp", str(directory), "--format", "events", *pairs]
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert process.stdout and process.stderr
+        for line in process.stdout:
+            told: dict[str, Any] = json.loads(line)
+            where = told.get("name") or told.get("snapshot", {}).get("name", "")
+            if told["event"] == event and where.startswith(name):
+                break
+        else:
+            raise AssertionError(process.stderr.read().decode())
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@contextmanager
+def roomy(workshop: Path) -> Iterator[Storage]:
+    servers.needed("mariadb")
+    with disks.on_loop(workshop, size_bytes=8 * GIB) as storage:
+        yield storage
+
+
+def is_gone(directory: Path) -> bool:
+    return not left_in(directory) and not processes_of(directory)
+
+
+@pytest.mark.parametrize("event", ["StepPreparing", "StepStarted", "StepProgressed"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_at_any_moment_leaves_nothing(workshop: Path, event: str, number: int) -> None:
+    with roomy(workshop) as storage:
+        with begun(storage.directory, event, "seconds=30") as process:
+            process.send_signal(number)
+            code, run, _ = headless.ended(process)
+        assert code == 128 + number
+        assert [step.name for step in run.steps if step.status == "finished"] == ["fdatasync", "O_DSYNC"]
+        assert run.steps[-1].status == "stopped"
+        assert is_gone(storage.directory)
+        assert ledger.entries() == []
+
+
+@pytest.mark.parametrize("event", ["StepPreparing", "StepProgressed"])
+def test_after_kill_9_the_server_ends_by_itself_and_clean_takes_the_rest(workshop: Path, event: str) -> None:
+    with roomy(workshop) as storage:
+        with begun(storage.directory, event, "seconds=30") as process:
+            process.kill()
+            process.wait()
+        settle(lambda: is_gone(storage.directory))
+        done = headless.call("clean")
+        assert done.returncode == 0, done.stderr.decode()
+        assert ledger.entries() == []
+
+
+def settle(condition: Any) -> None:
+    """Until the condition holds: orphans notice a closed pipe when they are next scheduled."""
+    with subprocess.Popen(["sleep", str(WAIT_S)]) as limit:
+        while not condition():
+            assert limit.poll() is None, f"not within {WAIT_S} s"
+        limit.kill()
+
+
+def test_a_server_that_dies_is_named_with_its_signal_and_the_next_step_has_a_new_one(workshop: Path) -> None:
+    with roomy(workshop) as storage:
+        words = ("seconds=3", "workload=oltp_update_index,oltp_insert")
+        with begun(storage.directory, "StepProgressed", *words) as process:
+            os.kill(server_pid(storage.directory), signal.SIGKILL)
+            code, run, _ = headless.ended(process)
+        assert code == 1 and run.status == "failed"
+        assert [step.status for step in run.steps] == ["finished", "finished", "failed", "finished"]
+        error = run.steps[2].error
+        assert error and "ended by itself (signal 9)" in error.message, error
+        assert is_gone(storage.directory)
+
+
+def server_pid(directory: Path) -> int:
+    """The one whose data is there."""
+    pids = [int(path.read_text()) for path in directory.glob(".fstui-*/server-*/data/server.pid")]
+    (pid,) = pids
+    return pid
+
+
+def test_a_full_disk_ends_the_step_with_the_servers_own_reason(workshop: Path) -> None:
+    with roomy(workshop) as storage:
+        with begun(storage.directory, "StepProgressed", "seconds=60", "workload=oltp_insert") as process:
+            filled = fill(storage.directory)
+            code, run, _ = headless.ended(process)
+            filled.unlink()
+        failed = run.steps[-1]
+        assert (code, failed.status) == (1, "failed")
+        assert failed.error and (failed.error.errno == errno.ENOSPC or "full" in failed.error.message.lower())
+        assert is_gone(storage.directory)
+
+
+def fill(directory: Path) -> Path:
+    """Take all room there; writes of others add up to none."""
+    filler = directory / "filler"
+    found = os.statvfs(directory)
+    with filler.open("xb") as file:
+        os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize // 100 * 99)
+        file.seek(0, os.SEEK_END)
+        with suppress(OSError):
+            while True:
+                os.write(file.fileno(), bytes(4096))
+    return filler
+
+
+def test_a_directory_too_deep_for_a_socket_gets_a_private_one_elsewhere(workshop: Path) -> None:
+    with roomy(workshop) as storage:
+        deep = storage.directory / ("d" * 100)
+        deep.mkdir()
+        run = servers.measure(deep, *ONE)
+        assert run.status == "finished"
+        assert left_in(deep) == []
+        assert not list(Path("/tmp").glob(f".fstui-{run.id}*"))
+        assert ledger.entries() == []
+
+
+def test_two_at_once_do_not_meet(workshop: Path) -> None:
+    with roomy(workshop) as storage:
+        pairs = [word for setting in (*ONE, "seconds=1") for word in ("--set", setting)]
+        words = [headless.FSTUI, "run", "sysbench-oltp", storage.directory, "--format", "json", *pairs]
+        both = [
+            subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for _ in range(2)
+        ]
+        runs = [msgspec.json.decode(process.communicate()[0], type=Run) for process in both]
+        assert [process.returncode for process in both] == [0, 0]
+        assert len({run.id for run in runs}) == 2 and all(run.status == "finished" for run in runs)
+        assert is_gone(storage.directory)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (("server=mariadb", "threads=0"), "threads must be at least 1, not 0"),
+        (("server=oracle",), "server takes mariadb, mysql, postgresql; not 'oracle'"),
+        (("host=127.0.0.1",), "--set server=KIND says what kind the existing server is: mariadb, mysql, postgresql"),
+        (("server=mariadb", "host=127.0.0.1", "port=1"), "127.0.0.1:1: 2002: Can't connect to server on '127.0.0.1'"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_in_one_sentence(
+    workshop: Path, settings: tuple[str, ...], sentence: str
+) -> None:
+    servers.needed("mariadb")
+    assert servers.refused(workshop, *settings).startswith(sentence)
+    assert left_in(workshop) == []
+
+
+def without(tmp_path: Path, *tools: str) -> dict[str, str]:
+    """An environment whose PATH leads to these tools alone."""
+    for tool in tools:
+        found = subprocess.run(["which", tool], capture_output=True, text=True, check=True).stdout.strip()
+        (tmp_path / tool).symlink_to(found)
+    return {**os.environ, "PATH": str(tmp_path)}
+
+
+def test_a_missing_sysbench_is_named_with_its_package(workshop: Path, tmp_path: Path) -> None:
+    assert servers.refused(workshop, environment=without(tmp_path)) == (
+        "sysbench is not installed: apt-get install sysbench"
+    )
+
+
+def test_a_sysbench_of_long_ago_is_too_old(workshop: Path, tmp_path: Path) -> None:
+    old = tmp_path / "sysbench"
+    old.write_text("#!/bin/sh\necho sysbench 0.4.12\n")
+    old.chmod(0o755)
+    sentence = servers.refused(workshop, environment=without(tmp_path))
+    assert sentence.startswith("sysbench 0.4.12") and "apt-get install sysbench" in sentence
+
+
+def test_a_server_asked_for_by_name_is_refused_with_its_package(workshop: Path, tmp_path: Path) -> None:
+    servers.needed("mariadb")
+    sentence = servers.refused(workshop, "server=mysql", environment=without(tmp_path, "sysbench"))
+    assert sentence.startswith("no database server to run: MySQL is not installed: apt-get install mysql-server-core")
+
+
+def test_a_server_that_does_not_start_says_why(workshop: Path) -> None:
+    with roomy(workshop) as storage:
+        scenario = workshop / "wrong.toml"
+        scenario.write_text(WRONG_OPTION)
+        done = headless.call("run", str(scenario), storage.directory, "--format", "json")
+        run = msgspec.json.decode(done.stdout, type=Run)
+        (step,) = run.steps
+        assert (done.returncode, step.status) == (1, "failed")
+        assert step.error and "did not start" in step.error.message and "no-such-option" in step.error.message
+        assert is_gone(storage.directory)
+
+
+WRONG_OPTION = """
+name = "wrong"
+title = "Wrong"
+question = "Does it start?"
+
+[server]
+kind = "mariadb"
+options = { no_such_option = 1 }
+
+[[steps]]
+name = "read"
+probe = "sysbench"
+"""
