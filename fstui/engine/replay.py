@@ -11,6 +11,7 @@ import random
 from collections.abc import AsyncIterator, Iterable
 
 from fstui.inventory import process
+from fstui.inventory.counters import COUNTED
 from fstui.model import (
     Counters,
     DeviceCounters,
@@ -29,7 +30,6 @@ from fstui.model import (
 from fstui.probes.frames import Frame, Samples
 from fstui.workspace import Place
 
-_FIELDS = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
 _ROOM_BYTES = 1 << 40
 
 
@@ -107,7 +107,7 @@ class ReplayMachine:
                     field: None
                     if (value := getattr(saved, field)) is None
                     else (getattr(before, field) or 0) + int(value * to_share) - int(value * from_share)
-                    for field in _FIELDS
+                    for field in COUNTED
                 },
             )
 

@@ -22,7 +22,8 @@ _UNCOUNTED_KINDS = frozenset({"ram", "nvme-multipath"})
 """brd accounts for nothing; the multipath head of older kernels neither, and its paths stand below it."""
 _OWN_ACCOUNTING = frozenset({"zram", "bcache", "pmem", "drbd"})
 """These account each bio whatever queue/iostats says (zram shows iostats=0 and counts)."""
-_FIELDS = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
+COUNTED = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
+"""What is a difference between two readings."""
 
 
 def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
@@ -109,7 +110,7 @@ def _grown(before: DeviceCounters, after: DeviceCounters) -> DeviceCounters:
 
 def _combined(first: DeviceCounters, second: DeviceCounters, join: Callable[[int, int], int | None]) -> DeviceCounters:
     values: dict[str, int | None] = {}
-    for name in _FIELDS:
+    for name in COUNTED:
         one, other = getattr(first, name), getattr(second, name)
         values[name] = None if one is None or other is None else join(one, other)
     return msgspec.structs.replace(second, **values)
