@@ -16,8 +16,8 @@ from fstui.model import Run, Step
 from tests.storage.disks import Storage
 
 FSTUI = str(Path(sys.executable).with_name("fstui"))
-ONE_STEP = """
-name = "one-step"
+HEAD = """
+name = "a-step"
 title = "One step"
 question = "Does it run?"
 
@@ -25,9 +25,10 @@ question = "Does it run?"
 value = 0.2
 unit = "s"
 help = "measured time per step"
-
+"""
+STEP = """
 [[steps]]
-name = "{call}"
+name = "{name}"
 probe = "sync_writes"
 file_bytes = 1048576
 {more}
@@ -122,8 +123,8 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, Run, str]:
     return process.returncode, msgspec.convert(last["run"], Run), story.decode()
 
 
-def scenario_file(directory: Path, *, call: str = "fdatasync", more: str = "") -> Path:
-    """A scenario of one step; ``more``: lines for that step."""
-    file = directory / "one-step.toml"
-    file.write_text(ONE_STEP.format(call=call, more=more))
+def scenario_file(directory: Path, *names: str, more: str = "") -> Path:
+    """A scenario of steps that rewrite and fdatasync, one step unless there are names; ``more``: lines for each."""
+    file = directory / "a-step.toml"
+    file.write_text(HEAD + "".join(STEP.format(name=name, more=more) for name in names or ("fdatasync",)))
     return file

@@ -60,15 +60,15 @@ def shrink(device: str, backing: Path) -> None:
 def test_a_device_that_goes_away_fails_the_step_and_ends_the_run(workshop: Path, fstype: str) -> None:
     with disks.on_loop(workshop, fstype) as storage:
         assert storage.device
-        with headless.begun("odirect-truth", storage.directory, "--set", "seconds=5", step=2) as process:
+        with headless.begun("fsync-rate", storage.directory, "--set", "seconds=1", step=1) as process:
             shrink(storage.device, workshop / "disk.img")
             exit_code, run, story = headless.ended(process)
     assert exit_code == 1
-    *before, failed = run.steps
-    assert [step.status for step in before] == ["finished"] * 2
+    before, failed = run.steps
+    assert before.status == "finished" and before.ops > 0
     assert (run.status, failed.status) == ("failed", "failed")
     assert failed.error and failed.error.errno in {errno.EIO, errno.EROFS}
-    assert failed.error.call in {"pwrite", "open", "fsync"}
+    assert failed.error.call in {"pwrite", "fsync"}
     assert "sync-error" in {finding.rule for finding in run.findings}
     assert saved.load(run.id) == run
     assert "Traceback" not in story

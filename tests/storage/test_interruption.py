@@ -99,19 +99,20 @@ def test_clean_leaves_a_living_run_alone(workshop: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["coordinator", "writer"])
-def test_kill_9_of_the_probe_fails_its_step_and_the_others_go_on(workshop: Path, which: str) -> None:
+def test_kill_9_of_the_probe_fails_its_step_and_the_next_one_goes_on(workshop: Path, which: str) -> None:
     with disks.on_loop(workshop) as storage:
-        with headless.begun("fsync-rate", storage.directory, "--set", "seconds=0.6") as process:
+        scenario = headless.scenario_file(workshop, "first", "second")
+        with headless.begun(scenario, storage.directory, "--set", "seconds=0.6") as process:
             coordinator, writer = processes.below(process.pid, "sync_writes")
             processes.kill([coordinator if which == "coordinator" else writer])
             exit_code, run, _ = headless.ended(process)
         assert settled(storage.directory)
     assert exit_code == 1
     assert run.status == "failed"
-    killed, *others = run.steps
+    killed, other = run.steps
     assert killed.status == "failed" and killed.error
     assert killed.error.call == "probe" and "signal 9" in killed.error.message
-    assert {step.status for step in others} <= {"finished", "disturbed"} and len(others) == 7
+    assert other.status in {"finished", "disturbed"} and other.ops > 0
     assert headless.accused_of(run) == set()
     assert saved.load(run.id) == run
 

@@ -174,7 +174,7 @@ def test_what_is_unknown_is_named_with_what_there_is(
 @pytest.mark.parametrize(
     ("old", "new", "names"),
     [
-        ('name = "one-step"', "name = ", "line 2"),
+        ('name = "a-step"', "name = ", "line 2"),
         ('probe = "sync_writes"', 'probe = "magic"', "magic"),
         ('probe = "sync_writes"', "", "probe"),
         ("file_bytes", "file_bites", "file_bites"),
