@@ -102,7 +102,7 @@ def test_clean_leaves_a_living_run_alone(workshop: Path) -> None:
 def test_kill_9_of_the_probe_fails_its_step_and_the_next_one_goes_on(workshop: Path, which: str) -> None:
     with disks.on_loop(workshop) as storage:
         scenario = headless.scenario_file(workshop, "first", "second")
-        with headless.begun(scenario, storage.directory, "--set", "seconds=0.6") as process:
+        with headless.begun(scenario, storage.directory, "--set", "seconds=1.5") as process:
             coordinator, writer = processes.below(process.pid, "sync_writes")
             processes.kill([coordinator if which == "coordinator" else writer])
             exit_code, run, _ = headless.ended(process)
