@@ -18,6 +18,8 @@ TIMES = 2.0
 _NEXT_TO_NOTHING = 1e-3
 BEFORE, AFTER = 5, 10
 """Stretches on either side of a change, at the least, of the usual sixty: what came after must have lasted."""
+MOST = 1_000
+"""Stretches: a timeline has 120 at the most (``latency.Timeline``), a damaged document any number."""
 EXPLAINED = 0.5
 """Two medians must leave no more than this share of what one median leaves unexplained: noise keeps most of it."""
 
@@ -89,7 +91,7 @@ def _stretches(step: Step) -> list[tuple[float, int, float]]:
     points = [point for point in step.timeline if point.t_s < step.elapsed_s]
     gaps = [later.t_s - point.t_s for point, later in pairwise(points)]
     width = min((gap for gap in gaps if gap > 0), default=0.0)
-    if not width:
+    if step.elapsed_s > MOST * width:
         return []
     ops = {round(point.t_s / width): point.ops for point in points}
     whole = int(step.elapsed_s / width)  # the last one is cut short, and tells no rate

@@ -63,6 +63,13 @@ def test_sync_path_that_is_no_stub(process: Process) -> None:
     assert "sync-stubbed" not in rules(verdict(process=process))
 
 
+def test_a_stubbed_process_elsewhere_leaves_what_was_measured_here_standing() -> None:
+    stub = Process(pid=812, name="mysqld", preloads=readings(sync_stub="/usr/lib/libeatmydata.so"))
+    judgement = verdict(None, step(), like=stub)
+    assert judgement.verdict == "not-durable"
+    assert {"sync-stubbed", "flushes-arrive"} <= rules(judgement)
+
+
 def test_a_stubbed_process_says_nothing_about_the_disk() -> None:
     unsynced = step(flushes=0, share=0)
     judgement = verdict(None, unsynced, process=Process(pipe_fsync_fails=False))

@@ -17,16 +17,20 @@ from fstui.model import (
     DeviceCounters,
     Evidence,
     Finding,
+    Host,
     Idle,
     Medium,
     Run,
+    ScenarioRef,
     Scope,
     Step,
     Target,
+    TimelinePoint,
     Verdict,
     encode,
 )
-from tests.unit.judge.evidence import disk, evidence, filesystem, loop, on_disk, on_loop, readings, step
+from tests.unit.judge.evidence import GUEST, METAL, disk, evidence, filesystem, loop, on_disk, on_loop, readings, step
+from tests.unit.judge.timing import latency
 
 CONFIDENCES: tuple[Confidence, ...] = ("low", "medium", "high")
 
@@ -135,6 +139,14 @@ STACKS = (
     on_loop(device=loop(dio="0")),
     on_disk(filesystem("tmpfs", below=())),
     Target(path="/x", mount_point="/x", fstype="nfs4", source="filer:/x"),
+    on_disk(filesystem("zfs", sync="disabled")),
+    on_disk(filesystem(), disk(link="virtio", write_cache="write through", readings=readings(F_FLUSH="no"))),
+    on_disk(filesystem(), disk(link="usb", write_cache="write through")),
+    on_disk(filesystem(), disk(fua=True, readings=readings(payload_mb_s="150", grade="consumer"))),
+    on_disk(filesystem(), disk(medium=Medium(class_="ssd", write_cache="volatile", declared=True))),
+    on_disk(filesystem(), disk(medium=Medium(class_="ssd-plp", write_cache="plp", ephemeral=True))),
+    on_disk(filesystem(), disk(medium=Medium(class_="raid-cache"))),
+    on_disk(filesystem(), disk(medium=Medium(class_="network"), readings=readings(grade="cloud", vwc="absent"))),
 )
 counts = st.none() | st.integers(0, 10_000)
 counter_strategy = st.builds(
@@ -152,10 +164,30 @@ settings_strategy = st.fixed_dictionaries(
         "prefill": st.sampled_from(["written", "none"]),
     },
 )
+nanoseconds = st.integers(1, 1 << 40)
+latency_strategy = st.none() | st.builds(latency, nanoseconds, nanoseconds, nanoseconds)
+points_strategy = st.lists(
+    st.fixed_dictionaries(
+        {"bytes": st.integers(0, 1 << 26), "sync_ns": st.integers(0, 1 << 40)},
+        optional={"arrived_share": st.none() | st.floats(0, 3), "rounds": st.integers(1, 3)},
+    ),
+    max_size=6,
+)
+figures_strategy = st.fixed_dictionaries(
+    {}, optional={"sequential": st.fixed_dictionaries({"points": points_strategy}), "scattered": st.none()}
+)
+timeline_strategy = st.lists(st.builds(TimelinePoint, t_s=st.floats(0, 60), ops=st.integers(0, 1000)), max_size=30).map(
+    lambda points: tuple(sorted(points, key=lambda point: point.t_s))
+)
 step_strategy = st.builds(
     Step,
     name=st.text(max_size=5),
-    probe=st.sampled_from(["sync_writes", "sysbench"]),
+    probe=st.sampled_from(["sync_writes", "dirty_flush", "sysbench"]),
+    latency_ns=latency_strategy,
+    write_ns=latency_strategy,
+    sync_ns=latency_strategy,
+    figures=figures_strategy,
+    timeline=timeline_strategy,
     settings=settings_strategy,
     status=st.sampled_from(["finished", "stopped", "failed", "skipped", "disturbed"]),
     ops=st.integers(0, 3000),
@@ -170,6 +202,8 @@ idle_strategy = st.none() | st.builds(
 )
 evidence_strategy = st.builds(
     Evidence,
+    host=st.sampled_from([METAL, GUEST, Host(cloud="aws")]),
+    scenario=st.none() | st.just(ScenarioRef(name="wal-etcd", title="")),
     target=st.none() | st.sampled_from(STACKS),
     idle=idle_strategy,
     steps=st.lists(step_strategy, max_size=4).map(tuple),
