@@ -11,13 +11,11 @@ from typing import Any, Literal, NamedTuple
 
 from fstui.judge import promises, words
 from fstui.judge.counting import ENOUGH, Arrival, arrivals
-from fstui.judge.owed import Call, call
+from fstui.judge.owed import call
 from fstui.judge.steps import MIN_SYNCS, measured, names, syncs, time_measured
 from fstui.model import Evidence, Finding, Step, SyncWrites, Target
 from fstui.quantities import count, plain, rate, ratio
 
-CHEAPER = 3.0
-"""O_DSYNC at so many times the rate of write + fdatasync does less than they do."""
 _OPEN_METHODS = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
 
@@ -51,32 +49,6 @@ def commits_without_flushes(evidence: Evidence) -> Iterator[Finding]:
     ours = [commits.step for commits in lacking if not _promised(commits.step) and not _is_theirs(commits.step)]
     if ours:
         yield _by_setting(ours, counted, scope="step")
-
-
-def odsync_cheaper(evidence: Evidence) -> Iterator[Finding]:
-    """O_DSYNC promises what write + fdatasync does; far cheaper, it cannot be the same."""
-    rates: dict[Call | None, Step] = {}
-    for step, settings in measured(evidence):
-        in_place = settings.offsets != "append" and "direct" not in settings.open_flags and settings.sync_every == 1
-        if in_place and settings.block_bytes and syncs(step, settings) >= MIN_SYNCS:
-            rates.setdefault(call(settings), step)
-    by_flag, by_call = rates.get("O_DSYNC"), rates.get("fdatasync")
-    if by_flag is None or by_call is None or by_flag.rate_per_s < CHEAPER * by_call.rate_per_s:
-        return
-    times = by_flag.rate_per_s / by_call.rate_per_s
-    yield Finding(
-        rule="odsync-cheaper",
-        verdict="suspicious",
-        confidence="medium",
-        scope="storage",
-        title=f"O_DSYNC {rate(by_flag.rate_per_s)}/s, write + fdatasync {rate(by_call.rate_per_s)}/s",
-        sentence=f"Writes through O_DSYNC ended {ratio(times)} times as often as write + fdatasync of the same blocks "
-        f"({rate(by_flag.rate_per_s)}/s and {rate(by_call.rate_per_s)}/s). Both promise the same, so something takes "
-        "the flag less seriously than the call. A database with innodb_flush_method = O_DSYNC would look fast here.",
-        steps=names([by_flag, by_call]),
-        because=tuple(plain(f"{step.name}: {rate(step.rate_per_s)}/s") for step in (by_call, by_flag)),
-        next=("Run odirect-truth here: it counts what arrives of both. Until then, prefer O_DIRECT or fsync.",),
-    )
 
 
 def _counts(step: Step) -> bool:
