@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,15 @@ def needed(*kinds: str) -> dict[str, str]:
             pytest.skip(f"no MySQL in {MYSQL}: as root, tests/databases/mysql.sh (tests/run --full does it)")
         environment["PATH"] = f"{MYSQL}/bin:{environment['PATH']}"
     for kind in set(kinds) - {"mysql"}:
-        if asyncio.run(programs.find_server(kind)) is None:
+        if not _found(kind):
             pytest.skip(f"{programs.TITLES[kind]} is missing: apt-get install {PACKAGES[kind]}")
     return environment
+
+
+def _found(kind: str) -> bool:
+    """In a thread: a test may have a loop of its own running."""
+    with ThreadPoolExecutor() as pool:
+        return pool.submit(asyncio.run, programs.find_server(kind)).result() is not None
 
 
 def measure(directory: Path, *settings: str, environment: Mapping[str, str] | None = None, code: int = 0) -> Run:

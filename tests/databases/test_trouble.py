@@ -152,7 +152,7 @@ def test_a_directory_too_deep_for_a_socket_gets_a_private_one_elsewhere(workshop
 def test_two_at_once_do_not_meet(workshop: Path) -> None:
     with roomy(workshop) as storage:
         pairs = [word for setting in (*ONE, "seconds=1") for word in ("--set", setting)]
-        words = [headless.FSTUI, "run", "sysbench-oltp", storage.directory, "--format", "json", *pairs]
+        words = [headless.FSTUI, "run", "sysbench-oltp", str(storage.directory), "--format", "json", *pairs]
         both = [
             subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             for _ in range(2)
