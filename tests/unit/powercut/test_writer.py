@@ -84,8 +84,9 @@ def rest_of(stream: IO[bytes] | None) -> bytes:
 
 
 def each_writer(records: int) -> Callable[[Log], bool]:
-    return lambda log: len(log.writers) == len(log.header["streams"]) and all(
-        len(writer.at_ms) >= records for writer in log.writers.values()
+    return lambda log: (
+        len(log.writers) == len(log.header["streams"])
+        and all(len(writer.at_ms) >= records for writer in log.writers.values())
     )
 
 
