@@ -103,7 +103,7 @@ def raid_cache(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _answering(evidence: Evidence) -> tuple[Node, ...]:
-    return answering(evidence.target) if evidence.target else ()
+    return answering(evidence.target) if evidence.target and evidence.steps else ()
 
 
 def _consumer(node: Node) -> bool:

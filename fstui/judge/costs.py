@@ -38,7 +38,7 @@ def typical_ns(latency: Latency) -> int:
 
 def write_cost(evidence: Evidence) -> Cost | None:
     """Tw. None where O_DIRECT was not measured, or met a cache in memory."""
-    if undirected(evidence) or explained(evidence):
+    if not evidence.steps or explained(evidence) or undirected(evidence):
         return None
     alone = [_whole(step) for step, settings in direct_alone(evidence) if _comparable(step, settings)]
     parts = [

@@ -15,7 +15,7 @@ Descent = tuple[Arrival, ...]
 def descents(evidence: Evidence) -> list[Descent]:
     """Those of the synced steps. None where the configuration already tells why nothing arrives."""
     target = evidence.target
-    if target is None or explained(evidence):
+    if target is None or not evidence.steps or explained(evidence):
         return []
     return [down for step, settings in synced(evidence) if (down := arrivals(target, step, settings))]
 
@@ -23,7 +23,7 @@ def descents(evidence: Evidence) -> list[Descent]:
 def undirected(evidence: Evidence) -> list[Arrival]:
     """O_DIRECT steps without a sync whose bytes stayed above the device: some layer kept them in memory."""
     target = evidence.target
-    if target is None or explained(evidence):
+    if target is None or not evidence.steps or explained(evidence):
         return []
     return lacking_bytes([arrivals(target, step, settings) for step, settings in direct_alone(evidence)])
 

@@ -44,7 +44,7 @@ def rotation(evidence: Evidence) -> Rotation | None:
     rotational=1 of a virtual disk means nothing: virtio says so on any host.
     """
     target = evidence.target
-    if target is None or not target.lowest or explained(evidence):
+    if target is None or not target.lowest or not evidence.steps or explained(evidence):
         return None
     if any(
         node.kind in _MAY_CACHE or node.layer in {"pool", "remote", "memory"} or _zoned(node) for node in target.stack
