@@ -29,7 +29,7 @@ def test_a_cut_that_took_nothing_is_kept() -> None:
 
 @pytest.mark.parametrize("kind", ["missing", "stale", "torn", "misplaced", "unreadable"])
 def test_any_lost_record_is_lost_with_high_confidence(kind: str) -> None:
-    found = finding(**{kind: 1}, cuts_before=99)
+    found = finding(METAL, **{kind: 1}, cuts_before=99)
     assert (found.verdict, found.confidence, found.scope) == ("lost", "high", "storage")
     assert "1 " in found.sentence and found.title.startswith("1 of 300")
 
@@ -37,7 +37,7 @@ def test_any_lost_record_is_lost_with_high_confidence(kind: str) -> None:
 def test_lost_beats_and_kept_yields_to_what_the_configuration_says() -> None:
     barriers_off = on_disk(filesystem(barrier="nobarrier"))
     for figures, verdict in (({}, "not-durable"), ({"missing": 1}, "lost")):
-        seen = evidence(**figures)
+        seen = evidence(METAL, **figures)
         assert judge(Evidence(host=METAL, target=barriers_off, steps=seen.steps)).verdict == verdict
 
 
