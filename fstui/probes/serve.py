@@ -174,12 +174,20 @@ class Keeper:
                 lines = log.read().decode(errors="replace").splitlines()
         except OSError:
             return ""
+        lines = ["".join(letter for letter in line if letter.isprintable()) for line in lines]
+        # "Aborting" only says that what stands above it was fatal
+        lines = [line for line in lines if not line.endswith("[ERROR] Aborting")]
         for line in reversed(lines):
             for mark in COMPLAINTS:
-                # "Aborting" only says that what stands above it was fatal
-                if mark in line and not line.endswith("Aborting"):
-                    return line.partition(mark)[2].strip()[:600]
-        return ""
+                if mark in line:
+                    return self.with_hint(line.partition(mark)[2].strip()[:600])
+        return self.with_hint(lines[-1][:600]) if lines else ""
+
+    def with_hint(self, complaint: str) -> str:
+        """Without the capability, root's own directories are closed to the server's user."""
+        if self.user is None or "ermission denied" not in complaint:
+            return complaint
+        return f"{complaint}. It runs as {self.user}: name a directory that this user can reach"
 
     def end(self) -> None:
         """Stop the server with all its processes, and remove what was made for it."""

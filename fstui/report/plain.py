@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rich.cells import cell_len
+
 from fstui.model import Finding, Plan, PlannedStep, Run, Step, Target
 from fstui.quantities import plain, seconds, short_size
 from fstui.report import figures, oltp, ruler
@@ -43,9 +45,18 @@ def render(run: Run, saved_to: str | None = None) -> str:
 def steps(measured: Iterable[Step], target: Target | None) -> list[str]:
     """The table of steps; beneath it, why some of them did not finish."""
     rows = list(measured)
-    table = columns([STEP_HEADER, *(step_cells(step, target) for step in rows)], "<>>>>>>")
+    cells = [STEP_HEADER, *(step_cells(step, target) for step in rows)]
+    taken = sum(2 + max(cell_len(row[at]) for row in cells) for at in range(1, len(STEP_HEADER)))
+    table = columns([part for row in cells for part in _folded(row, WIDTH - taken)], "<>>>>>>")
     notes = [f"{plain(step.name)} {step.status}: {figures.failure(step)}" for step in rows if figures.failure(step)]
     return table + [part for note in notes for part in ["", *wrap(note, WIDTH)]]
+
+
+def _folded(row: tuple[str, ...], width: int) -> list[tuple[str, ...]]:
+    """A row whose name is longer than that, on several lines."""
+    name, *numbers = row
+    first, *more = wrap(name, width) or [""]
+    return [(first, *numbers), *((f"  {line}", *[""] * len(numbers)) for line in more)]
 
 
 def step_line(step: Step, target: Target | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -59,8 +60,10 @@ def is_gone(directory: Path) -> bool:
     return not left_in(directory) and not processes_of(directory)
 
 
-@pytest.mark.parametrize("event", ["StepPreparing", "StepStarted", "StepProgressed"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("event", "number"),
+    [("StepPreparing", signal.SIGTERM), ("StepStarted", signal.SIGINT), ("StepProgressed", signal.SIGHUP)],
+)
 def test_a_stop_at_any_moment_leaves_nothing(workshop: Path, event: str, number: int) -> None:
     with roomy(workshop) as storage:
         with begun(storage.directory, event, "seconds=30") as process:
@@ -233,3 +236,19 @@ options = { no_such_option = 1 }
 name = "read"
 probe = "sysbench"
 """
+
+
+def test_a_server_that_may_not_enter_the_directory_says_as_whom_it_runs(workshop: Path) -> None:
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv is missing: apt-get install util-linux")
+    with roomy(workshop) as storage:
+        closed = storage.directory / "closed"
+        closed.mkdir(mode=0o700)
+        without_capability = ("setpriv", "--bounding-set=-dac_read_search", "--inh-caps=-dac_read_search")
+        pairs = [word for setting in (*ONE, "seconds=1") for word in ("--set", setting)]
+        words = ("run", "sysbench-oltp", str(closed), "--format", "json", *pairs)
+        done = headless.call(*words, within=without_capability)
+        step = msgspec.json.decode(done.stdout, type=Run).steps[-1]
+        assert (done.returncode, step.status) == (1, "failed")
+        assert step.error and "name a directory that this user can reach" in step.error.message
+        assert is_gone(closed)
