@@ -29,14 +29,22 @@ def target(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def write(target: Path) -> Iterator[Write]:
-    """Start a writer in a session of its own; whatever is left of it at the end is killed."""
+    """Start a writer in a session of its own; whatever is left of it at the end is killed.
+
+    Unbuffered: communicate() reads past what a buffer holds.
+    """
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(*options: str) -> subprocess.Popen[bytes]:
         small = ("--set", "file=131072", "--root-of", HOST)
         words = command("powercut", "write", str(target), *small, *options)
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            bufsize=0,
         )
         started.append(process)
         return process
@@ -257,7 +265,7 @@ def test_verify_has_the_exit_codes_of_a_run(write: Write, target: Path, option: 
 @pytest.mark.parametrize("format_", ["plain", "json", "markdown", "csv"])
 def test_verify_prints_every_format(write: Write, target: Path, format_: str) -> None:
     writer = write()
-    log, data = lines_until(writer, lambda log: log.acknowledged > 10)
+    log, data = lines_until(writer, each_writer(3))
     cut(writer)
     (Path(log.header["directory"]) / "w2" / str(log.writers[2].last)).unlink()
     words = command("powercut", "verify", str(target), "--storage-was-cut", "--format", format_)
