@@ -192,7 +192,8 @@ def _scalar(key: str, example: Scalar, text: str, unit: str) -> Scalar:
             return int(text) if text.isdecimal() else float(text)
         return type(example)(text)
     except (ValueError, KeyError, OverflowError):
-        wanted = {"bool": "true or false", "int": "a whole number", "float": "a number"}[type(example).__name__]
+        kind = "float" if unit == "s" and isinstance(example, int) else type(example).__name__
+        wanted = {"bool": "true or false", "int": "a whole number", "float": "a number"}[kind]
         of_unit = f" of {plain(unit)}" if unit else ""
         raise Refused(f"{plain(key)} takes {wanted}{of_unit}, not '{plain(text)}'") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -27,6 +27,16 @@ def where_in(error: Exception) -> str:
     return f"{place.rstrip('`')}: {what}" if place else what
 
 
+def _allowed(table: type[Base], error: Exception) -> str:
+    """The words that a key takes, where another one was given."""
+    key = str(error).partition(" - at `$.")[2].rstrip("`").partition("[")[0]
+    kinds = [get_type_hints(table).get(key)]
+    while kinds and (inner := [kind for kind in get_args(kinds[0]) if get_origin(kind) is Literal]):
+        kinds = inner  # a list of words
+    words = [word for word in get_args(kinds[0]) if isinstance(word, str)]
+    return f". It takes {', '.join(words)}" if words else ""
+
+
 def _checked(table: type[_Table], mistakes: Callable[[_Table], Iterator[str]]) -> Callable[[str, dict[str, Any]], Any]:
     """Check a step's own keys against what its probe takes: an unknown key, a wrong type, what cannot be run."""
 
@@ -34,7 +44,7 @@ def _checked(table: type[_Table], mistakes: Callable[[_Table], Iterator[str]]) -
         try:
             settings = msgspec.convert(filled, table)
         except msgspec.ValidationError as error:
-            raise Refused(f"step {name!r}: {where_in(error)}") from None
+            raise Refused(f"step {name!r}: {where_in(error)}{_allowed(table, error)}") from None
         for mistake in mistakes(settings):
             raise Refused(f"step {name!r}: {mistake}")
         return msgspec.structs.asdict(settings)

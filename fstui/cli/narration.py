@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fstui.cli.output import say
 from fstui.model import (
     Event,
+    FindingsChanged,
     IdleMeasured,
     Plan,
     RunFinished,
@@ -21,6 +22,7 @@ from fstui.model import (
     Target,
 )
 from fstui.quantities import duration_ns, plain, rate, seconds
+from fstui.report import figures
 from fstui.report import plain as report
 from fstui.report.text import verdict_words
 
@@ -35,12 +37,19 @@ class Narration:
         self._plan = plan
         self._target = target
         self._verdict = verdict
+        self._begun = False
 
     def hear(self, event: Event) -> None:
         """Tell what is worth a line."""
         match event:
             case RunStarted():
                 self.tell("\n".join(report.plan_head(self._plan, self._target)))
+            case FindingsChanged(judgement=judgement) if not self._begun:
+                self._begun = True
+                for found in judgement.findings:
+                    if found.verdict in ("lost", "not-durable", "suspicious"):
+                        words = f"{verdict_words(found.verdict, found.confidence)}: {plain(found.sentence)}"
+                        self.tell(f"before the first step: {words}")
             case StepFinished(step=step):
                 self.tell(report.step_line(step, self._target))
             case RunFinished(run=run) if self._verdict:
@@ -68,8 +77,10 @@ class BarNarration(Narration):
             case StepStarted(name=name):
                 self._draw(plain(name))
             case StepProgressed(snapshot=now):
-                words = f"{plain(now.name)} {rate(now.rate_per_s)}/s"
-                words += f" p50 {duration_ns(now.latency_ns.p50)}" if now.latency_ns else ""
+                words = plain(now.name)
+                if figures.rated(self._plan.steps[now.index].probe):
+                    words += f" {rate(now.rate_per_s)}/s"
+                    words += f" p50 {duration_ns(now.latency_ns.p50)}" if now.latency_ns else ""
                 if now.stall:
                     words = f"{plain(now.name)}: {plain(now.stall.call)} in flight for {seconds(now.stall.elapsed_s)}"
                 self._draw(words, now.elapsed_s, now.length_s)

@@ -31,6 +31,8 @@ PAUSE_S = 0.25
 START_S = 0.15
 """About what a probe takes from its start to ``ready``, its file apart."""
 LEFT_OVER = 0.05
+_CACHES_OF = {"ssd-plp": "plp", "raid-cache": "plp", "optane": "none"}
+"""What declaring such a medium says of its write cache, where the user says nothing else of it."""
 
 
 async def make_plan(
@@ -94,7 +96,7 @@ def _declared(node: Node, medium: str | None, write_cache: str | None) -> Node:
     declared = Medium(
         class_=msgspec.convert(class_, MediumClass),
         rpm=read.rpm if medium is None else rpm,
-        write_cache=msgspec.convert(write_cache or read.write_cache, MediumCache),
+        write_cache=msgspec.convert(write_cache or _CACHES_OF.get(medium or "") or read.write_cache, MediumCache),
         ephemeral=read.ephemeral,
         declared=True,
         because=f"declared by you: {', '.join(said)}",

@@ -91,6 +91,7 @@ class Running:
             id=self.id,
             started_at=datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
             version=__version__,
+            status="stopped",  # until it has finished: what a killed run leaves saved is no whole run
             simulated=machine.simulated,
             target=target,
             scenario=plan.scenario,

@@ -148,7 +148,7 @@ def _drowned(arrivals: list[Arrival], idle: Idle | None) -> Finding:
     if per_s:
         writers = f": {words.writers(idle)}" if idle and idle.writers else ""
         who = f"Others write to {where} ({rate(per_s)} flushes/s while fstui was idle){writers}"
-    surplus = max(arrival.surplus_bytes for arrival in arrivals)
+    surplus = sum(arrival.surplus_bytes for arrival in arrivals)
     bytes_too = f", and {size(surplus)} more than was written" if surplus else ""
     return Finding(
         rule="flushes-arrive",

@@ -27,15 +27,23 @@ def ratio_of_rates(runs: Sequence[Run], name: str) -> float | None:
     return last.rate_per_s / first.rate_per_s if first and last and first.rate_per_s and last.rate_per_s else None
 
 
+def _others(run: Run) -> str:
+    """Who else used the devices meanwhile, in the judge's words."""
+    note = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
+    return plain(note.removeprefix("by others: "))
+
+
 _HEADS: tuple[tuple[str, Callable[[Run], str]], ...] = (
     ("verdict", lambda run: f"{GLYPHS[run.verdict]} {run.verdict}"),
     ("confidence", lambda run: run.confidence),
+    ("status", lambda run: "" if run.status == "finished" else run.status),
     ("scenario", lambda run: plain(run.scenario.name) if run.scenario else NONE),
     ("target", lambda run: plain(run.target.path) if run.target else NONE),
     ("stack", lambda run: figures.stack_line(run.target) or NONE),
     ("medium", lambda run: _media(run.target)),
     ("host", lambda run: plain(run.host.hostname) or NONE),
     ("started", lambda run: moment(run.started_at)),
+    ("others", _others),
     ("simulated", lambda run: plain(run.simulated or "")),
 )
 
@@ -44,10 +52,28 @@ def _heads(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
     for label, value in _HEADS:
         if any(values := [value(run) for run in runs]):
             yield label, "", *values
+    yield from _settings(runs)
+
+
+def _settings(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
+    """The settings in which the runs differ: figures beside them do not compare as they stand."""
+    chosen = [run.scenario.settings if run.scenario else {} for run in runs]
+    for key in dict.fromkeys(key for settings in chosen for key in settings):
+        values = [_words(settings.get(key, NONE)) for settings in chosen]
+        if len(set(values)) > 1 and all(key in settings for settings in chosen):
+            yield plain(key), "", *values
+
+
+def _words(value: object) -> str:
+    return plain(",".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
 
 
 def _step(name: str, runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
-    cells = [step_cells(step, run.target) if (step := _find(run, name)) else (NONE,) * 7 for run in runs]
+    found = [_find(run, name) for run in runs]
+    if any(words := [figures.growth(step.figures) if step else "" for step in found]):
+        yield plain(name), "flush", *(said.removeprefix("flush ") or NONE for said in words)
+        return
+    cells = [step_cells(step, run.target) if step else (NONE,) * 7 for step, run in zip(found, runs, strict=True)]
     for label, place in _FIGURES:
         title = plain(name) if place == 1 else ""
         yield title, label, *(cell[place] for cell in cells)
