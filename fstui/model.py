@@ -330,7 +330,8 @@ class Sysbench(Base, frozen=True, kw_only=True):
 
     Its figures: ``queries`` (read, write, other, total), ``transactions``, ``tps``, ``qps``, ``ignored_errors``,
     ``reconnects``, ``latency_ms`` (min, avg, max, p95), as sysbench prints them; ``intervals`` (t_s, tps, qps, p95_ms);
-    ``server`` (kind, title, where, variables, …) and ``cpu_share``, the box's processor time that was used.
+    ``server`` (kind, title, where, variables, …); ``cpu_share``, the processor time of server and clients against what
+    so many clients can use, and ``box_cpu_share``, that of all processors by whatever.
     """
 
     seconds: float = 10.0

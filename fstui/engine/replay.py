@@ -169,7 +169,7 @@ class ReplayProbe:
             error = step.error
             yield Frame("error", {"call": error.call, "errno": error.errno, "message": error.message, "writer": 0})
         if step.figures:
-            yield Frame("figures", step.figures)
+            yield Frame("figures", {**step.figures, **_own_histogram(step)})
         end_ns = machine.now_ns() if self._stopped else start_ns + round(step.elapsed_s * 1e9)
         yield Frame("done", {"start_ns": start_ns, "end_ns": end_ns, "held_ns": step.held_ns})
 
@@ -191,6 +191,13 @@ class ReplayProbe:
             passed_s = until_s
             if chosen:
                 yield _as_samples(begun_ns, self._machine.now_ns(), chosen, sync_share)
+
+
+def _own_histogram(step: Step) -> dict[str, list[tuple[float, int]]]:
+    """Of a program that reported one in the place of samples, in ms."""
+    if "latency_ms" not in step.figures:
+        return {}
+    return {"histogram": [(ns / 1e6, count) for ns, count in step.histogram]}
 
 
 def _with_ends(step: Step) -> Iterable[tuple[TimelinePoint, float]]:

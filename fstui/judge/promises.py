@@ -14,6 +14,8 @@ DURABILITY = frozenset({"sync_binlog", "innodb_flush_log_at_trx_commit", "synchr
 """Options of servers that decide whether a commit is durable, and nothing else."""
 PROCESSOR_BOUND = 0.85
 """From this share of the processor time that its clients could use, a step was limited by it and not by the storage."""
+BOX_BOUND, SHARED = 0.95, 0.3
+"""The same, where all processors of the box were busy with whatever, and it had this share of what it could use."""
 
 
 def is_database(probe: str) -> bool:
@@ -49,9 +51,9 @@ def broken_promises(server: Mapping[str, Any]) -> list[str]:
 
 
 def limited_by_processor(step: Step) -> bool:
-    """Its clients and their server were nearly always running, hardly ever waiting."""
-    share = step.figures.get("cpu_share")
-    return isinstance(share, int | float) and share >= PROCESSOR_BOUND
+    """Its clients and their server were nearly always running, or waiting for a processor; hardly ever for storage."""
+    own, box = step.figures.get("cpu_share") or 0.0, step.figures.get("box_cpu_share") or 0.0
+    return bool(own >= PROCESSOR_BOUND or (box >= BOX_BOUND and own >= SHARED))
 
 
 def log_is_ours(server: Mapping[str, Any]) -> bool:

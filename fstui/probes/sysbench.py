@@ -122,7 +122,7 @@ class Measurement:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.started_ns = 0
+        self.started_ns = self.ended_ns = 0
         self.transactions = 0.0
         self.silent_intervals = 0
 
@@ -136,7 +136,7 @@ class Measurement:
 
     def run(self, commands: CommandLines) -> None:
         """Until it ends by itself or is told to. Raises Trouble."""
-        before = server_cpu_s(self.settings["server_pid"])
+        before, box_before = server_cpu_s(self.settings["server_pid"]), box_ticks()
         seconds = self.settings["seconds"]
         words = (f"--threads={self.settings['threads']}", f"--time={max(1, round(seconds))}")
         run = Sysbench(self.settings, "run", *words, "--report-interval=1", "--histogram=on", hear=self.hear)
@@ -155,23 +155,30 @@ class Measurement:
             raise Trouble(reason(run.text))
         server = server_cpu_s(self.settings["server_pid"])
         if self.started_ns:
-            self.conclude(run.text, None if before is None or server is None else server - before + run.cpu_s())
+            self.conclude(run.text)
+            send("figures", box_cpu_share=busy_share(box_before, box_ticks()))
+            if before is not None and server is not None:
+                self.send_cpu(server - before + run.cpu_s())
+            send("done", start_ns=self.started_ns, end_ns=self.ended_ns, held_ns=0)
 
-    def conclude(self, text: list[str], cpu_s: float | None) -> None:
-        end_ns = clock()
+    def conclude(self, text: list[str]) -> None:
+        """What it printed at its end; its clock is the step's, so that its rate and ours are one."""
+        self.ended_ns = clock()
         totals = sysbench_text.totals(text)
-        if totals:
-            send("figures", **totals)
-            histogram = sysbench_text.histogram(text)
-            for first in range(0, len(histogram), HISTOGRAM_ROWS):
-                send("figures", histogram=histogram[first : first + HISTOGRAM_ROWS])
-            if totals["tps"]:  # its clock, so that its rate and ours are one
-                end_ns = self.started_ns + round(totals["transactions"] / totals["tps"] * 1e9)
-        if cpu_s is not None:
-            elapsed_s = (end_ns - self.started_ns) / 1e9
-            usable = min(self.settings["threads"], os.cpu_count() or 1)
-            send("figures", cpu_s=round(cpu_s, 3), cpu_share=round(cpu_s / elapsed_s / usable, 3))
-        send("done", start_ns=self.started_ns, end_ns=end_ns, held_ns=0)
+        if totals is None:
+            return
+        send("figures", **totals)
+        histogram = sysbench_text.histogram(text)
+        for first in range(0, len(histogram), HISTOGRAM_ROWS):
+            send("figures", histogram=histogram[first : first + HISTOGRAM_ROWS])
+        if totals["tps"]:
+            self.ended_ns = self.started_ns + round(totals["transactions"] / totals["tps"] * 1e9)
+
+    def send_cpu(self, cpu_s: float) -> None:
+        """Of the server and its clients, against what so many clients can use: one processor each."""
+        elapsed_s = (self.ended_ns - self.started_ns) / 1e9
+        usable = min(self.settings["threads"], os.cpu_count() or 1)
+        send("figures", cpu_s=round(cpu_s, 3), cpu_share=round(cpu_s / elapsed_s / usable, 3))
 
 
 def is_full(path: str) -> bool:
@@ -190,6 +197,17 @@ def server_cpu_s(pid: int) -> float | None:
         if name.isdigit() and (fields := stat_fields(int(name))) and fields[1] == str(pid):
             ticks += sum(map(int, fields[11:13]))
     return ticks / TICKS_PER_S
+
+
+def box_ticks() -> tuple[int, int]:
+    """Ticks of all processors: not idle, and all (proc_stat(5); waiting for storage is idle)."""
+    fields = list(map(int, sync_path.read_text("/proc/stat").partition("\n")[0].split()[1:9]))
+    return sum(fields) - fields[3] - fields[4], sum(fields)
+
+
+def busy_share(before: tuple[int, int], after: tuple[int, int]) -> float:
+    busy, total = after[0] - before[0], after[1] - before[1]
+    return round(busy / total, 3) if total else 0.0
 
 
 def stat_fields(pid: int) -> list[str] | None:
