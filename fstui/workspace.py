@@ -80,7 +80,7 @@ class Workspace:
                 f"{plain(str(error.filename))}: {error.strerror}. fstui notes there what it makes before it makes it: "
                 "set XDG_STATE_HOME to a directory of yours."
             ) from None
-        keeper = await Child.start("probes.directory", "keep")
+        keeper = await Child.start("probes.directory", "keep", str(ledger.path_of(entry)))
         keeper.send(json.dumps(path))
         try:
             answer = json.loads(await asyncio.wait_for(keeper.read_line(), _ANSWER_S) or b"{}")

@@ -2,13 +2,15 @@
 
 ``space``     stdin: a line per mount point; stdout: a JSON line per answer, in the order in which they come
 ``inspect``   stdin: one path; stdout: one JSON line: what it really is and whether a run may write there
-``keep``      stdin: one path; makes it (0700, it must not exist), says ``ready``, removes it when stdin closes
+``keep``      stdin: one path; makes it (0700, it must not exist), says ``ready``, removes it when stdin closes, and
+              then the ledger's entry of it (an argument), because the app that would strike it out may be dead
 ``remove``    stdin: one path that an earlier run left behind
 Paths travel as JSON strings with surrogate escapes, so that a name that is not UTF-8 survives.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -91,8 +93,8 @@ def dio_alignment(path: str) -> int | None:
     return int.from_bytes(answer.raw[0x9C:0xA0], sys.byteorder) if mask & STATX_DIOALIGN else None
 
 
-def keep(path: str) -> None:
-    """Make the directory, hold it until stdin closes, remove it with all that is in it."""
+def keep(path: str, entry: str | None) -> None:
+    """Make the directory, hold it until stdin closes, remove it with all that is in it, and strike it out."""
     try:
         os.mkdir(path, 0o700)
     except OSError as error:
@@ -101,7 +103,12 @@ def keep(path: str) -> None:
     say(ready=True, dio_alignment=alignment_in(path))
     while os.read(0, 4096):
         pass
-    say(**removed(path))
+    answer = removed(path)
+    with contextlib.suppress(BrokenPipeError):  # the app was killed
+        say(**answer)
+    if "removed" in answer and entry:
+        with contextlib.suppress(OSError):
+            os.unlink(entry)
 
 
 def alignment_in(directory: str) -> int | None:
@@ -163,7 +170,10 @@ def main() -> None:
         space([json.loads(line) for line in sys.stdin])
         return
     path: str = json.loads(read_line())
-    {"inspect": inspect, "keep": keep, "remove": remove}[action](path)
+    if action == "keep":
+        keep(path, sys.argv[2] if len(sys.argv) > 2 else None)
+    else:
+        {"inspect": inspect, "remove": remove}[action](path)
 
 
 def read_line() -> bytes:

@@ -59,6 +59,11 @@ def enter(run: str, kind: Kind, what: str, mount_point: str = "") -> Entry:
     return entry
 
 
+def path_of(entry: Entry) -> Path:
+    """The entry's file."""
+    return paths.ledger_dir() / _file_name(entry)
+
+
 def settled(entry: Entry) -> None:
     """Strike the entry out: the thing is gone. Striking it out twice is no error."""
     directory = paths.ledger_dir()

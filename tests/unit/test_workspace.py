@@ -97,3 +97,10 @@ async def test_what_stood_on_a_filesystem_that_is_no_longer_mounted_is_not_calle
     assert problem is not None
     assert "nothing is mounted on /mnt/gone" in problem
     assert ledger.entries() == [entry]
+
+
+async def test_the_keeper_strikes_out_what_it_removed_after_its_owner_was_killed(tmp_path: Path) -> None:
+    made = await Workspace.make(str(tmp_path), "k3f9a1")
+    made._keeper.hang_up()  # as the end of a killed owner does
+    await made._keeper.reap(10)
+    assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
