@@ -32,8 +32,9 @@ def _row(run: Run, step: Step) -> Iterator[tuple[str, object]]:
     yield "target", plain(run.target.path) if run.target else ""
     yield "name", plain(step.name)
     yield "status", step.status
-    for name in ("ops", "syncs", "bytes", "writers", "elapsed_s", "rate_per_s"):
+    for name in ("ops", "syncs", "bytes", "writers", "elapsed_s"):
         yield name, getattr(step, name)
+    yield "rate_per_s", step.rate_per_s if figures.rated(step.probe) else None
     for prefix, field in _PARTS:
         latency: Latency | None = getattr(step, field)
         for figure in msgspec.structs.fields(Latency):

@@ -40,6 +40,7 @@ def _blocks(run: Run) -> Iterator[Iterable[str]]:
         "lrrrrrr",
         [_step(run, step) for step in run.steps],
     )
+    yield [f"- {escape(step.name)}: {words}" for step in run.steps if (words := figures.growth(step.figures))]
     yield [
         f"- {escape(step.name)} {step.status}: {escape(figures.failure(step))}"
         for step in run.steps
@@ -87,7 +88,7 @@ def _both_ends(run: Run, step: Step) -> Iterator[tuple[str, ...]]:
     lowest = {node.id for node in run.target.lowest} if run.target else set()
     for device in step.counters:
         name = escape(device.device) + (", lowest" if device.device in lowest else "")
-        per_sync = None if device.flushes is None or not step.syncs else device.flushes / step.syncs
+        per_sync = figures.device_flushes_per_sync(device, step.syncs, step.probe)
         flushed = "not counted" if device.flushes is None else count(device.flushes)
         yield "", name, _count(device.writes), _size(device.written_bytes), "", flushed, _ratio(per_sync)
 

@@ -43,12 +43,13 @@ def render(run: Run, saved_to: str | None = None) -> str:
 
 
 def steps(measured: Iterable[Step], target: Target | None) -> list[str]:
-    """The table of steps; beneath it, why some of them did not finish."""
+    """The table of steps; beneath it, what has no rate, and why some of them did not finish."""
     rows = list(measured)
     cells = [STEP_HEADER, *(step_cells(step, target) for step in rows)]
     taken = sum(2 + max(cell_len(row[at]) for row in cells) for at in range(1, len(STEP_HEADER)))
     table = columns([part for row in cells for part in _folded(row, WIDTH - taken)], "<>>>>>>")
-    notes = [f"{plain(step.name)} {step.status}: {figures.failure(step)}" for step in rows if figures.failure(step)]
+    notes = [f"{plain(step.name)}: {words}" for step in rows if (words := figures.growth(step.figures))]
+    notes += [f"{plain(step.name)} {step.status}: {figures.failure(step)}" for step in rows if figures.failure(step)]
     return table + [part for note in notes for part in ["", *wrap(note, WIDTH)]]
 
 
@@ -63,8 +64,10 @@ def step_line(step: Step, target: Target | None) -> str:
     """One step in one line: ``fdatasync 840/s · p50 1.2 ms  p99 5.9 ms  max 28 ms · 1.00 flushes per sync``."""
     if not step.ops:
         return f"{plain(step.name)}: {step.status}" + (f", {figures.failure(step)}" if figures.failure(step) else "")
-    _, per_s, p50, p99, longest, per_sync, _ = step_cells(step, target)
     status = "" if step.status == "finished" else f" · {step.status} {figures.failure(step)}".rstrip()
+    if not figures.rated(step.probe):
+        return f"{plain(step.name)}: {figures.growth(step.figures) or 'too short to tell'}{status}"
+    _, per_s, p50, p99, longest, per_sync, _ = step_cells(step, target)
     flushed = "" if per_sync == NONE else f" · {per_sync} flushes per sync"
     return f"{plain(step.name)} {per_s}/s · p50 {p50}  p99 {p99}  max {longest}{flushed}{status}"
 

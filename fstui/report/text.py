@@ -78,12 +78,13 @@ def moment(started_at: str) -> str:
 
 def step_cells(step: Step, target: Target | None) -> tuple[str, ...]:
     """Name, rate, p50, p99, max, flushes per sync, bytes that arrived for each byte written."""
-    latency = step.latency_ns
+    rated = figures.rated(step.probe)
+    latency = step.latency_ns if rated else None
     per_sync = figures.flushes_per_sync(step, target)
     arrived = figures.bytes_ratio(step, target)
     return (
         plain(step.name),
-        rate(step.rate_per_s) if step.ops else NONE,
+        rate(step.rate_per_s) if step.ops and rated else NONE,
         duration_ns(latency.p50) if latency else NONE,
         duration_ns(latency.p99) if latency and latency.p99 is not None else NONE,
         duration_ns(latency.max) if latency else NONE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 
 import msgspec
 
@@ -226,6 +226,12 @@ def step(row: tuple[str, int, int, int, int, float | None]) -> Step:
 
 
 STEPS = tuple(step(row) for row in _STEPS)
+FLUSHING = msgspec.structs.replace(
+    STEPS[3],
+    name="flush of unsynced writes",
+    probe="dirty_flush",
+    figures={"sequential": {"slope_ns_per_mib": 400_000, "intercept_ns": 124_000, "points": []}},
+)
 IDLE = Idle(
     elapsed_s=1.0, counters=(DeviceCounters(device="sda", writes=12, written_bytes=98304, flushes=3, flush_ms=3),)
 )
@@ -345,6 +351,18 @@ def events(until: int | None = None, stall: Stall | None = None) -> list[Event]:
             return told
         told.append(StepFinished(index=index, step=done))
     return [*told, RunFinished(run=RUN, saved_to="/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json")]
+
+
+def flushing(measured: Mapping[str, object]) -> list[Event]:
+    """A run whose one step measures flushes, 1.5 s into it."""
+    replace = msgspec.structs.replace
+    planned = PlannedStep(name=FLUSHING.name, probe=FLUSHING.probe, settings={"seconds": 2})
+    now = replace(snapshot(3, 1.5), index=0, name=FLUSHING.name, figures=dict(measured))
+    return [
+        RunStarted(id=RUN.id, target=DATA, plan=replace(PLAN, steps=(planned,)), host=HOST),
+        StepStarted(index=0, name=FLUSHING.name),
+        StepProgressed(snapshot=now),
+    ]
 
 
 class PreparedRunning:

@@ -69,6 +69,15 @@ async def test_behind_the_findings_each_step_shows_all_that_was_measured() -> No
         assert any(line.startswith("▌  O_DIRECT+fdatasync") for line in lines)
 
 
+async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
+    async with opened(msgspec.structs.replace(prepared.RUN, steps=(prepared.FLUSHING,))) as pilot:
+        await pilot.press("end")
+        lines = shown(pilot.app)
+        assert any(line.startswith("▌  flush of") and line.endswith("flush 124 µs, +400 µs per MiB") for line in lines)
+        assert any("124 µs, +400 µs per MiB" in line and "measured" not in line for line in lines[3:8])
+        assert not any("whole operation" in line for line in lines)
+
+
 async def test_a_failed_step_names_its_call() -> None:
     failed = Step(
         name="fsync", probe="sync_writes", status="failed", error=Failure(call="fsync", errno=5, message="I/O error")

@@ -48,6 +48,20 @@ async def test_a_running_step_shows_its_numbers_both_ends_and_the_finding_so_far
         assert lines[-2] == "   others on sda before the start: 12 writes/s, 3 flushes/s"
 
 
+async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
+    measured = {
+        "sequential": {"slope_ns_per_mib": 400_000, "intercept_ns": 124_000, "points": []},
+        "scattered": {"slope_ns_per_mib": 1_200_000, "intercept_ns": 130_000, "points": []},
+    }
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, prepared.flushing(measured))
+        lines = shown(pilot.app)
+        row = next(line for line in lines if "flush 124" in line)
+        assert row.startswith(" ▸ flush of")
+        assert row.endswith("flush 124 µs, +400 µs per MiB, scattered +1.2 ms")
+        assert not any("lowest" in line and "." in line[60:] for line in lines)
+
+
 async def test_a_stuck_operation_is_shown_while_it_is_stuck() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, prepared.events(until=5, stall=Stall(call="fdatasync", elapsed_s=12.4)))

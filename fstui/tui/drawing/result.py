@@ -12,7 +12,7 @@ from fstui.quantities import count, plain, rate, ratio, seconds, size
 from fstui.report import figures
 from fstui.tui.drawing import stack
 from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window, wrapped
-from fstui.tui.drawing.run import NONE, latency
+from fstui.tui.drawing.run import NONE, latency, told
 from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD, of_step, of_verdict, word
 
 STEPS = (
@@ -98,8 +98,10 @@ def step_detail(step: Step, target: Target | None, width: int) -> list[Text]:
     asked = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
     asked += f", {step.writers} writers" if step.writers > 1 else ""
     pairs = [("asked", f"{asked} in {seconds(step.elapsed_s)}")]
+    if words := figures.growth(step.figures):
+        pairs.append(("flush", words.removeprefix("flush ")))
     for label, part in (("whole operation", whole), ("its write", step.write_ns), ("its sync", step.sync_ns)):
-        if part is not None:
+        if part is not None and figures.rated(step.probe):
             marks = " ".join(
                 f"{name} {latency(part, field)}"
                 for name, field in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
@@ -161,7 +163,12 @@ def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Tex
 
 def _step(step: Step, target: Target | None, columns: Sequence[Column], selected: bool) -> Text:
     per_sync, arrived = figures.flushes_per_sync(step, target), figures.bytes_ratio(step, target)
+    glyph, style = of_step(step.status) if step.status != "finished" else (" ", "")
+    mark = "▌" if selected else " "
     values = {"STEP": plain(step.name)}
+    if step.ops and not figures.rated(step.probe):
+        words = told(columns, values["STEP"], figures.growth(step.figures))
+        return line((mark, HEAD), (glyph, style), " ", (words, HEAD if selected else ""))
     if step.ops:
         values |= {
             "RATE/S": rate(step.rate_per_s),
@@ -173,6 +180,4 @@ def _step(step: Step, target: Target | None, columns: Sequence[Column], selected
         }
     else:
         values["RATE/S"] = step.status
-    glyph, style = of_step(step.status) if step.status != "finished" else (" ", "")
-    mark = "▌" if selected else " "
     return line((mark, HEAD), (glyph, style), " ", (row(columns, values), HEAD if selected else ""))

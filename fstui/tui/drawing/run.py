@@ -10,7 +10,7 @@ from fstui.model import DeviceCounters, Latency, Node, Snapshot, Step, Target
 from fstui.quantities import clock, count, duration_ns, plain, rate, ratio, seconds, size
 from fstui.report import figures
 from fstui.tui.drawing import stack
-from fstui.tui.drawing.cells import Column, ends, fit, heading, line, row, rule, shown, window
+from fstui.tui.drawing.cells import Column, ends, fit, fit_right, heading, line, row, rule, shown, window
 from fstui.tui.glyphs import BAD, FAINT, HEAD, of_step, of_verdict
 from fstui.tui.progress import Progress
 from fstui.tui.rates import Rate
@@ -76,6 +76,7 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
     seen: Step | Snapshot | None = progress.snapshot
     if seen is None and progress.current is None and progress.done:
         seen = progress.done[max(progress.done)]
+    probe = progress.plan.steps[progress.shown].probe if progress.shown is not None else ""
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
     while len(layers) > max(height - 2, 1) and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
@@ -86,7 +87,7 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
     for node in layers[: max(height - 2, 1)]:
         counted = next((device for device in seen.counters if device.device == node.id), None) if seen else None
         values = {"BOTH ENDS": _label(node, progress.target)}
-        values |= _counted(counted, seen.syncs) if counted is not None and seen is not None else {}
+        values |= _counted(counted, seen.syncs, probe) if counted is not None and seen is not None else {}
         lines.append(line("   " + row(columns, values).rstrip()))
     return lines
 
@@ -151,12 +152,18 @@ def _step(progress: Progress, index: int, columns: Sequence[Column]) -> Text:
     values = {"STEP": plain(planned.name)}
     if (step := progress.done.get(index)) is not None:
         glyph, style = of_step(step.status)
+        if step.ops and not figures.rated(step.probe):
+            return line(" ", (glyph, style), " " + told(columns, values["STEP"], figures.growth(step.figures)))
         if step.ops:
             values |= _numbers(step, progress.target)
         elif reason := figures.failure(step):
             return line(" ", (glyph, style), " " + fit(f"{values['STEP']}: {reason}", _width(columns)))
     elif index == progress.current:
         glyph, style = "▸", HEAD
+        if progress.snapshot and not figures.rated(planned.probe):
+            return line(
+                " ", (glyph, style), " " + told(columns, values["STEP"], figures.growth(progress.snapshot.figures))
+            )
         values |= _numbers(progress.snapshot, progress.target) if progress.snapshot else {}
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
@@ -174,14 +181,21 @@ def _numbers(seen: Step | Snapshot, target: Target) -> dict[str, str]:
     }
 
 
+def told(columns: Sequence[Column], name: str, words: str) -> str:
+    """A row of a step that has no rate: its name, and its own words in the place of the numbers."""
+    first, *numbers = columns
+    room = sum(column.gap + column.width for column in numbers)
+    return fit(name, first.width) + fit_right(words or NONE, room)
+
+
 def _label(node: Node, target: Target) -> str:
     below_filesystem = target.stack[0].below if target.stack else ()
     words = "lowest" if node.lowest else target.fstype if node.id in below_filesystem else node.kind
     return plain(f"{node.id}, {words}")
 
 
-def _counted(device: DeviceCounters, syncs: int) -> dict[str, str]:
-    per_sync = None if device.flushes is None or not syncs else device.flushes / syncs
+def _counted(device: DeviceCounters, syncs: int, probe: str) -> dict[str, str]:
+    per_sync = figures.device_flushes_per_sync(device, syncs, probe)
     return {
         "WRITES": NONE if device.writes is None else count(device.writes),
         "BYTES": NONE if device.written_bytes is None else size(device.written_bytes),

@@ -1,8 +1,12 @@
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
-from fstui.model import DeviceCounters, Node, Reading, Target
-from fstui.report import figures
+from fstui.model import DeviceCounters, Node, Reading, Run, Target
+from fstui.report import compare, csv, figures, markdown, plain
+from fstui.report.text import NONE, step_cells
 from tests.unit.report.samples import DISK, FAILED, FILESYSTEM, NOTE, ROTATION, RUN, SYNCED, TARGET, UNSYNCED
 
 
@@ -72,3 +76,42 @@ def test_many_devices_at_one_level_are_counted_and_a_loop_in_the_graph_ends() ->
     disks = [replace(DISK, id=f"sd{n}", name=f"sd{n}", below=("mount:/srv",)) for n in range(6)]
     pool = replace(FILESYSTEM, kind="btrfs", below=tuple(disk.id for disk in disks))
     assert figures.stack_line(stacked(pool, *disks)) == "btrfs › sd0 + 5 more"
+
+
+GROWTH = replace(
+    SYNCED,
+    name="flush of unsynced writes",
+    probe="dirty_flush",
+    figures={
+        "sequential": {"slope_ns_per_mib": 400_000, "intercept_ns": 124_000, "points": []},
+        "scattered": {"slope_ns_per_mib": -1_200, "intercept_ns": 130_000, "points": []},
+    },
+)
+
+
+def test_flush_growth_has_words_of_its_own_and_neither_a_rate_nor_flushes_per_sync() -> None:
+    assert figures.growth(GROWTH.figures) == "flush 124 µs, +400 µs per MiB, scattered −1.2 µs"
+    assert figures.flushes_per_sync(GROWTH, TARGET) is None
+    assert not figures.rated(GROWTH.probe) and figures.rated(SYNCED.probe)
+    assert step_cells(GROWTH, TARGET) == (GROWTH.name, NONE, NONE, NONE, NONE, NONE, "1.00")
+    assert plain.step_line(GROWTH, TARGET) == f"{GROWTH.name}: {figures.growth(GROWTH.figures)}"
+
+
+@pytest.mark.parametrize("render", [plain.render, markdown.render, csv.render, lambda run: compare.render([run, run])])
+def test_every_face_says_it_so(render: Callable[[Run], str]) -> None:
+    text = render(replace(RUN, steps=(GROWTH,)))
+    assert "840" not in text.partition("STEP")[2]
+    assert render is csv.render or "124 µs, +400 µs per MiB" in text
+
+
+@pytest.mark.parametrize(
+    ("measured", "words"),
+    [
+        ({}, ""),
+        ({"sequential": "a damaged document"}, ""),
+        ({"scattered": {"slope_ns_per_mib": 0, "intercept_ns": 1_000}}, "flush 1.0 µs, +0 ns per MiB"),
+        ({"sequential": {"slope_ns_per_mib": 5e6, "intercept_ns": -3_000}}, "flush +5.0 ms per MiB"),
+    ],
+)
+def test_flush_growth_is_told_as_far_as_it_was_measured(measured: dict[str, Any], words: str) -> None:
+    assert figures.growth(measured) == words
