@@ -59,6 +59,7 @@ class Throwaway:
             "user": _user(family.USERS),
             "log": f"{workspace}/server-{number}.log",
             "prepare": family.preparation(program, data),
+            "program": program.path,
             "argv": family.words(program, data, socket, settings),
             "ready": family.ready(data),
             "signal": family.END_SIGNAL,

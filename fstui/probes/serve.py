@@ -7,7 +7,7 @@ stdin: one line of JSON, then nothing until it closes. stdout: JSON lines: ``sta
 ``user``       whom to run as, where we are root
 ``log``        the server's error log
 ``prepare``    commands to run first: ``argv``, and what they read on stdin: ``text`` and then ``files``
-``argv``       the server's own command line
+``argv``       the server's own command line; ``program``, its first word
 ``ready``      a file whose last line begins with this word (PostgreSQL), else: its socket takes connections
 ``signal``     what ends it; SIGKILL follows after five seconds
 The server runs under ``setpriv`` (util-linux), so that it dies with us, as its own user where we are root, and then
@@ -17,6 +17,7 @@ with the one capability to walk through directories of root's above its own.
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import pwd
@@ -184,10 +185,16 @@ class Keeper:
         return self.with_hint(lines[-1][:600]) if lines else ""
 
     def with_hint(self, complaint: str) -> str:
-        """Without the capability, root's own directories are closed to the server's user."""
-        if self.user is None or "ermission denied" not in complaint:
+        """Who may be in the way: the profile of a distribution, or directories that are closed to the server's user."""
+        if "ermission denied" not in complaint:
             return complaint
-        return f"{complaint}. It runs as {self.user}: name a directory that this user can reach"
+        name = os.path.basename(self.told["program"])
+        profiles = [path for path in glob.glob("/etc/apparmor.d/*") if os.path.basename(path).endswith(f".{name}")]
+        if profiles:
+            return f"{complaint}. Its AppArmor profile {profiles[0]} may forbid this directory (aa-complain {name})"
+        if self.user is not None:
+            return f"{complaint}. It runs as {self.user}: name a directory that this user can reach"
+        return complaint
 
     def end(self) -> None:
         """Stop the server with all its processes, and remove what was made for it."""

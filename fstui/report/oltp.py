@@ -66,11 +66,30 @@ def notes(run: Run) -> list[str]:
         for title, server in servers.items()
         if not promises.is_on_target(server)
     ]
+    sentences += _of_the_flag(run)
     limited = [step for step in measured(run) if promises.limited_by_processor(step)]
     if limited:
         shares = ", ".join(f"{plain(step.name)} ({round(100 * step.figures['cpu_share'])} %)" for step in limited)
         sentences.append(f"The processor, not the storage, was the limit of: {shares}.")
     return sentences
+
+
+def _of_the_flag(run: Run) -> list[str]:
+    """Whether O_DSYNC, which some databases open their files with, is taken as seriously as the call."""
+    found = {step.name: step for step in run.steps if step.probe == "sync_writes" and step.ops}
+    by_call, by_flag = found.get("fdatasync"), found.get("O_DSYNC")
+    if by_call is None or by_flag is None or not measured(run):
+        return []
+    told = ", ".join(
+        f"{rate(step.rate_per_s)}/s through {what} ({_per_sync(run, step)} flushes each)"
+        for step, what in ((by_call, "write + fdatasync"), (by_flag, "O_DSYNC"))
+    )
+    return [f"The same blocks without a database: {told}."]
+
+
+def _per_sync(run: Run, step: Step) -> str:
+    flushed = figures.flushes_per_sync(step, run.target)
+    return NONE if flushed is None else ratio(flushed)
 
 
 def _where(server: dict[str, Any]) -> str:

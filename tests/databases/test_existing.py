@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import msgspec
@@ -52,6 +53,23 @@ async def test_it_gets_a_database_of_its_own_that_is_gone_afterwards(workshop: P
         for text in (out.decode(), story, *(path.read_text() for path in saved)):
             assert PASSWORD not in text
         assert ledger.entries() == []
+
+
+async def test_over_a_network_its_settings_are_read_and_nothing_is_said_of_the_disk(workshop: Path) -> None:
+    servers.needed("mariadb")
+    with disks.on_loop(workshop, size_bytes=2 * GIB) as storage, socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        taken.close()
+        listening = {"skip_networking": 0, "bind_address": "127.0.0.1", "port": port}
+        async with servers.existing("mariadb", storage.directory / "theirs", sync_binlog=1, **listening) as server:
+            await servers.ask(server, "CREATE USER 'app'@'%'", "GRANT ALL ON `fstui\\_%`.* TO 'app'@'%'")
+            reach = ("server=mariadb", "host=127.0.0.1", f"port={port}", "user=app", ONE)
+            code, out, story = await servers.run(storage.directory, *reach)
+            assert code == 0, story
+        step = headless.step_named(msgspec.json.decode(out, type=Run), "oltp_update_index")
+        assert step.figures["server"]["on_target"] is False
+        assert step.figures["server"]["variables"]["sync_binlog"] == "1"
+        assert step.ops > 0 and step.syncs == 0
 
 
 async def test_its_settings_are_judged(workshop: Path) -> None:
