@@ -211,7 +211,13 @@ def step(row: tuple[str, int, int, int, int, float | None]) -> Step:
     return Step(
         name=name,
         probe="sync_writes",
-        settings={"seconds": 2, "block_bytes": 16384},
+        settings={
+            "seconds": 2,
+            "block_bytes": 16384,
+            "offsets": "same" if name.startswith("same") else "random",
+            "open_flags": [flag for flag in ("direct", "dsync") if flag in name.lower()],
+            "sync": next((call for call in ("fdatasync", "fsync") if call in name), "none"),
+        },
         ops=2 * rate,
         syncs=0 if flushes is None else 2 * rate,
         bytes=2 * rate * 16384,

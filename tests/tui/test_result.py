@@ -19,6 +19,7 @@ from fstui.tui.screens.result import ResultScreen
 from tests.tui import prepared
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
+from tests.unit.report.test_oltp import database
 
 SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 
@@ -62,11 +63,39 @@ async def test_each_finding_explains_itself_and_nothing_below_moves() -> None:
 
 async def test_behind_the_findings_each_step_shows_all_that_was_measured() -> None:
     async with opened() as pilot:
-        await pilot.press("end")
+        await pilot.press("end", "up")
         lines = shown(pilot.app)
         assert lines[2] == "   O_DIRECT+fdatasync: finished."
         assert any("whole operation" in line and "p90" in line for line in lines)
         assert any(line.startswith("▌  O_DIRECT+fdatasync") for line in lines)
+
+
+async def test_beneath_the_steps_stands_its_place_among_published_rates() -> None:
+    async with opened() as pilot:
+        assert not any("Samsung" in line for line in shown(pilot.app))
+        await pilot.press("end")
+        lines = shown(pilot.app)
+        assert any(line.startswith("▌  ") and "published on" in line for line in lines)
+        assert "published on" in lines[2]
+        await pilot.press("v")
+        page = shown(pilot.app)
+        assert any("here, 16 KiB" in line and "◆" in line for line in page)
+        assert max(map(len, page)) <= 80
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, ResultScreen)
+
+
+async def test_databases_have_their_tables_beneath_the_steps() -> None:
+    durable, other = (database("oltp_read_write", tps, 90, durable=tps < 50) for tps in (15.49, 102.0))
+    async with opened(msgspec.structs.replace(prepared.RUN, steps=(durable, other))) as pilot:
+        await pilot.press("end")
+        seen: list[str] = []
+        while not seen or seen[-1] != shown(pilot.app)[2]:
+            seen.append(shown(pilot.app)[2])
+            await pilot.press("up")
+        page = "\n".join(seen)
+        assert "MariaDB 10.11.19" in page
+        assert "Durable against not durable" in page
 
 
 async def test_a_step_without_a_rate_has_words_of_its_own() -> None:

@@ -10,7 +10,8 @@ from rich.text import Text
 from fstui.model import VERDICTS, Finding, Run, Step, Target
 from fstui.quantities import count, plain, rate, ratio, seconds, size
 from fstui.report import figures
-from fstui.tui.drawing import stack
+from fstui.tui.drawing import appendix, stack
+from fstui.tui.drawing.appendix import Section
 from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window, wrapped
 from fstui.tui.drawing.run import NONE, latency, told
 from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD, of_step, of_verdict, word
@@ -129,9 +130,11 @@ def findings(found: Sequence[Finding], selected: int | None, width: int, height:
     return [rule(width, words), *window(rows, selected or 0, height - 1)]
 
 
-def steps(run: Run, selected: int | None, width: int, height: int) -> list[Text]:
+def steps(run: Run, more: Sequence[Section], selected: int | None, width: int, height: int) -> list[Text]:
+    """One line each, and beneath them what else there is to choose."""
     columns = shown(STEPS, width - 4)
     rows = [_step(step, run.target, columns, index == selected) for index, step in enumerate(run.steps)]
+    rows += [appendix.row(part, width, selected=index == selected) for index, part in enumerate(more, len(run.steps))]
     titles = heading(columns, margin="── ").plain
     return [line((titles, FAINT)), *window(rows, selected or 0, height - 1)]
 

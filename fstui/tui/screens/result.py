@@ -11,6 +11,7 @@ from fstui.model import Finding, Run, Step
 from fstui.quantities import plain
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import result as drawing
+from fstui.tui.drawing.appendix import Section, sections
 from fstui.tui.screens.face import Face
 from fstui.tui.widgets.lines import UNBOUNDED
 
@@ -24,6 +25,7 @@ class ResultScreen(Face):
         Command("result.export", "e", "export", "export", "Write JSON, CSV and Markdown into the current directory."),
         Command("result.again", "r", "again", "run again", "Run the same again, on the same directory."),
         Command("result.explain", "x", "explain", "explain", "What the selected rule looks at, and why."),
+        Command("result.view", "v", "view", "", "What is selected, on a page of its own."),
         HISTORY,
         HELP,
         BACK,
@@ -33,7 +35,8 @@ class ResultScreen(Face):
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "The verdict covers the seconds measured, and no test inside a box proves durability: only a power cut with a "
-        "witness does. Move through findings and steps; the selected one is explained above. FLUSH/SYNC: flushes at "
+        "witness does. Move through findings, steps, and what stands beneath them: tables of databases, and where this "
+        "storage stands among published rates; the selected one is shown above. FLUSH/SYNC: flushes at "
         "the lowest devices for each sync asked for. BYTES: bytes that arrived there for each byte written."
     )
 
@@ -44,6 +47,7 @@ class ResultScreen(Face):
         self.directory = directory
         self.save_error = save_error
         self.findings = drawing.ordered(run)
+        self.more = sections(run)
         self.selected = 0
         self.whole = False
         """All of the evidence is shown, to be scrolled."""
@@ -58,14 +62,17 @@ class ResultScreen(Face):
         yield self.footer_lines()
 
     @property
-    def chosen(self) -> Finding | Step | None:
+    def rows(self) -> list[Finding | Step | Section]:
+        """What the cursor moves through."""
+        return [*self.findings, *self.result.steps, *self.more]
+
+    @property
+    def chosen(self) -> Finding | Step | Section | None:
         """What the cursor is on."""
-        rows: list[Finding | Step] = [*self.findings, *self.result.steps]
-        return rows[self.selected] if rows else None
+        return self.rows[self.selected] if self.rows else None
 
     def action_move(self, by: int) -> None:
-        last = len(self.findings) + len(self.result.steps) - 1
-        self.selected = max(0, min(self.selected + by, last))
+        self.selected = max(0, min(self.selected + by, len(self.rows) - 1))
         self.whole = False
         self.part("detail").to_top()
         self.redraw()
@@ -106,14 +113,25 @@ class ResultScreen(Face):
         if isinstance(self.chosen, Finding):
             self.app.push_screen(explain_screen(self.chosen.rule))
         else:
-            self.say("Choose a finding: a step has no rule to explain.")
+            self.say("Choose a finding: only findings have a rule to explain.")
+
+    def action_view(self) -> None:
+        from fstui.tui.screens.reading import ReadingScreen  # noqa: PLC0415
+
+        chosen = self.chosen
+        self.app.push_screen(ReadingScreen(lambda width: self._explained(chosen, width, UNBOUNDED)))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         # its height is that of the first finding, whatever is chosen: nothing below moves
         chosen = self.chosen if height != UNBOUNDED else next(iter(self.findings), None)
+        return self._explained(chosen, width, UNBOUNDED if self.whole else height)
+
+    def _explained(self, chosen: Finding | Step | Section | None, width: int, height: int) -> list[Text]:
+        if isinstance(chosen, Section):
+            return chosen.lines(width)
         if isinstance(chosen, Step):
             return drawing.step_detail(chosen, self.result.target, width)
-        return drawing.explanation(self.result, chosen, width, UNBOUNDED if self.whole else height)
+        return drawing.explanation(self.result, chosen, width, height)
 
     def _draw_findings(self, width: int, height: int) -> list[Text]:
         at = self.selected if self.selected < len(self.findings) else None
@@ -121,7 +139,7 @@ class ResultScreen(Face):
 
     def _draw_steps(self, width: int, height: int) -> list[Text]:
         at = self.selected - len(self.findings)
-        return drawing.steps(self.result, at if at >= 0 else None, width, height)
+        return drawing.steps(self.result, self.more, at if at >= 0 else None, width, height)
 
     def _draw_saved(self, width: int, height: int) -> list[Text]:
         return [drawing.saved(self.result, self.saved_to, self.save_error, width)]
