@@ -9,9 +9,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import App
+from textual.events import Key
 from textual.screen import Screen
 
 from fstui.model import Inventory, Judgement, Plan, Refused, Run, Target
@@ -23,6 +24,8 @@ from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.surroundings import ascii_only as terminal_is_ascii
 
 if TYPE_CHECKING:
+    from textual.widgets import Input
+
     from fstui.engine.machine import Machine
     from fstui.state.ledger import Entry
     from fstui.tui.screens.run import Running
@@ -102,6 +105,13 @@ class FstuiApp(App[int]):
 
     def action_interrupt(self) -> None:
         self.leave(128 + signal.SIGINT)
+
+    def on_key(self, event: Key) -> None:
+        """A letter that was on its way while a prompt opened (a paste, a slow line) belongs into the prompt."""
+        prompt = self.screen.query("Input")
+        if prompt and event.is_printable and event.character:
+            event.prevent_default().stop()
+            cast("Input", prompt.first()).insert_text_at_cursor(event.character)
 
     async def action_back(self) -> None:
         if len(self.screen_stack) > 1:

@@ -53,13 +53,15 @@ async def test_settings_are_changed_from_their_choices_and_taken_back() -> None:
         assert any(line.startswith("  ▌ block") and "[16 KiB]" in line for line in lines)
 
 
-async def test_a_declared_medium_is_remembered_for_this_storage() -> None:
+async def test_a_declared_medium_is_remembered_for_this_storage_once_it_was_run_with() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         pilot.app.machine.simulated = None  # type: ignore[attr-defined]
         await planned(pilot)
         await pilot.press("tab", "end", "up", "right", "right")
         lines = await planned(pilot)
         assert any(line.startswith("  ▌ medium        hdd-7200") and "declared" in line for line in lines)
+        assert declarations.recall(prepared.DATA.identity) is None
+        await pilot.press("enter")
         said = declarations.recall(prepared.DATA.identity)
         assert said is not None and said.medium == "hdd-7200"
     async with replayed().run_test(size=(80, 24)) as pilot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -239,7 +240,9 @@ class PlanScreen(Face):
 
     def _go_to(self, directory: str) -> None:
         if directory:
-            self.directory, self.target, self._undeclared, self._recalled = directory, None, None, None
+            self._others = []  # what was typed is meant
+            self.directory = os.path.expanduser(directory)  # noqa: PTH111  a name: nothing is touched here
+            self.target = self._undeclared = self._recalled = None
             self.chosen, self._undo, self._before, self.rates = {}, [], None, {}
             self._plan_anew()
 
@@ -261,6 +264,7 @@ class PlanScreen(Face):
         if offer.plan is None or offer.target is None:
             self.say("Still looking at the directory; press Enter again.")
             return
+        self._keep_declaration(offer.target)
         self.workers.cancel_group(self, "plan")  # nothing of ours may disturb what is measured
         running = runner.Running(offer.plan, offer.target, self.fstui.machine)
         self.fstui.open_run(running, offer.plan, offer.target)
@@ -281,15 +285,18 @@ class PlanScreen(Face):
         self.plan_all()
 
     def _remember(self, chosen: Choices) -> None:
-        """A declaration holds for this storage, whatever is run on it, today and later."""
+        """A declaration holds for this storage, whatever is run on it; once something is, later too."""
         if (chosen.medium, chosen.write_cache) == (self._declared.medium, self._declared.write_cache):
             return
         self._recalled = Choices(medium=chosen.medium, write_cache=chosen.write_cache)
         for name, other in self.chosen.items():
             self.chosen[name] = replace(other, medium=chosen.medium, write_cache=chosen.write_cache)
-        if self.target is not None and self.fstui.machine.simulated is None:
+
+    def _keep_declaration(self, target: Target) -> None:
+        """Only what was run with: two stray keys must not colour every later verdict."""
+        if self._recalled is not None and self.fstui.machine.simulated is None:
             try:
-                remembered.keep(self.target, self._recalled)
+                remembered.keep(target, self._recalled)
             except (OSError, Refused) as error:
                 self.say(f"The declaration could not be remembered: {plain(str(error))}")
 

@@ -181,6 +181,7 @@ class StorageScreen(Face):
     async def action_filter(self) -> None:
         from textual.widgets import Input  # noqa: PLC0415  kept off the first frame
 
+        await self.query("#words").remove()
         entry = Input(value=self.words, placeholder="words of a mount point, type, source or device", id="words")
         await self.mount(entry)
         entry.focus()
