@@ -63,7 +63,7 @@ def command(settings: Sequence[str], format_: str, **asked: object) -> int:
     if not asked["directory"]:  # an unset variable; resolved, it would be the current directory
         raise Refused("DIR is empty: name a directory on the storage in question")
     wanted = msgspec.convert({**asked, "settings": pairs(settings), "format": format_}, Asked)
-    if wanted.settings.keys() & {"host", "port", "socket"}:
+    if not wanted.plan_only and wanted.settings.keys() & {"host", "port", "socket"}:
         _ask_for_password()
     if wanted.output is not None:
         check_file(wanted.output)
