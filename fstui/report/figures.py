@@ -142,3 +142,9 @@ def failure(step: Step) -> str:
 def writes_at_most(plan: Plan) -> str:
     """What a run writes: ``≤ 2.1 G`` in all, or ``20 K/s`` where it runs until it is stopped."""
     return f"≤ {short_size(plan.max_bytes)}" if plan.bytes_per_s is None else f"{short_size(plan.bytes_per_s)}/s"
+
+
+def finding_title(finding: Finding) -> str:
+    """Its title; a verdict that speaks of one step only says so, lest it be taken for the disk's."""
+    of_a_step = finding.scope == "step" and finding.verdict is not None
+    return plain(finding.title) + (" (that step only)" if of_a_step else "")

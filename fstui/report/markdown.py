@@ -73,7 +73,7 @@ def _table(header: Sequence[str], align: str, rows: Sequence[Sequence[str]]) -> 
 
 def _findings(run: Run) -> list[tuple[str, ...]]:
     return [
-        (f"`{plain(found.rule)}`", found.verdict or "note", found.confidence, escape(found.title))
+        (f"`{plain(found.rule)}`", found.verdict or "note", found.confidence, escape(figures.finding_title(found)))
         for found in run.findings
     ]
 

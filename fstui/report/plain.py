@@ -122,7 +122,7 @@ def _findings(run: Run) -> list[str]:
 def finding_row(finding: Finding) -> tuple[str, str, str, str, str]:
     """Glyph, rule, verdict or ``note``, confidence, title."""
     glyph = GLYPHS[finding.verdict] if finding.verdict else " "
-    return glyph, plain(finding.rule), finding.verdict or "note", finding.confidence, plain(finding.title)
+    return glyph, plain(finding.rule), finding.verdict or "note", finding.confidence, figures.finding_title(finding)
 
 
 def _planned(step: PlannedStep) -> tuple[str, str]:
