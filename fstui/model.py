@@ -552,6 +552,11 @@ class PlannedStep(Base, frozen=True, kw_only=True):
     limit_ns: int | None = None
     """What physics allows one operation at the least (one turn of the disk), for the line on the strip."""
 
+    @property
+    def by_hand(self) -> bool:
+        """A person has to cut the power in the middle of it: no runner can. All such steps run at the same time."""
+        return self.probe == "powercut"
+
 
 class Plan(Base, frozen=True, kw_only=True):
     """What a run will do, before the first byte is written."""
@@ -570,6 +575,11 @@ class Plan(Base, frozen=True, kw_only=True):
     """What it writes each second, where it runs until it is stopped."""
     command: str
     """The same run as a command line."""
+
+    @property
+    def by_hand(self) -> bool:
+        """It is led through, not run; what it writes stays until it is verified."""
+        return any(step.by_hand for step in self.steps)
 
 
 class Inventory(Base, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -59,7 +59,8 @@ async def make_plan(
     target = declare(target, medium, write_cache)
     like = machine.like()
     options = {"--medium": medium, "--write-cache": write_cache, "--like": like.pid if like else None}
-    room_bytes = max((amounts(step).held for step in steps), default=0)
+    held = [amounts(step).held for step in steps]
+    room_bytes = sum(held) if any(step.by_hand for step in steps) else max(held, default=0)
     _check_room(target, room_bytes)
     return target, Plan(
         scenario=reference,
@@ -70,13 +71,10 @@ async def make_plan(
         max_bytes=sum(amounts(step).written for step in steps),
         room_bytes=room_bytes,
         bytes_per_s=_open_ended_bytes_per_s(steps),
-        command=_command(scenario, place.path, settings or {}, options),
+        command=powercut_command(place.path, settings or {})
+        if any(step.by_hand for step in steps)
+        else _command(scenario, place.path, settings or {}, options),
     )
-
-
-def by_hand(steps: Iterable[PlannedStep]) -> bool:
-    """A person has to cut the power in the middle of it: the runner cannot."""
-    return any(step.probe == "powercut" for step in steps)
 
 
 def declare(target: Target, medium: str | None, write_cache: str | None) -> Target:
@@ -140,9 +138,17 @@ def _seconds(steps: tuple[PlannedStep, ...]) -> float | None:
 
 def _open_ended_bytes_per_s(steps: tuple[PlannedStep, ...]) -> int | None:
     endless = [step.settings for step in steps if not step.settings.get("seconds")]
-    if by_hand(steps):  # all of them at the same time
+    if any(step.by_hand for step in steps):  # all of them at the same time
         return sum(int(asked["writers"] * asked["ops_per_s"] * asked["block_bytes"]) for asked in endless) or None
     return max((int(asked["ops_per_s"] * asked["block_bytes"]) for asked in endless), default=None)
+
+
+def powercut_command(directory: str, settings: Mapping[str, str]) -> str:
+    """The writer's command line, for the box whose power is to be cut."""
+    words = ["fstui", "powercut", "write", directory]
+    for key, value in settings.items():
+        words += ["--set", f"{key}={value}"]
+    return shlex.join(words)
 
 
 def _command(scenario: str, directory: str, settings: dict[str, str], options: Mapping[str, str | int | None]) -> str:

@@ -13,7 +13,6 @@ import msgspec
 
 from fstui import __version__
 from fstui.children import command
-from fstui.engine.amounts import amounts
 from fstui.engine.machine import Machine
 from fstui.engine.plan import make_plan
 from fstui.model import Base, Host, Plan, Refused, ScenarioRef, Target, encode
@@ -23,7 +22,7 @@ from fstui.quantities import plain
 from fstui.state import ledger
 from fstui.workspace import remove_left_behind
 
-__all__ = ["GONE", "Cut", "Header", "Writing", "boot_id", "decode_header", "make_cut"]
+__all__ = ["GONE", "Cut", "Header", "Writing", "boot_id", "decode_header", "is_root", "make_cut"]
 
 SCENARIO = "power-cut"
 _END_S = 20.0
@@ -59,11 +58,6 @@ class Cut(Base, frozen=True, kw_only=True):
     on_root: bool
     """The records go to the root filesystem: the box itself may not come back."""
 
-    @property
-    def room_bytes(self) -> int:
-        """Taken at the most: all writers are at work at once."""
-        return sum(amounts(step).held for step in self.plan.steps)
-
 
 async def make_cut(directory: str, machine: Machine, settings: dict[str, str]) -> Cut:
     """Raises Refused with a sentence for the user; writes nothing."""
@@ -88,7 +82,7 @@ async def make_cut(directory: str, machine: Machine, settings: dict[str, str]) -
         streams=tuple(streams),
         version=__version__,
     )
-    return Cut(header=header, plan=plan, on_root=_is_root(target, machine.target("/")))
+    return Cut(header=header, plan=plan, on_root=is_root(target, machine))
 
 
 class Writing:
@@ -197,7 +191,12 @@ def decode_header(fields: dict[str, Any]) -> Header:
     return header
 
 
-def _is_root(target: Target, root: Target) -> bool:
+def is_root(target: Target, machine: Machine) -> bool:
     """It is the root filesystem, or a part of it that is mounted elsewhere."""
-    same_device = bool(target.stack[0].below) and target.stack[0].below == root.stack[0].below
-    return target.mount_point == "/" or same_device
+    if target.mount_point == "/":
+        return True
+    try:
+        root = machine.target("/")
+    except Refused:
+        return False
+    return bool(target.stack and target.stack[0].below) and target.stack[0].below == root.stack[0].below

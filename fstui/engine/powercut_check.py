@@ -28,6 +28,7 @@ from fstui.quantities import plain
 from fstui.state import cuts, runs
 from fstui.workspace import Place
 
+REAP_S = 0.5
 _SUMS = ("checked", "present", "newer", "in_flight", "unpromised", "reordered")
 
 
@@ -177,7 +178,8 @@ async def _read_back(directory: str, header: Header, log: Log | None) -> Answers
         while line := await child.read_line():
             answers.hear(json.loads(line))
     finally:
-        child.abandon()
+        if await child.reap(REAP_S) is None:
+            child.abandon()
     return answers
 
 

@@ -17,7 +17,7 @@ import msgspec
 from fstui import __version__
 from fstui.engine.idle import IdleWatch
 from fstui.engine.machine import Machine, Room
-from fstui.engine.plan import IDLE_S, PAUSE_S, by_hand, make_plan
+from fstui.engine.plan import IDLE_S, PAUSE_S, make_plan
 from fstui.engine.saving import save
 from fstui.engine.serving import Served, Serving, wants_server
 from fstui.engine.stepping import StepRunner
@@ -130,7 +130,7 @@ class Running:
             self._stepping.stop()
 
     async def _go(self) -> None:
-        if by_hand(self._plan.steps):
+        if self._plan.by_hand:
             raise Refused(BY_HAND)
         room = await self._machine.room(self._target.path, self.id)
         serving = Serving(self.id, room.path)

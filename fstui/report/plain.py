@@ -86,7 +86,7 @@ def plan_head(planned: Plan, target: Target) -> list[str]:
         f"  into      {plain(target.path)} ({figures.stack_line(target)})",
         f"  takes     {lasts}",
         f"  writes    {figures.writes_at_most(planned)}, at most {short_size(planned.room_bytes)} of it there at a "
-        "time; all is removed at the end",
+        f"time; {'it stays until it is verified' if planned.by_hand else 'all is removed at the end'}",
         f"  again     {plain(planned.command)}",
     ]
 
