@@ -16,6 +16,7 @@ from fstui.judge import (
     growth,
     odsync,
     override,
+    paced,
     physics,
     powercut,
     process,
@@ -65,8 +66,12 @@ RULES: tuple[Rule, ...] = (
     fitness.etcd_fit,
     context.disturbed,
     process.in_its_shoes,
+    paced.sync_latency,
 )
 """Every rule. A rule is a pure function named like its public name and yields findings of that name only."""
+
+SAID_FIRST = ("stack-state", "sync-latency")
+"""Notes whose sentence comes before the verdict's: what makes a measurement worthless, and what a watch was asked."""
 
 _CONFIDENCE: tuple[Confidence, ...] = ("high", "medium", "low")
 _BEFORE_SOFT: tuple[Verdict, ...] = ("lost", "not-durable", "kept", "suspicious")
@@ -76,13 +81,13 @@ _BEFORE_SOFT: tuple[Verdict, ...] = ("lost", "not-durable", "kept", "suspicious"
 def judge(evidence: Evidence) -> Judgement:
     """The findings, worst first, and what they come to. Without steps: what the configuration alone decides."""
     found = sorted((finding for rule in RULES for finding in rule(evidence)), key=_order)
-    state = " ".join(finding.sentence for finding in found if finding.rule == "stack-state")
+    first = " ".join(finding.sentence for finding in found if finding.rule in SAID_FIRST)
     ground = decisive(found)
     verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
     return Judgement(
         verdict=verdict,
         confidence=ground.confidence if ground else "low",
-        sentence=f"{state} {ground.sentence if ground else shortfall(evidence)}".strip(),
+        sentence=f"{first} {ground.sentence if ground else shortfall(evidence)}".strip(),
         findings=tuple(found),
     )
 
