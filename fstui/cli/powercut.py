@@ -104,9 +104,8 @@ def _confirm_root(cut: Cut, root_of: str | None) -> None:
 def _tell(cut: Cut) -> None:
     for step in cut.plan.steps:
         say(f"  {plain(step.name)}, {step.settings['writers']} writer(s)")
-    say(
-        f"  into {plain(cut.header.directory)}, at most {short_size(cut.plan.room_bytes)}; it stays there until verified"
-    )
+    most = short_size(cut.plan.room_bytes)
+    say(f"  into {plain(cut.header.directory)}, at most {most}; it stays there until it is verified")
 
 
 @command.command("witness")

@@ -15,7 +15,7 @@ from fstui import __version__
 from fstui.children import command
 from fstui.engine.machine import Machine
 from fstui.engine.plan import make_plan
-from fstui.model import Base, Host, Plan, Refused, ScenarioRef, Target, encode
+from fstui.model import Base, Host, Inventory, Plan, Refused, ScenarioRef, Target, encode
 from fstui.probes.powercut import GONE
 from fstui.probes.records import FORMAT, PREFIX, Stream
 from fstui.quantities import plain
@@ -65,6 +65,7 @@ async def make_cut(directory: str, machine: Machine, settings: dict[str, str]) -
     if machine.simulated is not None:
         raise Refused("a simulated machine has no power that could be cut")
     place = await machine.inspect(directory)
+    inventory = machine.survey()
     run = secrets.token_hex(8)
     streams: list[tuple[Any, ...]] = []
     for step in plan.steps:
@@ -74,7 +75,7 @@ async def make_cut(directory: str, machine: Machine, settings: dict[str, str]) -
         run=run,
         started_at=datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
         boot=boot_id(),
-        host=machine.survey().host,
+        host=inventory.host,
         directory=str(Path(target.path) / (PREFIX + run)),
         fsid=place.fsid,
         target=target,
@@ -82,7 +83,7 @@ async def make_cut(directory: str, machine: Machine, settings: dict[str, str]) -
         streams=tuple(streams),
         version=__version__,
     )
-    return Cut(header=header, plan=plan, on_root=is_root(target, machine))
+    return Cut(header=header, plan=plan, on_root=is_root(target, inventory))
 
 
 class Writing:
@@ -191,12 +192,10 @@ def decode_header(fields: dict[str, Any]) -> Header:
     return header
 
 
-def is_root(target: Target, machine: Machine) -> bool:
+def is_root(target: Target, inventory: Inventory) -> bool:
     """It is the root filesystem, or a part of it that is mounted elsewhere."""
-    if target.mount_point == "/":
-        return True
-    try:
-        root = machine.target("/")
-    except Refused:
-        return False
-    return bool(target.stack and target.stack[0].below) and target.stack[0].below == root.stack[0].below
+    root = next((held for held in inventory.filesystems if held.mount_point == "/"), None)
+    if target.mount_point == "/" or root is None:
+        return target.mount_point == "/"
+    below = [held.stack[0].below if held.stack else () for held in (target, root)]
+    return bool(below[0]) and below[0] == below[1]

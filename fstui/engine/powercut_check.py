@@ -5,9 +5,11 @@ Nothing is written to the storage, and nothing is saved before all was read: an 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 import time
+from asyncio.subprocess import DEVNULL, PIPE
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +30,7 @@ from fstui.quantities import plain
 from fstui.state import cuts, runs
 from fstui.workspace import Place
 
+READ_S = 30.0
 REAP_S = 0.5
 _SUMS = ("checked", "present", "newer", "in_flight", "unpromised", "reordered")
 
@@ -94,6 +97,25 @@ async def check(directory: str, data: bytes, machine: Machine, told: Told) -> Ch
         gone=not answers.found, read_only="ro" in now.mount_options, cut_off=_cut_off(data),
     )  # fmt: skip
     return Checked(_run(header, log, figures, target=_with_state_of(header.target, now), machine=machine, began=began))
+
+
+async def read_file(file: str) -> bytes:
+    """The log in that file, by a child: its disk may hang as well. Raises Refused."""
+    child = await asyncio.create_subprocess_exec(
+        "cat", "--", _expanded(file), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+    )
+    try:
+        data, trouble = await asyncio.wait_for(child.communicate(), READ_S)
+    except TimeoutError:
+        child.kill()
+        raise Refused(f"{plain(file)}: no answer for {READ_S:.0f} s") from None
+    if child.returncode:
+        raise Refused(plain(trouble.decode(errors="surrogateescape").strip().removeprefix("cat: ")))
+    return data
+
+
+def _expanded(file: str) -> str:
+    return str(Path(file).expanduser())
 
 
 def read_log(data: bytes) -> tuple[Log, Header]:

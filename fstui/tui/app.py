@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -170,6 +170,12 @@ class FstuiApp(App[int]):
         else:
             self.push_screen(screen)
 
+    def open_power_cut(self, directory: str, target: Target, settings: Mapping[str, str]) -> None:
+        """Lead through the one check that no runner can do."""
+        from fstui.tui.screens.powercut import PowerCutScreen  # noqa: PLC0415
+
+        self.push_screen(PowerCutScreen(directory, target, settings))
+
     async def run_again(self, run: Run, directory: str | None) -> str:
         """The same scenario with the same settings and declarations. Returns why it cannot be, or nothing."""
         from fstui import scenario  # noqa: PLC0415
@@ -196,6 +202,9 @@ class FstuiApp(App[int]):
             )
         except Refused as refusal:
             return str(refusal)
+        if plan.by_hand:
+            self.open_power_cut(target.path, target, settings)
+            return ""
         self.open_run(runner.Running(plan, target, self.machine), plan, target)
         return ""
 

@@ -121,6 +121,8 @@ def _outlook(offer: Offer, read: Target | None, busy: str, width: int) -> list[T
     where = plain(read.path) if read else ""
     amount = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else f"at most {size(plan.max_bytes)}"
     words = f"Writes {amount} into {where.rstrip('/')}/.fstui-…, then removes it."
+    if plan.by_hand:
+        words = f"Writes {amount} into {where.rstrip('/')}/.fstui-powercut-…, which stays until it is verified."
     lines += [line(part) for part in wrapped(words, width - 2, indent="  ")]
     return lines + [line((part, FAINT)) for part in wrapped(plain(plan.command), width - 2, "    ", "  $ ")]
 

@@ -264,6 +264,9 @@ class PlanScreen(Face):
         if offer.plan is None or offer.target is None:
             self.say("Still looking at the directory; press Enter again.")
             return
+        if offer.plan.by_hand:
+            self.fstui.open_power_cut(offer.target.path, offer.target, self.choices.settings)
+            return
         self._keep_declaration(offer.target)
         self.workers.cancel_group(self, "plan")  # nothing of ours may disturb what is measured
         running = runner.Running(offer.plan, offer.target, self.fstui.machine)

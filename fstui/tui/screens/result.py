@@ -25,6 +25,7 @@ class ResultScreen(Face):
         Command("result.export", "e", "export", "export", "Write JSON, CSV and Markdown into the current directory."),
         Command("result.again", "r", "again", "run again", "Run the same again, on the same directory."),
         Command("result.explain", "x", "explain", "explain", "What the selected rule looks at, and why."),
+        Command("result.powercut", "w", "power_cut", "power cut", "Prove it: pull the plug with a witness elsewhere."),
         Command("result.view", "v", "view", "", "What is selected, on a page of its own."),
         HISTORY,
         HELP,
@@ -106,6 +107,12 @@ class ResultScreen(Face):
         self.say("Looking at the directory …")
         if trouble := await self.fstui.run_again(self.result, self.directory):
             self.say(plain(trouble))
+
+    def action_power_cut(self) -> None:
+        if self.directory is None or self.result.target is None:
+            self.say("The saved run does not say where it was measured.")
+        else:
+            self.fstui.open_power_cut(self.directory, self.result.target, {})
 
     def action_explain(self) -> None:
         from fstui.tui.screens.reading import explain_screen  # noqa: PLC0415
