@@ -7,6 +7,7 @@ place=${FSTUI_MYSQL:-/var/tmp/fstui-mysql}
 command -v debootstrap >/dev/null || { echo "debootstrap is missing: apt-get install debootstrap" >&2; exit 1; }
 mirror=$(sed -n 's/^[[:space:]]*\(URIs:\|deb \(\[[^]]*\] \)\?\)[[:space:]]*\(https\?:[^ ]*\).*/\3/p' \
     /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | grep debian | grep -v security | head -n 1)
+[ -n "$mirror" ] || { echo "no Debian mirror stands in /etc/apt/sources.list*" >&2; exit 1; }
 mkdir -p "$place"
 debootstrap --variant=minbase --include=mysql-server-core unstable "$place/root" "$mirror"
 loader=$(find "$place/root/lib64/" "$place/root/lib/" -maxdepth 1 -name 'ld-linux*' | head -n 1)
