@@ -359,6 +359,31 @@ def events(until: int | None = None, stall: Stall | None = None) -> list[Event]:
     return [*told, RunFinished(run=RUN, saved_to="/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json")]
 
 
+def database(told: Iterable[tuple[float, float, float]]) -> list[Event]:
+    """A run whose one step drives sysbench, which has told so many seconds: tps, qps, p95 in ms."""
+    replace = msgspec.structs.replace
+    name = "oltp_update_index mariadb high"
+    intervals = [
+        {"t_s": at, "tps": tps, "qps": qps, "p95_ms": p95_ms, "length_s": 1.0}
+        for at, (tps, qps, p95_ms) in enumerate(told, 1)
+    ]
+    planned = PlannedStep(name=name, probe="sysbench", settings={"seconds": 5})
+    now = replace(
+        snapshot(3, 1.5),
+        index=0,
+        name=name,
+        length_s=5.0,
+        latency_ns=None,
+        timeline=(),
+        figures={"intervals": intervals},
+    )
+    return [
+        RunStarted(id=RUN.id, target=DATA, plan=replace(PLAN, steps=(planned,)), host=HOST),
+        StepStarted(index=0, name=name),
+        StepProgressed(snapshot=now),
+    ]
+
+
 def flushing(measured: Mapping[str, object]) -> list[Event]:
     """A run whose one step measures flushes, 1.5 s into it."""
     replace = msgspec.structs.replace

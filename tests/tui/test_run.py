@@ -37,8 +37,8 @@ async def test_a_running_step_shows_its_numbers_both_ends_and_the_finding_so_far
         await watch(pilot, prepared.events(until=5))
         lines = shown(pilot.app)
         assert lines[0].endswith("0:03 left")
-        assert " ✓ write, no sync             211 402    4.1 µs    9.8 µs    1.9 ms          –" in lines
-        assert any(line.startswith(" ▸ same block, fdatasync          812") for line in lines)
+        assert " ✓ write, no sync                211 402   4.1 µs   9.8 µs   1.9 ms          –" in lines
+        assert any(line.startswith(" ▸ same block, fdatasync             812") for line in lines)
         assert any(line.startswith(" · O_DIRECT+fdatasync") for line in lines)
         assert any("╌ limit 8.3 ms, one turn" in line and "1.5 of 2 s" in line for line in lines)
         assert any("fstui asked" in line and "1 218" in line for line in lines)
@@ -60,6 +60,19 @@ async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
         assert row.startswith(" ▸ flush of")
         assert row.endswith("flush 124 µs, +400 µs per MiB, scattered +1.2 ms")
         assert not any("lowest" in line and "." in line[60:] for line in lines)
+
+
+async def test_a_database_shows_what_it_says_of_itself_each_second() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, prepared.database([(630.0, 1260.0, 2.4), (810.0, 1620.0, 2.1)]))
+        lines = shown(pilot.app)
+        row = next(line for line in lines if line.startswith(" ▸"))
+        assert row.startswith(" ▸ oltp_update")
+        assert "mariadb high" in row
+        assert row.endswith("810      1 620 qps, p95 2.1 ms")
+        assert any("▁ p95 of each second" in line for line in lines)
+        assert any(line.startswith("   1 ms ┤▄") for line in lines)
+        assert any("transactions asked" in line for line in lines)
 
 
 async def test_a_stuck_operation_is_shown_while_it_is_stuck() -> None:

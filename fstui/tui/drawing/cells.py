@@ -25,6 +25,8 @@ class Column(msgspec.Struct, frozen=True):
     """Blank cells before it."""
     from_width: int = 0
     """Left out on narrower screens."""
+    middle: bool = False
+    """What is too long loses its middle: of a matrix of steps, the ends of the names tell them apart."""
 
 
 def fit(text: str, width: int) -> str:
@@ -32,6 +34,14 @@ def fit(text: str, width: int) -> str:
     if cell_len(text) <= width:
         return set_cell_size(text, width)
     return set_cell_size(text, width - 1) + "…" if width > 1 else set_cell_size(text, max(width, 0))
+
+
+def fit_middle(text: str, width: int) -> str:
+    """The same, cut in the middle."""
+    if cell_len(text) <= width or width < 5:
+        return fit(text, width)
+    tail = set_cell_size(text[::-1], (width - 1) // 2)[::-1]
+    return set_cell_size(text, width - 1 - (width - 1) // 2) + "…" + tail
 
 
 def fit_right(text: str, width: int) -> str:
@@ -64,9 +74,7 @@ def shown(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
     """The columns for that width, the flexible one with its width filled in."""
     kept = [column for column in columns if width >= column.from_width]
     left = width - sum(column.width + column.gap for column in kept)
-    return tuple(
-        column if column.width else Column(column.title, max(left, 4), column.right, column.gap) for column in kept
-    )
+    return tuple(column if column.width else msgspec.structs.replace(column, width=max(left, 4)) for column in kept)
 
 
 def row(columns: Sequence[Column], values: dict[str, str]) -> str:
@@ -74,7 +82,8 @@ def row(columns: Sequence[Column], values: dict[str, str]) -> str:
     parts = []
     for column in columns:
         value = values.get(column.title, "")
-        cell = fit_right(value, column.width) if column.right else fit(value, column.width)
+        fitted = fit_right if column.right else fit_middle if column.middle else fit
+        cell = fitted(value, column.width)
         parts.append(" " * column.gap + cell)
     return "".join(parts)
 

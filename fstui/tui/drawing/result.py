@@ -17,7 +17,7 @@ from fstui.tui.drawing.run import NONE, latency, told
 from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD, of_step, of_verdict, word
 
 STEPS = (
-    Column("STEP", gap=0),
+    Column("STEP", gap=0, middle=True),
     Column("RATE/S", 9, right=True),
     Column("P50", 8, right=True),
     Column("P99", 8, right=True, from_width=60),

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model import DeviceCounters, Latency, Node, Snapshot, Step, Target
 from fstui.quantities import clock, count, duration_ns, plain, rate, ratio, seconds, size
 from fstui.report import figures
-from fstui.tui.drawing import stack
-from fstui.tui.drawing.cells import Column, ends, fit, fit_right, heading, line, row, rule, shown, window
+from fstui.tui.drawing import reported, stack
+from fstui.tui.drawing.cells import Column, ends, fit, fit_middle, fit_right, heading, line, row, rule, shown, window
 from fstui.tui.glyphs import BAD, FAINT, HEAD, of_step, of_verdict
 from fstui.tui.progress import Progress
 from fstui.tui.rates import Rate
 
 STEPS = (
-    Column("STEP", gap=0),
+    Column("STEP", gap=0, middle=True),
     Column("RATE/S", 9, right=True),
-    Column("P50", 9, right=True),
-    Column("P99", 9, right=True, from_width=60),
-    Column("MAX", 9, right=True, from_width=70),
+    Column("P50", 8, right=True),
+    Column("P99", 8, right=True, from_width=60),
+    Column("MAX", 8, right=True, from_width=70),
     Column("FLUSH/SYNC", 10, right=True),
 )
 ENDS = (
@@ -32,6 +33,9 @@ ENDS = (
     Column("PER SYNC", 8, right=True, gap=2),
 )
 NONE = "–"
+_REPORTED = ("sysbench",)
+"""Probes that tell of themselves once a second; the counters are newer than what they have told."""
+_ASKED = {"sysbench": "transactions", "sqlite_commits": "commits"}
 
 
 def title(progress: Progress, simulated: str | None, width: int) -> Text:
@@ -62,9 +66,10 @@ def strip_rule(progress: Progress, held: bool, width: int) -> Text:
     if progress.preparing:
         done, total = progress.preparing
         return rule(width, f"{name} · writing its file first", f"{size(done)} of {size(total)}")
+    sign = "p95 of each second" if planned.probe in _REPORTED else "p50 ' max"
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one turn" if planned.limit_ns and width >= 70 else ""
     far = "view held" if held else _far(progress, index)
-    return rule(width, f"{name} · ▁ p50 ' max{limit}", far)
+    return rule(width, f"{name} · ▁ {sign}{limit}", far)
 
 
 def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
@@ -80,14 +85,16 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
     while len(layers) > max(height - 2, 1) and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
-    asked = {"BOTH ENDS": "fstui asked"}
+    syncs = 0 if seen is None or (probe in _REPORTED and progress.snapshot is seen) else seen.syncs
+    asked = {"BOTH ENDS": f"{_ASKED[probe]} asked" if probe in _ASKED else "fstui asked"}
     if seen is not None:
-        asked |= {"WRITES": count(seen.ops), "BYTES": size(seen.bytes), "SYNCS": count(seen.syncs)}
+        asked |= {"WRITES": count(seen.ops), "SYNCS": count(seen.syncs)}
+        asked |= {} if probe in _REPORTED else {"BYTES": size(seen.bytes)}
     lines = [heading(columns, margin="   "), line("   " + row(columns, asked))]
     for node in layers[: max(height - 2, 1)]:
         counted = next((device for device in seen.counters if device.device == node.id), None) if seen else None
         values = {"BOTH ENDS": _label(node, progress.target)}
-        values |= _counted(counted, seen.syncs, probe) if counted is not None and seen is not None else {}
+        values |= _counted(counted, syncs, probe) if counted is not None else {}
         lines.append(line("   " + row(columns, values).rstrip()))
     return lines
 
@@ -164,10 +171,25 @@ def _step(progress: Progress, index: int, columns: Sequence[Column]) -> Text:
             return line(
                 " ", (glyph, style), " " + told(columns, values["STEP"], figures.growth(progress.snapshot.figures))
             )
+        if progress.snapshot and planned.probe in _REPORTED:
+            return line(" ", (glyph, style), " " + _said(columns, values["STEP"], progress.snapshot))
         values |= _numbers(progress.snapshot, progress.target) if progress.snapshot else {}
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
     return line(" ", (glyph, style), " " + row(columns, values))
+
+
+def _said(columns: Sequence[Column], name: str, seen: Snapshot) -> str:
+    """A row of what the program has told last: transactions per second, and the rest in the latencies' place."""
+    told_so_far = reported.intervals(seen.figures)
+    if not told_so_far:
+        return row(columns, {"STEP": name})
+    first, per_s, *latencies, flushes = columns
+    room = sum(column.gap + column.width for column in latencies)
+    words = reported.words(told_so_far[-1])
+    between = fit_right(words if cell_len(words) < room else "", room)
+    numbers = row([first, per_s], {"STEP": name, "RATE/S": rate(told_so_far[-1].tps)})
+    return numbers + between + " " * (flushes.gap + flushes.width)
 
 
 def _numbers(seen: Step | Snapshot, target: Target) -> dict[str, str]:
@@ -185,7 +207,7 @@ def told(columns: Sequence[Column], name: str, words: str) -> str:
     """A row of a step that has no rate: its name, and its own words in the place of the numbers."""
     first, *numbers = columns
     room = sum(column.gap + column.width for column in numbers)
-    return fit(name, first.width) + fit_right(words or NONE, room)
+    return fit_middle(name, first.width) + fit_right(words or NONE, room)
 
 
 def _label(node: Node, target: Target) -> str:

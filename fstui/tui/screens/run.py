@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from fstui.model import Event, Plan, Refused, Target
 from fstui.quantities import plain
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
+from fstui.tui.drawing import reported
 from fstui.tui.drawing import run as drawing
 from fstui.tui.messages import RunAdvanced
 from fstui.tui.progress import Progress
@@ -165,6 +166,6 @@ class RunScreen(Face):
             length_s = progress.snapshot.length_s
         if seen is None:
             return View(index, length_s=length_s, limit_ns=planned.limit_ns)
-        while length_s and length_s < seen.elapsed_s:
+        while length_s and length_s * 1.1 < seen.elapsed_s:
             length_s *= 2  # a step that goes on halves its columns, now and then, not with every drawing
-        return View(index, seen.timeline, seen.elapsed_s, length_s, planned.limit_ns)
+        return View(index, reported.timeline(seen.figures) or seen.timeline, seen.elapsed_s, length_s, planned.limit_ns)
