@@ -182,18 +182,19 @@ def main() -> NoReturn:
     commands = CommandLines()
     try:
         make_file({**settings, "offsets": "random", "prefill": "written"})
-        flushes = Flushes(settings)
-        send("ready")
-        if commands.wait_for("go"):
-            flushes.run()
-        send("done", start_ns=flushes.started, end_ns=flushes.ended, held_ns=0)
-        commands.wait_for_end()
+        try:
+            flushes = Flushes(settings)
+            send("ready")
+            if commands.wait_for("go"):
+                flushes.run()
+            send("done", start_ns=flushes.started, end_ns=flushes.ended, held_ns=0)
+            commands.wait_for_end()
+        finally:
+            remove(settings["path"])
     except CallError as failure:
         send_failure(failure)
     except BrokenPipeError:
         pass  # the engine is gone
-    finally:
-        remove(settings["path"])
     sys.exit(0)
 
 
