@@ -33,7 +33,8 @@ class Guide(msgspec.Struct, frozen=True):
     @property
     def witness(self) -> str:
         """The command for the witness."""
-        return f"ssh -o ServerAliveInterval=2 {self.host} {_through_two_shells(self.write)} | fstui powercut witness acks.log"
+        write = _through_two_shells(self.write)
+        return f"ssh -o ServerAliveInterval=2 {self.host} {write} | fstui powercut witness acks.log"
 
     @property
     def afterwards(self) -> str:
@@ -70,8 +71,8 @@ def page(guide: Guide, width: int) -> list[Text]:
         line(),
         *_proves(guide, width),
         line(),
-        _box(guide.storage_was_cut, "s", "the storage alone lost its power, not the box (a USB disk, a shelf)"),
-        _box(guide.unmountable, "m", "since the cut the filesystem cannot be mounted any more"),
+        *_box(guide.storage_was_cut, "s", "the storage alone lost its power, not the box (a USB disk, a shelf)", width),
+        *_box(guide.unmountable, "m", "since the cut the filesystem cannot be mounted any more", width),
     ]
     for waiting in guide.pending:
         words = f"a cut waits to be verified: {plain(waiting)}"
@@ -103,5 +104,6 @@ def _proves(guide: Guide, width: int) -> list[Text]:
     return lines
 
 
-def _box(ticked: bool, key: str, words: str) -> Text:
-    return line(f"  [{'x' if ticked else ' '}] ", (key, HEAD), f"  {words}")
+def _box(ticked: bool, key: str, words: str, width: int) -> list[Text]:
+    first, *more = wrapped(words, width - 1, " " * 9)
+    return [line(f"  [{'x' if ticked else ' '}] ", (key, HEAD), first[7:]), *map(line, more)]

@@ -1,0 +1,176 @@
+"""The guided power cut: the way to it, what it says, and from a log to the verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from textual.pilot import Pilot
+
+from fstui.engine.machine import LocalMachine
+from fstui.engine.powercut import make_cut
+from fstui.state import cuts, ledger, paths
+from fstui.tui.screens.powercut import PowerCutScreen
+from fstui.tui.screens.result import ResultScreen
+from tests.tui import prepared
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import shown
+from tests.unit.powercut.test_check import Box, a_box
+
+
+@asynccontextmanager
+async def opened(size: tuple[int, int] = (80, 24), path: str = "/srv/data") -> AsyncIterator[Pilot[int]]:
+    """The screen in front, on the prepared box."""
+    app = PreparedApp()
+    async with app.run_test(size=size) as pilot:
+        target = prepared.RUN.target
+        assert target is not None
+        app.open_power_cut(path, target, {"sync": "fsync"})
+        await pilot.pause()
+        yield pilot
+
+
+async def text(pilot: Pilot[int]) -> str:
+    await pilot.pause()
+    return "\n".join(shown(pilot.app))
+
+
+async def test_it_says_what_to_connect_when_to_pull_and_what_to_run_afterwards() -> None:
+    async with opened() as pilot:
+        said = " ".join((await text(pilot)).split())
+        words = (
+            "On another machine with power of its own",
+            "ssh -o ServerAliveInterval=2 db7 fstui powercut write /srv/data --set sync=fsync | fstui powercut witness",
+            "Pull the wall plug",
+            "Not reset, not reboot",
+            "ssh db7 fstui powercut verify /srv/data < acks.log",
+            "One lost record proves",
+            "Killing the VM proves only",
+        )
+        places = [said.index(word) for word in words]
+        assert places == sorted(places)
+
+
+async def test_a_name_with_blanks_survives_both_shells() -> None:
+    async with opened(path="/srv/my data") as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, PowerCutScreen) and screen.guide is not None
+        assert screen.guide.afterwards == """ssh db7 'fstui powercut verify '"'"'/srv/my data'"'"'' < acks.log"""
+
+
+@pytest.mark.parametrize("size", [(80, 24), (50, 20)])
+async def test_it_can_be_read_to_its_end(size: tuple[int, int]) -> None:
+    async with opened(size) as pilot:
+        await pilot.press("end")
+        assert "cannot be mounted any more" in " ".join((await text(pilot)).split())
+
+
+async def test_w_leads_from_a_result_to_it_and_escape_back() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.open_result(prepared.RUN, "/x.json", "/srv/data")
+        await pilot.pause()
+        assert "w power cut" in shown(app)[-1]
+        await pilot.press("w")
+        await pilot.pause()
+        assert isinstance(app.screen, PowerCutScreen)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert isinstance(app.screen, ResultScreen)
+
+
+@asynccontextmanager
+async def on_this_box(box: Box) -> AsyncIterator[Pilot[int]]:
+    app = PreparedApp(LocalMachine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.open_power_cut(str(box.target), box.cut.header.target, {})
+        await pilot.pause()
+        yield pilot
+
+
+async def typed(pilot: Pilot[int], words: str) -> None:
+    await pilot.press("v")
+    await pilot.pause()
+    await pilot.press(*words, "enter")
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+async def test_from_the_witnesss_log_to_the_verdict(tmp_path: Path) -> None:
+    box = await a_box(tmp_path / "target")
+    box.lay_down()
+    (tmp_path / "acks.log").write_bytes(box.log())
+    async with on_this_box(box) as pilot:
+        await typed(pilot, str(tmp_path / "acks.log"))
+        assert isinstance(pilot.app.screen, ResultScreen)
+        assert "KEPT" in await text(pilot)
+    assert cuts.survived(box.cut.header.target.identity, besides="") == 1
+    async with on_this_box(box) as pilot:
+        assert "1 cut survived" in shown(pilot.app)[0]
+
+
+async def test_a_lost_record_is_shown_as_lost(tmp_path: Path) -> None:
+    box = await a_box(tmp_path / "target")
+    box.lay_down()
+    box.spoil(95)
+    (tmp_path / "acks.log").write_bytes(box.log())
+    async with on_this_box(box) as pilot:
+        await typed(pilot, str(tmp_path / "acks.log"))
+        assert "LOST" in await text(pilot)
+
+
+async def test_what_only_the_user_knows_is_ticked(tmp_path: Path) -> None:
+    box = await a_box(tmp_path / "target")
+    box.lay_down()
+    box.boot = box.cut.header.boot
+    (tmp_path / "acks.log").write_bytes(box.log())
+    async with on_this_box(box) as pilot:
+        await pilot.press("s")
+        assert "[x] s" in await text(pilot)
+        await typed(pilot, str(tmp_path / "acks.log"))
+        assert "KEPT" in await text(pilot)
+
+
+@pytest.mark.parametrize(("content", "why"), [(None, "No such file"), (b"", "it is empty"), (b"hello\n", "header")])
+async def test_a_log_that_is_none_is_said_and_the_screen_stays(tmp_path: Path, content: bytes | None, why: str) -> None:
+    box = await a_box(tmp_path / "target")
+    if content is not None:
+        (tmp_path / "acks.log").write_bytes(content)
+    async with on_this_box(box) as pilot:
+        await typed(pilot, str(tmp_path / "acks.log"))
+        assert isinstance(pilot.app.screen, PowerCutScreen)
+        assert why in " ".join((await text(pilot)).split())
+    assert list(cuts.verified()) == []
+
+
+async def test_a_cut_that_waits_is_named_and_never_offered_for_removal(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    cut = await make_cut(str(tmp_path / "target"), LocalMachine(), {})
+    entry = ledger.enter(cut.header.run, kind="directory", what=cut.header.directory)
+    (file,) = paths.ledger_dir().glob("*.json")
+    file.write_text(json.dumps({**msgspec.structs.asdict(entry), "pid": 1, "started": 1}))
+    async with on_this_box(Box(tmp_path / "target", cut)) as pilot:
+        await pilot.press("end")
+        assert "a cut waits to be verified" in await text(pilot)
+        assert isinstance(pilot.app, PreparedApp)
+        assert pilot.app.left_behind() == []
+
+
+async def test_the_plan_leads_to_it(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    app = PreparedApp(LocalMachine())
+    async with app.run_test(size=(80, 30)) as pilot:
+        app.open_plan(str(tmp_path / "target"))
+        await pilot.pause()
+        while "▌ power-cut" not in "\n".join(shown(app)):
+            await pilot.press("down")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "stays until it is verified" in " ".join("\n".join(shown(app)).split())
+        await pilot.press("enter")
+        await pilot.pause()
+        assert isinstance(app.screen, PowerCutScreen)
