@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.model import Inventory, Refused
+from fstui.model import Inventory, Node, Reading, Refused
 from fstui.state import ledger
+from fstui.tui.drawing import stack
 from fstui.tui.screens.storage import StorageScreen
 from tests.tui import prepared
 from tests.tui.conftest import PreparedApp
@@ -144,3 +145,52 @@ async def test_a_broken_keys_file_is_said_and_does_no_harm(monkeypatch: pytest.M
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert "keys.toml: Expected" in shown(pilot.app)[-1]
+
+
+def test_the_stack_is_a_tree_with_roles_rates_and_what_could_not_be_read() -> None:
+    def read(what: str, value: str) -> Reading:
+        return Reading(what=what, value=value, path="/sys")
+
+    legs = [
+        prepared.disk(
+            f"nvme{number}n1",
+            model="PM9A3",
+            link="nvme",
+            readings=(
+                read("role", "mirror leg"),
+                read("link_rate", "8.0 GT/s × 4"),
+                read("missing", "the drive's own word: root only"),
+            ),
+        )
+        for number in (0, 1)
+    ]
+    log = prepared.disk("sdb", link="sata", readings=(read("role", "slog"), read("link_rate", "6.0 Gbps")))
+    mirror = Node(
+        id="vdev:tank/mirror-0",
+        layer="pool",
+        kind="mirror",
+        name="mirror-0",
+        below=("nvme0n1", "nvme1n1"),
+        sync="passes",
+    )
+    tank = Node(
+        id="pool:tank",
+        layer="pool",
+        kind="zpool",
+        name="tank",
+        below=(mirror.id, "sdb"),
+        sync="stops",
+        because="zfs_nocacheflush",
+    )
+    target = prepared.target("/db", "zfs", tank, mirror, *legs, log)
+    assert [line.plain.rstrip() for line in stack.tree(target, 80)] == [
+        "  zfs  rw,relatime                                 · passes it on",
+        "  └ tank  zpool                             ✗ flush stops here: zfs_nocacheflush",
+        "    ├ mirror-0                                     · would pass it on",
+        "    │ ├ nvme0n1  mirror leg, PM9A3, 8.0 GT/s × 4   · write cache on, no FUA",
+        "    │ │   not read: the drive's own word: root only",
+        "    │ └ nvme1n1  mirror leg, PM9A3, 8.0 GT/s × 4   · write cache on, no FUA",
+        "    │     not read: the drive's own word: root only",
+        "    └ sdb  slog, sata 6.0 Gbps                     · write cache on, no FUA",
+    ]
+    assert stack.path(target) == "/db · zfs › tank › mirror-0 › nvme0n1 › nvme1n1 › sdb"

@@ -22,19 +22,24 @@ def tree(target: Target, width: int) -> list[Text]:
     seen: set[str] = set()
     lines: list[Text] = []
 
-    def draw(node: Node, depth: int, stopped: bool) -> None:
+    def draw(node: Node, lead: str, beneath: str, stopped: bool) -> None:
         seen.add(node.id)
-        lead = "  " if depth == 0 else "  " * depth + "└ "
-        words = ",".join(target.mount_options) if depth == 0 else _facts(node)
-        name = plain(target.fstype) if depth == 0 else plain(node.id.removeprefix("file:").removeprefix("memory:"))
-        lines.extend(_layer(f"{lead}{name}  {plain(words)}", _note(node, stopped), width))
+        top = node is target.stack[0]
+        words = ",".join(target.mount_options) if top else _facts(node)
+        name = target.fstype if top else _name(node)
+        lines.extend(_layer(f"{lead}{plain(name)}  {plain(words)}", _note(node, stopped), width))
         for reading in node.state:
-            lines.append(line(f"{lead}  ", (f"! {plain(reading.what)} {plain(reading.value)}", DOUBT)))
-        for below in node.below:
-            if below not in seen:
-                draw(target.node(below), depth + 1, stopped or node.sync == "stops")
+            lines.append(line(f"{beneath}  ", (f"! {plain(reading.what)} {plain(reading.value)}", DOUBT)))
+        for reading in node.readings:
+            if reading.what == "missing":
+                lines.append(line((fit(f"{beneath}  not read: {plain(reading.value)}", width).rstrip(), FAINT)))
+        below = [target.node(name) for name in node.below if name not in seen]
+        for number, layer in enumerate(below, 1):
+            branch, more = ("└ ", "  ") if number == len(below) else ("├ ", "│ ")
+            if layer.id not in seen:
+                draw(layer, beneath + branch, beneath + more, stopped or node.sync == "stops")
 
-    draw(target.stack[0], 0, False)
+    draw(target.stack[0], "  ", "  ", False)
     return lines
 
 
@@ -53,11 +58,7 @@ def lowest(nodes: Sequence[Node]) -> str:
 
 def path(target: Target) -> str:
     """``/srv/data · ext4 › sda1 › sda``: the directory, the filesystem, the layers below."""
-    layers = " › ".join(
-        plain(node.id.removeprefix("memory:").removeprefix("file:"))
-        for node in target.stack[1:]
-        if node.layer != "remote"
-    )
+    layers = " › ".join(plain(_name(node)) for node in target.stack[1:] if node.layer != "remote")
     return " · ".join(part for part in (plain(target.path), plain(target.fstype)) if part) + (
         f" › {layers}" if layers else ""
     )
@@ -71,7 +72,15 @@ def _layer(left: str, note: Run, width: int) -> list[Text]:
     return [line(fit(left, column - 1) + " ", (fit(note[0], width - column).rstrip(), note[1]))]
 
 
+def _name(node: Node) -> str:
+    """The kernel's name of a block device, the kind of a filesystem further down, what a person says of the rest."""
+    names = {"block": node.id, "filesystem": node.kind, "memory": node.id.partition(":")[2]}
+    return names.get(node.layer) or node.name
+
+
 def _note(node: Node, stopped: bool) -> Run:
+    if node.sync == "stops" and stopped:
+        return f"· {plain(node.because)}", FAINT
     if node.sync == "stops":
         return f"✗ flush stops here: {plain(node.because)}", BAD
     if node.lowest and node.write_cache:
@@ -85,15 +94,24 @@ def _note(node: Node, stopped: bool) -> Run:
 
 def _facts(node: Node) -> str:
     medium = node.medium
+    kind = _KINDS.get(node.kind, node.kind)
     facts = [
-        node.model or (node.name if node.name != node.id.partition(":")[2] and node.name != node.id else ""),
-        _KINDS.get(node.kind, node.kind),
-        node.link or "",
+        *(reading.value for reading in node.readings if reading.what == "role"),
+        node.model or (node.name if node.name != _name(node) and node.name != node.id else ""),
+        "" if _name(node).startswith(kind) else kind,
+        _link(node),
         f"{medium.rpm} rpm" if medium and medium.rpm else "",
         medium.class_ if medium and not medium.rpm and medium.class_ != "unknown" else "",
         short_size(node.size_bytes) + "iB" if node.size_bytes and node.layer == "block" and not node.model else "",
     ]
     return ", ".join(fact.strip() for fact in dict.fromkeys(facts) if fact)
+
+
+def _link(node: Node) -> str:
+    """``sata 6.0 Gbps``: what it is, where the name does not say so, and how fast."""
+    rate = node.reading("link_rate")
+    link = "" if node.link and node.id.startswith(node.link) else node.link
+    return " ".join(filter(None, [link, rate.value if rate else None]))
 
 
 def _class(node: Node) -> str:
