@@ -15,10 +15,15 @@ _FIGURES = (("rate/s", 1), ("p50", 2), ("p99", 3), ("flush/sync", 5))
 
 def render(runs: Sequence[Run]) -> str:
     """What each run is and came to, then rate, p50, p99 and flushes per sync of every step by its name."""
-    rows = [("", "", *(plain(run.id) for run in runs)), *_heads(runs)]
+    return "\n".join(columns(rows(runs), "<<" + ">" * len(runs))) + "\n"
+
+
+def rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    """The same as cells: what it is about, which figure of it, and one cell for each run. A blank row between steps."""
+    found = [("", "", *(plain(run.id) for run in runs)), *_heads(runs)]
     for name in dict.fromkeys(step.name for run in runs for step in run.steps):
-        rows += [("", *("",) * (len(runs) + 1)), *_step(name, runs)]
-    return "\n".join(columns(rows, "<<" + ">" * len(runs))) + "\n"
+        found += [("", *("",) * (len(runs) + 1)), *_step(name, runs)]
+    return found
 
 
 def ratio_of_rates(runs: Sequence[Run], name: str) -> float | None:

@@ -176,6 +176,43 @@ async def test_the_history_opens_a_saved_run() -> None:
         assert str(path)[-40:] in shown(pilot.app)[-2]
 
 
+def older() -> Run:
+    """The same on another day, half as fast."""
+    steps = tuple(msgspec.structs.replace(step, rate_per_s=step.rate_per_s / 2) for step in prepared.STEPS)
+    return msgspec.structs.replace(prepared.RUN, id="a1b2c3", started_at="2026-10-01T08:00:00+00:00", steps=steps)
+
+
+async def test_another_saved_run_is_put_beside_this_one() -> None:
+    runs.save(older())
+    async with opened() as pilot:
+        await pilot.press("c")
+        assert "compare k3f9a1 with" in shown(pilot.app)[0]
+        await pilot.press("enter")
+        lines = shown(pilot.app)
+        assert isinstance(pilot.app.screen, ReadingScreen)
+        assert lines[1].split() == ["a1b2c3", "k3f9a1"]
+        await pilot.press("pagedown", "pagedown", "pagedown")
+        assert any(line.endswith("2.00 ×") for line in shown(pilot.app))
+        assert max(map(len, shown(pilot.app))) <= 80
+        await pilot.press("escape", "escape")
+        assert isinstance(pilot.app.screen, ResultScreen)
+
+
+async def test_two_runs_of_the_history_are_compared_or_not_after_all() -> None:
+    runs.save(older())
+    runs.save(prepared.RUN)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("h", "c")
+        assert "compare k3f9a1 with" in shown(app)[0]
+        await pilot.press("enter")
+        assert any("That is the run itself" in line for line in shown(app))
+        await pilot.press("escape")
+        assert "history" in shown(app)[0]
+        await pilot.press("c", "down", "c")
+        assert shown(app)[1].split() == ["a1b2c3", "k3f9a1"]
+
+
 async def test_help_lists_every_key_of_the_screen() -> None:
     async with opened(size=(80, 40)) as pilot:
         await pilot.press("question_mark")

@@ -5,15 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
 
+from fstui.model import Run
 from fstui.quantities import plain
 from fstui.state import runs
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window, wrapped
 from fstui.tui.glyphs import HEAD, of_verdict
 from fstui.tui.screens.face import Face
+from fstui.tui.screens.reading import comparison_screen
 
 COLUMNS = (
     Column("WHEN", 16, gap=0),
@@ -25,12 +28,13 @@ COLUMNS = (
 
 
 class HistoryScreen(Face):
-    """One row per saved run; Enter opens its result."""
+    """One row per saved run; Enter opens its result, or compares it with the run that was chosen before."""
 
     KEYS = (
         Command("history.open", "enter", "open", "open", "The result of this run."),
+        Command("history.compare", "c", "compare", "compare", "Put this run beside another: Enter on the other one."),
         HELP,
-        BACK,
+        replace(BACK, action="back"),
         QUIT,
         *LIST,
     )
@@ -40,8 +44,11 @@ class HistoryScreen(Face):
         "fstui judge, which judges a saved run again with today's rules."
     )
 
-    def __init__(self) -> None:
+    def __init__(self, against: Run | None = None) -> None:
         super().__init__()
+        self.against = against
+        """The next run that is opened is put beside it."""
+        self._opened_to_compare = against is not None
         self.rows: list[runs.Summary] = []
         self.selected = 0
 
@@ -63,18 +70,43 @@ class HistoryScreen(Face):
         self.action_move(by)
 
     def action_open(self) -> None:
-        if not self.rows:
+        run = self._read()
+        if run is None:
             return
-        chosen = self.rows[self.selected]
+        if self.against is None:
+            self.fstui.open_result(run, self.rows[self.selected].path, run.target.path if run.target else None)
+        elif run.id == self.against.id:
+            self.say("That is the run itself: choose another one.")
+        else:
+            self.app.push_screen(comparison_screen([self.against, run]))
+
+    def action_compare(self) -> None:
+        if self.against is not None:
+            self.action_open()
+            return
+        self.against = self._read()
+        self.redraw()
+
+    async def action_back(self) -> None:
+        if self.against is not None and not self._opened_to_compare:
+            self.against = None
+            self.redraw()
+        else:
+            await self.fstui.action_back()
+
+    def _read(self) -> Run | None:
+        """The selected run; says why where it cannot be read."""
+        if not self.rows:
+            return None
         try:
-            run = runs.read(Path(chosen.path))
+            return runs.read(Path(self.rows[self.selected].path))
         except (runs.RunNotFound, runs.UnreadableRun) as trouble:
             self.say(plain(str(trouble)))
-            return
-        self.fstui.open_result(run, chosen.path, run.target.path if run.target else None)
+            return None
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        return [ends([" ", ("fstui", HEAD), "  history"], f"{len(self.rows)} saved runs", width)]
+        what = f"  compare {plain(self.against.id)} with …" if self.against else "  history"
+        return [ends([" ", ("fstui", HEAD), what], f"{len(self.rows)} saved runs", width)]
 
     def _draw_runs(self, width: int, height: int) -> list[Text]:
         if not self.rows:

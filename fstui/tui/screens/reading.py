@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.text import Text
 from textual.app import ComposeResult
 
+from fstui.model import Run
 from fstui.quantities import plain
 from fstui.tui.commands import BACK, INTERRUPT, LIST, QUIT, SUSPEND, all_key_names, bindings
 from fstui.tui.drawing.cells import fit, line, rule, wrapped
@@ -52,6 +53,13 @@ def help_screen(screen: Face, keymap: Mapping[str, str]) -> ReadingScreen:
         return lines
 
     return ReadingScreen(page)
+
+
+def comparison_screen(runs: Sequence[Run]) -> ReadingScreen:
+    """These runs side by side."""
+    from fstui.tui.drawing import comparison  # noqa: PLC0415
+
+    return ReadingScreen(lambda width: comparison.page(runs, width))
 
 
 def explain_screen(rule_name: str) -> ReadingScreen:

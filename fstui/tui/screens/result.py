@@ -26,6 +26,7 @@ class ResultScreen(Face):
         Command("result.again", "r", "again", "run again", "Run the same again, on the same directory."),
         Command("result.explain", "x", "explain", "explain", "What the selected rule looks at, and why."),
         Command("result.powercut", "w", "power_cut", "power cut", "Prove it: pull the plug with a witness elsewhere."),
+        Command("result.compare", "c", "compare", "compare", "Put another saved run beside this one."),
         Command("result.view", "v", "view", "", "What is selected, on a page of its own."),
         HISTORY,
         HELP,
@@ -113,6 +114,11 @@ class ResultScreen(Face):
             self.say("The saved run does not say where it was measured.")
         else:
             self.fstui.open_power_cut(self.directory, self.result.target, {})
+
+    def action_compare(self) -> None:
+        from fstui.tui.screens.history import HistoryScreen  # noqa: PLC0415
+
+        self.app.push_screen(HistoryScreen(against=self.result))
 
     def action_explain(self) -> None:
         from fstui.tui.screens.reading import explain_screen  # noqa: PLC0415
