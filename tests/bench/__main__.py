@@ -1,11 +1,11 @@
-"""``python -m tests.bench parity|loop|perturbation|wire|inventory [--rounds N] [--dir DIR]``"""
+"""``python -m tests.bench parity|loop|perturbation|wire|inventory|firstframe [--rounds N] [--dir DIR]``"""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-NAMES = ("parity", "loop", "perturbation", "wire", "inventory")
+NAMES = ("parity", "loop", "perturbation", "wire", "inventory", "firstframe")
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -23,11 +23,18 @@ _ANSWERS = ((b"\x1b[c", b"\x1b[?62;22c"), (b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[?2
 class PtyApp:
     """``fstui ARGUMENTS`` on a terminal of that size. Leaving the block ends it."""
 
-    def __init__(self, *arguments: str, environment: Mapping[str, str], columns: int = 80, rows: int = 24) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str],
+        command: Sequence[str] = COMMAND,
+        columns: int = 80,
+        rows: int = 24,
+    ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*command, *arguments],
             stdin=slave,
             stdout=slave,
             stderr=slave,

@@ -1,0 +1,45 @@
+"""From the start of ``fstui`` to its first screen, beside an empty Textual app in the same terminal, in pairs."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+
+from tests.bench.pairs import arguments, rotated, row
+from tests.terminal.pty_app import COMMAND, PtyApp
+
+BUDGET = 1.5
+"""Times the empty app."""
+_EMPTY = """
+from textual.app import App
+from textual.widgets import Static
+class Empty(App):
+    def compose(self):
+        yield Static("LOWEST DEVICE")
+Empty().run(mouse=False)
+"""
+_COMMANDS = {"fstui": COMMAND, "empty app": (sys.executable, "-c", _EMPTY)}
+
+
+def main(argv: list[str]) -> int:
+    """Print each pair and the ratio's median with its interval; 1 where the budget is missed."""
+    options = arguments(argv, "firstframe", rounds=10, directory=tempfile.gettempdir())
+    for name in _COMMANDS:
+        _once(name)  # the first start reads from the disk what the others find in memory
+    ratios = []
+    for turn in range(options.rounds):
+        took = {name: _once(name) for name in rotated(list(_COMMANDS), turn)}
+        ratios.append(took["fstui"] / took["empty app"])
+        print(f"round {turn + 1}: " + "  ".join(f"{name} {1e3 * took[name]:.0f} ms" for name in _COMMANDS))
+    print(f"median {statistics.median(ratios):.2f}")
+    return 0 if row("first frame / empty Textual app", ratios, 0.0, BUDGET) else 1
+
+
+def _once(name: str) -> float:
+    with tempfile.TemporaryDirectory() as state:
+        environment = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}
+        began = time.monotonic()
+        with PtyApp(environment=environment, command=_COMMANDS[name]) as app:
+            return app.read_until("LOWEST DEVICE", 30) - began
