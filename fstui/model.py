@@ -355,6 +355,20 @@ class Sysbench(Base, frozen=True, kw_only=True):
     user: str = ""
 
 
+class SysbenchFileio(Base, frozen=True, kw_only=True):
+    """Settings of the probe ``sysbench_fileio``: random writes to one file by the real ``sysbench fileio``.
+
+    Its figures, as sysbench prints them: ``writes_per_s``, ``fsyncs_per_s``, ``total_time_s``, ``events``,
+    ``latency_ms`` (min, avg, max, p95); and ``times``, what that latency is the latency of.
+    """
+
+    seconds: float = 10.0
+    block_bytes: int = 16384
+    file_bytes: int = 1048576
+    fsync_every: int = 1
+    direct: bool = False
+
+
 class PowerCut(Base, frozen=True, kw_only=True):
     """Settings of the probe ``powercut``: the records that a witness on another machine sees acknowledged."""
 

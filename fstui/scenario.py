@@ -29,6 +29,10 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 WITH_SERVER = ("sysbench",)
 
+_ORDER = (
+    "odirect-truth", "fsync-rate", "wal-etcd", "wal-postgres", "sqlite-commit", "sysbench-oltp", "fileio-classic",
+)  # fmt: skip
+
 Scalar = bool | int | float | str
 
 
@@ -77,8 +81,7 @@ class StepHead(Base, frozen=True, kw_only=True):
 def names() -> list[str]:
     """All scenarios that can be run by name: the shipped ones in their order of use, then the user's own."""
     found = {path.stem for place in _places() if place.is_dir() for path in place.glob("*.toml")}
-    order = ["odirect-truth", "fsync-rate", "wal-etcd", "wal-postgres", "sqlite-commit", "sysbench-oltp"]
-    return [name for name in order if name in found] + sorted(found - set(order))
+    return [name for name in _ORDER if name in found] + sorted(found - set(_ORDER))
 
 
 def load(name: str) -> Scenario:

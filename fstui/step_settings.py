@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from fstui.model import Base, DirtyFlush, PowerCut, Refused, SqliteCommits, SyncWrites, Sysbench
+from fstui.model import Base, DirtyFlush, PowerCut, Refused, SqliteCommits, SyncWrites, Sysbench, SysbenchFileio
 from fstui.quantities import plain
 
 MOST_SECONDS = 31 * 86400
@@ -123,6 +123,19 @@ def _mistakes_of_power_cut(settings: PowerCut) -> Iterator[str]:
         yield f"ops_per_s must be between 0 and {MOST_OPS_PER_S}, not {settings.ops_per_s}"
 
 
+class SysbenchFileioTable(SysbenchFileio, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same settings, read from a file."""
+
+
+def _mistakes_of_fileio(settings: SysbenchFileio) -> Iterator[str]:
+    if not 1 <= settings.seconds <= MOST_SECONDS:  # sysbench takes whole seconds
+        yield f"seconds must be between 1 and {MOST_SECONDS}, not {settings.seconds}"
+    if settings.block_bytes < 512 or settings.fsync_every < 1:
+        yield "block_bytes must be at least 512, fsync_every at least 1"
+    if not settings.block_bytes <= settings.file_bytes <= MOST_BYTES:
+        yield f"file_bytes must be between block_bytes and {MOST_BYTES}, not {settings.file_bytes}"
+
+
 def _mistakes_of_sysbench(settings: Sysbench) -> Iterator[str]:
     if not 1 <= settings.seconds <= MOST_SECONDS:  # its intervals are whole seconds
         yield f"seconds must be between 1 and {MOST_SECONDS}, not {settings.seconds}"
@@ -141,6 +154,7 @@ PROBES = {
     "sync_writes": _checked(SyncWritesTable, _mistakes_of_sync_writes),
     "dirty_flush": _checked(DirtyFlushTable, _mistakes_of_dirty_flush),
     "sqlite_commits": _checked(SqliteCommitsTable, _mistakes_of_sqlite_commits),
+    "sysbench_fileio": _checked(SysbenchFileioTable, _mistakes_of_fileio),
     "sysbench": _checked(SysbenchTable, _mistakes_of_sysbench),
     "powercut": _checked(PowerCutTable, _mistakes_of_power_cut),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import msgspec
 
 from fstui.databases import existing, programs
@@ -10,7 +12,7 @@ from fstui.model import PlannedStep, Refused, Sysbench
 
 _START_S = 2.0
 _ROWS_PER_S = 60_000
-_PROBE = "sysbench"
+_PROBE, _FILEIO = "sysbench", "sysbench_fileio"
 
 
 async def arranged(steps: tuple[PlannedStep, ...], chosen_by_user: bool) -> tuple[PlannedStep, ...]:
@@ -19,6 +21,7 @@ async def arranged(steps: tuple[PlannedStep, ...], chosen_by_user: bool) -> tupl
     A server that is not installed leaves one skipped step in the place of all of its own; it is refused where the user
     asked for it by name, and where none is left.
     """
+    steps = tuple(map(_without_sysbench, steps))
     wanting = [step for step in steps if step.probe == _PROBE]
     if not wanting:
         return steps
@@ -30,6 +33,13 @@ async def arranged(steps: tuple[PlannedStep, ...], chosen_by_user: bool) -> tupl
     if missing and (chosen_by_user or len(missing) == len(kinds)):
         raise Refused(f"no database server to run: {'; '.join(map(_missing, missing))}")
     return tuple(_without(steps, missing))
+
+
+def _without_sysbench(step: PlannedStep) -> PlannedStep:
+    """fileio's steps are skipped where sysbench is missing: the scenario's other steps need none."""
+    if step.probe != _FILEIO or shutil.which("sysbench"):
+        return step
+    return msgspec.structs.replace(step, skip="sysbench is not installed: apt-get install sysbench")
 
 
 def preparing_s(steps: tuple[PlannedStep, ...]) -> float:

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fstui.model import DirtyFlush, PlannedStep, PowerCut, SqliteCommits, SyncWrites, Sysbench
+from fstui.model import DirtyFlush, PlannedStep, PowerCut, SqliteCommits, SyncWrites, Sysbench, SysbenchFileio
 
 _SQLITE_LOG_BYTES = 16 << 20
+_FILEIO_BYTES_PER_S = 256 << 20
 _DIRTY_FLUSH_TIMES = 10
 """Three rounds through amounts of 1 + 4 + 16 + 32 MiB in two patterns are ten times its file of 32 MiB."""
 
@@ -63,6 +64,12 @@ def _sysbench(settings: dict[str, Any]) -> Amounts:
     return Amounts(data + 3 * logs, data + logs)
 
 
+def _sysbench_fileio(settings: dict[str, Any]) -> Amounts:
+    """An estimate: sysbench takes time as its bound, and no bytes."""
+    asked = msgspec.convert(settings, SysbenchFileio)
+    return Amounts(asked.file_bytes + int(asked.seconds * _FILEIO_BYTES_PER_S), asked.file_bytes)
+
+
 def _powercut(settings: dict[str, Any]) -> Amounts:
     asked = msgspec.convert(settings, PowerCut)
     held = asked.writers * asked.file_bytes * (3 if asked.writes == "append" else 1)
@@ -75,5 +82,6 @@ PROBES: dict[str, Callable[[dict[str, Any]], Amounts]] = {
     "sqlite_commits": _sqlite_commits,
     "powercut": _powercut,
     "sysbench": _sysbench,
+    "sysbench_fileio": _sysbench_fileio,
 }
 """A new probe adds its line here."""

@@ -55,7 +55,9 @@ class Recorder:
     def bytes(self) -> int:
         """Bytes written by the program: blocks of one size, or as it counts them itself."""
         block_bytes: int | None = self.plan.settings.get("block_bytes")
-        return self.whole.total * block_bytes if block_bytes else int(self.reported.figures.get("written_bytes", 0))
+        if block_bytes and self.whole.total:
+            return self.whole.total * block_bytes
+        return int(self.reported.figures.get("written_bytes", 0))
 
     def begin(self, before: Counters) -> None:
         """The counters between ``ready`` and ``go``."""

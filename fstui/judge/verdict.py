@@ -9,6 +9,7 @@ from fstui.judge import (
     bounds,
     caches,
     classes,
+    classic,
     context,
     database,
     device,
@@ -67,6 +68,7 @@ RULES: tuple[Rule, ...] = (
     context.disturbed,
     process.in_its_shoes,
     paced.sync_latency,
+    classic.two_clocks,
 )
 """Every rule. A rule is a pure function named like its public name and yields findings of that name only."""
 

@@ -93,10 +93,14 @@ class CommandLines:
 
     def ended_meanwhile(self, watched: int, timeout_s: float) -> bool:
         """Listen for that long; True as soon as the other end of ``watched`` has closed."""
+        return self.readable_meanwhile(watched, timeout_s) and not os.read(watched, 1)
+
+    def readable_meanwhile(self, watched: int, timeout_s: float) -> bool:
+        """Listen for that long; True as soon as ``watched`` has something to read, or its end."""
         readable, _, _ = select.select([watched] if self._closed else [watched, 0], [], [], timeout_s)
         if 0 in readable:
             self._read()
-        return watched in readable and not os.read(watched, 1)
+        return watched in readable
 
     def _read(self) -> None:
         data = os.read(0, 4096)
