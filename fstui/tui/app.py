@@ -6,8 +6,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -16,6 +16,7 @@ from textual.events import Key
 from textual.screen import Screen
 
 from fstui.model import Inventory, Judgement, Plan, Refused, Run, Target
+from fstui.quantities import plain
 from fstui.tui import keymap as keys
 from fstui.tui.commands import INTERRUPT, QUIT, SUSPEND, bindings
 from fstui.tui.palette import CommandEntries
@@ -74,6 +75,15 @@ class FstuiApp(App[int]):
     def get_default_screen(self) -> Screen[None]:
         """The one beneath all others."""
         return StorageScreen()
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """A fault of ours within ends the app with 1 and a sentence instead of a traceback."""
+        try:
+            yield
+        except Exception as error:  # whatever it is, the terminal is given back first
+            self.fault = error
+            self.exit(1)
 
     def _say(self, words: str) -> None:
         if isinstance(self.screen, Face):
@@ -236,16 +246,19 @@ def run_app(machine: Machine, directory: str | None) -> int:
         _print_result(app)
     if app.fault is not None and os.environ.get("FSTUI_DEBUG"):
         raise app.fault
+    if app.fault is not None:
+        said = f"{type(app.fault).__name__}: {plain(str(app.fault))}"
+        print(f"fstui: a fault in fstui itself: {said}. FSTUI_DEBUG=1 shows where.", file=sys.stderr)
     return 0 if code is None else code
 
 
 def _print_result(app: FstuiApp) -> None:
     if app.result is None:
         return
-    from fstui.report import plain  # noqa: PLC0415
+    from fstui.report import plain as report  # noqa: PLC0415
     from fstui.tui.glyphs import in_ascii  # noqa: PLC0415
 
-    text = plain.render(*app.result)
+    text = report.render(*app.result)
     print(in_ascii(text) if app.ascii_only else text, end="")
     sys.stdout.flush()
     if app.result[1] is None:

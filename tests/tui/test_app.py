@@ -76,3 +76,18 @@ def test_the_footer_fits_and_always_names_the_help(screen: type[StorageScreen], 
     text = commands.footer(screen.KEYS, {}, width)
     assert text.cell_len <= width
     assert "? help" in text.plain
+
+
+@pytest.mark.parametrize("call", ["survey", "counters"])
+async def test_a_fault_while_looking_at_the_storage_ends_the_app_with_1(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("sda")
+
+    monkeypatch.setattr(prepared.PreparedMachine, call, broken)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+    assert app.return_value == 1
+    assert isinstance(app.fault, KeyError)

@@ -76,7 +76,8 @@ class StorageScreen(Face):
         yield self.footer_lines()
 
     def on_mount(self) -> None:
-        self.survey()
+        with self.fstui.guarded():
+            self.survey()
         self.set_interval(COUNTERS_S, self.tick)
 
     def on_screen_resume(self) -> None:
@@ -90,11 +91,12 @@ class StorageScreen(Face):
         """
         if not self.is_active:
             return
-        if self.fstui.machine.changed() or time.monotonic() - self._surveyed >= SURVEY_S:
-            self.survey()
-        else:
-            self.read_counters()
-            self.refresh_rows()
+        with self.fstui.guarded():
+            if self.fstui.machine.changed() or time.monotonic() - self._surveyed >= SURVEY_S:
+                self.survey()
+            else:
+                self.read_counters()
+                self.refresh_rows()
 
     def survey(self) -> None:
         """Look at what is here; /proc and /sys only, so it cannot hang."""
@@ -114,9 +116,10 @@ class StorageScreen(Face):
     @work(exclusive=True, group="space")
     async def measure_space(self, inventory: Inventory) -> None:
         """statvfs can hang on a dead server: the machine does it in a child that can be abandoned."""
-        self.inventory = await self.fstui.machine.with_space(inventory)
-        self.flags = self.fstui.flags(self.inventory)
-        self.refresh_rows()
+        with self.fstui.guarded():
+            self.inventory = await self.fstui.machine.with_space(inventory)
+            self.flags = self.fstui.flags(self.inventory)
+            self.refresh_rows()
 
     def read_counters(self) -> None:
         nodes: dict[str, Node] = {node.id: node for target in self.inventory.filesystems for node in target.lowest}

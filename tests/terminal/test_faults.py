@@ -1,0 +1,33 @@
+"""A fault of fstui's own leaves a sentence on the terminal, and a traceback only where one is asked for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.terminal.pty_app import PtyApp
+
+_BROKEN = """
+from fstui.cli import main
+from fstui.engine.machine import LocalMachine
+def survey(self):
+    raise KeyError("sda")
+LocalMachine.survey = survey
+main()
+"""
+
+
+@pytest.mark.parametrize(("debug", "last"), [("", "FSTUI_DEBUG=1 shows where."), ("1", "KeyError: 'sda'")])
+def test_a_fault_in_the_survey(tmp_path: Path, debug: str, last: str) -> None:
+    environment = {
+        "TERM": "xterm-256color",
+        "XDG_STATE_HOME": str(tmp_path),
+        "XDG_CONFIG_HOME": str(tmp_path),
+        "FSTUI_DEBUG": debug,
+    }
+    with PtyApp(environment=environment, command=(sys.executable, "-c", _BROKEN)) as app:
+        app.read_until(last, 30)
+        assert (b"Traceback" in app.output) == bool(debug)
+        assert app.process.wait(30) == 1
