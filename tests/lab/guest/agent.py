@@ -1,0 +1,101 @@
+"""Process 1 of a lab machine, once it is up: runs what the host asks for over a virtio-serial port.
+
+Standard library only. Requests and answers are JSON, one a line. The first line sent is ``ready`` with the disks found.
+A request has ``id``, ``shell`` and ``timeout``; the answer has ``id``, ``status``, ``stdout``, ``stderr``. With
+``stream``, each line of stdout is sent as ``line`` while the command runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO, Any
+
+PORT = "org.fstui.lab"
+
+
+def open_port() -> IO[bytes]:
+    for name in Path("/sys/class/virtio-ports").glob("*/name"):
+        if name.read_text().strip() == PORT:
+            return open(f"/dev/{name.parent.name}", "r+b", buffering=0)
+    sys.exit("no port to the host")
+
+
+def disks() -> dict[str, str]:
+    """Serial number → device, by whatever the driver shows a serial in."""
+    found = {}
+    for block in Path("/sys/block").iterdir():
+        for place in ("serial", "device/serial", "device/vpd_pg80"):
+            try:
+                data = (block / place).read_bytes()
+            except OSError:
+                continue
+            text = data[4:] if place.endswith("vpd_pg80") else data
+            found[text.strip(b"\0 \n").decode(errors="replace")] = f"/dev/{block.name}"
+            break
+        else:
+            for parent in (block / "device").resolve().parents:  # a USB disk's stands with the USB device
+                if (parent / "idVendor").exists() and (parent / "serial").exists():
+                    found[(parent / "serial").read_text().strip()] = f"/dev/{block.name}"
+                    break
+    return found
+
+
+def text_of(data: bytes | None) -> str:
+    return (data or b"").decode(errors="backslashreplace")
+
+
+class Agent:
+    def __init__(self, port: IO[bytes]) -> None:
+        self._port = port
+
+    def say(self, **fields: Any) -> None:
+        data = json.dumps(fields).encode() + b"\n"
+        while data:
+            data = data[self._port.write(data) :]
+
+    def serve(self) -> None:
+        self.say(ready=True, disks=disks(), uptime_s=time.clock_gettime(time.CLOCK_BOOTTIME))
+        pending = b""
+        while True:
+            received = self._port.read(65536)
+            if not received:  # nobody is connected
+                time.sleep(0.05)
+                continue
+            pending += received
+            *lines, pending = pending.split(b"\n")
+            for line in lines:
+                self.answer(json.loads(line))
+
+    def answer(self, request: dict[str, Any]) -> None:
+        environment = {**os.environ, **request.get("environment", {})}
+        command = ["/bin/bash", "-c", request["shell"]]
+        stdin = request.get("stdin", "").encode()
+        if request.get("stream"):
+            self.stream(request["id"], command, environment)
+            return
+        try:
+            done = subprocess.run(
+                command, env=environment, input=stdin, capture_output=True, timeout=request["timeout"], check=False
+            )
+            status, out, err = done.returncode, done.stdout, done.stderr
+        except subprocess.TimeoutExpired as late:
+            status, out, err = 124, late.stdout, (late.stderr or b"") + b"\ntimed out in the guest"
+        self.say(id=request["id"], status=status, stdout=text_of(out), stderr=text_of(err))
+
+    def stream(self, id_: int, command: list[str], environment: dict[str, str]) -> None:
+        with subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ) as process:
+            assert process.stdout is not None
+            while received := os.read(process.stdout.fileno(), 65536):
+                self.say(id=id_, text=text_of(received))
+        self.say(id=id_, status=process.returncode, stdout="", stderr="")
+
+
+if __name__ == "__main__":
+    Agent(open_port()).serve()

@@ -1,0 +1,224 @@
+"""A virtual machine under QEMU's software emulation, and the agent in it. Everything is bounded in time."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.lab.image import Image
+from tests.lab.machine import Disk
+
+BOOT_S = 180.0
+COMMAND_S = 120.0
+MEMORY_MIB = 1024
+CONTROLLERS = {
+    "scsi": "virtio-scsi-pci,id=scsi",
+    "megasas": "megasas,id=megasas",
+    "usb": "qemu-xhci,id=usb",
+}
+KERNEL_LINE = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr random.trust_cpu=on tsc=reliable"
+
+
+class GuestError(Exception):
+    """The guest did not come up, a command in it failed, or it took too long; the message says which."""
+
+
+class Answer:
+    """What a command in the guest came to."""
+
+    def __init__(self, status: int, stdout: str, stderr: str) -> None:
+        self.status, self.stdout, self.stderr = status, stdout, stderr
+
+
+class Vm:
+    """One running machine. ``kill`` ends QEMU with SIGKILL."""
+
+    def __init__(
+        self, image: Image, payload: Path, directory: Path, disks: Mapping[str, Disk], state: Path | None = None
+    ) -> None:
+        self._directory = directory
+        self._console = directory / "console.log"
+        self._port = directory / "agent.sock"
+        self._port.unlink(missing_ok=True)
+        self._pending = b""
+        self._next_id = 0
+        self.devices: dict[str, str] = {}
+        command = [*_machine(image, self._console, self._port), *_plain("payload", payload)]
+        if state is not None:
+            command += _plain("state", state, writable=True)
+        command += _controllers(disks)
+        for name, disk in disks.items():
+            command += _disk(name, disk, directory / f"{name}.sock")
+        self._qemu = subprocess.Popen(
+            ["nice", "-n", "10", *command],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(directory / "qemu.log").open("ab"),
+        )  # fmt: skip
+        try:
+            self._socket = self._connect()
+            ready = self._message(time.monotonic() + BOOT_S)
+            self.devices = {name: device for name, device in ready["disks"].items() if name in disks or name == "state"}
+        except BaseException:
+            self.kill()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def run(
+        self, shell: str, *, timeout_s: float = COMMAND_S, environment: Mapping[str, str] | None = None, stdin: str = ""
+    ) -> Answer:
+        """A command in the guest, whatever it comes to. Raises GuestError where the guest gives no answer."""
+        id_ = self._ask(shell, timeout_s, environment, stdin=stdin)
+        message = self._message(time.monotonic() + timeout_s + 30)
+        if message["id"] != id_:
+            raise GuestError(f"the guest answered {message['id']}, not {id_}")
+        return Answer(message["status"], message["stdout"], message["stderr"])
+
+    def must(self, shell: str, *, timeout_s: float = COMMAND_S) -> str:
+        """stdout of a command that must succeed. Raises GuestError."""
+        answer = self.run(shell, timeout_s=timeout_s)
+        if answer.status:
+            raise GuestError(f"{shell}: exit {answer.status}\n{answer.stdout}{answer.stderr}".rstrip())
+        return answer.stdout
+
+    def stream(
+        self,
+        shell: str,
+        heard: Callable[[str], bool],
+        *,
+        timeout_s: float,
+        environment: Mapping[str, str] | None = None,
+    ) -> Answer | None:
+        """Run a command that talks, until ``heard`` has had enough (None) or the command ended (its answer)."""
+        self._ask(shell, timeout_s, environment, stream=True)
+        deadline = time.monotonic() + timeout_s
+        while True:
+            message = self._message(deadline)
+            if "status" in message:
+                return Answer(message["status"], "", "")
+            if heard(message["text"]):
+                return None
+
+    def power_off(self) -> None:
+        """In good order: the guest syncs what is mounted, then ends."""
+        self.must("sync")
+        self._ask("echo o > /proc/sysrq-trigger", COMMAND_S, None)
+        try:
+            self._qemu.wait(30)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        self._qemu.kill()
+        self._qemu.wait()
+        if hasattr(self, "_socket"):
+            self._socket.close()
+
+    def _ask(
+        self,
+        shell: str,
+        timeout_s: float,
+        environment: Mapping[str, str] | None,
+        *,
+        stdin: str = "",
+        stream: bool = False,
+    ) -> int:
+        self._next_id += 1
+        request = {
+            "id": self._next_id, "shell": shell, "timeout": timeout_s, "stdin": stdin, "stream": stream,
+            "environment": {**self.devices, **(environment or {})},
+        }  # fmt: skip
+        self._socket.sendall(json.dumps(request).encode() + b"\n")
+        return self._next_id
+
+    def _connect(self) -> socket.socket:
+        deadline = time.monotonic() + 10
+        while True:
+            connection = socket.socket(socket.AF_UNIX)
+            try:
+                connection.connect(str(self._port))
+            except OSError:
+                connection.close()
+                if self._qemu.poll() is not None or time.monotonic() > deadline:
+                    raise GuestError(f"QEMU did not start:\n{_tail(self._directory / 'qemu.log')}") from None
+                time.sleep(0.02)
+                continue
+            return connection
+
+    def _message(self, deadline: float) -> dict[str, Any]:
+        while b"\n" not in self._pending:
+            readable, _, _ = select.select([self._socket], [], [], max(0.0, deadline - time.monotonic()))
+            if not readable:
+                raise GuestError(f"no answer in time; its console ends:\n{_tail(self._console)}")
+            received = self._socket.recv(1 << 20)
+            if not received:
+                raise GuestError(f"the machine ended; its console ends:\n{_tail(self._console)}")
+            self._pending += received
+        line, _, self._pending = self._pending.partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+
+def _machine(image: Image, console: Path, port: Path) -> list[str]:
+    return [
+        "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+        "-machine", "q35,accel=tcg", "-cpu", "max,la57=off", "-smp", "1", "-m", str(MEMORY_MIB),
+        "-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", KERNEL_LINE,
+        "-serial", f"file:{console}",
+        "-device", "virtio-rng-pci",
+        "-device", "virtio-serial-pci", "-chardev", f"socket,id=lab,path={port},server=on,wait=off",
+        "-device", "virtserialport,chardev=lab,name=org.fstui.lab",
+        *_plain("root", image.root),
+    ]  # fmt: skip
+
+
+def _plain(name: str, file: Path, *, writable: bool = False) -> list[str]:
+    """A disk that is never measured nor cut."""
+    only = "" if writable else ",readonly=on"
+    return [
+        "-drive", f"if=none,id={name},file={file},format=raw{only}",
+        "-device", f"virtio-blk-pci,drive={name},serial={name}",
+    ]  # fmt: skip
+
+
+def _controllers(disks: Mapping[str, Disk]) -> list[str]:
+    arguments = []
+    for bus in dict.fromkeys(disk.bus for disk in disks.values()):
+        if bus in CONTROLLERS:
+            arguments += ["-device", CONTROLLERS[bus]]
+    return arguments
+
+
+def _disk(name: str, disk: Disk, server: Path) -> list[str]:
+    drive = f"driver=nbd,node-name={name},server.type=unix,server.path={server}"
+    options = f"drive={name},serial={name},write-cache={'on' if disk.write_cache else 'off'}"
+    rotation = f",rotation_rate={disk.rpm}" if disk.rpm else ""
+    device = {
+        "nvme": f"nvme,{options}",
+        # config-wce off: a write cache that is not told of cannot be switched on from inside
+        "virtio": f"virtio-blk-pci,config-wce=off,{options}",
+        "scsi": f"scsi-hd,bus=scsi.0,dpofua={'on' if disk.fua else 'off'},{options}{rotation}",
+        "megasas": f"scsi-hd,bus=megasas.0,{options}{rotation}",
+        "ahci": f"ide-hd,{options}{rotation}",
+        "usb": f"usb-storage,bus=usb.0,{options}",
+    }[disk.bus]
+    return ["-blockdev", drive, "-device", device]
+
+
+def _tail(file: Path) -> str:
+    try:
+        return "\n".join(file.read_text(errors="replace").splitlines()[-15:])
+    except OSError:
+        return ""
