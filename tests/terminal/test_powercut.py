@@ -1,0 +1,74 @@
+"""A person follows the power-cut check in the real app, from the first screen to the verdict.
+
+What stands in for the plug: the filesystem is shut down at once and mounted again (tests/storage/test_powercut.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fstui import scenario
+from fstui.state import runs
+from tests.storage.conftest import workshop
+from tests.storage.disks import Storage, on_loop
+from tests.storage.test_powercut import libeatmydata, writing
+from tests.terminal.test_tmux import FSTUI, is_clean
+from tests.terminal.tmux import PROMPT, Tmux
+
+pytestmark = [pytest.mark.skipif(not Tmux.here(), reason="tmux is not installed"), pytest.mark.root]
+__all__ = ["workshop"]
+
+
+@pytest.fixture
+def storage(workshop: Path) -> Iterator[Storage]:
+    with on_loop(workshop) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("environment", "word"), [(lambda: None, "KEPT"), (libeatmydata, "LOST")], ids=["honest", "no sync leaves"]
+)
+def test_from_the_first_screen_through_a_cut_to_the_verdict(
+    storage: Storage, tmp_path: Path, own_user: Path, environment: Callable[[], dict[str, str] | None], word: str
+) -> None:
+    log = tmp_path / "acks.log"
+    with Tmux({"HOME": str(own_user)}) as terminal:
+        terminal.run(FSTUI)
+        terminal.wait_for("LOWEST DEVICE")
+        terminal.press("/")
+        terminal.wait_for("words of a mount point")
+        terminal.type(str(storage.directory))
+        terminal.press("Enter")
+        terminal.wait_for("filter: ")
+        terminal.press("Enter")
+        terminal.wait_for("$ fstui run")
+        names = scenario.names()
+        for name in names[1 : names.index("power-cut") + 1]:
+            terminal.press("Down")
+            terminal.wait_for(f"▌ {name}")
+        terminal.wait_for("$ fstui powercut write")
+        terminal.press("Enter")
+        pane = " ".join(terminal.wait_for("fstui powercut witness acks.log").split())
+        assert "Pull the wall plug" in pane
+        assert "0 cuts survived" in pane
+
+        # what the page tells the person to do on the other machine
+        with writing(storage, "file=131072", environment=environment()) as writer:
+            writer.until(20)
+            log.write_bytes(writer.cut())
+
+        terminal.press("s")
+        terminal.wait_for("[x] s")
+        terminal.press("v")
+        terminal.wait_for("the witness's log on this box")
+        terminal.type(str(log))
+        terminal.press("Enter")
+        pane = terminal.wait_for(word)
+        assert "1 finding" in pane and "saved " in pane
+        terminal.press("q")
+        terminal.wait_for(PROMPT)
+        assert is_clean(terminal)
+    assert runs.load("last").verdict == word.lower()
