@@ -79,6 +79,7 @@ def short(terminal: Tmux) -> None:
     terminal.type("0.2")
     terminal.press("Enter")
     terminal.wait_for("seconds       0.2 s")
+    terminal.wait_for("seconds=0.2")  # in the command: planned anew
     terminal.press("Tab")
 
 

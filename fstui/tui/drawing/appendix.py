@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model import Run
@@ -41,12 +42,19 @@ def row(section: Section, width: int, *, selected: bool) -> Text:
 
 def _drawn(table: oltp.Table) -> Callable[[int], list[Text]]:
     align = "<" + ">" * (len(table.header) - 1)
-    head, *rest = columns([table.header, *table.rows], align)
-    return lambda width: [
-        *_paragraphs([table.title], width),
-        line((f"   {head}", FAINT)),
-        *(line(f"   {r}") for r in rest),
-    ]
+    whole = columns([table.header, *table.rows], align)
+    # where that is too wide, each row's name stands on a line of its own, above its numbers
+    numbers = columns([row[1:] for row in (table.header, *table.rows)], align[1:])
+
+    def draw(width: int) -> list[Text]:
+        head, *rest = whole if max(map(cell_len, whole)) + 3 < width else numbers
+        names = [] if head == whole[0] else [line(f"   {name}") for name, *_ in table.rows]
+        drawn = [line(f"     {row}" if names else f"   {row}") for row in rest]
+        lead = "     " if names else "   "
+        body = [part for pair in zip(names, drawn, strict=True) for part in pair] if names else drawn
+        return [*_paragraphs([table.title], width), line((lead + head, FAINT)), *body]
+
+    return draw
 
 
 def _paragraphs(sentences: list[str], width: int) -> list[Text]:
