@@ -1,5 +1,6 @@
 """The whole check on this box, with records laid down by hand and a boot id of another boot."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -315,3 +316,13 @@ async def test_ways_to_sync_are_told_apart(tmp_path: Path) -> None:
         "fsync, overwrite": 0,
         "O_DSYNC, overwrite": 1,
     }
+
+
+async def test_a_check_that_is_interrupted_changes_nothing(box: Box) -> None:
+    checking = asyncio.ensure_future(box.check_and_save())
+    await asyncio.wait({checking}, timeout=0)  # it has begun
+    checking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await checking
+    assert list(cuts.verified()) == []
+    assert (await box.check_and_save()).findings[0].title == "kept (1 cut)"
