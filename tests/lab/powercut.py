@@ -1,6 +1,6 @@
 """The power cut: QEMU and nbdkit end with SIGKILL while records are acknowledged; then the disks are read back.
 
-What a disk had only in its cache is gone with nbdkit. QEMU keeps nothing of its own. The acknowledgements leave the guest
+What a disk had only in its cache is gone with nbdkit; QEMU keeps nothing of its own. Acknowledgements leave the guest
 over a virtio-serial port and are kept by ``fstui powercut witness`` on the host.
 """
 

@@ -1,0 +1,122 @@
+"""What fstui said against the truth: two tables, and the faults in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from fstui.model import Verdict
+from tests.lab.image import cache_directory
+from tests.lab.laboratory import Measured
+from tests.lab.machine import LabMachine
+from tests.lab.powercut import Cut
+
+ACCUSATIONS: tuple[Verdict, ...] = ("lost", "not-durable", "suspicious")
+PRAISE: tuple[Verdict, ...] = ("plausible", "consistent", "kept")
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What one machine came to, when."""
+
+    date: str
+    measured: Measured | None = None
+    cuts: list[Cut] = []
+    failure: str | None = None
+    """Why there is nothing to judge: the machine did not come up, or a command in it failed."""
+
+
+def results_directory() -> Path:
+    return cache_directory() / "results"
+
+
+def save(name: str, result: Result) -> None:
+    results_directory().mkdir(parents=True, exist_ok=True)
+    (results_directory() / f"{name}.json").write_bytes(msgspec.json.encode(result))
+
+
+def saved(name: str) -> Result | None:
+    try:
+        return msgspec.json.decode((results_directory() / f"{name}.json").read_bytes(), type=Result)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return None
+
+
+def faults(machine: LabMachine, result: Result) -> list[str]:
+    """Where fstui's word and the truth part; sentences."""
+    if result.failure is not None:
+        return [f"failed: {result.failure.splitlines()[0]}"]
+    found = [] if result.measured is None else measurement_faults(machine, result.measured)
+    return found + cut_faults(machine, result.cuts)
+
+
+def measurement_faults(machine: LabMachine, measured: Measured) -> list[str]:
+    """An honest disk is never accused; a liar is never praised above low confidence, and caught where it can be."""
+    word, sure = measured.verdict, measured.confidence != "low"
+    if machine.truth == "honest" and word in ACCUSATIONS:
+        return [f"honest, and called {word}"]
+    if machine.truth == "lying" and word in PRAISE and sure:
+        return [f"lying, and called {word}, {measured.confidence} confidence"]
+    if machine.truth == "lying" and machine.tell != "none" and word not in ACCUSATIONS:
+        return [f"lying, which shows ({machine.tell}), and called {word}"]
+    if word not in machine.expected:
+        return [f"called {word}; its file expects {' or '.join(machine.expected)}"]
+    return []
+
+
+def cut_faults(machine: LabMachine, cuts: list[Cut]) -> list[str]:
+    """Every cut of a liar is lost, every cut of an honest disk kept."""
+    truth = "kept" if machine.truth == "honest" else "lost"
+    wrong = [cut for cut in cuts if cut.verdict != truth]
+    return [f"{machine.truth}, and {len(wrong)} of {len(cuts)} cuts not {truth}"] if wrong else []
+
+
+def rows(machines: Mapping[str, LabMachine], results: Mapping[str, Result]) -> list[tuple[str, ...]]:
+    """name, truth, what measurement said, what the cuts said, faults; honest machines first."""
+    ordered = sorted(machines.items(), key=lambda item: (item[1].truth, item[0]))
+    return [
+        (name, _truth(machine), _said(result), _cut(result), "; ".join(faults(machine, result)))
+        for name, machine in ordered
+        if (result := results.get(name)) is not None
+    ]
+
+
+def _truth(machine: LabMachine) -> str:
+    return machine.truth if machine.truth == "honest" else f"lying; tell: {machine.tell}"
+
+
+def _said(result: Result) -> str:
+    return "–" if result.measured is None else f"{result.measured.verdict}, {result.measured.confidence}"
+
+
+def _cut(result: Result) -> str:
+    if not result.cuts:
+        return "–"
+    words = [cut.verdict for cut in result.cuts]
+    return ", ".join(f"{word} {words.count(word)}/{len(words)}" for word in dict.fromkeys(words))
+
+
+HEADINGS = ("machine", "truth", "(a) from measurement alone", "(b) after power cuts", "against the truth")
+
+
+def plain(table: list[tuple[str, ...]]) -> str:
+    """For a terminal; the last column only where something is wrong."""
+    lines = [HEADINGS, *((*row[:4], f"✗ {row[4]}" if row[4] else "✓") for row in table)]
+    widths = [max(len(line[column]) for line in lines) for column in range(4)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[4]]) for line in lines
+    )
+
+
+def markdown(table: list[tuple[str, ...]], machines: Mapping[str, LabMachine], date: str) -> str:
+    """For the README."""
+    lines = [
+        f"Measured on {date}, {len(table)} machines.",
+        "",
+        f"| machine | what it is | {' | '.join(HEADINGS[1:])} |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, *cells, wrong in table:
+        lines.append(f"| {name} | {machines[name].title} | {' | '.join(cells)} | {wrong or '✓'} |")
+    return "\n".join(lines)
