@@ -21,7 +21,8 @@ async def arranged(steps: tuple[PlannedStep, ...], chosen_by_user: bool) -> tupl
     A server that is not installed leaves one skipped step in the place of all of its own; it is refused where the user
     asked for it by name, and where none is left.
     """
-    steps = tuple(map(_without_sysbench, steps))
+    if any(step.probe == _FILEIO for step in steps):
+        return tuple(map(_without_sysbench, steps))
     wanting = [step for step in steps if step.probe == _PROBE]
     if not wanting:
         return steps

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fstui.judge.counting import ENOUGH, arrivals
+from fstui.judge.override import explained
 from fstui.judge.owed import Call, call
 from fstui.judge.steps import MIN_SYNCS, measured, names, syncs
 from fstui.model import Evidence, Finding, Step
@@ -16,6 +17,8 @@ CHEAPER = 3.0
 
 def odsync_cheaper(evidence: Evidence) -> Iterator[Finding]:
     """Buffered rewrites of the same blocks, by one writer, each way."""
+    if explained(evidence):
+        return
     rates: dict[Call | None, Step] = {}
     for step, settings in measured(evidence):
         in_place = settings.offsets != "append" and "direct" not in settings.open_flags and settings.sync_every == 1
@@ -26,27 +29,35 @@ def odsync_cheaper(evidence: Evidence) -> Iterator[Finding]:
         return
     times = by_flag.rate_per_s / by_call.rate_per_s
     flushes = {step.name: _flushes_each(evidence, step) for step in (by_call, by_flag)}
-    arrived = (flushes[by_flag.name] or 0) >= ENOUGH
+    counted = flushes[by_flag.name]
+    dropped = counted is not None and counted < ENOUGH
     yield Finding(
         rule="odsync-cheaper",
-        verdict=None if arrived else "suspicious",
+        verdict="suspicious" if dropped else None,
         confidence="medium",
         scope="storage",
         title=f"O_DSYNC {rate(by_flag.rate_per_s)}/s, write + fdatasync {rate(by_call.rate_per_s)}/s",
         sentence=f"Writes through O_DSYNC ended {ratio(times)} times as often as write + fdatasync of the same blocks "
-        f"({rate(by_flag.rate_per_s)}/s and {rate(by_call.rate_per_s)}/s). "
-        + (
-            "Each reached the device as a flush all the same: the flag is taken seriously, and the difference is made "
-            "elsewhere; run again without other load."
-            if arrived
-            else "Both promise the same, so something takes the flag less seriously than the call. A database with "
-            "innodb_flush_method = O_DSYNC would look fast here."
-        ),
+        f"({rate(by_flag.rate_per_s)}/s and {rate(by_call.rate_per_s)}/s). " + _meaning(counted),
         steps=names([by_flag, by_call]),
         because=tuple(
             plain(f"{step.name}: {rate(step.rate_per_s)}/s, {_told(flushes[step.name])}") for step in (by_call, by_flag)
         ),
         next=("Run odirect-truth here: it counts what arrives of both. Until then, prefer O_DIRECT or fsync.",),
+    )
+
+
+def _meaning(counted: float | None) -> str:
+    if counted is None:
+        return "No layer counts flushes here, so it is not known whether each arrived; run again without other load."
+    if counted >= ENOUGH:
+        return (
+            "Each reached the device as a flush all the same: the flag is taken seriously, and the difference is made "
+            "elsewhere; run again without other load."
+        )
+    return (
+        "Both promise the same, so something takes the flag less seriously than the call. A database with "
+        "innodb_flush_method = O_DSYNC would look fast here."
     )
 
 

@@ -188,8 +188,11 @@ class TestOdsyncCheaper:
         return step("O_DSYNC", rate=rate, flushes=flushes, open_flags=("dsync",), sync="none")
 
     def test_far_cheaper_without_its_flushes_is_suspicious(self) -> None:
-        judgement = verdict(uncounted(), SYNC, self.dsync(9000, None))
-        assert finding(judgement, self.RULE).verdict == "suspicious"
+        assert finding(verdict(None, SYNC, self.dsync(9000, 0.0)), self.RULE).verdict == "suspicious"
+
+    def test_far_cheaper_where_no_flush_is_counted_is_a_warning_and_no_verdict(self) -> None:
+        said = finding(verdict(uncounted(), SYNC, self.dsync(9000, None)), self.RULE)
+        assert said.verdict is None and "No layer counts flushes" in said.sentence
 
     def test_far_cheaper_with_its_flushes_is_a_note(self) -> None:
         assert finding(verdict(None, SYNC, self.dsync(9000, 1.0)), self.RULE).verdict is None
