@@ -101,9 +101,7 @@ async def check(directory: str, data: bytes, machine: Machine, told: Told) -> Ch
 
 async def read_file(file: str) -> bytes:
     """The log in that file, by a child: its disk may hang as well. Raises Refused."""
-    child = await asyncio.create_subprocess_exec(
-        "cat", "--", _expanded(file), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
-    )
+    child = await asyncio.create_subprocess_exec("cat", "--", _expanded(file), stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     try:
         data, trouble = await asyncio.wait_for(child.communicate(), READ_S)
     except TimeoutError:
