@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,11 +25,14 @@ SELECTION = (
 )  # fmt: skip
 CUT = ("scsi-fua", "virtio-ignores-flush")
 
-real = pytest.mark.skipif(
-    bool(missing_tools()),
-    reason=f"THE LABORATORY DID NOT RUN: not installed: {', '.join(missing_tools())} "
-    "(apt-get install qemu-system-x86 nbdkit debootstrap)",
+ASKED = bool(os.environ.get("FSTUI_LAB"))
+WHY_NOT = (
+    f"not installed: {', '.join(missing_tools())} (apt-get install qemu-system-x86 nbdkit debootstrap)"
+    if missing_tools()
+    else "it takes long: tests/run --full, or FSTUI_LAB=1"
 )
+
+real = pytest.mark.skipif(bool(missing_tools()) or not ASKED, reason=f"THE LABORATORY DID NOT RUN: {WHY_NOT}")
 
 
 @pytest.fixture(scope="module")
