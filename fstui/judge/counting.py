@@ -133,7 +133,7 @@ def arrivals(target: Target, step: Step, settings: SyncWrites) -> tuple[Arrival,
     found = []
     for level in stack:
         here = level.filesystem.id
-        arrival = _arrival(target, level, step, count=syncs(step, settings), owed=owed[here], asked=asked[here])
+        arrival = _arrival(target, level, step, settings, owed=owed[here], asked=asked[here])
         found.append(arrival)
         below = {node.id: node for device in level.devices for node in backing(target, device)}
         for filesystem in below.values():
@@ -155,7 +155,9 @@ def proves_bytes(filesystem: Node) -> bool:
     return filesystem.kind != "btrfs"
 
 
-def _arrival(target: Target, level: Level, step: Step, *, count: int, owed: Owed | None, asked: Range) -> Arrival:
+def _arrival(
+    target: Target, level: Level, step: Step, settings: SyncWrites, *, owed: Owed | None, asked: Range
+) -> Arrival:
     counters = {node.id: _counted(node, step) for node in level.devices}
     written = {key: found.written_bytes for key, found in counters.items() if found and found.written_bytes is not None}
     least = TOOK_PART * max(written.values(), default=0)
@@ -167,12 +169,20 @@ def _arrival(target: Target, level: Level, step: Step, *, count: int, owed: Owed
         step=step,
         level=level,
         devices=devices,
-        syncs=count,
+        syncs=syncs(step, settings),
         owed=_owed(target, level, devices, owed),
-        flushes=_range(flushes, apart=level.mirror is not None) if len(flushes) == len(devices) else None,
+        flushes=_flushes(level, settings, flushes) if len(flushes) == len(devices) else None,
         asked=asked,
         written=_range(amounts, apart=mirrored) if len(written) == len(level.devices) else None,
     )
+
+
+def _flushes(level: Level, settings: SyncWrites, counts: list[int]) -> Range | None:
+    marked = "direct" in settings.open_flags and call(settings) in {"O_DSYNC", "O_SYNC"}
+    if level.mirror == "raid10" and marked and counts:
+        # a FUA write goes to the two legs that hold its block, a flush to every member: on four virtio disks, 0.50 each
+        return Range(sum(counts) / 2, sum(counts) / 2)
+    return _range(counts, apart=level.mirror is not None)
 
 
 def _counted(node: Node, step: Step) -> DeviceCounters | None:

@@ -292,8 +292,11 @@ def fork_writer(settings: dict[str, Any], number: int, shared: Shared, gate: tup
         os._exit(status)
 
 
-def measure(settings: dict[str, Any]) -> None:
-    """Fork the writers, wait for ``go``, watch them until all have ended, and say ``done``."""
+def measure(settings: dict[str, Any]) -> bool:
+    """Fork the writers, wait for ``go``, watch them until all have ended, and say ``done``.
+
+    False where it never came to that: a writer could not begin, and the engine waits for no counters.
+    """
     writers = settings["writers"]
     shared = Shared(writers)
     gate = os.pipe()
@@ -313,8 +316,10 @@ def measure(settings: dict[str, Any]) -> None:
     os.close(gate[1])
     watch(pids, watched, shared, commands)
     reap(pids)
-    if not waiting:
-        send_done([shared.of(number) for number in range(writers)])
+    if waiting:
+        return False
+    send_done([shared.of(number) for number in range(writers)])
+    return True
 
 
 def reap(pids: list[int]) -> None:
@@ -354,8 +359,8 @@ def main() -> NoReturn:
         try:
             if settings.get("facts"):
                 send("facts", **calling("open", sync_path.facts, os.path.dirname(path)))
-            measure(settings)
-            CommandLines().wait_for_end()
+            if measure(settings):
+                CommandLines().wait_for_end()
         finally:
             remove(path)
     except CallError as failure:

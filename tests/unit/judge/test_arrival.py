@@ -326,6 +326,17 @@ class TestSumsOverTheLowestDevices:
             == "consistent"
         )
 
+    @pytest.mark.parametrize(("each", "word"), [(0.5, "consistent"), (0.4, "not-durable")])
+    def test_a_fua_write_to_a_raid10_is_flushed_at_the_two_legs_that_hold_it(self, each: float, word: str) -> None:
+        disks = tuple(disk(name) for name in ("sda", "sdb", "sdc", "sdd"))
+        names = tuple(node.id for node in disks)
+        array = block("md0", "md", *names, fua=True, readings=readings(level="raid10"))
+        measured = step(
+            open_flags=("direct", "dsync"), sync="none",
+            flushes=dict.fromkeys(names, each), share=dict.fromkeys(names, 0.5),
+        )  # fmt: skip
+        assert verdict(target(filesystem(below=("md0",)), array, *disks), measured, idle=quiet(*names)).verdict == word
+
     def test_the_origin_of_a_dm_writecache_gets_none(self) -> None:
         cached = step(flushes={"sda": 1, "sdb": 0}, share={"sda": 1, "sdb": 0})
         assert verdict(self.array("dm-writecache"), cached).verdict == "consistent"

@@ -290,6 +290,19 @@ def test_a_directory_that_is_gone_is_an_error_of_open(tmp_path: Path) -> None:
     assert (error["call"], error["errno"]) == ("open", errno.ENOENT)
 
 
+@pytest.mark.root
+def test_where_o_direct_is_refused_the_probe_says_so_and_ends(tmp_path: Path) -> None:
+    subprocess.run(["mount", "-t", "ramfs", "ramfs", tmp_path], check=True)
+    try:
+        with Driven(tmp_path, open_flags=("direct",)) as probe:
+            error = probe.until("error").fields
+            probe.wait_for_all()  # before stdin closes: the engine waits for its end
+            assert list(tmp_path.iterdir()) == []
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+    assert (error["call"], error["errno"]) == ("open", errno.EINVAL)
+
+
 def test_the_facts_come_first_and_leave_no_file(tmp_path: Path) -> None:
     with Driven(tmp_path, facts=True) as probe:
         facts = probe.until("facts").fields
