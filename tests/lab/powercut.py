@@ -98,7 +98,7 @@ def _copy(source: Path, target: Path) -> None:
 def _state_disk(directory: Path) -> Path:
     """Where the guest keeps its history of cuts: a plain disk that is no part of what is cut."""
     file = directory / "state.raw"
-    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", file, "32M"], check=True)
+    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", file, "32M"], check=True, capture_output=True)
     return file
 
 
