@@ -10,8 +10,6 @@ import asyncio
 import contextlib
 import fcntl
 import json
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -101,9 +99,7 @@ class Child:
 
     def abandon(self) -> None:
         """SIGKILL, and do not wait: a process stuck in the kernel dies when the kernel lets it."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-        # let go of its pipes as well, or the loop's end finds them open and says so on the terminal
+        # closing the transport kills, and lets go of the pipes: the loop's end would find them open and say so
         self._process._transport.close()  # type: ignore[attr-defined]
 
 
