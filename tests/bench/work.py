@@ -56,7 +56,7 @@ def by_fstui(work: Work, directory: str, seconds: float) -> Step:
     settings = asdict(work.settings) | {"seconds": seconds, "max_bytes_per_s": 1 << 40}
     planned = PlannedStep(name=work.name, probe="sync_writes", settings=settings)
     step = asyncio.run(StepRunner(0, planned, LocalMachine(), (), _ignore).run(directory, facts=False))
-    if step.status != "finished":
+    if step.status not in ("finished", "disturbed"):  # held up on a busy box: its wall time says so
         sys.exit(f"{work.name}: the step {step.status}: {step.error}")
     return step
 
