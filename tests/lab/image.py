@@ -111,7 +111,10 @@ def _run(*command: str | Path, **more: str) -> str:
 
 
 def _in(root: Path, script: str) -> str:
-    return _run("chroot", root, "/bin/sh", "-ec", script, DEBIAN_FRONTEND="noninteractive", LC_ALL="C.UTF-8")
+    """Run in the image, with a /proc that vanishes with the script's own mount namespace."""
+    enter = 'mount -t proc proc "$0/proc" && exec chroot "$0" /bin/sh -ec "$1"'
+    command = ("unshare", "--mount", "/bin/sh", "-ec", enter, root, script)
+    return _run(*command, DEBIAN_FRONTEND="noninteractive", LC_ALL="C.UTF-8")
 
 
 def _mirror() -> tuple[str, str]:
@@ -159,7 +162,7 @@ echo "${{package#linux-image-}}"
 def _build_modules(root: Path, recipe: Recipe, release: str) -> None:
     script = f"""apt-get install -q -y --no-install-recommends linux-headers-{release} >&2
 apt-get install -q -y --no-install-recommends {" ".join(recipe.built)} >&2
-dkms status >&2
+dkms autoinstall -k {release} >&2
 apt-get purge -q -y 'linux-headers-*' 'linux-kbuild-*' gcc-12 g++-12 cpp-12 make >&2 || true
 depmod {release}
 """
