@@ -145,22 +145,42 @@ class Histogram:
 
 
 class Timeline:
-    """Latencies over time in at most ``2 × points`` stretches: when they are used up, neighbours are merged."""
+    """Latencies over time in at most ``2 × points`` stretches: when they are used up, neighbours are merged.
+
+    Values are counted once, as fresh ones of their stretch, and move on into the stretch and into the whole together.
+    """
 
     def __init__(self, length_s: float | None, points: int = 60) -> None:
         self.width_ns = int(length_s * 1e9 / points) if length_s else 250_000_000
         self.most = 2 * points
+        self._whole = Histogram()
+        self._fresh: dict[int, Histogram] = {}
         self._stretches: dict[int, Histogram] = {}
         self._counters: dict[int, dict[str, int | None]] = {}
 
-    def add(self, ends_ns: Sequence[int], values: Sequence[int]) -> None:
-        """Operations of one writer: when they ended (since the step's start, ascending) and how long they took."""
+    @property
+    def whole(self) -> Histogram:
+        """All values of all stretches."""
+        self._settle()
+        return self._whole
+
+    def add(self, ends_ns: Sequence[int], values: Sequence[int], start_ns: int = 0) -> None:
+        """Operations of one writer: when they ended (ascending, on the clock that the step began at) and how long."""
         at = 0
         while at < len(ends_ns):
-            stretch = self._room_for(ends_ns[at])
-            after = bisect_left(ends_ns, (stretch + 1) * self.width_ns, at + 1)
-            self._stretches.setdefault(stretch, Histogram()).add(values[at:after])
+            stretch = self._room_for(ends_ns[at] - start_ns)
+            after = bisect_left(ends_ns, start_ns + (stretch + 1) * self.width_ns, at + 1)
+            if stretch not in self._fresh:
+                self._settle()
+                self._fresh[stretch] = Histogram()
+            self._fresh[stretch].add(values[at:after])
             at = after
+
+    def _settle(self) -> None:
+        for stretch, histogram in self._fresh.items():
+            self._whole.merge(histogram)
+            self._stretches.setdefault(stretch, Histogram()).merge(histogram)
+        self._fresh.clear()
 
     def add_counters(self, at_ns: int, **counters: int | None) -> None:
         """What the lowest devices counted up to this moment, since the moment before."""
@@ -169,6 +189,7 @@ class Timeline:
 
     def points(self) -> tuple[TimelinePoint, ...]:
         """The stretches in which anything happened, in order."""
+        self._settle()
         return tuple(self._point(stretch) for stretch in sorted(self._stretches.keys() | self._counters.keys()))
 
     def _point(self, stretch: int) -> TimelinePoint:
@@ -189,6 +210,7 @@ class Timeline:
         return at_ns // self.width_ns
 
     def _halve(self) -> None:
+        self._settle()
         self.width_ns *= 2
         stretches, counters = self._stretches, self._counters
         self._stretches, self._counters = {}, {}

@@ -22,9 +22,10 @@ class Recorder:
         self.index = index
         self.plan = plan
         self.stack = stack
+        self._rare_syncs = plan.settings.get("sync_every", 1) > 1
         self._lowest = {node.id for node in stack if node.lowest}
         self.length_s: float | None = plan.settings.get("seconds") or None
-        self.whole, self.writes, self.sync_parts = Histogram(), Histogram(), Histogram()
+        self.writes, self.sync_parts = Histogram(), Histogram()
         self.timeline = Timeline(self.length_s)
         self.reported = Reported()
         self.error: Failure | None = None
@@ -40,6 +41,11 @@ class Recorder:
     def _alike(self) -> bool:
         """Its operations are of one kind; those of dirty_flush grow on purpose."""
         return self.plan.probe != "dirty_flush"
+
+    @property
+    def whole(self) -> Histogram:
+        """Every operation from begin to end."""
+        return self.timeline.whole
 
     @property
     def ops(self) -> int:
@@ -72,12 +78,12 @@ class Recorder:
             return
         begins = [samples.start_ns, *ends[:-1]]
         whole = list(map(sub, ends, begins))
-        self.whole.add(whole)
         if samples.parts == 2:
             written = samples.marks[0::2]
             self.writes.add(list(map(sub, written, begins)))
-            self.sync_parts.add([ns for ns in map(sub, ends, written) if ns])
-        self.timeline.add([end - self.started_ns for end in ends], whole)
+            synced = map(sub, ends, written)
+            self.sync_parts.add(list(filter(None, synced) if self._rare_syncs else synced))
+        self.timeline.add(ends, whole, self.started_ns)
 
     def in_flight(self, writer: int, since_ns: int, call: str) -> None:
         """That writer has been in that call since then."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import stat
@@ -10,10 +11,16 @@ from typing import Any
 from fstui.probes.talk import calling, interrupted, send
 
 CHUNK_BYTES = 1 << 20
+PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def make_file(settings: dict[str, Any]) -> None:
-    """Make the file, fill it as asked, and sync it and its directory. What was there already is left as it is."""
+    """Make the file, fill it as asked, and sync it and its directory. What was there already is left as it is.
+
+    The pages it was filled through are let go of where the blocks are whole pages, so that no write has to read one
+    back: large writes leave large folios in the page cache, and in those a block's write and sync cost more (ext4 on
+    Linux 6.18: 4 KiB with fdatasync 18 % slower). posix_fadvise(2); fio lets go of them too.
+    """
     path, size = settings["path"], settings["file_bytes"]
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = calling("open", os.open, path, flags, 0o600)
@@ -21,6 +28,9 @@ def make_file(settings: dict[str, Any]) -> None:
         if settings["offsets"] != "append":
             fill(fd, size, settings["prefill"])
         calling("fsync", os.fsync, fd)
+        if settings.get("block_bytes", PAGE) % PAGE == 0:
+            with contextlib.suppress(OSError):  # a hint
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
         directory = calling("open", os.open, os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
         calling("fsync", os.fsync, directory)
         os.close(directory)

@@ -5,7 +5,9 @@ Budget (DESIGN section 8): at most 1.0 × fio for write + fdatasync of 4 KiB.
 
 from __future__ import annotations
 
+import platform
 import statistics
+import sys
 
 from tests.bench.pairs import arguments, rotated, row
 from tests.bench.work import WORKS, by_fio, by_fstui, need_fio, scratch
@@ -25,7 +27,8 @@ def main(argv: list[str]) -> int:
                     ours.append(1e6 / by_fstui(work, directory, options.seconds).rate_per_s)
                 else:
                     theirs.append(1e6 / by_fio(work, directory, options.seconds))
-    print(f"{options.rounds} paired rounds of {options.seconds:g} s on {options.dir}, {work.name}, 4 KiB")
+    python = f"Python {platform.python_version()} in {sys.base_prefix}"  # some are built without optimisation
+    print(f"{options.rounds} paired rounds of {options.seconds:g} s on {options.dir}, {work.name}, 4 KiB, {python}")
     print(f"fstui {statistics.median(ours):.3f} µs per operation ({min(ours):.3f} – {max(ours):.3f})")
     print(f"fio   {statistics.median(theirs):.3f} µs per operation ({min(theirs):.3f} – {max(theirs):.3f})")
     ratios = [a / b for a, b in zip(ours, theirs, strict=True)]

@@ -119,7 +119,8 @@ def test_a_timeline_keeps_every_operation_however_often_its_stretches_are_merged
         timeline.add_counters(ends[first], flushes=1, writes=None)
     points = timeline.points()
     assert len(points) <= timeline.most
-    assert sum(point.ops for point in points) == len(durations)
+    assert sum(point.ops for point in points) == timeline.whole.total == len(durations)
+    assert (timeline.whole.sum, timeline.whole.max) == (sum(durations), max(durations))
     assert sum(point.flushes or 0 for point in points) == len(range(0, len(ends), 7))
     assert {point.writes for point in points} == {None}
     assert max(point.max_ns or 0 for point in points) == max(durations)
