@@ -318,7 +318,8 @@ class DirtyFlush(Base, frozen=True, kw_only=True):
     """Settings of the probe ``dirty_flush``: flush times after growing amounts of unsynced O_DIRECT writes.
 
     Its figures: ``sequential`` and ``scattered``, each with ``slope_ns_per_mib``, ``intercept_ns`` and ``points``
-    (``bytes``, ``sync_ns``, ``arrived_share``, ``rounds``), and ``written_bytes``.
+    (``bytes``, ``sync_ns``, ``arrived_share``, ``flush_ms`` of each lowest device that was flushed, ``rounds``), and
+    ``written_bytes``.
     """
 
     seconds: float = 2.0

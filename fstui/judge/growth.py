@@ -24,6 +24,9 @@ FASTEST_BYTES_PER_NS = 10.0
 GROWN = 1.5
 """The flushes of the two largest amounts each take so many times that of every smaller one. Two of them, since one may
 have met somebody else's write."""
+OWN_SHARE, OWN_MS = 0.25, 2
+"""A device's own flushes, by its counters (whole ms), take so much of the time by which the flush grew, and so many
+ms: btrfs works longer for more extents while a device that ignores flushes takes no longer."""
 CHEAP = 2
 """A flush that adds less than this many times the write itself."""
 _LARGEST, _FEWEST = 2, 3
@@ -36,6 +39,7 @@ class Point(msgspec.Struct, frozen=True):
     bytes: int
     sync_ns: int
     arrived_share: float | None = None
+    flush_ms: dict[str, float] | None = None
     rounds: int = 1
 
 
@@ -51,9 +55,41 @@ class _Growth(NamedTuple):
     points: tuple[Point, ...]
 
     @property
+    def rises(self) -> bool:
+        """Whatever makes it so, the largest amounts are synced more slowly."""
+        *smaller, last = self.points
+        return last.sync_ns >= GROWN * max(point.sync_ns for point in smaller[: 1 - _LARGEST])
+
+    @property
     def flat(self) -> bool:
         *smaller, _, _ = self.points
-        return not all(self._grown(point, smaller) for point in self.points[-_LARGEST:])
+        grown = all(self._grown(point, smaller) for point in self.points[-_LARGEST:])
+        return not grown or (self.own_times and not self.working)
+
+    @property
+    def own_times(self) -> bool:
+        """What each device took for its own flushes is known."""
+        return any(point.flush_ms is not None for point in self.points)
+
+    @property
+    def flushed(self) -> set[str]:
+        """The lowest devices that got a flush after the largest amounts."""
+        return {device for point in self.points[-_LARGEST:] for device in point.flush_ms or {}}
+
+    @property
+    def working(self) -> set[str]:
+        """Those of them whose own flushes took longer."""
+        return {device for device in self.flushed if self._works(device)}
+
+    def _works(self, device: str) -> bool:
+        first, *_ = self.points
+        *smaller, _, _ = ((point.flush_ms or {}).get(device, 0.0) for point in self.points)
+        for point in self.points[-_LARGEST:]:
+            own_ms = (point.flush_ms or {}).get(device, 0.0)
+            extra_ms = max(OWN_MS, OWN_SHARE * (point.sync_ns - first.sync_ns) / 1e6)
+            if own_ms < GROWN * max(smaller) or own_ms - smaller[0] < extra_ms:
+                return False
+        return True
 
     def _grown(self, point: Point, smaller: list[Point]) -> bool:
         first = self.points[0]
@@ -120,17 +156,21 @@ def _proven(evidence: Evidence) -> list[Arrival]:
 
 def _works(grown: list[_Growth], proven: list[Arrival]) -> Finding:
     steepest = max(grown, key=lambda line: line.per_mib_ns)
-    where = words.devices(proven[0].devices)
     steps = [line.step for line in grown]
+    known = all(line.own_times for line in grown)
+    working = set().union(*(line.working for line in grown))
+    unseen = set().union(*(line.flushed for line in grown)) - working
+    where = words.listed(sorted(working)) if known else words.devices(proven[0].devices)
+    doubt = f" Of {words.listed(sorted(unseen))} it does not show: what lies beside a slow device is hidden by it."
     return Finding(
         rule="flush-flat",
         verdict="consistent",
-        confidence="medium",
+        confidence="medium" if known and not unseen else "low",
         scope="storage",
         title=f"a flush grows by {duration_ns(steepest.per_mib_ns)} per MiB",
         sentence=f"A flush at {where} takes longer the more unsynced data it finds: {steepest.words} "
         f"({steepest.pattern}, {duration_ns(steepest.per_mib_ns)} per MiB). It does work, in "
-        f"{time_measured(steps)}; only a power cut proves more.",
+        f"{time_measured(steps)}; only a power cut proves more.{doubt if unseen else ''}",
         steps=names(steps),
         because=tuple(line.because for line in grown),
         next=("Cut the power in the middle of acknowledged writes, with a witness on another box.",),
@@ -143,6 +183,8 @@ def _flat(evidence: Evidence, lines: list[_Growth], write: Cost, flushed: Cost) 
     why = "flat however much unsynced data precedes it"
     if all(line.unarrived for line in lines):
         why = "and its growth is that of a cache above the device, not of the device's own"
+    elif all(line.own_times and not line.working and line.rises for line in lines):
+        why = "and its growth is the filesystem's own work: the device's part stays"
     return Finding(
         rule="flush-flat",
         verdict="cannot-tell",

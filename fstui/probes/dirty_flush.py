@@ -4,9 +4,10 @@ A cache that really empties itself takes longer the more it holds. A flush that 
 nothing to do (a protected cache, a host that keeps the data) or does nothing. Amounts double from round to round,
 first in sequence, then scattered, until the time is over; each figure is the median of its rounds.
 
-An operation is "write an amount, then fdatasync": its write part and its sync part are what the frames carry. What
-had reached the devices before the sync is read from their ``stat`` files (``stat_paths``), because a flush that has
-to write back an upper layer's cache proves only that cache.
+An operation is "write an amount, then fdatasync": its write part and its sync part are what the frames carry. From
+the ``stat`` files of the lowest devices (``stat_paths``) comes what had reached them before the sync, because a flush
+that has to write back an upper layer's cache proves only that cache, and how long each device took for the flushes it
+got in the sync, because a filesystem's own work grows as well (btrfs: with every extent).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import signal
 import statistics
 import sys
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from fstui.probes import frames
 from fstui.probes.files import make_file, remove
@@ -43,6 +44,14 @@ CLEAR_GROWTH = 4.0
 SECTOR_BYTES = 512
 
 
+class Stat(NamedTuple):
+    """What a device has counted so far."""
+
+    written_bytes: int
+    flushes: int
+    flush_ms: int
+
+
 class Point:
     """One amount in one pattern, over its rounds."""
 
@@ -50,13 +59,24 @@ class Point:
         self.amount = amount
         self.sync_ns: list[int] = []
         self.arrived: list[float] = []
+        self.flush_ms: dict[str, list[int]] = {}
+
+    def count(self, before: dict[str, Stat], written: dict[str, Stat], synced: dict[str, Stat]) -> None:
+        """What the devices had counted before the writes, after them, and after the sync."""
+        if self.amount:
+            arrived = sum(written[device].written_bytes - before[device].written_bytes for device in before)
+            self.arrived.append(arrived / self.amount)
+        for device, stat in synced.items():
+            if stat.flushes > written[device].flushes:
+                self.flush_ms.setdefault(device, []).append(stat.flush_ms - written[device].flush_ms)
 
     def summary(self) -> dict[str, Any]:
-        """Medians: sync_ns, and the share of the amount that had arrived before the sync (None without counters)."""
+        """Medians; without counters, no share of the amount that arrived before the sync, and no device's time."""
         return {
             "bytes": self.amount,
             "sync_ns": round(statistics.median(self.sync_ns)),
             "arrived_share": round(statistics.median(self.arrived), 3) if self.arrived else None,
+            "flush_ms": {device: statistics.median(spent) for device, spent in self.flush_ms.items()},
             "rounds": len(self.sync_ns),
         }
 
@@ -131,19 +151,20 @@ class Flushes:
     def one(self, pattern: str, point: Point) -> None:
         """Write the amount, see how much of it has arrived, sync, and hand the operation over."""
         calling("fdatasync", os.fdatasync, self.fd)
-        before = self.arrived_bytes()
+        before = self.counted()
         start = clock()
         for block, offset in self.writes(pattern, point.amount):
             calling("pwrite", os.pwrite, self.fd, block, offset)
         written = clock()
-        after = self.arrived_bytes()
+        arrived = self.counted()
         sync_start = clock()
         calling("fdatasync", os.fdatasync, self.fd)
         self.ended = clock()
         sync_ns = self.ended - sync_start
         point.sync_ns.append(sync_ns)
-        if point.amount and before is not None and after is not None:
-            point.arrived.append((after - before) / point.amount)
+        synced = self.counted()
+        if before and arrived and synced:
+            point.count(before, arrived, synced)
         self.written += point.amount
         self.ops += 1
         marks = (written, written + sync_ns)  # reading the counters is no part of either
@@ -163,16 +184,20 @@ class Flushes:
                 self.stamps[:] = memoryview(self.stamp.to_bytes(8, sys.byteorder) * len(self.stamps)).cast("Q")
             yield self.pool[at : at + block], offset
 
-    def arrived_bytes(self) -> int | None:
-        """Bytes written to the lowest devices so far: field 7 of /sys/block/X/stat, in sectors of 512 bytes."""
-        total = 0
+    def counted(self) -> dict[str, Stat]:
+        """Of each lowest device, fields 7, 16 and 17 of /sys/block/X/stat; nothing where one cannot be read.
+
+        Sectors there are of 512 bytes; before Linux 5.5 flushes were not counted (Documentation/block/stat.rst).
+        """
+        found: dict[str, Stat] = {}
         for path in self.stat_paths:
             try:
                 with open(path, encoding="ascii") as file:
-                    total += int(file.read(512).split()[6]) * SECTOR_BYTES
-            except (OSError, ValueError, IndexError):
-                return None
-        return total if self.stat_paths else None
+                    fields = [*map(int, file.read(512).split()), *[0] * 17]
+            except (OSError, ValueError):
+                return {}
+            found[path.split("/")[-2]] = Stat(fields[6] * SECTOR_BYTES, *fields[15:17])
+        return found
 
 
 def main() -> NoReturn:

@@ -22,7 +22,7 @@ from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD
 COLUMNS = (
     Column("SCENARIO", 15, gap=0),
     Column("ANSWERS"),
-    Column("TIME", 6, right=True),
+    Column("TIME", 7, right=True),
     Column("WRITES", 9, right=True, from_width=60),
 )
 
@@ -61,7 +61,7 @@ def scenarios(offers: Sequence[Offer], cursor: Cursor, width: int, height: int) 
         selected = index == cursor.scenario
         values = {"SCENARIO": plain(offer.scenario.name), "ANSWERS": plain(offer.scenario.question)}
         if offer.plan:
-            values["TIME"] = "till s" if offer.plan.seconds is None else clock(offer.plan.seconds)
+            values["TIME"] = _time(offer.plan)
             values["WRITES"] = writes_at_most(offer.plan)
         elif offer.refusal:
             values["TIME"] = "–"
@@ -69,6 +69,12 @@ def scenarios(offers: Sequence[Offer], cursor: Cursor, width: int, height: int) 
         style = HEAD if selected else ""
         rows.append(line(("▌ " if selected else "  ", style), (row(columns, values), style)))
     return [heading(columns), *window(rows, cursor.scenario, height - 1)]
+
+
+def _time(plan: Plan) -> str:
+    if plan.by_hand:
+        return "by hand"
+    return "until s" if plan.seconds is None else clock(plan.seconds)
 
 
 def detail(

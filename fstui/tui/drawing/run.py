@@ -40,7 +40,7 @@ _ASKED = {"sysbench": "transactions", "sqlite_commits": "commits"}
 
 def title(progress: Progress, simulated: str | None, width: int) -> Text:
     left_s = progress.left_s
-    time = "till s" if left_s is None else f"{clock(left_s)} left"
+    time = "until s" if left_s is None else f"{clock(left_s)} left"
     name = plain(progress.plan.scenario.name)
     mark = "  SIMULATED" if simulated else ""
     return ends(
@@ -68,7 +68,7 @@ def strip_rule(progress: Progress, held: bool, width: int) -> Text:
         return rule(width, f"{name} · writing its file first", f"{size(done)} of {size(total)}")
     sign = "p95 of each second" if planned.probe in _REPORTED else "p50 ' max"
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one turn" if planned.limit_ns and width >= 70 else ""
-    far = "view held" if held else _far(progress, index)
+    far = "view held: space goes on" if held else _far(progress, index)
     return rule(width, f"{name} · ▁ {sign}{limit}", far)
 
 

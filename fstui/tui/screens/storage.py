@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 COUNTERS_S = 1.0
 SURVEY_S = 5.0
 SPACE_S = 15.0
+COPIED_WIDTH = 200
+"""Nothing is cut short on a clipboard."""
 
 
 class StorageScreen(Face):
@@ -209,7 +211,7 @@ class StorageScreen(Face):
             self.redraw()
 
     def action_copy(self) -> None:
-        text = "\n".join(text.plain.rstrip() for text in self._draw_detail(80, 0))
+        text = "\n".join(text.plain.rstrip() for text in self._draw_detail(COPIED_WIDTH, 0))
         self.app.copy_to_clipboard(text)
         self.say("Copied, if your terminal takes OSC 52.")
 

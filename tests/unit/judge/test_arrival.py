@@ -78,6 +78,7 @@ class TestFlushesArrive:
         [
             (filesystem("btrfs"), False, 2),
             (filesystem("btrfs"), True, 1),
+            (filesystem(data="journal"), False, 2),
             (filesystem(data="journal"), False, 3),
             (filesystem(data="journal"), True, 1),
             (filesystem(data="journal"), True, 3),

@@ -30,19 +30,27 @@ AMOUNTS = (0, MIB, 4 * MIB, 16 * MIB, 32 * MIB)
 FLAT_US = (117, 121, 115, 119, 118)
 GROWN_US = (300, 700, 1900, 6600, 12900)
 """0.4 ms per MiB."""
+ALL_OF_IT = {"vda": 1.0}
 GUESTS_DISK = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", rotational=True))
 
 
-def line(us: Sequence[float], arrived: float | None = 1.0, amounts: Sequence[int] = AMOUNTS) -> dict[str, Any]:
+def line(us: Sequence[float], arrived: float | None = 1.0, own: dict[str, float] | None = ALL_OF_IT) -> dict[str, Any]:
+    """``own``: each device's share of the time, as its own flushes; None where that was not counted."""
     points = [
         {"bytes": amount, "sync_ns": round(time * 1000), "arrived_share": arrived if amount else None, "rounds": 3}
-        for amount, time in zip(amounts, us, strict=False)
+        | ({} if own is None else {"flush_ms": {device: time * share // 1000 for device, share in own.items()}})
+        for amount, time in zip(AMOUNTS, us, strict=False)
     ]
     return {"slope_ns_per_mib": 0, "intercept_ns": 0, "points": points}
 
 
-def flushes(us: Sequence[float] = FLAT_US, arrived: float | None = 1.0, **changes: Any) -> Step:
-    figures = {"sequential": line(us, arrived), "scattered": line(us, arrived), "written_bytes": 1}
+def flushes(
+    us: Sequence[float] = FLAT_US,
+    arrived: float | None = 1.0,
+    own: dict[str, float] | None = ALL_OF_IT,
+    **changes: Any,
+) -> Step:
+    figures = {"sequential": line(us, arrived, own), "scattered": line(us, arrived, own), "written_bytes": 1}
     fields: dict[str, Any] = {"name": "flush of unsynced writes", "probe": "dirty_flush", "elapsed_s": 2.0, "ops": 30}
     return Step(**(fields | {"figures": figures} | changes))
 
@@ -126,6 +134,30 @@ class TestGrowth:
         assert (judgement.verdict, judgement.confidence) == ("consistent", "medium")
         assert "394 µs per MiB" in found.title
         assert found.sentence.endswith("only a power cut proves more.")
+
+    @pytest.mark.parametrize(
+        ("own", "word"),
+        [
+            ({"sda": 1.0, "sdb": 1.0}, ("consistent", "medium")),
+            ({"sda": 0.5, "sdb": 1.0}, ("consistent", "medium")),
+            ({"sda": 0.0, "sdb": 1.0}, ("consistent", "low")),
+            ({"sda": 0.2, "sdb": 1.0}, ("consistent", "low")),
+            (None, ("consistent", "low")),
+        ],
+        ids=["both", "one quicker than the other", "one hidden", "one too quick to tell", "not counted"],
+    )
+    def test_each_device_has_to_take_longer_by_its_own_counters(
+        self, own: dict[str, float] | None, word: tuple[str, str]
+    ) -> None:
+        found = finding(in_guest(*measured(flushes(GROWN_US, own=own), ts=400)), "flush-flat")
+        assert (found.verdict, found.confidence) == word
+        assert ("Of sda it does not show" in found.sentence) is (own is not None and word[1] == "low")
+
+    @pytest.mark.parametrize("own", [{"vda": 0.0}, {"vda": 0.2}, {}])
+    def test_growth_of_the_filesystems_own_work_says_nothing_of_the_device(self, own: dict[str, float]) -> None:
+        judgement = in_guest(*measured(flushes(GROWN_US, own=own)))
+        assert finding(judgement, "flush-flat").verdict == "cannot-tell"
+        assert "the filesystem's own work" in judgement.sentence
 
     @pytest.mark.parametrize(("arrived", "hit"), [(0.95, True), (0.94, False), (None, False)])
     def test_it_counts_only_where_the_bytes_had_arrived(self, arrived: float | None, hit: bool) -> None:
