@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.counting import Arrival, idle_flushes_per_s, proves_bytes
 from fstui.judge.descents import Descent, descents, lacking_bytes, lacking_flushes, undirected
+from fstui.judge.owed import without_journal
 from fstui.judge.steps import names, time_measured
 from fstui.model import Confidence, Evidence, Finding, Idle
 from fstui.quantities import count, plain, rate, ratio, size
@@ -14,6 +15,10 @@ from fstui.quantities import count, plain, rate, ratio, size
 _LOOK_FOR_FILTER = (
     "Look for a filter that swallows the sync calls: grep Seccomp /proc/self/status. A container may have been started "
     "with syncs suppressed: repeat outside it."
+)
+_WITHOUT_JOURNAL = (
+    "ext4 without a journal sends no flush for fdatasync and O_DSYNC on Linux 6.1, and does on 6.18: use fsync, give it "
+    "a journal (tune2fs -O has_journal), or a newer kernel."
 )
 
 
@@ -31,15 +36,22 @@ def flushes_missing(evidence: Evidence) -> Iterator[Finding]:
             title=f"{share} flushes per sync at {where}, {words.owed(worst.owed)} owed",
             sentence=f"{count(worst.syncs)} syncs ({plain(worst.step.name)}) reached {where} as "
             f"{count(worst.per_sync * worst.syncs)} flushes in {time_measured([worst.step])}: {share} each, where "
-            f"{words.named(worst.level.filesystem)} owes {words.owed(worst.owed)}. Something above the driver drops "
+            f"{words.named(worst.level.filesystem)} owes {words.owed(worst.owed)}. {_by_whom(worst)} drops "
             "them, so a power cut loses what the write cache holds.",
             steps=names(arrival.step for arrival in lacking),
             because=(*map(_flushes_of, lacking), *_cache_beneath(worst)),
             next=(
+                *([_WITHOUT_JOURNAL] if without_journal(worst.level.filesystem) else []),
                 _LOOK_FOR_FILTER,
                 "Repeat on another filesystem of the same disk: the same there points at the disk's driver.",
             ),
         )
+
+
+def _by_whom(arrival: Arrival) -> str:
+    if without_journal(arrival.level.filesystem):
+        return "The filesystem itself, or something below it,"
+    return "Something above the driver"
 
 
 def bytes_missing(evidence: Evidence) -> Iterator[Finding]:

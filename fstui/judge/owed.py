@@ -103,6 +103,12 @@ def barriers_off(filesystem: Node) -> bool:
     return barrier is not None and barrier.value in {"nobarrier", "0", "off"}
 
 
+def without_journal(filesystem: Node) -> bool:
+    """ext4 that was made without one."""
+    journal = filesystem.reading("journal")
+    return journal is not None and journal.value == "no"
+
+
 def journals_data(filesystem: Node) -> bool:
     """ext4 data=journal: every write goes through the journal, and O_DIRECT silently becomes buffered."""
     data = filesystem.reading("data")

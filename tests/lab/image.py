@@ -163,7 +163,9 @@ def _build_modules(root: Path, recipe: Recipe, release: str) -> None:
     script = f"""apt-get install -q -y --no-install-recommends linux-headers-{release} >&2
 apt-get install -q -y --no-install-recommends {" ".join(recipe.built)} >&2
 dkms autoinstall -k {release} >&2
+cp -a /lib/modules/{release}/updates /tmp/updates  # dkms takes them back when the headers go
 apt-get purge -q -y 'linux-headers-*' 'linux-kbuild-*' gcc-12 g++-12 cpp-12 make >&2 || true
+mkdir -p /lib/modules/{release}/updates && cp -a /tmp/updates/. /lib/modules/{release}/updates/
 depmod {release}
 """
     _in(root, script)

@@ -207,6 +207,13 @@ class TestFlushesMissing:
         assert "2 000 syncs" in found.sentence
         assert "1.0 s measured" in found.sentence
 
+    @pytest.mark.parametrize(("journal", "named"), [("no", True), ("yes", False)])
+    def test_ext4_without_a_journal_may_itself_send_none(self, journal: str, named: bool) -> None:
+        found = finding(verdict(on_disk(filesystem(journal=journal)), step(flushes=0)), "flushes-missing")
+        assert found.verdict == "not-durable"
+        assert ("The filesystem itself" in found.sentence) is named
+        assert ("tune2fs" in found.next[0]) is named
+
     def test_half_of_what_btrfs_owes_is_too_few(self) -> None:
         assert verdict(on_disk(filesystem("btrfs")), step(flushes=1, share=5)).verdict == "not-durable"
 
