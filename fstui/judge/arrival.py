@@ -17,8 +17,8 @@ _LOOK_FOR_FILTER = (
     "with syncs suppressed: repeat outside it."
 )
 _WITHOUT_JOURNAL = (
-    "ext4 without a journal sends no flush for fdatasync and O_DSYNC on Linux 6.1, and does on 6.18: use fsync, give it "
-    "a journal (tune2fs -O has_journal), or a newer kernel."
+    "ext4 without a journal sends no flush for fdatasync and O_DSYNC on Linux 6.1, and does on 6.18: give it a journal "
+    "(tune2fs -O has_journal) or take a newer kernel."
 )
 
 
