@@ -15,6 +15,8 @@ from fstui.model import Latency, Stalls, TimelinePoint
 _SUB_BITS = 6
 _EXACT = 2 << _SUB_BITS
 _MOST_LOOSE = 16384
+_MOST_FRESH = 8
+"""Stretches that wait for being merged: the writers' hand-overs overlap, and each of them spans a few."""
 STALL_NS = 100_000_000
 STALL_TIMES_P50 = 10
 
@@ -170,10 +172,9 @@ class Timeline:
         while at < len(ends_ns):
             stretch = self._room_for(ends_ns[at] - start_ns)
             after = bisect_left(ends_ns, start_ns + (stretch + 1) * self.width_ns, at + 1)
-            if stretch not in self._fresh:
+            if stretch not in self._fresh and len(self._fresh) == _MOST_FRESH:
                 self._settle()
-                self._fresh[stretch] = Histogram()
-            self._fresh[stretch].add(values[at:after])
+            self._fresh.setdefault(stretch, Histogram()).add(values[at:after])
             at = after
 
     def _settle(self) -> None:
