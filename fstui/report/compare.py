@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from fstui.model import Run, Step, Target
 from fstui.quantities import plain
 from fstui.report import figures
-from fstui.report.text import GLYPHS, NONE, columns, moment, step_cells
+from fstui.report.glyphs import GLYPHS
+from fstui.report.text import NONE, columns, moment, step_cells
 
 _FIGURES = (("rate/s", 1), ("p50", 2), ("p99", 3), ("flush/sync", 5))
 """Label, and its place in ``step_cells``."""

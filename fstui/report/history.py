@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fstui.quantities import plain, seconds
-from fstui.report.text import GLYPHS, columns, moment
+from fstui.report.glyphs import GLYPHS
+from fstui.report.text import columns, moment
 from fstui.state.runs import Summary
 
 _HEADER = ("", "RUN", "STARTED", "TOOK", "SCENARIO", "TARGET", "VERDICT")

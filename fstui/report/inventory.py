@@ -10,7 +10,8 @@ import msgspec
 from fstui.model import VERDICTS, Finding, Inventory, Judgement, Node, Target, encode
 from fstui.quantities import count, plain, seconds, short_size
 from fstui.report import figures
-from fstui.report.text import GLYPHS, NONE, WIDTH, because, columns, labelled, wrap
+from fstui.report.glyphs import GLYPHS
+from fstui.report.text import NONE, WIDTH, because, columns, labelled, wrap
 
 _HEADER = ("", "MOUNT", "FREE", "STACK", "MEDIUM", "FLAG")
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from fstui.model import Node, Run, Step
 from fstui.quantities import count, plain, ratio, seconds, size
 from fstui.report import figures, oltp, ruler
-from fstui.report.text import GLYPHS, NONE, moment, step_cells
+from fstui.report.glyphs import GLYPHS
+from fstui.report.text import NONE, moment, step_cells
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
 

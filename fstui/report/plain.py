@@ -9,8 +9,8 @@ from rich.cells import cell_len
 from fstui.model import Finding, Plan, PlannedStep, Run, Step, Target
 from fstui.quantities import plain, seconds, short_size
 from fstui.report import figures, oltp, ruler
+from fstui.report.glyphs import GLYPHS
 from fstui.report.text import (
-    GLYPHS,
     NONE,
     WIDTH,
     because,

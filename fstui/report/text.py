@@ -11,15 +11,12 @@ from rich.cells import cell_len
 from fstui.model import Confidence, Step, Target, Verdict
 from fstui.quantities import duration_ns, plain, rate, ratio
 from fstui.report import figures
+from fstui.report.glyphs import GLYPHS
 
 WIDTH = 80
 _MARGIN = 11
 _NARROWEST = 24
 NONE = "–"
-GLYPHS: dict[Verdict, str] = {
-    "lost": "✗", "not-durable": "✗", "suspicious": "!", "cannot-tell": "?",
-    "plausible": "~", "consistent": "✓", "kept": "✓",
-}  # fmt: skip
 
 
 def verdict_words(verdict: Verdict, confidence: Confidence) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fstui.model import StepStatus, Verdict
-from fstui.report.text import GLYPHS
+from fstui.report.glyphs import GLYPHS
 
 DOUBT = "bold yellow"
 BAD = "bold red"
