@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 import pytest
 from textual.pilot import Pilot
@@ -159,3 +161,28 @@ async def test_another_directory_can_be_named() -> None:
         assert any("✗ /srv is not writable" in line for line in await planned(pilot))
         await pilot.press("d", "end", *"/data/home", "enter")
         assert any("$ fstui run odirect-truth /srv/data/home" in line for line in await planned(pilot))
+
+
+class Hesitant(ReplayMachine):
+    """A directory that takes its time to be looked at."""
+
+    def __init__(self) -> None:
+        super().__init__(prepared.RUN, pace=0.0)
+        self.answers = asyncio.Event()
+
+    async def inspect(self, directory: str) -> Place:
+        await self.answers.wait()
+        return await super().inspect(directory)
+
+
+@pytest.mark.parametrize(("then", "screen"), [([], ResultScreen), (["down"], PlanScreen)])
+async def test_enter_before_the_plan_is_made_starts_it_when_it_is_unless_something_else_is_chosen(
+    then: list[str], screen: type
+) -> None:
+    machine = Hesitant()
+    async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter", *then)
+        machine.answers.set()
+        await planned(pilot)
+        await planned(pilot)
+        assert isinstance(pilot.app.screen, screen)

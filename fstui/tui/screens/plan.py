@@ -71,6 +71,8 @@ class PlanScreen(Face):
         self._recalled: Choices | None = None
         self._undeclared: Target | None = None
         """As this box reads it, for what stands beside a declaration."""
+        self._awaited = ""
+        """The scenario that is to start as soon as its plan is made."""
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -127,11 +129,18 @@ class PlanScreen(Face):
                     target, plan = await self._ask(scenario.name, self._recalled)
             self.target = target
             self.offers[index] = Offer(scenario, plan, target)
+            self._start_if_awaited(scenario.name)
         except Refused as refusal:
             if self.target is None and await self._move_on():
                 await self._plan(index)
             else:
                 self.offers[index] = Offer(scenario, refusal=str(refusal))
+
+    def _start_if_awaited(self, name: str) -> None:
+        """Enter was pressed before its plan was made, and nothing else was chosen since."""
+        if self._awaited == name and self.offer and self.offer.scenario.name == name and self.is_active:
+            self._awaited = ""
+            self.call_later(self.action_start)
 
     async def _move_on(self) -> bool:
         """Take the first of the other directories that can be written."""
@@ -262,7 +271,8 @@ class PlanScreen(Face):
         if offer is None or offer.refusal:
             return
         if offer.plan is None or offer.target is None:
-            self.say("Still looking at the directory; press Enter again.")
+            self._awaited = offer.scenario.name
+            self.say("Still looking at the directory: it starts as soon as that is done.")
             return
         if offer.plan.by_hand:
             self.fstui.open_power_cut(offer.target.path, offer.target, self.choices.settings)
@@ -283,6 +293,7 @@ class PlanScreen(Face):
 
     def _plan_anew(self) -> None:
         """No plan made for other choices can be started."""
+        self._awaited = ""
         self.offers = [Offer(offer.scenario) for offer in self.offers]
         self.redraw()
         self.plan_all()
