@@ -71,6 +71,8 @@ def owed_by(filesystem: Node, settings: SyncWrites, claims_fua: bool | None) -> 
         return Owed(NOTHING, NOTHING)
     if filesystem.kind == "btrfs":
         return _BTRFS
+    if filesystem.kind == "zfs":
+        return _ONE_FLUSH  # each device that holds the write of the intent log: OpenZFS 2.1, with and without a SLOG
     if filesystem.kind in {"ext4", "xfs"}:
         return _DATA_JOURNAL if journals_data(filesystem) else _in_place(settings, claims_fua)
     return None
