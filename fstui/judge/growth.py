@@ -118,7 +118,8 @@ class _Growth(NamedTuple):
         steps = ", ".join(f"{_amount(point)} {duration_ns(point.sync_ns)}" for point in self.points)
         shares = [point.arrived_share for point in self.points[-_LARGEST:] if point.arrived_share is not None]
         arrived = f"; {ratio(min(shares))} had arrived before" if shares else ""
-        return plain(f"{self.pattern}: {steps}{arrived}")
+        own = ", ".join(f"{device} {ms:g} ms" for device, ms in sorted((self.points[-1].flush_ms or {}).items()))
+        return plain(f"{self.pattern}: {steps}{arrived}{f'; the last at the device: {own}' if own else ''}")
 
 
 def flush_flat(evidence: Evidence) -> Iterator[Finding]:

@@ -151,6 +151,7 @@ class TestGrowth:
     ) -> None:
         found = finding(in_guest(*measured(flushes(GROWN_US, own=own), ts=400)), "flush-flat")
         assert (found.verdict, found.confidence) == word
+        assert ("sdb 12 ms" in found.because[0]) is (own is not None)
         assert ("Of sda it does not show" in found.sentence) is (own is not None and word[1] == "low")
 
     @pytest.mark.parametrize("own", [{"vda": 0.0}, {"vda": 0.2}, {}])
