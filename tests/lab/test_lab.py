@@ -1,7 +1,7 @@
 """A selection of the laboratory: fstui's word and the power cut, each held against the truth.
 
 ``python -m tests.lab run`` has all machines. The image is built where it is not there yet (about a minute, as root).
-What has not begun after eight minutes is left out, and said.
+What has not ended eight minutes later is left out, and said.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -20,6 +22,7 @@ from tests.lab.laboratory import Laboratory, Measured, laboratory
 from tests.lab.machine import BadMachine, LabMachine, load, names
 from tests.lab.powercut import Cut, cut_power
 
+T = TypeVar("T")
 SELECTION = (
     "hdd-7200", "hdd-7200-ignores-flush", "scsi-fua", "nvme-ignores-fua", "md-raid10", "ext4-nobarrier",
     "virtio-ignores-flush", "eatmydata",
@@ -30,7 +33,7 @@ MOST_S = 480
 
 
 @pytest.fixture(scope="module")
-def whole_lab() -> Iterator[Laboratory]:
+def lab() -> Iterator[Laboratory]:
     if missing := missing_tools():
         pytest.skip(
             f"THE LABORATORY DID NOT RUN: not installed: {', '.join(missing)} "
@@ -44,30 +47,44 @@ def whole_lab() -> Iterator[Laboratory]:
         yield running
 
 
+class Running:
+    """The selection at work, two machines at a time: each has one processor, and waits for its slow disk."""
+
+    def __init__(self, lab: Laboratory, pool: ThreadPoolExecutor) -> None:
+        self._ends_s = time.monotonic() + MOST_S
+        self.measured = {name: pool.submit(lab.measure, name, load(name)) for name in SELECTION}
+        self.cut = {name: pool.submit(_cut, lab, name) for name in CUT}
+
+    def wait(self, future: Future[T]) -> T:
+        try:
+            return future.result(max(0.0, self._ends_s - time.monotonic()))
+        except TimeoutError:
+            pytest.skip(
+                f"THE LABORATORY RAN OUT OF TIME after {MOST_S // 60} minutes: python -m tests.lab run has it all"
+            )
+
+
+def _cut(lab: Laboratory, name: str) -> list[Cut]:
+    return list(cut_power(lab, f"{name}-cut", load(name), 1))
+
+
 @pytest.fixture(scope="module")
-def deadline_s() -> float:
-    return time.monotonic() + MOST_S
-
-
-@pytest.fixture
-def lab(deadline_s: float, whole_lab: Laboratory) -> Laboratory:
-    if time.monotonic() > deadline_s:
-        pytest.skip(f"THE LABORATORY RAN OUT OF TIME: {MOST_S // 60} minutes; python -m tests.lab run has all of it")
-    return whole_lab
+def running(lab: Laboratory) -> Iterator[Running]:
+    with ThreadPoolExecutor(2) as pool:
+        yield Running(lab, pool)
+        pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.parametrize("name", SELECTION)
-def test_the_word_from_measurement_is_not_at_odds_with_the_truth(name: str, lab: Laboratory) -> None:
-    machine = load(name)
-    measured = lab.measure(name, machine)
-    assert table.measurement_faults(machine, measured) == [], measured
+def test_the_word_from_measurement_is_not_at_odds_with_the_truth(name: str, running: Running) -> None:
+    measured = running.wait(running.measured[name])
+    assert table.measurement_faults(load(name), measured) == [], measured
 
 
 @pytest.mark.parametrize("name", CUT)
-def test_a_power_cut_tells_the_honest_from_the_liar(name: str, lab: Laboratory) -> None:
-    machine = load(name)
-    cuts = list(cut_power(lab, name, machine, 1))
-    assert table.cut_faults(machine, cuts) == [] and len(cuts) == 1, cuts
+def test_a_power_cut_tells_the_honest_from_the_liar(name: str, running: Running) -> None:
+    cuts = running.wait(running.cut[name])
+    assert table.cut_faults(load(name), cuts) == [] and len(cuts) == 1, cuts
 
 
 def test_every_machine_can_be_read_and_half_of_them_lie() -> None:
