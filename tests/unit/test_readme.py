@@ -36,7 +36,7 @@ def test_its_pictures_are_there(file: str) -> None:
     assert (Path(__file__).resolve().parents[2] / file).is_file()
 
 
-@pytest.mark.parametrize("line", [line for block in blocks("sh") for line in block.splitlines() if "fstui run " in line])
+@pytest.mark.parametrize("line", [line for block in blocks("sh") for line in block.splitlines() if "fstui run" in line])
 def test_its_runs_name_scenarios_and_settings_that_exist(line: str) -> None:
     words = line.partition("#")[0].split()
     loaded = scenario.load(words[2])
