@@ -79,9 +79,9 @@ class Recorder:
         begins = [samples.start_ns, *ends[:-1]]
         whole = list(map(sub, ends, begins))
         if samples.parts == 2:
-            written = samples.marks[0::2]
-            self.writes.add(list(map(sub, written, begins)))
-            synced = map(sub, ends, written)
+            written = list(map(sub, samples.marks[0::2], begins))
+            self.writes.add(written)
+            synced = map(sub, whole, written)  # small numbers: quicker than the times themselves
             self.sync_parts.add(list(filter(None, synced) if self._rare_syncs else synced))
         self.timeline.add(ends, whole, self.started_ns)
 

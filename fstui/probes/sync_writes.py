@@ -74,8 +74,8 @@ class Blocks:
     """Blocks of random bytes, each its own; a new number stamped into all of them makes them new again.
 
     Buffered writes take them from one pool at steps of about 1 KiB, so that it stays in the processor's cache; O_DIRECT
-    wants them page-aligned. Every step carries a stamp, and no two blocks share a page, so no page is ever written
-    twice as it was: storage that finds equal pages finds none.
+    wants them page-aligned. Every page of a block holds a stamp, and no two blocks share a page, so no page is ever
+    written twice as it was: storage that finds equal pages finds none.
     """
 
     def __init__(self, block_bytes: int, direct: bool) -> None:
@@ -85,7 +85,9 @@ class Blocks:
         pool = mmap.mmap(-1, slots * step + block_bytes)
         pool.write(random.randbytes(len(pool)))
         view = memoryview(pool)
-        self._stamps = view[: len(pool) // 8 * 8].cast("Q")[:: min(step, PAGE) // 8]
+        page = min(block_bytes, PAGE)
+        apart = page // step * step or min(step, PAGE)  # as far as leaves none out
+        self._stamps = view[: len(pool) // 8 * 8].cast("Q")[:: apart // 8]
         self._stamp = random.getrandbits(62)
         self.blocks = [view[slot * step : slot * step + block_bytes] for slot in range(slots)]
 
