@@ -7,6 +7,7 @@ import importlib
 import click
 
 from fstui import __version__
+from fstui.cli.terminal import start
 
 COMMANDS = {
     "list": "Filesystems, what they stand on, and what is wrong already.",
@@ -63,7 +64,7 @@ def group(ctx: click.Context) -> object:
 
     Without a command the terminal app starts; with DIR it goes straight to the plan for that directory.
     """
-    return None if ctx.invoked_subcommand else ctx.invoke(_imported("app"))
+    return None if ctx.invoked_subcommand else start()
 
 
 def _imported(name: str) -> click.Command:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-import click
-
-from fstui.cli.commands import APP, group
 from fstui.cli.output import ReaderGone, say
+from fstui.cli.terminal import start
 from fstui.model import Refused
 from fstui.quantities import plain
+
+if TYPE_CHECKING:
+    import click
 
 FAILED, REFUSED = 1, 2
 INTERRUPTED = 130
@@ -22,6 +24,10 @@ BROKEN_PIPE = 141
 def execute(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code. Raises nothing that a user could cause."""
     try:
+        if not arguments:
+            return start()
+        from fstui.cli.commands import group  # noqa: PLC0415
+
         code = group.main(list(arguments), prog_name="fstui", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except BaseException as error:
@@ -29,6 +35,8 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 def _ended_by(error: BaseException) -> int:
+    import click  # noqa: PLC0415  the app starts without it
+
     match error:
         case click.UsageError():
             return _said(f"{plain(error.format_message())} {_help(error)}", REFUSED)
@@ -62,5 +70,7 @@ def _surprised(sentence: str) -> int:
 
 
 def _help(error: click.UsageError) -> str:
+    from fstui.cli.commands import APP  # noqa: PLC0415
+
     called = error.ctx.command_path if error.ctx and error.ctx.info_name != APP else "fstui"
     return f"'{called} --help' says more."

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 PIPE_BUF = 4096
 _TIME = "n" if struct.calcsize("n") == 8 else "q"
-"""A time in ns. As the machine's own word it packs three times as quickly as a ``q``, which goes the big numbers' way."""
+"""A time in ns. The machine's own word packs three times as quickly as a ``q``, which goes the big numbers' way."""
 _HEADER = struct.Struct("IB3x")
 _SAMPLES_HEADER = struct.Struct(f"IB3x{_TIME}")
 _MARKS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2

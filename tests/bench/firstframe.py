@@ -40,6 +40,7 @@ def main(argv: list[str]) -> int:
 def _once(name: str) -> float:
     with tempfile.TemporaryDirectory() as state:
         environment = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}
+        environment["PYTHONDONTWRITEBYTECODE"] = ""  # an installed fstui is compiled, as Textual is
         began = time.monotonic()
         with PtyApp(environment=environment, command=_COMMANDS[name]) as app:
             return app.read_until("LOWEST DEVICE", 30) - began
