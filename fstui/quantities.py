@@ -64,6 +64,15 @@ def short_size(number: float) -> str:
     return f"{value:.0f} {unit}" if value >= 9.95 or unit == "B" else f"{value:.1f} {unit}"
 
 
+def typed_size(number: int) -> str:
+    """Bytes, exactly, as ``--set`` takes them: ``16K``, ``1M``, ``1000``."""
+    for unit, factor in (("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
+        units, rest = divmod(number, factor)
+        if not rest and 0 < units < 10_000:
+            return f"{units}{unit}"
+    return str(number)
+
+
 def ratio(value: float) -> str:
     """A ratio with two digits: ``1.00``, ``0.97``."""
     return f"{value:.2f}"

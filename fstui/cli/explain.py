@@ -5,19 +5,22 @@ from __future__ import annotations
 import click
 
 from fstui.cli.output import put
+from fstui.cli.rendering import format_option
 from fstui.judge import explain, rule_names
 from fstui.model import Refused
 from fstui.quantities import plain
+from fstui.report import explanation
 
 
 @click.command("explain")
 @click.argument("rule", metavar="[RULE]", required=False)
-def command(rule: str | None) -> None:
+@format_option("plain", "markdown")
+def command(rule: str | None, format_: str) -> None:
     """Say what a rule looks at and what it means. Without RULE: their names."""
     if rule is None:
         put("".join(f"{name}\n" for name in rule_names()))
         return
     try:
-        put(explain(rule).rstrip() + "\n")
+        put(explain(rule).rstrip() + "\n" if format_ == "markdown" else explanation.render(rule))
     except KeyError:
         raise Refused(f"no rule is called '{plain(rule)}': 'fstui explain' names them all") from None

@@ -4,7 +4,7 @@ A new rule is one function, named like its public name, in the file of its kind,
 ``pages``.
 """
 
-from fstui.judge.explanation import explain, rule_names
+from fstui.judge.explanation import explain, paragraphs, rule_names
 from fstui.judge.verdict import RULES, Rule, decisive, judge
 
-__all__ = ["RULES", "Rule", "decisive", "explain", "judge", "rule_names"]
+__all__ = ["RULES", "Rule", "decisive", "explain", "judge", "paragraphs", "rule_names"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fstui.model import Plan
-from fstui.quantities import clock, plain
+from fstui.quantities import clock, plain, typed_size
 from fstui.report.figures import writes_at_most
 from fstui.report.text import WIDTH, columns, hanging, wrap
-from fstui.scenario import Scenario, Setting
+from fstui.scenario import Scalar, Scenario, Setting
 
 _HEADER = ("SCENARIO", "ANSWERS", "TIME", "WRITES")
 
@@ -41,13 +41,20 @@ def detail(scenario: Scenario, plan: Plan) -> str:
 
 def _setting(setting: Setting) -> tuple[str, str]:
     values = setting.value if isinstance(setting.value, list) else [setting.value]
-    value = ",".join(plain(str(value)) for value in values)
     allowed = ""
     if setting.choices:
-        allowed = f" ({', '.join(plain(str(choice)) for choice in setting.choices)})"
+        allowed = f" ({', '.join(_typed(setting, choice) for choice in setting.choices)})"
     elif setting.min is not None and setting.max is not None:
-        allowed = f" ({setting.min:.12g} to {setting.max:.12g})"
-    return f"{value} {plain(setting.unit)}".rstrip(), plain(setting.help) + allowed
+        allowed = f" ({_typed(setting, setting.min)} to {_typed(setting, setting.max)})"
+    unit = "" if setting.unit == "bytes" else plain(setting.unit)
+    return f"{','.join(_typed(setting, value) for value in values)} {unit}".rstrip(), plain(setting.help) + allowed
+
+
+def _typed(setting: Setting, value: Scalar) -> str:
+    """What the user would type."""
+    if isinstance(value, str | bool):
+        return plain(str(value))
+    return typed_size(int(value)) if setting.unit == "bytes" else f"{value:.12g}"
 
 
 def _time(plan: Plan) -> str:

@@ -176,6 +176,16 @@ async def test_the_history_opens_a_saved_run() -> None:
         assert str(path)[-40:] in shown(pilot.app)[-2]
 
 
+async def test_the_history_says_which_run_was_stopped() -> None:
+    runs.save(msgspec.structs.replace(prepared.RUN, status="stopped"))
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("h")
+        lines = shown(app)
+        assert lines[0].endswith(" 1 saved run")
+        assert any("(stopped)" in line for line in lines)
+
+
 def older() -> Run:
     """The same on another day, half as fast."""
     steps = tuple(msgspec.structs.replace(step, rate_per_s=step.rate_per_s / 2) for step in prepared.STEPS)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fstui import quantities
-from fstui.quantities import clock, count, duration_ns, plain, rate, ratio, seconds, short_size, size
+from fstui.quantities import clock, count, duration_ns, plain, rate, ratio, seconds, short_size, size, typed_size
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
@@ -66,6 +66,12 @@ KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
         (short_size, 212 * GIB, "212 G"),
         (short_size, 610 * MIB, "610 M"),
         (short_size, 999.6 * MIB, "1.0 G"),
+        (typed_size, 0, "0"),
+        (typed_size, 512, "512"),
+        (typed_size, 16 * KIB, "16K"),
+        (typed_size, 1536 * KIB, "1536K"),
+        (typed_size, GIB, "1G"),
+        (typed_size, 10**12, "1000000000000"),
         (ratio, 0.9966, "1.00"),
         (ratio, 0.974, "0.97"),
     ],

@@ -23,7 +23,7 @@ COLUMNS = (
     Column("VERDICT", 11, gap=2),
     Column("SCENARIO", 14, gap=2),
     Column("TARGET", gap=2),
-    Column("HOST", 12, gap=2, from_width=76),
+    Column("HOST", 12, gap=2, from_width=92),
 )
 
 
@@ -106,7 +106,8 @@ class HistoryScreen(Face):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         what = f"  compare {plain(self.against.id)} with …" if self.against else "  history"
-        return [ends([" ", ("fstui", HEAD), what], f"{len(self.rows)} saved runs", width)]
+        many = len(self.rows)
+        return [ends([" ", ("fstui", HEAD), what], f"{many} saved run{'s' * (many != 1)}", width)]
 
     def _draw_runs(self, width: int, height: int) -> list[Text]:
         if not self.rows:
@@ -125,12 +126,13 @@ class HistoryScreen(Face):
 
 def _row(summary: runs.Summary, columns: tuple[Column, ...], selected: bool) -> Text:
     glyph, style = of_verdict(summary.verdict)
-    simulated = " (simulated)" if summary.simulated else ""
+    remarks = [summary.status or ""] * (summary.status not in (None, "finished"))
+    remarks += ["simulated"] * (summary.simulated is not None)
     values = {
         "WHEN": _moment(summary.started_at),
         "VERDICT": "unreadable" if summary.unreadable else summary.verdict or "",
         "SCENARIO": plain(summary.scenario),
-        "TARGET": plain(summary.target or Path(summary.path).name) + simulated,
+        "TARGET": (f"({', '.join(remarks)}) " if remarks else "") + plain(summary.target or Path(summary.path).name),
         "HOST": plain(summary.hostname),
     }
     words = row(columns, values)

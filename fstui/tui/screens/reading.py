@@ -64,27 +64,15 @@ def comparison_screen(runs: Sequence[Run]) -> ReadingScreen:
 
 def explain_screen(rule_name: str) -> ReadingScreen:
     """The rule's own page."""
-    from fstui.judge import explain  # noqa: PLC0415
+    from fstui.judge import paragraphs  # noqa: PLC0415
 
-    text = plain_paragraphs(explain(rule_name))
+    text = paragraphs(rule_name)
 
     def page(width: int) -> list[Text]:
         lines = [rule(width, plain(rule_name))]
-        for words, style in text:
-            lines += [line((part, style)) for part in wrapped(words, width - 2, indent="  ")]
-            lines += [] if style else [line()]
+        for words, heading in text:
+            lines += [line((part, HEAD if heading else "")) for part in wrapped(words, width - 2, indent="  ")]
+            lines += [] if heading else [line()]
         return lines
 
     return ReadingScreen(page)
-
-
-def plain_paragraphs(markdown: str) -> list[tuple[str, str]]:
-    """Markdown's paragraphs without their marks, each with its style; the title is left out."""
-    paragraphs: list[tuple[str, str]] = []
-    for block in markdown.split("\n\n"):
-        heading, _, rest = block.strip().partition("\n") if block.lstrip().startswith("#") else ("", "", block)
-        if heading.startswith("##"):
-            paragraphs.append((plain(heading.lstrip("# ")), HEAD))
-        if words := plain(" ".join(rest.split())).replace("`", "").strip("*"):
-            paragraphs.append((words, ""))
-    return paragraphs

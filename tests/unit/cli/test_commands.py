@@ -119,8 +119,10 @@ def test_judging_a_saved_run_again_leaves_the_document_as_it_is(fstui: Fstui, sa
 
 
 def test_a_rule_is_explained(fstui: Fstui) -> None:
-    done = fstui("explain", "flushes-arrive")
-    assert done.returncode == 0 and done.stdout.strip()
+    lines = fstui("explain", "flushes-arrive").stdout.decode().splitlines()
+    assert lines[0] == "flushes-arrive" and "What it means" in lines
+    assert not any(set("#*`") & set(line) or len(line) > 80 for line in lines)
+    assert fstui("explain", "flushes-arrive", "--format", "markdown").stdout.startswith(b"# flushes-arrive\n")
 
 
 def test_published_rates_are_listed_by_class_of_medium(fstui: Fstui) -> None:
