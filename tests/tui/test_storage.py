@@ -38,6 +38,13 @@ async def test_every_line_fits_and_the_columns_stay_where_they_are_while_numbers
         assert all(len(line) <= 80 for line in after)
 
 
+@pytest.mark.parametrize("width", range(72, 126, 3))
+async def test_a_flag_is_read_whole_at_any_width(width: int) -> None:
+    async with PreparedApp().run_test(size=(width, 24)) as pilot:
+        words = " ".join(" ".join(shown(pilot.app)).split())
+    assert prepared.BARRIERS_OFF.sentence and prepared.BARRIERS_OFF.sentence in words
+
+
 async def test_a_silent_mount_says_so_and_refuses_a_run() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "down")

@@ -200,8 +200,9 @@ def _flag(finding: Finding, width: int) -> list[Text]:
     glyph, style = of_verdict(finding.verdict)
     word = f"{finding.verdict}, {finding.confidence}" if finding.verdict else "note"
     sentence = finding.sentence or finding.title
-    first, *more = wrapped(f"{word}   {plain(sentence)}", width - 1, indent="    ", first="")
-    head = line("  ", (f"{glyph} ", style), (first[: len(word)], style or HEAD), first[len(word) :])
+    first, *more = wrapped(f"{word}   {plain(sentence)}", width - 1, indent="    ")
+    named = 4 + len(word)
+    head = line("  ", (f"{glyph} ", style), (first[4:named], style or HEAD), first[named:])
     pairs = [part.partition(": ")[::2] for part in map(plain, finding.because)]
     steps = [(plain(step), "") for step in finding.next]
     return [

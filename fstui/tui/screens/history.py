@@ -126,7 +126,7 @@ class HistoryScreen(Face):
 
 def _row(summary: runs.Summary, columns: tuple[Column, ...], selected: bool) -> Text:
     glyph, style = of_verdict(summary.verdict)
-    remarks = [summary.status or ""] * (summary.status not in (None, "finished"))
+    remarks: list[str] = [] if summary.status in (None, "finished") else [summary.status]
     remarks += ["simulated"] * (summary.simulated is not None)
     values = {
         "WHEN": _moment(summary.started_at),
