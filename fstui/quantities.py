@@ -12,6 +12,11 @@ def count(number: float) -> str:
     return f"{round(number):,}".replace(",", " ")
 
 
+def counted(number: int, thing: str) -> str:
+    """``1 step``, ``8 steps``."""
+    return f"{count(number)} {thing}{'s' * (number != 1)}"
+
+
 def rate(per_s: float) -> str:
     """A rate without its unit, three useful digits: ``812``, ``13.4``, ``0.25``."""
     if per_s >= 99.95:

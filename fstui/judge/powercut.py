@@ -8,7 +8,7 @@ import msgspec
 
 from fstui.judge.words import listed
 from fstui.model import Confidence, Evidence, Finding, PowerCutFigures, Step, Verdict
-from fstui.quantities import count, plain, seconds
+from fstui.quantities import count, counted, plain, seconds
 
 MANY_CUTS = 5
 _KINDS = (
@@ -104,7 +104,7 @@ def _lost(figures: PowerCutFigures) -> tuple[str, str, tuple[str, ...]]:
 
 def _kept(figures: PowerCutFigures, in_guest: bool) -> tuple[str, str, tuple[str, ...]]:
     cuts = figures.cuts_before + 1
-    times = "1 cut" if cuts == 1 else f"{count(cuts)} cuts"
+    times = counted(cuts, "cut")
     guest = (
         " This is a guest: a killed VM leaves the host's cache alone, so it counts only if the host lost its power too."
         if in_guest

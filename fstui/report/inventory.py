@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fstui.model import VERDICTS, Finding, Inventory, Judgement, Node, Target, encode
-from fstui.quantities import count, plain, seconds, short_size
+from fstui.quantities import counted, plain, seconds, short_size
 from fstui.report import figures
 from fstui.report.glyphs import GLYPHS
 from fstui.report.text import NONE, WIDTH, because, columns, labelled, wrap
@@ -30,7 +30,7 @@ def render(inventory: Inventory, judgements: Judgements) -> str:
         lines += ["", "Devices without a mounted filesystem", *_unused(inventory.unused)]
     hidden = len(inventory.filesystems) - len(shown)
     if hidden:
-        lines += ["", f"{count(hidden)} pseudo filesystem{'s' if hidden > 1 else ''} hidden"]
+        lines += ["", f"{counted(hidden, 'pseudo filesystem')} hidden"]
     return "\n".join(lines) + "\n"
 
 
@@ -55,7 +55,7 @@ def _host(inventory: Inventory, shown: Sequence[Target]) -> str:
     host = inventory.host
     kind = f"{plain(host.virtualization)} guest" if host.virtualization else ""
     parts = [plain(host.hostname), f"Linux {plain(host.kernel)}" if host.kernel else "", kind]
-    return " · ".join([*filter(None, parts), f"{len(shown)} filesystems"])
+    return " · ".join([*filter(None, parts), counted(len(shown), "filesystem")])
 
 
 def _row(target: Target, judgements: Judgements) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fstui.judge import promises
 from fstui.model import Run, Step
-from fstui.quantities import count, plain, rate, ratio
+from fstui.quantities import count, counted, plain, rate, ratio
 from fstui.report import figures
 
 NONE = "–"
@@ -127,7 +127,7 @@ def _title(step: Step) -> str:
     server: dict[str, Any] = step.figures.get("server") or {}
     options = [f"{name} {_word(value)}" for name, value in step.settings.get("options", {}).items()]
     threads = step.settings.get("threads", 1)
-    clients = "1 client" if threads == 1 else f"{threads} clients"
+    clients = counted(threads, "client")
     return plain(" · ".join([server.get("title", "server"), *options, clients]))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fstui.model import Plan
-from fstui.quantities import clock, plain, typed_size
+from fstui.quantities import clock, counted, plain, typed_size
 from fstui.report.figures import writes_at_most
 from fstui.report.text import WIDTH, columns, hanging, wrap
 from fstui.scenario import Scalar, Scenario, Setting
@@ -28,7 +28,7 @@ def detail(scenario: Scenario, plan: Plan) -> str:
         f"{plain(scenario.name)}: {plain(scenario.title)}",
         *(f"  {line}" for line in wrap(" ".join(f"{scenario.question} {scenario.help}".split()), WIDTH - 2)),
         "",
-        f"{len(plan.steps)} steps, {_time(plan)} in all, writes {writes_at_most(plan)}",
+        f"{counted(len(plan.steps), 'step')}, {_time(plan)} in all, writes {writes_at_most(plan)}",
         *(f"  {plain(step.name)}" for step in plan.steps),
         "",
         "Settings, changed with --set KEY=VALUE",

@@ -77,7 +77,7 @@ async def test_the_filter_keeps_the_rows_that_hold_its_words() -> None:
 async def test_pseudo_filesystems_are_hidden_until_asked_for() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         assert not any("/proc " in line for line in shown(pilot.app))
-        assert "1 pseudo filesystems hidden" in shown(pilot.app)[-2]
+        assert "1 pseudo filesystem hidden" in shown(pilot.app)[-2]
         await pilot.press("a")
         assert any("/proc " in line for line in shown(pilot.app))
 

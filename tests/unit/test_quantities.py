@@ -8,7 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fstui import quantities
-from fstui.quantities import clock, count, duration_ns, plain, rate, ratio, seconds, short_size, size, typed_size
+from fstui.quantities import (
+    clock,
+    count,
+    counted,
+    duration_ns,
+    plain,
+    rate,
+    ratio,
+    seconds,
+    short_size,
+    size,
+    typed_size,
+)
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
@@ -78,6 +90,11 @@ KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 )  # fmt: skip
 def test_a_number_reads_as(words: Callable[[float], str], number: float, text: str) -> None:
     assert words(number) == text
+
+
+@pytest.mark.parametrize(("number", "words"), [(0, "0 steps"), (1, "1 step"), (8, "8 steps"), (1200, "1 200 steps")])
+def test_things_are_counted(number: int, words: str) -> None:
+    assert counted(number, "step") == words
 
 
 @given(st.text())

@@ -8,7 +8,7 @@ import msgspec
 from rich.text import Text
 
 from fstui.model import Target
-from fstui.quantities import count, plain
+from fstui.quantities import counted, plain
 from fstui.tui.drawing import stack
 from fstui.tui.drawing.cells import ends, line, wrapped
 from fstui.tui.glyphs import DOUBT, FAINT, HEAD
@@ -48,7 +48,7 @@ def _through_two_shells(command: str) -> str:
 
 
 def title(guide: Guide, width: int) -> Text:
-    times = "1 cut" if guide.survived == 1 else f"{count(guide.survived)} cuts"
+    times = counted(guide.survived, "cut")
     return ends([" ", ("fstui", HEAD), f"  power-cut   {stack.path(guide.target)}"], f"{times} survived", width)
 
 

@@ -8,7 +8,7 @@ import msgspec
 from rich.text import Text
 
 from fstui.model import VERDICTS, Finding, Inventory, Judgement, Node, Target, Verdict
-from fstui.quantities import duration_ns, plain, short_size, size
+from fstui.quantities import counted, duration_ns, plain, short_size, size
 from fstui.tui.drawing import stack
 from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window, wrapped
 from fstui.tui.glyphs import FAINT, HEAD, of_verdict
@@ -124,11 +124,11 @@ def title(inventory: Inventory, rows: Sequence[Entry], simulated: str | None, wi
     box.append(f"{plain(host.virtualization)} guest" if host.virtualization else "real hardware")
     filesystems = [entry for entry in rows if entry.target]
     flagged = sum(1 for entry in filesystems if entry.verdict)
-    counted = f"{len(filesystems)} filesystems · {flagged} flagged"
+    marked = f"{counted(len(filesystems), 'filesystem')} · {flagged} flagged"
     if width < 70:
-        counted = f"{flagged} of {len(filesystems)} flagged"
+        marked = f"{flagged} of {len(filesystems)} flagged"
     mark = f"   SIMULATED {plain(simulated)}" if simulated else ""
-    return ends([" ", ("fstui", HEAD), (mark, HEAD), "   ", " · ".join(box)], counted, width)
+    return ends([" ", ("fstui", HEAD), (mark, HEAD), "   ", " · ".join(box)], marked, width)
 
 
 def table(rows: Sequence[Entry], rates: Mapping[str, Rate], selected: int, width: int, height: int) -> list[Text]:
@@ -160,7 +160,7 @@ def detail(entry: Entry | None, rates: Mapping[str, Rate], width: int) -> list[T
 def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
     """What is not shown, and why."""
     hidden = sum(1 for target in inventory.filesystems if target.pseudo)
-    parts = [] if pseudo or not hidden else [f"{hidden} pseudo filesystems hidden"]
+    parts = [] if pseudo or not hidden else [f"{counted(hidden, 'pseudo filesystem')} hidden"]
     if words:
         parts.append(f"filter: {plain(words)}")
     if sort != "flag":

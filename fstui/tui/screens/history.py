@@ -10,7 +10,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 
 from fstui.model import Run
-from fstui.quantities import plain
+from fstui.quantities import counted, plain
 from fstui.state import runs
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window, wrapped
@@ -106,8 +106,7 @@ class HistoryScreen(Face):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         what = f"  compare {plain(self.against.id)} with …" if self.against else "  history"
-        many = len(self.rows)
-        return [ends([" ", ("fstui", HEAD), what], f"{many} saved run{'s' * (many != 1)}", width)]
+        return [ends([" ", ("fstui", HEAD), what], counted(len(self.rows), "saved run"), width)]
 
     def _draw_runs(self, width: int, height: int) -> list[Text]:
         if not self.rows:
