@@ -84,6 +84,7 @@ class Running:
         self._machine = machine
         self._mailbox = Mailbox()
         self._stopping = asyncio.Event()
+        self._skipping = asyncio.Event()
         self._stepping: StepRunner | None = None
         self._facts_seen = False
         self._began = time.monotonic()
@@ -125,7 +126,8 @@ class Running:
         self.skip_step()
 
     def skip_step(self) -> None:
-        """End the step that runs, and go on with the next one."""
+        """End the step that runs or whose server is being started, and go on with the next one."""
+        self._skipping.set()
         if self._stepping:
             self._stepping.stop()
 
@@ -184,6 +186,8 @@ class Running:
         if planned.skip:
             self._add(index, Step(name=planned.name, probe=planned.probe, status="skipped", reason=planned.skip))
             return
+        if not self._stopping.is_set():
+            self._skipping.clear()
         served = await self._served(index, planned, serving)
         if isinstance(served, Step):
             self._add(index, served)
@@ -207,12 +211,12 @@ class Running:
         if self._machine.simulated is not None or not wants_server(planned):
             return None
         self._mailbox.put(StepPreparing(index=index, name=planned.name, done=0, total=0))
-        served = await serving.serve(planned, self._stopping)
+        served = await serving.serve(planned, self._skipping)
         if isinstance(served, Failure):
             return Step(
                 name=planned.name, probe=planned.probe, settings=planned.settings, status="failed", error=served
             )
-        if self._stopping.is_set():
+        if self._skipping.is_set():
             return Step(name=planned.name, probe=planned.probe, settings=planned.settings, status="stopped")
         return served
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -16,7 +17,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from fstui.model import Run
+from fstui.engine.machine import LocalMachine
+from fstui.engine.plan import make_plan
+from fstui.engine.runner import Running
+from fstui.model import Run, RunFinished, StepPreparing
 from fstui.state import ledger
 from tests.databases import servers
 from tests.databases.servers import GIB, left_in, processes_of
@@ -252,3 +256,25 @@ def test_a_server_that_may_not_enter_the_directory_says_as_whom_it_runs(workshop
         assert (done.returncode, step.status) == (1, "failed")
         assert step.error and "name a directory that this user can reach" in step.error.message
         assert is_gone(closed)
+
+
+async def skipped_while_preparing(directory: Path) -> Run:
+    """Two steps of a server; the first is skipped while its server starts."""
+    machine = LocalMachine()
+    settings = {"server": "mariadb", "durability": "high,low", "workload": "oltp_update_index", "seconds": "1"}
+    target, plan = await make_plan("sysbench-oltp", str(directory), machine, settings)
+    steps = tuple(step for step in plan.steps if step.probe == "sysbench")
+    running = Running(msgspec.structs.replace(plan, steps=steps), target, machine)
+    async for event in running.events():
+        if isinstance(event, StepPreparing) and event.index == 0:
+            running.skip_step()
+        if isinstance(event, RunFinished):
+            return event.run
+    raise AssertionError("the run did not finish")
+
+
+def test_a_step_can_be_skipped_while_its_server_starts(workshop: Path) -> None:
+    with roomy(workshop) as storage:
+        run = asyncio.run(skipped_while_preparing(storage.directory))
+        assert [(step.status, step.ops > 0) for step in run.steps] == [("stopped", False), ("finished", True)]
+        assert is_gone(storage.directory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ CUTS = 5
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit: 0 nothing is at odds with the truth, 1 something is, 2 it cannot run here."""
     options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the machines end with us
     try:
         return int(options.action(options))
     except (LabUnavailable, BadMachine) as error:
