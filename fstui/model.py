@@ -74,7 +74,8 @@ class Node(Base, frozen=True, kw_only=True):
     ``root`` (of a bind mount or subvolume).
     ZFS dataset: ``sync``, ``logbias``, ``recordsize``, ``compression``, ``primarycache``, ``atime`` (the path ends in
     where it comes from: "(inherited from tank)"), ``zil_commit_count``.
-    remote (on the filesystem): ``sync_option`` (sync | async), ``strict_sync`` (no: CIFS nostrictsync), ``vers``,
+    any filesystem: ``sync_option`` (sync; of a remote one also async).
+    remote (on the filesystem): ``strict_sync`` (no: CIFS nostrictsync), ``vers``,
     ``hard`` (hard | soft), ``cache`` (CIFS and 9p), ``trans`` (9p), ``commit_count`` (NFS COMMIT calls so far).
     pool: ``ashift``, ``zfs_nocacheflush``, ``zil_nocacheflush`` (0 | 1); vdevs are pools too, of kind mirror, raidz …
     loop: ``backing_file``, ``dio`` (1 | 0).

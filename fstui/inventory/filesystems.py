@@ -149,6 +149,8 @@ class Filesystems:
                 found.append(Reading(what="compress", value=value or "yes", path=MOUNTINFO))
             elif name == "dax" and value not in ("never", "inode"):
                 found.append(Reading(what="dax", value=value or "yes", path=MOUNTINFO))
+        if "sync" in mount.all_options and not fstypes.is_remote(mount.fstype):
+            found.append(Reading(what="sync_option", value="sync", path=MOUNTINFO))
         if mount.fstype == "zfs":
             found += self._pools.dataset(mount.source)
         elif fstypes.is_remote(mount.fstype):

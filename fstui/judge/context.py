@@ -13,7 +13,7 @@ from fstui.judge.arrival import flushes_arrive
 from fstui.judge.counting import MIN_IDLE_S, Arrival
 from fstui.judge.descents import noisy
 from fstui.judge.layers import levels
-from fstui.judge.steps import names, settings_of, time_measured
+from fstui.judge.steps import in_effect, names, synced_by_mount, time_measured
 from fstui.model import Evidence, Finding, Step
 from fstui.quantities import count, plain, rate, ratio, seconds, size
 
@@ -45,7 +45,7 @@ def sync_error(evidence: Evidence) -> Iterator[Finding]:
         error = step.error
         if error is None or error.call not in _SYNC_CALLS | _WRITE_CALLS:
             continue
-        lost = error.errno == errno.EIO and (error.call in _SYNC_CALLS or _writes_are_synced(step))
+        lost = error.errno == errno.EIO and (error.call in _SYNC_CALLS or _writes_are_synced(evidence, step))
         name = errno.errorcode.get(error.errno or 0, "an error")
         meaning = (
             "The kernel may have marked the pages clean: a second sync would succeed with the data gone."
@@ -72,7 +72,7 @@ def sync_error(evidence: Evidence) -> Iterator[Finding]:
 
 def odirect_alone(evidence: Evidence) -> Iterator[Finding]:
     """O_DIRECT promises nothing about power cuts: no flush is sent, on any disk."""
-    steps = [step for step in evidence.steps if step.ops and _is_direct_alone(step)]
+    steps = [step for step in evidence.steps if step.ops and _is_direct_alone(evidence, step)]
     if steps and evidence.target and any(node.layer == "block" for node in evidence.target.stack):
         done = words.listed(f"{rate(step.rate_per_s)}/s" for step in steps)
         yield Finding(
@@ -86,6 +86,24 @@ def odirect_alone(evidence: Evidence) -> Iterator[Finding]:
             steps=names(steps),
             because=tuple(plain(f"{step.name}: {count(step.ops)} writes, no sync asked for") for step in steps),
             next=("For durability add O_DSYNC, or fdatasync after the write.",),
+        )
+
+
+def mounted_sync(evidence: Evidence) -> Iterator[Finding]:
+    """``-o sync`` makes every write durable before a program asks for it."""
+    target = evidence.target
+    option = levels(target)[0].filesystem.reading("sync_option") if target and synced_by_mount(evidence) else None
+    if target and option:
+        yield Finding(
+            rule="mounted-sync",
+            verdict=None,
+            confidence="high",
+            scope="storage",
+            title="mounted with -o sync: every write is synced",
+            sentence=f"{plain(target.mount_point)} is mounted with -o sync: each write is synced by itself. A program "
+            "that never syncs is as slow and as safe as one that does, and one that does pays twice.",
+            because=(words.reading(levels(target)[0].filesystem, option),),
+            next=(plain(f"To see what the calls do by themselves: mount -o remount,async {target.mount_point}"),),
         )
 
 
@@ -200,13 +218,13 @@ def _surplus(arrival: Arrival) -> str:
     return plain(f"{arrival.step.name}: {received} at {words.devices(arrival.devices)}")
 
 
-def _writes_are_synced(step: Step) -> bool:
-    settings = settings_of(step)
+def _writes_are_synced(evidence: Evidence, step: Step) -> bool:
+    settings = in_effect(evidence, step)
     return settings is not None and bool({"dsync", "sync"} & set(settings.open_flags))
 
 
-def _is_direct_alone(step: Step) -> bool:
-    settings = settings_of(step)
+def _is_direct_alone(evidence: Evidence, step: Step) -> bool:
+    settings = in_effect(evidence, step)
     return settings is not None and settings.open_flags == ("direct",) and settings.sync == "none"
 
 

@@ -11,7 +11,7 @@ from math import inf
 from typing import NamedTuple
 
 from fstui.judge.layers import Level, backing, levels, stripped
-from fstui.judge.owed import NOTHING, Owed, Range, call, journals_data, owed_by, owed_by_backing
+from fstui.judge.owed import IN_PLACE, NOTHING, Owed, Range, call, journals_data, mounted_sync, owed_by, owed_by_backing
 from fstui.judge.steps import syncs
 from fstui.model import DeviceCounters, Idle, Node, Step, SyncWrites, Target
 
@@ -223,11 +223,16 @@ def _asked(level: Level, step: Step, settings: SyncWrites) -> Range:
     direct = "direct" in settings.open_flags
     whole = direct if how is None else direct or settings.sync_every == 1
     low = step.bytes if whole and not compresses(filesystem) and not _reduces(level) else 0
-    in_place = filesystem.kind in {"ext4", "xfs"} and not journals_data(filesystem)
+    in_place = filesystem.kind in IN_PLACE and not (journals_data(filesystem) or _writes_timestamps(filesystem))
     overwrites = settings.offsets != "append" and settings.prefill == "written"
     if how in {"fdatasync", "O_DSYNC"} and in_place and overwrites and all(map(_adds_no_bytes, level.path)):
         return Range(low, step.ops * -(-settings.block_bytes // _PAGE) * _PAGE)
     return Range(low, inf)
+
+
+def _writes_timestamps(filesystem: Node) -> bool:
+    """Each tick of them is written with the data: by ext2 for want of a journal, and where it is mounted sync."""
+    return filesystem.kind == "ext2" or mounted_sync(filesystem)
 
 
 def _adds_no_bytes(node: Node) -> bool:

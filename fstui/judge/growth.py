@@ -13,7 +13,7 @@ from fstui.judge.counting import Arrival
 from fstui.judge.descents import descents
 from fstui.judge.override import explained
 from fstui.judge.physics import platter_speed
-from fstui.judge.steps import has_rate, names, time_measured
+from fstui.judge.steps import has_rate, names, synced_by_mount, time_measured
 from fstui.model import Evidence, Finding, Step
 from fstui.quantities import duration_ns, plain, ratio, size
 
@@ -125,7 +125,7 @@ class _Growth(NamedTuple):
 def flush_flat(evidence: Evidence) -> Iterator[Finding]:
     """Rule 17: flush time against the amount of unsynced O_DIRECT data before it."""
     lines = [growth for step in evidence.steps for growth in _growths(step)]
-    if not lines or explained(evidence):
+    if not lines or explained(evidence) or synced_by_mount(evidence):  # then nothing waits for a flush
         return
     grown, proven = [line for line in lines if not line.flat], _proven(evidence)
     if grown and proven:

@@ -38,8 +38,14 @@ class Owed(NamedTuple):
         """What such a device counts; either, where it does not say."""
         return self.plain | self.fua if fua is None else self.fua if fua else self.plain
 
+    def and_at_most(self, more: float) -> Owed:
+        """The same with that many more allowed."""
+        return Owed(*(Range(each.low, each.high + more) for each in self))
+
 
 NOTHING = Range(0, 0)
+IN_PLACE = frozenset({"ext2", "ext3", "ext4", "xfs"})
+"""They overwrite a block where it lies. ext2 and ext3 are the ext4 driver's nearly everywhere."""
 _ONE = Range(1, 1)
 _ONE_OR_TWO = Range(1, 2)
 _EITHER = Owed(_ONE_OR_TWO, _ONE_OR_TWO)
@@ -69,11 +75,18 @@ def owed_by(filesystem: Node, settings: SyncWrites, claims_fua: bool | None) -> 
         return None
     if barriers_off(filesystem):
         return Owed(NOTHING, NOTHING)
+    owed = _by_kind(filesystem, settings, claims_fua)
+    if owed and mounted_sync(filesystem) and settings.sync != "none":
+        return owed.and_at_most(2 * settings.sync_every)  # every write has been synced once already
+    return owed
+
+
+def _by_kind(filesystem: Node, settings: SyncWrites, claims_fua: bool | None) -> Owed | None:
     if filesystem.kind == "btrfs":
         return _BTRFS
     if filesystem.kind == "zfs":
         return _ONE_FLUSH  # each device that holds the write of the intent log: OpenZFS 2.1, with and without a SLOG
-    if filesystem.kind in {"ext4", "xfs"}:
+    if filesystem.kind in IN_PLACE:
         return _DATA_JOURNAL if journals_data(filesystem) else _in_place(settings, claims_fua)
     return None
 
@@ -94,7 +107,7 @@ def owed_by_backing(filesystem: Node) -> Range | None:
         return NOTHING
     if filesystem.kind == "btrfs":
         return Range(1, 4)
-    if filesystem.kind not in {"ext4", "xfs"}:
+    if filesystem.kind not in IN_PLACE:
         return None
     return Range(1, 3) if journals_data(filesystem) else _ONE_OR_TWO
 
@@ -103,6 +116,12 @@ def barriers_off(filesystem: Node) -> bool:
     """The filesystem was told to send no flushes."""
     barrier = filesystem.reading("barrier")
     return barrier is not None and barrier.value in {"nobarrier", "0", "off"}
+
+
+def mounted_sync(filesystem: Node) -> bool:
+    """``mount -o sync``: every write is one with O_DSYNC (IS_SYNC in the kernel's iocb_flags)."""
+    option = filesystem.reading("sync_option")
+    return option is not None and option.value == "sync"
 
 
 def without_journal(filesystem: Node) -> bool:

@@ -8,11 +8,10 @@ from fstui.inventory.media import is_virtual
 from fstui.judge.layers import filesystems
 from fstui.judge.limits import ASSUMED_RPM, rewrites_per_s, rpm
 from fstui.judge.override import explained
-from fstui.judge.owed import journals_data
+from fstui.judge.owed import IN_PLACE, journals_data
 from fstui.model import Evidence, Host, Node
 from fstui.quantities import plain
 
-_IN_PLACE = frozenset({"ext2", "ext3", "ext4", "xfs"})
 _MAY_CACHE = frozenset({"bcache", "dm-cache", "dm-writecache", "dm-vdo", "zvol", "dm"})
 """Plain ``dm``: nothing tells which target it is."""
 _HONEST_LINKS = frozenset({"sata", "sas"})
@@ -51,7 +50,7 @@ def rotation(evidence: Evidence) -> Rotation | None:
     ):
         return None
     written_in_place = all(
-        node.kind in _IN_PLACE and not journals_data(node) for node in filesystems(target) if node.kind != "overlay"
+        node.kind in IN_PLACE and not journals_data(node) for node in filesystems(target) if node.kind != "overlay"
     )
     speeds = [_speed(node, evidence.host) for node in target.lowest]
     known = [speed for speed in speeds if speed is not None]

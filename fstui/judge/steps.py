@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from fstui.judge.owed import call
+from fstui.judge.layers import levels
+from fstui.judge.owed import call, mounted_sync
 from fstui.model import Evidence, Step, SyncWrites
 from fstui.quantities import seconds
 
@@ -24,10 +25,24 @@ def settings_of(step: Step) -> SyncWrites | None:
         return None
 
 
+def in_effect(evidence: Evidence, step: Step) -> SyncWrites | None:
+    """The same as the mount makes them: with ``-o sync`` a write that nobody synced is one with O_DSYNC."""
+    settings = settings_of(step)
+    if settings and settings.sync == "none" and call(settings) is None and synced_by_mount(evidence):
+        return msgspec.structs.replace(settings, open_flags=(*settings.open_flags, "dsync"))
+    return settings
+
+
+def synced_by_mount(evidence: Evidence) -> bool:
+    """The filesystem that the files lie on was mounted with ``-o sync``."""
+    stack = levels(evidence.target) if evidence.target else ()
+    return bool(stack) and mounted_sync(stack[0].filesystem)
+
+
 def measured(evidence: Evidence) -> Iterator[tuple[Step, SyncWrites]]:
     """The steps that one writer measured to their end or until they were stopped."""
     for step in evidence.steps:
-        settings = settings_of(step)
+        settings = in_effect(evidence, step)
         if settings and settings.writers == 1 == step.writers and step.status not in {"failed", "skipped"}:
             yield step, settings
 

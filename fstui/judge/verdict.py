@@ -60,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     context.sync_error,
     context.stack_state,
     context.odirect_alone,
+    context.mounted_sync,
     context.other_writers,
     context.ephemeral,
     context.stalls,

@@ -20,8 +20,12 @@ SIZE_BYTES = 320 * MIB
 """mkfs.xfs refuses less than 300 MiB."""
 QUIET_EXT4 = ("-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard")
 """Nothing is left for the kernel to initialise while we measure."""
-MKFS = {"ext4": ("mkfs.ext4", *QUIET_EXT4), "xfs": ("mkfs.xfs", "-q", "-f", "-K"), "btrfs": ("mkfs.btrfs", "-q", "-f")}
-PACKAGE = {"mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "losetup": "util-linux"}
+MKFS = {
+    **{name: ("mke2fs", "-t", name, *QUIET_EXT4) for name in ("ext2", "ext3", "ext4")},
+    "xfs": ("mkfs.xfs", "-q", "-f", "-K"),
+    "btrfs": ("mkfs.btrfs", "-q", "-f"),
+}
+PACKAGE = {"mke2fs": "e2fsprogs", "mkfs.xfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "losetup": "util-linux"}
 
 
 class Storage(NamedTuple):

@@ -16,6 +16,7 @@ Make = Callable[[Path], AbstractContextManager[Storage]]
 
 ONE = (0.9, 1.1)
 BTRFS = (1.9, 2.2)
+TWICE = (1.9, 2.1)
 DATA_JOURNAL = (2.9, 3.1)
 
 
@@ -24,6 +25,9 @@ HONEST: dict[str, tuple[Make, tuple[float, float]]] = {
     "ext4, no direct-io": (partial(disks.on_loop, direct_io=False), ONE),
     "ext4 without a journal": (partial(disks.on_loop, mkfs=("-O", "^has_journal")), ONE),
     "ext4 data=journal": (partial(disks.on_loop, options="data=journal"), DATA_JOURNAL),
+    "ext4 mounted sync": (partial(disks.on_loop, options="sync"), TWICE),
+    "ext3": (partial(disks.on_loop, fstype="ext3"), ONE),
+    "ext2": (partial(disks.on_loop, fstype="ext2"), ONE),
     "xfs": (partial(disks.on_loop, fstype="xfs"), ONE),
     "xfs, no direct-io": (partial(disks.on_loop, fstype="xfs", direct_io=False), ONE),
     "btrfs": (partial(disks.on_loop, fstype="btrfs"), BTRFS),

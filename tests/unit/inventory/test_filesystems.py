@@ -143,6 +143,12 @@ def test_btrfs_members_level_and_trouble(box: Box) -> None:
     assert trouble(top) == [("errors", "flush_errs 3"), ("missing", "1")]
 
 
+def test_a_mount_that_syncs_every_write_is_told_from_one_that_does_not(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "ext4", super_options="rw,sync")
+    assert read(look(box).stack[0], "sync_option") == ("sync", "/proc/self/mountinfo")
+
+
 def test_bcachefs_names_all_its_members(box: Box) -> None:
     box.disk("sda")
     box.disk("nvme0n1")

@@ -84,6 +84,26 @@ class TestNotes:
         assert (found.verdict, found.scope) == (None, "step")
         assert "20 000/s" in found.sentence
 
+    def test_a_mount_with_sync_makes_every_write_durable(self) -> None:
+        mounted = on_disk(filesystem(sync_option="sync"))
+        direct = step("O_DIRECT", sync="none", open_flags=("direct",), flushes=1)
+        twice = step("fdatasync", flushes=2)
+        judged = verdict(mounted, direct, twice)
+        assert rules(judged) == {"mounted-sync", "flushes-arrive"}
+        assert (judged.verdict, finding(judged, "mounted-sync").scope) == ("consistent", "storage")
+        assert any(
+            "O_DIRECT: 2 000 flushes for 2 000 syncs" in line for line in finding(judged, "flushes-arrive").because
+        )
+
+    def test_a_mount_with_sync_owes_a_flush_for_a_plain_write(self) -> None:
+        plainly = step("write", sync="none", flushes=0)
+        assert verdict(on_disk(filesystem(sync_option="sync")), plainly).verdict == "not-durable"
+        assert verdict(on_disk(filesystem()), plainly).verdict == "cannot-tell"
+
+    def test_a_mount_without_sync_owes_one_flush_only(self) -> None:
+        twice = step("fdatasync", flushes=2)
+        assert finding(verdict(on_disk(filesystem()), twice), "flushes-arrive").verdict == "cannot-tell"
+
     def test_other_writers_are_counted_and_named(self) -> None:
         found = finding(verdict(idle=busy("sda", 3, "mysqld\x1b[2J")), "other-writers")
         assert (found.verdict, found.confidence) == (None, "low")
