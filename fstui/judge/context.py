@@ -13,7 +13,7 @@ from fstui.judge.arrival import flushes_arrive
 from fstui.judge.counting import MIN_IDLE_S, Arrival
 from fstui.judge.descents import noisy
 from fstui.judge.layers import levels
-from fstui.judge.steps import in_effect, names, synced_by_mount, time_measured
+from fstui.judge.steps import flushed_each, in_effect, names, synced_by_mount, time_measured
 from fstui.model import Evidence, Finding, Step
 from fstui.quantities import count, plain, rate, ratio, seconds, size
 
@@ -225,7 +225,7 @@ def _writes_are_synced(evidence: Evidence, step: Step) -> bool:
 
 def _is_direct_alone(evidence: Evidence, step: Step) -> bool:
     settings = in_effect(evidence, step)
-    return settings is not None and settings.open_flags == ("direct",) and settings.sync == "none"
+    return bool(settings and settings.open_flags == ("direct",) and settings.sync == "none" and not flushed_each(step))
 
 
 def _held(step: Step) -> str:

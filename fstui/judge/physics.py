@@ -9,7 +9,7 @@ from fstui.judge import words
 from fstui.judge.descents import counted, undirected
 from fstui.judge.owed import call
 from fstui.judge.rotation import Rotation, rotation
-from fstui.judge.steps import direct_alone, has_rate, names, synced, time_measured
+from fstui.judge.steps import direct_alone, flushed_each, has_rate, names, synced, time_measured
 from fstui.model import Confidence, Evidence, Finding, Host, Step, SyncWrites
 from fstui.quantities import duration_ns, plain, rate, ratio, size
 
@@ -85,7 +85,7 @@ def platter_speed(evidence: Evidence) -> bool:
 
 def odirect_before_platter(evidence: Evidence) -> Iterator[Finding]:
     """O_DIRECT alone was answered before the platter can have had the data: said of the step, not of the disk."""
-    paces = _early(evidence)
+    paces = [pace for pace in _early(evidence) if not flushed_each(pace.step)]
     if paces:
         worst = max(paces, key=_times)
         yield Finding(

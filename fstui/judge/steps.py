@@ -61,6 +61,11 @@ def direct_alone(evidence: Evidence) -> Iterator[tuple[Step, SyncWrites]]:
             yield step, settings
 
 
+def flushed_each(step: Step) -> bool:
+    """As many flushes as writes reached a device: what syncs them may be out of sight (``chattr +S``)."""
+    return any(device.flushes is not None and device.flushes >= 0.9 * step.ops for device in step.counters)
+
+
 def has_rate(step: Step) -> bool:
     """Its rate is the storage's; where the probe was held up, only what it counted stands."""
     return step.status != "disturbed"

@@ -237,6 +237,11 @@ class TestODirect:
         direct = o_direct(78_000, flushes={"loop0": 0, "sda": 0}, share={"loop0": 1, "sda": 0})
         assert not rules(verdict(buffered, direct)) & {"odirect-before-platter", "odirect-no-cache"}
 
+    def test_one_with_a_flush_for_each_write_is_synced_out_of_sight_and_not_said_to_lack_it(self) -> None:
+        found = rules(verdict(declared(NO_CACHE), o_direct(9000, flushes=1)))
+        assert not found & {"odirect-before-platter", "odirect-alone"}
+        assert "odirect-no-cache" in found
+
     def test_a_sequential_one_needs_no_turn_for_each_block(self) -> None:
         assert rules(verdict(declared(NO_CACHE), o_direct(9000, offsets="sequential"))) == {"odirect-alone"}
 
