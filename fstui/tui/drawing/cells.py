@@ -59,9 +59,9 @@ def line(*runs: Run | str) -> Text:
 
 
 def ends(left: Sequence[Run | str], right: str, width: int, right_style: str = "") -> Text:
-    """Left and right of a line; the left gives way."""
+    """Left and right of a line; the left gives way, and a space stays between."""
     text = line(*left)
-    room = width - cell_len(right) - 1
+    room = width - cell_len(right) - 2
     if text.cell_len > room:
         text.truncate(max(room - 1, 0), overflow="crop")
         text.append("…")
