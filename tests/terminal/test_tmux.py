@@ -124,7 +124,7 @@ def test_a_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, targ
     terminal.press("Enter")
     terminal.wait_for(" finding")
     terminal.press("h")
-    terminal.wait_for("1 saved runs")
+    terminal.wait_for("1 saved run")
     terminal.press("Enter")
     terminal.wait_for(" finding")
     terminal.press("q")
