@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 FAILED, REFUSED = 1, 2
 INTERRUPTED = 130
+_COMPLETING = "_FSTUI_COMPLETE"
+"""By this a shell asks click for completions, without arguments."""
 BROKEN_PIPE = 141
 """What a shell reports of a program that SIGPIPE ended."""
 
@@ -24,7 +26,7 @@ BROKEN_PIPE = 141
 def execute(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code. Raises nothing that a user could cause."""
     try:
-        if not arguments:
+        if not arguments and _COMPLETING not in os.environ:
             return start()
         from fstui.cli.commands import group  # noqa: PLC0415
 
@@ -35,24 +37,32 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 def _ended_by(error: BaseException) -> int:
-    import click  # noqa: PLC0415  the app starts without it
-
     match error:
-        case click.UsageError():
-            return _said(f"{plain(error.format_message())} {_help(error)}", REFUSED)
         case Refused():
             return _said(str(error), REFUSED)
-        case KeyboardInterrupt() | click.Abort():
+        case KeyboardInterrupt():
             return _said("stopped", INTERRUPTED)
         case ReaderGone():
             return BROKEN_PIPE
         case OSError():
             name = f"{plain(os.fsdecode(error.filename))}: " if isinstance(error.filename, str | bytes) else ""
             return _surprised(f"{name}{error.strerror or error}")
-        case Exception():  # the last resort
-            return _surprised(f"unexpected {type(error).__name__}: {error}. FSTUI_DEBUG=1 shows where it came from.")
+        case Exception():
+            return _ended_by_click(error)
         case _:
             raise error
+
+
+def _ended_by_click(error: Exception) -> int:
+    import click  # noqa: PLC0415  the app starts without it
+
+    match error:
+        case click.UsageError():
+            return _said(f"{plain(error.format_message())} {_help(error)}", REFUSED)
+        case click.Abort():
+            return _said("stopped", INTERRUPTED)
+        case _:  # the last resort
+            return _surprised(f"unexpected {type(error).__name__}: {error}. FSTUI_DEBUG=1 shows where it came from.")
 
 
 def _said(sentence: str, code: int) -> int:

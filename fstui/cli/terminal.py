@@ -38,9 +38,11 @@ def _check(directory: str) -> None:
 
 def _meant(word: str | None) -> str:
     """A word close to a command was perhaps meant to be one."""
+    if word is None:
+        return ""
     import difflib  # noqa: PLC0415
 
     from fstui.cli.commands import COMMANDS  # noqa: PLC0415
 
-    close = difflib.get_close_matches(word or "", COMMANDS, n=1)
+    close = difflib.get_close_matches(word, COMMANDS, n=1)
     return f" Did you mean 'fstui {close[0]}'?" if close else ""

@@ -196,6 +196,8 @@ class Running:
         try:
             step = await self._stepping.run(room.path, facts=not self._facts_seen, served=served)
             step = await _with_cause(step, serving)
+            if step.status in ("stopped", "failed"):
+                serving.fill_again()
         finally:
             facts, written = self._stepping.facts, self._stepping.prepared_bytes
             self._stepping = None

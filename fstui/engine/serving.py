@@ -56,10 +56,10 @@ class Serving:
                 self._filled = None
                 return
 
-    async def serve(self, planned: PlannedStep, stopping: asyncio.Event) -> Served | Failure | None:
-        """The server for a step; None where a stop came first. A failure says why there is none."""
+    async def serve(self, planned: PlannedStep, ending: asyncio.Event) -> Served | Failure | None:
+        """The server for a step; None where a stop or a skip came first. A failure says why there is none."""
         starting = asyncio.ensure_future(self._ready_for(msgspec.convert(planned.settings, Sysbench)))
-        stop = asyncio.ensure_future(stopping.wait())
+        stop = asyncio.ensure_future(ending.wait())
         try:
             await asyncio.wait({starting, stop}, return_when=asyncio.FIRST_COMPLETED)
             if not starting.done():
@@ -78,6 +78,11 @@ class Serving:
         if reason:
             await self.stop()
         return reason
+
+    def fill_again(self) -> None:
+        """The step that was to fill the tables was cut short: the next one drops what is there and fills anew."""
+        if self._filled is not None:
+            self._filled = _NO_DATA
 
     async def stop(self) -> None:
         """End the server and remove what it had."""
@@ -117,4 +122,5 @@ class Serving:
         )
 
 
+_NO_DATA = (0, 0)
 _OF_THE_SERVER = ("server", "pool_bytes", "options", "host", "port", "socket", "user")

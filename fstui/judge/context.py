@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from fstui.judge import words
 from fstui.judge.arrival import flushes_arrive
-from fstui.judge.counting import MIN_IDLE_S, Arrival
+from fstui.judge.counting import MIN_IDLE_S, Arrival, flushed_each
 from fstui.judge.descents import noisy
 from fstui.judge.layers import levels
-from fstui.judge.steps import flushed_each, in_effect, names, synced_by_mount, time_measured
+from fstui.judge.steps import in_effect, names, settings_of, synced_by_mount, time_measured
 from fstui.model import Evidence, Finding, Step
 from fstui.quantities import count, plain, rate, ratio, seconds, size
 
@@ -219,13 +219,15 @@ def _surplus(arrival: Arrival) -> str:
 
 
 def _writes_are_synced(evidence: Evidence, step: Step) -> bool:
-    settings = in_effect(evidence, step)
-    return settings is not None and bool({"dsync", "sync"} & set(settings.open_flags))
+    settings = settings_of(step)
+    own = settings is not None and bool({"dsync", "sync"} & set(settings.open_flags))
+    return own or synced_by_mount(evidence)
 
 
 def _is_direct_alone(evidence: Evidence, step: Step) -> bool:
     settings = in_effect(evidence, step)
-    return bool(settings and settings.open_flags == ("direct",) and settings.sync == "none" and not flushed_each(step))
+    alone = settings is not None and settings.open_flags == ("direct",) and settings.sync == "none"
+    return alone and not flushed_each(evidence, step)
 
 
 def _held(step: Step) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fstui.judge.descents import counted, undirected
 from fstui.judge.override import explained
 from fstui.judge.owed import call
-from fstui.judge.steps import direct_alone, has_rate, synced
+from fstui.judge.steps import direct_alone, has_rate, synced, synced_by_mount
 from fstui.model import Evidence, Latency, Step, SyncWrites
 from fstui.quantities import duration_ns, plain
 
@@ -37,8 +37,8 @@ def typical_ns(latency: Latency) -> int:
 
 
 def write_cost(evidence: Evidence) -> Cost | None:
-    """Tw. None where O_DIRECT was not measured, or met a cache in memory."""
-    if not evidence.steps or explained(evidence) or undirected(evidence):
+    """Tw. None where O_DIRECT was not measured, met a cache in memory, or was synced by the mount."""
+    if not evidence.steps or explained(evidence) or undirected(evidence) or synced_by_mount(evidence):
         return None
     alone = [_whole(step) for step, settings in direct_alone(evidence) if _comparable(step, settings)]
     parts = [

@@ -11,9 +11,20 @@ from math import inf
 from typing import NamedTuple
 
 from fstui.judge.layers import Level, backing, levels, stripped
-from fstui.judge.owed import IN_PLACE, NOTHING, Owed, Range, call, journals_data, mounted_sync, owed_by, owed_by_backing
+from fstui.judge.owed import (
+    IN_PLACE,
+    NOTHING,
+    Owed,
+    Range,
+    call,
+    is_mounted_sync,
+    journals_data,
+    owed_by,
+    owed_by_backing,
+    without_journal,
+)
 from fstui.judge.steps import syncs
-from fstui.model import DeviceCounters, Idle, Node, Step, SyncWrites, Target
+from fstui.model import DeviceCounters, Evidence, Idle, Node, Step, SyncWrites, Target
 
 ENOUGH = 0.9
 """Less than this share of what is owed is too little."""
@@ -116,6 +127,17 @@ def idle_flushes_per_s(devices: tuple[Node, ...], idle: Idle | None) -> float | 
     ids = {device.id for device in devices}
     seen = [counters.flushes for counters in idle.counters if counters.device in ids and counters.flushes is not None]
     return sum(seen) / idle.elapsed_s if seen else None
+
+
+def flushed_each(evidence: Evidence, step: Step) -> bool:
+    """As many flushes as writes reached a device that was quiet before: what syncs may be out of sight (chattr +S)."""
+    for node in evidence.target.stack if evidence.target else ():
+        counters = _counted(node, step)
+        others = (idle_flushes_per_s((node,), evidence.idle) or 0.0) * step.elapsed_s
+        enough = counters is not None and counters.flushes is not None and counters.flushes >= ENOUGH * step.ops
+        if enough and others <= TOLERANCE * step.ops:
+            return True
+    return False
 
 
 def arrivals(target: Target, step: Step, settings: SyncWrites) -> tuple[Arrival, ...]:
@@ -231,8 +253,8 @@ def _asked(level: Level, step: Step, settings: SyncWrites) -> Range:
 
 
 def _writes_timestamps(filesystem: Node) -> bool:
-    """Each tick of them is written with the data: by ext2 for want of a journal, and where it is mounted sync."""
-    return filesystem.kind == "ext2" or mounted_sync(filesystem)
+    """Each tick of them is written with the data: for want of a journal, or where every write is synced."""
+    return filesystem.kind == "ext2" or without_journal(filesystem) or is_mounted_sync(filesystem)
 
 
 def _adds_no_bytes(node: Node) -> bool:

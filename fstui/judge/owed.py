@@ -76,7 +76,7 @@ def owed_by(filesystem: Node, settings: SyncWrites, claims_fua: bool | None) -> 
     if barriers_off(filesystem):
         return Owed(NOTHING, NOTHING)
     owed = _by_kind(filesystem, settings, claims_fua)
-    if owed and mounted_sync(filesystem) and settings.sync != "none":
+    if owed and is_mounted_sync(filesystem) and settings.sync != "none":
         return owed.and_at_most(2 * settings.sync_every)  # every write has been synced once already
     return owed
 
@@ -118,10 +118,13 @@ def barriers_off(filesystem: Node) -> bool:
     return barrier is not None and barrier.value in {"nobarrier", "0", "off"}
 
 
-def mounted_sync(filesystem: Node) -> bool:
-    """``mount -o sync``: every write is one with O_DSYNC (IS_SYNC in the kernel's iocb_flags)."""
+def is_mounted_sync(filesystem: Node) -> bool:
+    """``mount -o sync``: every write is one with O_DSYNC, where the filesystem asks the kernel's ``iocb_is_dsync``.
+
+    Measured on these; ZFS looks at the program's own flags and writes as before.
+    """
     option = filesystem.reading("sync_option")
-    return option is not None and option.value == "sync"
+    return filesystem.kind in IN_PLACE | {"btrfs"} and option is not None and option.value == "sync"
 
 
 def without_journal(filesystem: Node) -> bool:

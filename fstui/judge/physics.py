@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.judge import words
+from fstui.judge.counting import flushed_each
 from fstui.judge.descents import counted, undirected
 from fstui.judge.owed import call
 from fstui.judge.rotation import Rotation, rotation
-from fstui.judge.steps import direct_alone, flushed_each, has_rate, names, synced, time_measured
+from fstui.judge.steps import direct_alone, has_rate, names, synced, time_measured
 from fstui.model import Confidence, Evidence, Finding, Host, Step, SyncWrites
 from fstui.quantities import duration_ns, plain, rate, ratio, size
 
@@ -85,7 +86,7 @@ def platter_speed(evidence: Evidence) -> bool:
 
 def odirect_before_platter(evidence: Evidence) -> Iterator[Finding]:
     """O_DIRECT alone was answered before the platter can have had the data: said of the step, not of the disk."""
-    paces = [pace for pace in _early(evidence) if not flushed_each(pace.step)]
+    paces = [pace for pace in _early(evidence) if not flushed_each(evidence, pace.step)]
     if paces:
         worst = max(paces, key=_times)
         yield Finding(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from fstui.judge.layers import levels
-from fstui.judge.owed import call, mounted_sync
+from fstui.judge.owed import call, is_mounted_sync
 from fstui.model import Evidence, Step, SyncWrites
 from fstui.quantities import seconds
 
@@ -36,7 +36,7 @@ def in_effect(evidence: Evidence, step: Step) -> SyncWrites | None:
 def synced_by_mount(evidence: Evidence) -> bool:
     """The filesystem that the files lie on was mounted with ``-o sync``."""
     stack = levels(evidence.target) if evidence.target else ()
-    return bool(stack) and mounted_sync(stack[0].filesystem)
+    return bool(stack) and is_mounted_sync(stack[0].filesystem)
 
 
 def measured(evidence: Evidence) -> Iterator[tuple[Step, SyncWrites]]:
@@ -59,11 +59,6 @@ def direct_alone(evidence: Evidence) -> Iterator[tuple[Step, SyncWrites]]:
     for step, settings in measured(evidence):
         if settings.open_flags == ("direct",) and settings.sync == "none" and step.ops >= MIN_SYNCS:
             yield step, settings
-
-
-def flushed_each(step: Step) -> bool:
-    """As many flushes as writes reached a device: what syncs them may be out of sight (``chattr +S``)."""
-    return any(device.flushes is not None and device.flushes >= 0.9 * step.ops for device in step.counters)
 
 
 def has_rate(step: Step) -> bool:

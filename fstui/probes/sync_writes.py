@@ -85,8 +85,8 @@ class Blocks:
         pool = mmap.mmap(-1, slots * step + block_bytes)
         pool.write(random.randbytes(len(pool)))
         view = memoryview(pool)
-        page = min(block_bytes, PAGE)
-        apart = page // step * step or min(step, PAGE)  # as far as leaves none out
+        page = block_bytes % PAGE or PAGE  # the shortest of a block: stamps as far apart as leaves none out
+        apart = page // step * step or max(8, min(step, page) // 8 * 8)
         self._stamps = view[: len(pool) // 8 * 8].cast("Q")[:: apart // 8]
         self._stamp = random.getrandbits(62)
         self.blocks = [view[slot * step : slot * step + block_bytes] for slot in range(slots)]

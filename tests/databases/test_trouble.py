@@ -258,25 +258,28 @@ def test_a_server_that_may_not_enter_the_directory_says_as_whom_it_runs(workshop
         assert is_gone(closed)
 
 
-async def skipped_while_preparing(directory: Path) -> Run:
-    """Two steps of a server; the first is skipped while its server starts."""
+async def skipped(directory: Path, at: int) -> Run:
+    """Two steps on one server; the first is skipped at that message of its preparation."""
     machine = LocalMachine()
-    settings = {"server": "mariadb", "durability": "high,low", "workload": "oltp_update_index", "seconds": "1"}
+    workloads = "oltp_update_index,oltp_write_only"
+    settings = {"server": "mariadb", "durability": "high", "workload": workloads, "seconds": "1"}
     target, plan = await make_plan("sysbench-oltp", str(directory), machine, settings)
     steps = tuple(step for step in plan.steps if step.probe == "sysbench")
     running = Running(msgspec.structs.replace(plan, steps=steps), target, machine)
-    skipped = False
+    heard = 0
     async for event in running.events():
-        if isinstance(event, StepPreparing) and not skipped:  # the next one is the probe's
-            running.skip_step()
-            skipped = True
+        if isinstance(event, StepPreparing):
+            heard += 1
+            if heard == at:
+                running.skip_step()
         if isinstance(event, RunFinished):
             return event.run
     raise AssertionError("the run did not finish")
 
 
-def test_a_step_can_be_skipped_while_its_server_starts(workshop: Path) -> None:
+@pytest.mark.parametrize("at", [1, 2], ids=["while its server starts", "while its tables are filled"])
+def test_a_step_can_be_skipped_before_it_begins_and_the_next_one_is_whole(workshop: Path, at: int) -> None:
     with roomy(workshop) as storage:
-        run = asyncio.run(skipped_while_preparing(storage.directory))
+        run = asyncio.run(skipped(storage.directory, at))
         assert [(step.status, step.ops > 0) for step in run.steps] == [("stopped", False), ("finished", True)]
         assert is_gone(storage.directory)

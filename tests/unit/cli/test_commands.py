@@ -125,6 +125,14 @@ def test_a_rule_is_explained(fstui: Fstui) -> None:
     assert fstui("explain", "flushes-arrive", "--format", "markdown").stdout.startswith(b"# flushes-arrive\n")
 
 
+def test_a_shell_gets_the_completion_of_a_command(fstui: Fstui, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_FSTUI_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "fstui hist")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    done = fstui()
+    assert (done.returncode, done.stdout) == (0, b"plain,history\n")
+
+
 def test_published_rates_are_listed_by_class_of_medium(fstui: Fstui) -> None:
     every, some = fstui("references").stdout.decode(), fstui("references", "--medium", "optane").stdout.decode()
     assert "Optane" in some and "ADATA" in every and "ADATA" not in some

@@ -11,6 +11,7 @@ from tests.unit.judge.evidence import (
     GUEST,
     METAL,
     block,
+    busy,
     disk,
     filesystem,
     finding,
@@ -241,6 +242,10 @@ class TestODirect:
         found = rules(verdict(declared(NO_CACHE), o_direct(9000, flushes=1)))
         assert not found & {"odirect-before-platter", "odirect-alone"}
         assert "odirect-no-cache" in found
+
+    def test_a_neighbours_flushes_do_not_excuse_it(self) -> None:
+        direct = o_direct(400, flushes=0.95)
+        assert "odirect-before-platter" in rules(verdict(declared(), direct, idle=busy("vda", 380)))
 
     def test_a_sequential_one_needs_no_turn_for_each_block(self) -> None:
         assert rules(verdict(declared(NO_CACHE), o_direct(9000, offsets="sequential"))) == {"odirect-alone"}

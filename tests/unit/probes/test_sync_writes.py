@@ -82,7 +82,17 @@ def test_the_blocks_written_are_new_ones_every_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("block_bytes", "direct"),
-    [(512, False), (4096, False), (4096, True), (16384, True), (65536, False), (1 << 20, False)],
+    [
+        (512, False),
+        (4096, False),
+        (5120, False),
+        (6144, False),
+        (9216, False),
+        (4096, True),
+        (16384, True),
+        (65536, False),
+        (1 << 20, False),
+    ],
 )
 def test_no_page_of_a_batch_is_written_again_as_it_was(block_bytes: int, direct: bool) -> None:
     blocks = Blocks(block_bytes, direct)
