@@ -20,7 +20,8 @@ import pytest
 from fstui.engine.machine import LocalMachine
 from fstui.engine.plan import make_plan
 from fstui.engine.runner import Running
-from fstui.model import Run, RunFinished, StepPreparing
+from fstui.engine.serving import Served, Serving
+from fstui.model import Failure, PlannedStep, Run, RunFinished, StepPreparing
 from fstui.state import ledger
 from tests.databases import servers
 from tests.databases.servers import GIB, left_in, processes_of
@@ -277,9 +278,22 @@ async def skipped(directory: Path, at: int) -> Run:
     raise AssertionError("the run did not finish")
 
 
-@pytest.mark.parametrize("at", [1, 2], ids=["while its server starts", "while its tables are filled"])
-def test_a_step_can_be_skipped_before_it_begins_and_the_next_one_is_whole(workshop: Path, at: int) -> None:
+@pytest.mark.parametrize(
+    ("at", "fills"), [(1, [True]), (2, [True, True])], ids=["while its server starts", "while its tables are filled"]
+)
+def test_a_step_can_be_skipped_before_it_begins_and_the_next_one_fills_its_tables(
+    workshop: Path, monkeypatch: pytest.MonkeyPatch, at: int, fills: list[bool]
+) -> None:
+    serve, filled = Serving.serve, []
+
+    async def watched(self: Serving, planned: PlannedStep, ending: asyncio.Event) -> Served | Failure | None:
+        served = await serve(self, planned, ending)
+        filled.extend([served.told["fill"]] if isinstance(served, Served) else [])
+        return served
+
+    monkeypatch.setattr(Serving, "serve", watched)
     with roomy(workshop) as storage:
         run = asyncio.run(skipped(storage.directory, at))
         assert [(step.status, step.ops > 0) for step in run.steps] == [("stopped", False), ("finished", True)]
+        assert filled == fills  # half a table would be measured without a word
         assert is_gone(storage.directory)

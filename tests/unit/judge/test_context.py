@@ -19,7 +19,6 @@ from tests.unit.judge.evidence import (
     target,
     verdict,
 )
-from tests.unit.judge.timing import latency
 
 DEGRADED = Reading(what="degraded", value="1", path="/sys/block/md0/md/degraded")
 
@@ -103,14 +102,6 @@ class TestNotes:
 
     def test_zfs_looks_at_the_programs_own_flags_and_not_at_the_mounts(self) -> None:
         assert "mounted-sync" not in rules(verdict(on_disk(filesystem("zfs", sync_option="sync")), step()))
-
-    def test_a_write_that_the_mount_syncs_costs_what_a_sync_costs_and_accuses_no_fua(self) -> None:
-        top, quick = filesystem(sync_option="sync"), {"write_ns": latency(100_000), "sync_ns": latency(900_000)}
-        steps = (
-            step("O_DIRECT+fdatasync", rate=1000, open_flags=("direct",), changes=quick),
-            step("O_DIRECT+O_DSYNC", rate=10_000, sync="none", open_flags=("direct", "dsync"), flushes=0),
-        )
-        assert "fua-ignored" not in rules(verdict(on_disk(top, disk(fua=True)), *steps))
 
     def test_a_mount_without_sync_owes_one_flush_only(self) -> None:
         twice = step("fdatasync", flushes=2)

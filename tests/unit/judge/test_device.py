@@ -151,3 +151,9 @@ class TestFuaIgnored:
         both = timed("O_DIRECT+fdatasync", 400, open_flags=("direct",), changes=parts)
         found = finding(verdict(self.DRIVE, forced(11), both), "fua-ignored")
         assert "O_DIRECT+fdatasync, its write: 10.0 µs" in found.because
+
+    def test_a_write_that_the_mount_syncs_is_forced_itself_and_stands_in_for_none(self) -> None:
+        parts = {"write_ns": latency(10_000), "sync_ns": latency(390_000)}
+        both = timed("O_DIRECT+fdatasync", 400, open_flags=("direct",), changes=parts)
+        drive = on_disk(filesystem(sync_option="sync"), disk(fua=True))
+        assert "fua-ignored" not in rules(verdict(drive, forced(11), both))
