@@ -52,8 +52,10 @@ def _setting(setting: Setting) -> tuple[str, str]:
 
 def _typed(setting: Setting, value: Scalar) -> str:
     """What the user would type."""
-    if isinstance(value, str | bool):
-        return plain(str(value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return plain(value)
     return typed_size(int(value)) if setting.unit == "bytes" else f"{value:.12g}"
 
 
