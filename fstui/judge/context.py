@@ -92,8 +92,9 @@ def odirect_alone(evidence: Evidence) -> Iterator[Finding]:
 def mounted_sync(evidence: Evidence) -> Iterator[Finding]:
     """``-o sync`` makes every write durable before a program asks for it."""
     target = evidence.target
-    option = levels(target)[0].filesystem.reading("sync_option") if target and synced_by_mount(evidence) else None
-    if target and option:
+    filesystem = levels(target)[0].filesystem if target and synced_by_mount(evidence) else None
+    option = filesystem.reading("sync_option") if filesystem else None
+    if target and filesystem and option:
         yield Finding(
             rule="mounted-sync",
             verdict=None,
@@ -102,7 +103,7 @@ def mounted_sync(evidence: Evidence) -> Iterator[Finding]:
             title="mounted with -o sync: every write is synced",
             sentence=f"{plain(target.mount_point)} is mounted with -o sync: each write is synced by itself. A program "
             "that never syncs is as slow and as safe as one that does, and one that does pays twice.",
-            because=(words.reading(levels(target)[0].filesystem, option),),
+            because=(words.reading(filesystem, option),),
             next=(plain(f"To see what the calls do by themselves: mount -o remount,async {target.mount_point}"),),
         )
 
