@@ -10,17 +10,25 @@ import asyncio
 import contextlib
 import fcntl
 import json
+import logging
+import os
+import pickle
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from fstui.probes import frames
+from fstui.wire import frames
 
 _ROOT = str(Path(__file__).resolve().parent.parent)
 _START = "import sys,runpy; sys.path.insert(0,sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1),run_name='__main__')"
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 18
+CALL_S, REAP_S, LOOK_S, MOST_S = 10.0, 0.5, 0.1, 60.0
+Result = TypeVar("Result")
+# an abandoned child may end after our loop has: no news for the user's terminal
+logging.getLogger("asyncio").addFilter(lambda record: "that handles pid" not in str(record.msg))
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -82,6 +90,10 @@ class Child:
         """The next line, empty at the end."""
         return await self._stdout.readline()
 
+    async def read_all(self) -> bytes:
+        """All that it says until its end."""
+        return await self._stdout.read()
+
     async def read_frames(self) -> AsyncIterator[frames.Frame | frames.Samples]:
         """Its frames as they come. Raises ValueError when it prints anything else."""
         decoder = frames.Decoder()
@@ -103,20 +115,74 @@ class Child:
         self._process._transport.close()  # type: ignore[attr-defined]
 
 
+async def in_a_child(function: Callable[..., Result], *arguments: object, timeout_s: float | None = None) -> Result:
+    """Call a function of a module in a child, because the disk that it reads or writes may hang.
+
+    Raises what it raises, and TimeoutError where it has done nothing for so long.
+    """
+    async with _asked("helpers.call") as child:
+        child.send_bytes(pickle.dumps(sys.path) + pickle.dumps((function, arguments)))
+        child.hang_up()
+        answer = await _patiently(child, child.read_all(), CALL_S if timeout_s is None else timeout_s)
+    try:
+        worked, result = pickle.loads(answer)
+    except (EOFError, pickle.UnpicklingError):  # killed before it had said all
+        raise OSError(None, "the helper process ended") from None
+    if not worked:
+        raise result
+    return cast(Result, result)
+
+
 async def ask(module: str, action: str, question: str, timeout_s: float, data: bytes = b"") -> dict[str, Any]:
     """One question, and bytes with it; one JSON line as the answer.
 
     Raises TimeoutError where storage hangs, OSError where the program cannot be started.
     """
-    child = await Child.start(module, action)
-    try:
+    async with _asked(module, action) as child:
         child.send(json.dumps(question))
         if data:
             child.send_bytes(data)
             child.hang_up()
-        line = await asyncio.wait_for(child.read_line(), timeout_s)
+        line = await _patiently(child, child.read_line(), timeout_s)
         answer: dict[str, Any] = json.loads(line or b'{"errno": null, "error": "the helper process ended"}')
         return answer
+
+
+async def _patiently(child: Child, answer: Coroutine[Any, Any, bytes], quiet_s: float) -> bytes:
+    """Its answer. Raises TimeoutError where it has neither computed nor called the kernel for so long: a slow box, or
+    much to read, takes none of that time."""
+    waiting = asyncio.ensure_future(answer)
+    began = since = time.monotonic()
+    seen: tuple[str, ...] = ()
+    try:
+        while not (await asyncio.wait({waiting}, timeout=min(LOOK_S, quiet_s)))[0]:
+            newest, before, seen = time.monotonic(), seen, _work_of(child.pid)
+            since = since if seen == before else newest
+            if newest - since >= quiet_s or newest - began > MOST_S + quiet_s:
+                raise TimeoutError
+        return waiting.result()
     finally:
-        if await child.reap(0.5) is None:
-            child.abandon()
+        waiting.cancel()
+
+
+def _work_of(pid: int) -> tuple[str, ...]:
+    """What changes while a process gets on: its times, its turn on a CPU (proc_pid_stat(5)), its calls
+    (proc_pid_io(5))."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        calls = Path(f"/proc/{pid}/io").read_text() if os.access(f"/proc/{pid}/io", os.R_OK) else ""
+    except OSError:
+        return ()
+    turn = str(time.monotonic_ns()) if state == "R" else ""
+    return turn, *fields[10:12], calls
+
+
+@contextlib.asynccontextmanager
+async def _asked(module: str, *arguments: str) -> AsyncIterator[Child]:
+    """A child that answers once. One that does not is abandoned at once: who asked may be gone already."""
+    child = await Child.start(module, *arguments)
+    try:
+        yield child
+        await child.reap(REAP_S)
+    finally:
+        child.abandon()

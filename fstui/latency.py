@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from fstui.model import Latency, Stalls, TimelinePoint
+from fstui.model.steps import Latency, Stalls, TimelinePoint
 
 _SUB_BITS = 6
 _EXACT = 2 << _SUB_BITS

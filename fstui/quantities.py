@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-
 
 def count(number: float) -> str:
     """A whole number with thin groups: ``211 402``."""
@@ -81,18 +77,3 @@ def typed_size(number: int) -> str:
 def ratio(value: float) -> str:
     """A ratio with two digits: ``1.00``, ``0.97``."""
     return f"{value:.2f}"
-
-
-def plain(text: str) -> str:
-    """A name from the system as safe text: control and direction characters become visible escapes.
-
-    Undecodable bytes (surrogates) too: no byte of a name reaches the terminal as a command.
-    """
-    return _CONTROL.sub(_escape, text)
-
-
-def _escape(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    if 0xDC80 <= code <= 0xDCFF:  # surrogateescape: the byte itself
-        return f"\\x{code - 0xDC00:02x}"
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

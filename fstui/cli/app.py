@@ -6,10 +6,12 @@ import click
 
 from fstui.cli.commands import APP
 from fstui.cli.terminal import start
+from fstui.cli.trust import trust_option
 
 
 @click.command(APP, add_help_option=False)
 @click.argument("directory", metavar="[DIR]", required=False)
-def command(directory: str | None) -> int:
+@trust_option
+def command(directory: str | None, trust_dir: bool) -> int:
     """Start the terminal app, with DIR at the plan for that directory."""
-    return start(directory)
+    return start(directory, trusting=trust_dir)

@@ -7,10 +7,8 @@ import asyncio
 import click
 
 from fstui.cli.output import put, say
-from fstui.databases.leftovers import remove
-from fstui.quantities import plain
-from fstui.state import cuts, ledger
-from fstui.state.ledger import Entry
+from fstui.report.characters import page
+from fstui.session import leftovers
 
 
 @click.command("clean")
@@ -20,23 +18,22 @@ def command(pending: bool) -> int:
 
     Records that wait for 'fstui powercut verify' are named and kept, unless --pending says otherwise.
     """
-    waiting = cuts.pending()
-    if pending:
-        return asyncio.run(_clean(ledger.stale()))
-    for entry in waiting:
-        say(f"kept {plain(entry.what)}: its power cut is not verified; --pending removes it unverified")
-    return asyncio.run(_clean(cuts.left_behind(), quiet=bool(waiting)))
+    return asyncio.run(_clean(pending))
 
 
-async def _clean(entries: list[Entry], *, quiet: bool = False) -> int:
+async def _clean(pending: bool) -> int:
+    waiting = await leftovers.waiting()
+    entries = await leftovers.found() + (waiting if pending else [])
+    for entry in [] if pending else waiting:
+        say(f"kept {entry.what}: its power cut is not verified; --pending removes it unverified")
     left = 0
     for entry in entries:
-        problem = await remove(entry)
+        problem = await leftovers.remove(entry)
         left += problem is not None
         if problem is None:
-            put(f"removed {plain(entry.what)}\n")
+            put(page([f"removed {leftovers.named(entry)}"]))
         else:
             say(f"fstui: {problem}")
-    if not entries and not quiet:
+    if not entries and not waiting:
         say("Nothing was left behind.")
     return 1 if left else 0

@@ -8,12 +8,15 @@ import click
 
 from fstui import __version__
 from fstui.cli.terminal import start
+from fstui.cli.trust import trust_option
 
 COMMANDS = {
     "list": "Filesystems, what they stand on, and what is wrong already.",
     "scenarios": "What can be run and what it asks.",
     "run": "Run a scenario in a directory and judge the storage under it.",
+    "check": "The quick check of every writable filesystem, two seconds each.",
     "powercut": "Prove it: write with a witness elsewhere, pull the plug, verify.",
+    "watch": "Who waits for which file, without writing a byte.",
     "history": "The saved runs.",
     "show": "A saved run again.",
     "compare": "Saved runs side by side.",
@@ -58,13 +61,14 @@ class Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="fstui", message="%(prog)s %(version)s")
+@trust_option
 @click.pass_context
-def group(ctx: click.Context) -> object:
+def group(ctx: click.Context, trust_dir: bool) -> object:
     """Does this storage keep its word, and how fast?
 
     Without a command the terminal app starts; with DIR it goes straight to the plan for that directory.
     """
-    return None if ctx.invoked_subcommand else start()
+    return None if ctx.invoked_subcommand else start(trusting=trust_dir)
 
 
 def _imported(name: str) -> click.Command:

@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections.abc import Iterable
+
 import click
 
-from fstui.cli.output import put
+from fstui.cli.output import put, width
+from fstui.model.run import Run
 from fstui.report import compare
-from fstui.state import runs
+from fstui.session import history
+
+_PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
+_HOURS = {"h": 1, "d": 24}
 
 
 @click.command("compare")
 @click.argument("references", metavar="RUN RUN…", nargs=-1, required=True)
-def command(references: tuple[str, ...]) -> None:
-    """Print saved runs side by side, one column each; of two, how many times as fast the second one is."""
+@click.option("--price", "prices", multiple=True, metavar="RUN=0.17/h", help="What it costs an hour (/d: a day).")
+def command(references: tuple[str, ...], prices: tuple[str, ...]) -> None:
+    """Print saved runs side by side, one column each; of two, how many times as fast the second one is.
+
+    With prices also what a unit of money buys: transactions, and of these the durable ones.
+    """
     if len(references) < 2:
         raise click.UsageError("Comparing takes two runs or more.")
-    put(compare.render([runs.load(reference) for reference in references]))
+    stated = dict(map(_price, prices))
+    if unknown := stated.keys() - set(references):
+        raise click.UsageError(f"--price {unknown.pop()!r} is none of the runs that are compared.")
+    runs = asyncio.run(_found(references))
+    per_hour = {run.id: stated[named] for named, run in zip(references, runs, strict=True) if named in stated}
+    put(compare.render(runs, width(), per_hour))
+
+
+def _price(text: str) -> tuple[str, float]:
+    """The run as it was named, and its price an hour. Raises UsageError."""
+    named, _, price = text.rpartition("=")
+    found = _PRICE.fullmatch(price)
+    if not named or not found or not float(found[1]):
+        raise click.UsageError(f"--price takes RUN=0.17/h, not {text!r}.")
+    return named, float(found[1]) / _HOURS[found[2]]
+
+
+async def _found(references: Iterable[str]) -> list[Run]:
+    return [(await history.find(reference)).run for reference in references]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fstui.cli.output import has_room, silence_stdout
-from fstui.model import Event, StepProgressed
+from fstui.model.events import Event, StepProgressed
 from fstui.report import json
 
 
@@ -23,6 +23,7 @@ class EventLines:
 
     def write(self, event: Event) -> None:
         """One line. A reader that falls behind misses progress, nothing else. Raises OSError where a disk is full."""
+        self.reader_gone |= self._output is None and sys.stdout is None  # closed before we started
         if self.reader_gone:
             return
         file = self._opened()

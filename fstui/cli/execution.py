@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fstui.cli.output import ReaderGone, say
 from fstui.cli.terminal import start
-from fstui.model import Refused
-from fstui.quantities import plain
+from fstui.model.errors import Refused
 
 if TYPE_CHECKING:
     import click
@@ -45,7 +43,7 @@ def _ended_by(error: BaseException) -> int:
         case ReaderGone():
             return BROKEN_PIPE
         case OSError():
-            name = f"{plain(os.fsdecode(error.filename))}: " if isinstance(error.filename, str | bytes) else ""
+            name = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
             return _surprised(f"{name}{error.strerror or error}")
         case Exception():
             return _ended_by_click(error)
@@ -58,7 +56,7 @@ def _ended_by_click(error: Exception) -> int:
 
     match error:
         case click.UsageError():
-            return _said(f"{plain(error.format_message())} {_help(error)}", REFUSED)
+            return _said(f"{error.format_message()} {_help(error)}", REFUSED)
         case click.Abort():
             return _said("stopped", INTERRUPTED)
         case _:  # the last resort
@@ -74,9 +72,9 @@ def _surprised(sentence: str) -> int:
     if os.environ.get("FSTUI_DEBUG"):
         import traceback  # noqa: PLC0415  for developers only
 
-        with suppress(OSError):
-            traceback.print_exc()
-    return _said(plain(sentence), FAILED)
+        for line in traceback.format_exc().splitlines():
+            say(line)
+    return _said(sentence, FAILED)
 
 
 def _help(error: click.UsageError) -> str:

@@ -6,10 +6,9 @@ import click
 
 from fstui.cli.output import put
 from fstui.cli.rendering import format_option
-from fstui.judge import explain, rule_names
-from fstui.model import Refused
-from fstui.quantities import plain
+from fstui.model.errors import Refused
 from fstui.report import explanation
+from fstui.session.rules import explain, rule_names
 
 
 @click.command("explain")
@@ -23,4 +22,4 @@ def command(rule: str | None, format_: str) -> None:
     try:
         put(explain(rule).rstrip() + "\n" if format_ == "markdown" else explanation.render(rule))
     except KeyError:
-        raise Refused(f"no rule is called '{plain(rule)}': 'fstui explain' names them all") from None
+        raise Refused(f"no rule is called '{rule}': 'fstui explain' names them all") from None

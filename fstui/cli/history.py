@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import click
-import msgspec
+import asyncio
 
-from fstui.cli.output import put, say
+import click
+
+from fstui.cli.output import put, say, width
 from fstui.cli.rendering import format_option
-from fstui.quantities import plain
-from fstui.report import history
-from fstui.state import paths, runs
+from fstui.report import history as report
+from fstui.report import json
+from fstui.session import history
 
 
 @click.command("history")
 @format_option("plain", "json")
 def command(format_: str) -> None:
     """List the saved runs, newest first."""
-    found = runs.history()
+    found = asyncio.run(history.listed())
     if format_ == "json":
-        put(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+        put(json.indented(found))
     elif found:
-        put(history.render(found))
+        put(report.render(found, width()))
     else:
-        say(f"No run is saved in {plain(str(paths.runs_dir()))} yet.")
+        say(f"No run is saved in {history.directory()} yet.")

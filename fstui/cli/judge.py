@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import click
-from msgspec.structs import replace
 
 from fstui.cli.output import put, say
-from fstui.cli.rendering import FORMATS, format_option, rendered
-from fstui.judge import judge
-from fstui.state import runs
+from fstui.cli.rendering import format_option
+from fstui.report import formats
+from fstui.session import history
+from fstui.session.rules import judged_again
 
 
 @click.command("judge")
 @click.argument("reference", metavar="RUN")
-@format_option(*FORMATS)
+@format_option(*formats.names())
 def command(reference: str, format_: str) -> None:
     """Judge a saved run again, with today's rules. The saved document stays as it is."""
-    run = runs.load(reference)
-    found = judge(run)
-    again = replace(
-        run, findings=found.findings, verdict=found.verdict, confidence=found.confidence, sentence=found.sentence
-    )
-    put(rendered(again, format_))
+    run = asyncio.run(history.find(reference)).run
+    again = judged_again(run)
+    put(formats.render(format_, again))
     if again != run:
         was = f"{run.verdict}, {run.confidence} confidence"
         now = f"{again.verdict}, {again.confidence} confidence"

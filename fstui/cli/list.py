@@ -6,23 +6,18 @@ import asyncio
 
 import click
 
-from fstui.cli.output import put
+from fstui.cli.output import put, say, width
 from fstui.cli.rendering import format_option
-from fstui.engine.flags import flags
-from fstui.engine.machine import LocalMachine
-from fstui.model import Inventory
 from fstui.report import inventory
+from fstui.session import Session
 
 
 @click.command("list")
 @format_option("plain", "json")
 def command(format_: str) -> None:
     """List the filesystems with their stacks, media and flags. Writes nothing."""
-    here = asyncio.run(_survey())
-    found = flags(here)
-    put(inventory.document(here, found) if format_ == "json" else inventory.render(here, found))
-
-
-async def _survey() -> Inventory:
-    machine = LocalMachine()
-    return await machine.with_space(machine.survey())
+    session = Session.here()
+    here = asyncio.run(session.with_space(session.survey().inventory))
+    if session.trouble:
+        say(f"fstui: {session.trouble}")
+    put(inventory.document(*here) if format_ == "json" else inventory.render(*here, width()))

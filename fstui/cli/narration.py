@@ -7,24 +7,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from fstui.cli.output import say
-from fstui.model import (
+from fstui.model.events import (
     Event,
     FindingsChanged,
     IdleMeasured,
-    Plan,
     RunFinished,
     RunStarted,
     StepFinished,
     StepPreparing,
     StepProgressed,
     StepStarted,
-    Target,
 )
-from fstui.quantities import duration_ns, plain, rate, seconds
-from fstui.report import figures
-from fstui.report import plain as report
-from fstui.report.text import verdict_words
+from fstui.model.plan import Plan
+from fstui.model.run import Evidence
+from fstui.model.storage import Target
+from fstui.quantities import duration_ns, rate, seconds
+from fstui.report import plan as planned
+from fstui.report import steps
+from fstui.report.characters import escape_controls, page
+from fstui.report.figures import Counts
+from fstui.report.text import speed_words, verdict_words
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -38,26 +43,34 @@ class Narration:
         self._target = target
         self._verdict = verdict
         self._begun = False
+        self._seen = Evidence(target=target)
 
     def hear(self, event: Event) -> None:
         """Tell what is worth a line."""
         match event:
-            case RunStarted():
-                self.tell("\n".join(report.plan_head(self._plan, self._target)))
+            case RunStarted(untraced=untraced):
+                self.tell(*planned.head(self._plan, self._target))
+                if untraced:
+                    self.tell(f"not traced by the kernel: {untraced}")
             case FindingsChanged(judgement=judgement) if not self._begun:
                 self._begun = True
                 for found in judgement.findings:
                     if found.verdict in ("lost", "not-durable", "suspicious"):
-                        words = f"{verdict_words(found.verdict, found.confidence)}: {plain(found.sentence)}"
+                        words = f"{verdict_words(found.verdict, found.confidence)}: {found.sentence}"
                         self.tell(f"before the first step: {words}")
+            case IdleMeasured(idle=idle):
+                self._seen = replace(self._seen, idle=idle)
             case StepFinished(step=step):
-                self.tell(report.step_line(step, self._target))
+                self._seen = replace(self._seen, steps=(*self._seen.steps, step))
+                self.tell(steps.line(step, Counts(self._seen)))
             case RunFinished(run=run) if self._verdict:
-                self.tell(f"{verdict_words(run.verdict, run.confidence)}: {plain(run.sentence)}")
+                self.tell(f"{verdict_words(run.verdict, run.confidence)}: {run.sentence}")
+                self.tell(*filter(None, [speed_words(run.speed)]))
 
-    def tell(self, line: str) -> None:
+    def tell(self, *lines: str) -> None:
         """One line, or several."""
-        say(line)
+        for line in lines:
+            say(line)
 
 
 class BarNarration(Narration):
@@ -72,27 +85,31 @@ class BarNarration(Narration):
         match event:
             case IdleMeasured():
                 self._draw("starting")
-            case StepPreparing(name=name, done=done, total=total):
-                self._draw(f"{plain(name)}: writing its file", done, total)
+            case StepPreparing(name=name, server_s=server_s) if server_s:
+                self._draw(f"{name}: its server is starting, {seconds(server_s)}")
+            case StepPreparing(name=name, done=done, total=total, silent_s=silent_s):
+                silence = f", no answer for {seconds(silent_s)}" if silent_s else ""
+                self._draw(f"{name}: writing its file{silence}", done, total)
             case StepStarted(name=name):
-                self._draw(plain(name))
+                self._draw(name)
             case StepProgressed(snapshot=now):
-                words = plain(now.name)
-                if figures.rated(self._plan.steps[now.index].probe):
+                words = now.name
+                if self._plan.steps[now.index].settings.alike:
                     words += f" {rate(now.rate_per_s)}/s"
                     words += f" p50 {duration_ns(now.latency_ns.p50)}" if now.latency_ns else ""
                 if now.stall:
-                    words = f"{plain(now.name)}: {plain(now.stall.call)} in flight for {seconds(now.stall.elapsed_s)}"
+                    words = f"{now.name}: {now.stall.call} in flight for {seconds(now.stall.elapsed_s)}"
                 self._draw(words, now.elapsed_s, now.length_s)
             case RunFinished():
                 self._progress.stop()
         super().hear(event)
 
-    def tell(self, line: str) -> None:
-        self._progress.console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    def tell(self, *lines: str) -> None:
+        text = page(lines)
+        self._progress.console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True, end="")
 
     def _draw(self, words: str, done: float = 0, total: float | None = None) -> None:
-        self._progress.update(self._task, description=words, completed=done, total=total, refresh=True)
+        self._progress.update(self._task, description=escape_controls(words), completed=done, total=total, refresh=True)
 
 
 @contextmanager

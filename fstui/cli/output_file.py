@@ -6,20 +6,19 @@ import os
 import stat
 from pathlib import Path
 
-from fstui.model import Refused
-from fstui.quantities import plain
-from fstui.state.files import write_atomically
+from fstui.model.errors import Refused
+from fstui.report.characters import escape_lines
+from fstui.session.files import write_atomically
 
 
 def check_file(path: Path) -> None:
     """See that the file can be written before anything else is done. Raises Refused."""
-    shown = plain(str(path))
     if path.is_dir():
-        raise Refused(f"--output {shown} is a directory: name a file in it")
+        raise Refused(f"--output {path} is a directory: name a file in it")
     if not path.parent.is_dir():
-        raise Refused(f"--output {shown}: there is no directory {plain(str(path.parent))}")
+        raise Refused(f"--output {path}: there is no directory {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise Refused(f"--output {shown} is not writable for this user")
+        raise Refused(f"--output {path} is not writable for this user")
 
 
 def put_file(path: Path, document: str | bytes) -> None:
@@ -27,7 +26,7 @@ def put_file(path: Path, document: str | bytes) -> None:
 
     A pipe or a device is written to as it is, and so is a file in a directory that takes no new ones.
     """
-    data = document.encode(errors="backslashreplace") if isinstance(document, str) else document
+    data = escape_lines(document).encode() if isinstance(document, str) else document
     real = path.resolve()  # the file that a link leads to is replaced, not the link
     if not real.exists():
         write_atomically(real, data, mode=0o666 & ~_umask())

@@ -12,16 +12,16 @@ import click
 from fstui.cli.execution import BROKEN_PIPE, FAILED, INTERRUPTED
 from fstui.cli.interruption import Interruption
 from fstui.cli.output import put, say
-from fstui.cli.rendering import FORMATS, format_option, rendered
+from fstui.cli.rendering import format_option
 from fstui.cli.settings import pairs
+from fstui.cli.trust import trust_option
 from fstui.cli.witnessing import keep
-from fstui.engine import powercut_check
-from fstui.engine.machine import LocalMachine
-from fstui.engine.powercut import GONE, Cut, Writing, make_cut
-from fstui.engine.powercut_check import Checked, Told
-from fstui.engine.saving import save
-from fstui.model import VERDICTS, Refused, Verdict
-from fstui.quantities import plain, short_size
+from fstui.model.errors import Refused
+from fstui.model.judgement import VERDICTS, Verdict
+from fstui.quantities import short_size
+from fstui.report import formats
+from fstui.session import Session, power_cut
+from fstui.session.power_cut import Cut, Declared, Writing
 
 
 @click.group("powercut")
@@ -41,7 +41,8 @@ def command() -> None:
 @click.argument("directory", metavar="DIR")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="See 'fstui scenarios power-cut'.")
 @click.option("--root-of", metavar="HOSTNAME", help="Yes, to the root filesystem of the box of that name.")
-def write(directory: str, settings: Sequence[str], root_of: str | None) -> int:
+@trust_option
+def write(directory: str, settings: Sequence[str], root_of: str | None, trust_dir: bool) -> int:
     """Write records into DIR and print each one's acknowledgement once its sync has returned.
 
     Runs until the power goes. The records stay, in a directory of their own in DIR, until the cut is verified.
@@ -51,16 +52,16 @@ def write(directory: str, settings: Sequence[str], root_of: str | None) -> int:
             "these lines are for a witness on another machine: "
             "ssh BOX fstui powercut write DIR | fstui powercut witness acks.log"
         )
-    return asyncio.run(_write(directory, pairs(settings), root_of))
+    return asyncio.run(_write(Session.here(trusting=trust_dir), directory, pairs(settings), root_of))
 
 
-async def _write(directory: str, settings: dict[str, str], root_of: str | None) -> int:
+async def _write(session: Session, directory: str, settings: dict[str, str], root_of: str | None) -> int:
     interruption = Interruption()
     task = asyncio.current_task()
     assert task is not None
     interruption.listen(task.cancel)
     try:
-        cut = await make_cut(directory, LocalMachine(), settings)
+        cut = await power_cut.make_cut(session, directory, settings)
         if cut.on_root:
             _confirm_root(cut, root_of)
         _tell(cut)
@@ -76,12 +77,12 @@ async def _write(directory: str, settings: dict[str, str], root_of: str | None) 
         say(f"fstui: {refusal}")
         return interruption.exit_code
     say("writing; now pull the wall plug of this box. Ctrl-C gives up.")
-    reason = await writing.ended()
-    say(f"fstui: ended without a cut: {reason}. The records stay in {plain(cut.header.directory)}")
+    end = await writing.ended()
+    say(f"fstui: ended without a cut: {end.reason}. The records stay in {cut.header.directory}")
     say("until they are verified; 'fstui clean --pending' removes them.")
     if (code := interruption.exit_code) is not None:
         return code
-    return BROKEN_PIPE if reason == GONE else FAILED if "failed" in reason or "killed" in reason else 0
+    return BROKEN_PIPE if end.reader_gone else FAILED if end.failed else 0
 
 
 def _reason(interruption: Interruption) -> str:
@@ -92,20 +93,20 @@ def _confirm_root(cut: Cut, root_of: str | None) -> None:
     """Raises Refused without the host's own name, typed."""
     name = cut.header.host.hostname
     if root_of is None and sys.stdin is not None and sys.stdin.isatty():
-        say(f"{plain(cut.header.target.path)} is on the root filesystem: after the cut this box may not start again.")
+        say(f"{cut.header.target.path} is on the root filesystem: after the cut this box may not start again.")
         root_of = click.prompt("Type its host name to go on", default="", show_default=False, err=True)
     if root_of != name:
         raise Refused(
-            f"{plain(cut.header.target.path)} is on the root filesystem: after the cut the box may not start again. "
-            f"Name a directory on another filesystem, or confirm with --root-of {plain(name)}"
+            f"{cut.header.target.path} is on the root filesystem: after the cut the box may not start again. "
+            f"Name a directory on another filesystem, or confirm with --root-of {name}"
         )
 
 
 def _tell(cut: Cut) -> None:
-    for step in cut.plan.steps:
-        say(f"  {plain(step.name)}, {step.settings['writers']} writer(s)")
+    for way in cut.plan.ways:
+        say(f"  {way}, {cut.plan.asked.writers} writer(s)")
     most = short_size(cut.plan.room_bytes)
-    say(f"  into {plain(cut.header.directory)}, at most {most}; it stays there until it is verified")
+    say(f"  into {cut.header.directory}, at most {most}; it stays there until it is verified")
 
 
 @command.command("witness")
@@ -124,7 +125,7 @@ def witness(file: Path) -> int:
 @click.argument("directory", metavar="DIR")
 @click.option("--storage-was-cut", is_flag=True, help="The storage lost its power, not the box (a USB disk, a shelf).")
 @click.option("--unmountable", is_flag=True, help="Since the cut the filesystem cannot be mounted any more.")
-@format_option(*FORMATS)
+@format_option(*formats.names())
 @click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit 3 when the verdict is this one or worse.")
 def verify(directory: str, storage_was_cut: bool, unmountable: bool, format_: str, fail_on: Verdict | None) -> int:
     """Read the records in DIR back and compare them with the witness's log on stdin.
@@ -134,31 +135,26 @@ def verify(directory: str, storage_was_cut: bool, unmountable: bool, format_: st
     if sys.stdin is None or sys.stdin.isatty():
         raise Refused("it reads the witness's log: fstui powercut verify DIR < acks.log")
     data = sys.stdin.buffer.read()
-    return asyncio.run(_verify(directory, data, Told(storage_was_cut, unmountable), format_, fail_on))
+    return asyncio.run(_verify(directory, data, Declared(storage_was_cut, unmountable), format_, fail_on))
 
 
-async def _verify(directory: str, data: bytes, told: Told, format_: str, fail_on: Verdict | None) -> int:
-    interruption = Interruption()
+async def _verify(directory: str, data: bytes, declared: Declared, format_: str, fail_on: Verdict | None) -> int:
+    session, interruption = Session.here(), Interruption()
     task = asyncio.current_task()
     assert task is not None
     interruption.listen(task.cancel)
     try:
-        checked = await powercut_check.check(directory, data, LocalMachine(), told)
+        verified = await power_cut.verify(session, directory, data, declared)
     except asyncio.CancelledError:
         say("fstui: stopped; nothing was saved, and nothing has changed. Verify again.")
         return interruption.exit_code or INTERRUPTED
-    saved_to, save_error = await _saved(checked)
-    put(rendered(checked.run, format_, saved_to))
+    if verified.saved_to is not None:
+        say("This cut was verified before, and its records have been removed since: the saved run again.")
+    saved_to, save_error = await power_cut.save(session, verified)
+    put(formats.render(format_, verified.run, saved_to))
     if save_error:
         say(f"fstui: {save_error}; this cut does not count")
-    run = checked.run
+    run = verified.run
     if fail_on and VERDICTS.index(run.verdict) <= VERDICTS.index(fail_on):
         return 3
     return FAILED if save_error else 0
-
-
-async def _saved(checked: Checked) -> tuple[str | None, str | None]:
-    if checked.saved_to is not None:
-        say("This cut was verified before, and its records have been removed since: the saved run again.")
-        return checked.saved_to, None
-    return await save(checked.run)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from fstui.cli.output import put, say
-from fstui.judge.references import library, published
-from fstui.model import MEDIA, MediumClass
+from fstui.model.storage import MEDIA, MediumClass
 from fstui.report import ruler
+from fstui.session.references import library, published
 
 
 @click.command("references")

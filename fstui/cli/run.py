@@ -8,24 +8,30 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Literal
 
 import click
 import msgspec
 
 from fstui.cli.events import EventLines
 from fstui.cli.execution import BROKEN_PIPE
+from fstui.cli.failing import CODE as FAILED_ON
+from fstui.cli.failing import fail_on_option, fails
 from fstui.cli.interruption import Interruption
 from fstui.cli.narration import narrating
 from fstui.cli.output import ReaderGone, put, say
 from fstui.cli.output_file import check_file, put_file
-from fstui.cli.rendering import FORMATS, format_option, rendered
+from fstui.cli.rendering import format_option
 from fstui.cli.settings import pairs
-from fstui.engine import runner
-from fstui.engine.machine import LocalMachine
-from fstui.model import MEDIA, VERDICTS, Event, Refused, RunFinished, Verdict
-from fstui.quantities import plain
-from fstui.report import json
-from fstui.report import plain as report
+from fstui.cli.trust import trust_option
+from fstui.model.declaration import Declaration
+from fstui.model.errors import Refused
+from fstui.model.events import Event, RunFinished
+from fstui.model.storage import CACHES, MEDIA
+from fstui.report import formats, json
+from fstui.report import plan as planned
+from fstui.session import Session, power_cut
+from fstui.session.running import RunInProgress
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +45,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     plan_only: bool
     format: str
     output: Path | None
-    fail_on: Verdict | None
+    fail_on: tuple[str, ...]
     like: int | None
+    trace: Literal["auto", "off"]
+    trust_dir: bool
 
 
 @click.command("run")
@@ -48,12 +56,16 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 @click.argument("directory", metavar="DIR")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change a setting of the scenario.")
 @click.option("--medium", type=click.Choice(MEDIA), help="What the lowest devices really are.")
-@click.option("--write-cache", type=click.Choice(("none", "volatile", "plp")), help="Their write cache, really.")
+@click.option("--write-cache", type=click.Choice(CACHES), help="Their write cache, really.")
 @click.option("--like", type=int, metavar="PID", help="Measure in that process's io cgroup (root).")
+@click.option(
+    "--trace", type=click.Choice(("auto", "off")), default="auto", help="The kernel's own trace as a witness (root)."
+)
+@trust_option
 @click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and write nothing.")
-@format_option(*FORMATS, "events")
+@format_option(*formats.names(), "events")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of to stdout.")
-@click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit 3 when the verdict is this one or worse.")
+@fail_on_option()
 def command(settings: Sequence[str], format_: str, **asked: object) -> int:
     """Run SCENARIO in the directory DIR and judge the storage under it.
 
@@ -62,6 +74,8 @@ def command(settings: Sequence[str], format_: str, **asked: object) -> int:
     """
     if not asked["directory"]:  # an unset variable; resolved, it would be the current directory
         raise Refused("DIR is empty: name a directory on the storage in question")
+    if asked["scenario"] == power_cut.NAME:
+        raise Refused(power_cut.NEEDS_A_PERSON)
     wanted = msgspec.convert({**asked, "settings": pairs(settings), "format": format_}, Asked)
     if not wanted.plan_only and wanted.settings.keys() & {"host", "port", "socket"}:
         _ask_for_password()
@@ -69,12 +83,12 @@ def command(settings: Sequence[str], format_: str, **asked: object) -> int:
         check_file(wanted.output)
     if wanted.plan_only and wanted.format not in ("plain", "json"):
         raise click.UsageError("--plan is printed as plain or json.")
-    return asyncio.run(_Session(wanted).go())
+    return asyncio.run(_Headless(wanted).go())
 
 
 def _ask_for_password() -> None:
     """Of an existing database server, on a terminal, where the environment does not have it. Never in argv."""
-    from fstui.databases.existing import PASSWORD  # noqa: PLC0415  only where it is wanted
+    from fstui.session.servers import PASSWORD  # noqa: PLC0415  only where it is wanted
 
     if PASSWORD not in os.environ and sys.stdin.isatty():
         os.environ[PASSWORD] = click.prompt(
@@ -86,12 +100,12 @@ def _ask_for_password() -> None:
         )
 
 
-class _Session:
+class _Headless:
     """One headless run: its events to stdout, its story to stderr."""
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        self._machine = LocalMachine(like=asked.like)
+        self._session = Session.here(like=asked.like, trace=asked.trace != "off", trusting=asked.trust_dir)
         self._interruption = Interruption()
         self._reader_gone = False
 
@@ -102,25 +116,25 @@ class _Session:
         self._interruption.listen(preparing.cancel)
         try:
             asked = self._asked
-            target, plan = await runner.make_plan(
-                asked.scenario,
-                asked.directory,
-                self._machine,
-                asked.settings,
-                medium=asked.medium,
-                write_cache=asked.write_cache,
-            )
+            said = Declaration.of(asked.medium, asked.write_cache)
+            site, plan = await self._session.planned(asked.scenario, asked.directory, asked.settings, said)
         except asyncio.CancelledError:
             if (code := self._interruption.exit_code) is None:
                 raise
             say("fstui: stopped before the run began; nothing was written")
             return code
+        if self._session.trouble:
+            say(f"fstui: {self._session.trouble}")
+        if self._session.home_hangs and not asked.plan_only:
+            raise Refused(
+                f"{self._session.home_hangs}. Runs are noted and saved there: set XDG_STATE_HOME to another disk"
+            )
         if asked.plan_only:
-            self._deliver(json.indented(plan) if asked.format == "json" else report.plan(plan, target))
+            self._deliver(json.indented(plan) if asked.format == "json" else planned.render(plan, site.target))
             return 0
-        running = runner.Running(plan, target, self._machine)
+        running = self._session.start(plan, site)
         self._interruption.instead(running.stop)
-        with narrating(plan, target, stdout_shows=self._stdout_shows) as narration:
+        with narrating(plan, site.target, stdout_shows=self._stdout_shows) as narration:
             finished = await self._follow(running, narration.hear)
         return self._concluded(finished)
 
@@ -128,7 +142,7 @@ class _Session:
     def _stdout_shows(self) -> str | None:
         return None if self._asked.output else self._asked.format
 
-    async def _follow(self, running: runner.Running, hear: Callable[[Event], None]) -> RunFinished:
+    async def _follow(self, running: RunInProgress, hear: Callable[[Event], None]) -> RunFinished:
         """Every event to the narration, and to the reader where events are the data. Returns the last one."""
         finished = None
         with closing(EventLines(self._asked.output)) as lines:
@@ -151,16 +165,16 @@ class _Session:
         if finished.save_error:
             say(f"fstui: {finished.save_error}")
         for left in run.left_behind:
-            say(f"fstui: {plain(left)}")
+            say(f"fstui: {left}")
         if self._asked.format != "events":
             try:
-                self._deliver(rendered(run, self._asked.format, finished.saved_to))
+                self._deliver(formats.render(self._asked.format, run, finished.saved_to))
             except ReaderGone:
                 self._reader_gone = True
         if (interrupted := self._interruption.exit_code) is not None:
             return interrupted
-        if self._asked.fail_on and VERDICTS.index(run.verdict) <= VERDICTS.index(self._asked.fail_on):
-            return 3
+        if fails(run, self._asked.fail_on):
+            return FAILED_ON
         if self._reader_gone:
             return BROKEN_PIPE
         return 1 if run.status == "failed" or finished.save_error or run.left_behind else 0

@@ -6,15 +6,11 @@ import asyncio
 
 import click
 
-from fstui import scenario as scenarios
-from fstui.cli.output import put, say
-from fstui.engine.plan import make_plan
-from fstui.engine.replay import ReplayMachine
-from fstui.model import Plan, Refused, Run, Target
+from fstui.cli.output import put, say, width
+from fstui.model.plan import Plan
 from fstui.report import scenarios as report
-
-_NOWHERE = Run(id="plan", started_at="", target=Target(path="DIR", mount_point="DIR", fstype="", source=""))
-"""Planned on a machine without storage: what a scenario takes does not depend on where it runs."""
+from fstui.session import Session, power_cut, scenarios
+from fstui.session.scenarios import Scenario
 
 
 @click.command("scenarios")
@@ -24,18 +20,24 @@ def command(name: str | None) -> None:
 
     With NAME, or a file: its steps, and the settings that --set changes.
     """
-    if name is not None:
-        put(report.detail(*_planned(name)))
-        return
-    found = []
-    for known in scenarios.names():
-        try:
-            found.append(_planned(known))
-        except Refused as mistake:  # a broken file of the user's own does not hide the others
-            say(f"fstui: {mistake}")
-    put(report.render(found))
+    if name == power_cut.NAME:
+        put(report.power_cut_detail(power_cut.usual()))
+    else:
+        put(asyncio.run(_all() if name is None else _one(name)))
 
 
-def _planned(name: str) -> tuple[scenarios.Scenario, Plan]:
-    _, plan = asyncio.run(make_plan(name, "DIR", ReplayMachine(_NOWHERE)))
-    return scenarios.load(name), plan
+async def _one(name: str) -> str:
+    return report.detail(*await _planned(name, await scenarios.named(name)))
+
+
+async def _all() -> str:
+    own, broken = await scenarios.own()
+    found = [await _planned(*known) for known in (*scenarios.shipped_ones(), *own)]
+    for mistake in broken:  # a broken file of the user's own does not hide the others
+        say(f"fstui: {mistake}")
+    return report.render(found, power_cut.usual(), width())
+
+
+async def _planned(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
+    session = Session.nowhere()
+    return scenario, await session.plan(scenario, await session.look_up("DIR"), {}, called=name)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fstui.model import Refused
-from fstui.quantities import plain
+from fstui.model.errors import Refused
 
 
 def pairs(settings: Sequence[str]) -> dict[str, str]:
@@ -14,6 +13,6 @@ def pairs(settings: Sequence[str]) -> dict[str, str]:
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key:
-            raise Refused(f"--set {plain(setting)}: write KEY=VALUE, as in --set seconds=2")
+            raise Refused(f"--set {setting}: write KEY=VALUE, as in --set seconds=2")
         found[key] = value
     return found

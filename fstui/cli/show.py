@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import click
 
 from fstui.cli.output import put
-from fstui.cli.rendering import FORMATS, format_option, rendered
-from fstui.state import runs
+from fstui.cli.rendering import format_option
+from fstui.report import formats
+from fstui.session import history
 
 
 @click.command("show")
 @click.argument("reference", metavar="RUN")
-@format_option(*FORMATS)
+@format_option(*formats.names())
 def command(reference: str, format_: str) -> None:
     """Print a saved run. RUN is its id, the beginning of its id, a file, or 'last'."""
-    path = runs.find(reference)
-    put(rendered(runs.read(path), format_, saved_to=str(path)))
+    run, path = asyncio.run(history.find(reference))
+    put(formats.render(format_, run, saved_to=path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from fstui.model import Refused
+from fstui.model.errors import Refused
 
 NO_TERMINAL = (
     "the app needs a terminal on stdin, stdout and stderr. Without one: "
@@ -12,26 +12,26 @@ NO_TERMINAL = (
 )
 
 
-def start(directory: str | None = None) -> int:
+def start(directory: str | None = None, *, trusting: bool = False) -> int:
     """Run the app, with a directory at the plan for it; its exit code. Raises Refused before the screen is taken."""
     if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise Refused(NO_TERMINAL + _meant(directory))
     if directory is not None:
-        _check(directory)
+        _check(directory, trusting)
     # only now: textual takes longer to import than everything else together
-    from fstui.engine.machine import LocalMachine  # noqa: PLC0415
+    from fstui.session import Session  # noqa: PLC0415
     from fstui.tui.app import run_app  # noqa: PLC0415
 
-    return run_app(LocalMachine(), directory)
+    return run_app(Session.here(trusting=trusting), directory)
 
 
-def _check(directory: str) -> None:
+def _check(directory: str, trusting: bool) -> None:
     import asyncio  # noqa: PLC0415
 
-    from fstui.workspace import inspect  # noqa: PLC0415
+    from fstui.session import Session  # noqa: PLC0415
 
     try:
-        asyncio.run(inspect(directory))
+        asyncio.run(Session.here(trusting=trusting).look_up(directory))
     except Refused as refusal:
         raise Refused(f"{refusal}{_meant(directory)}") from None
 

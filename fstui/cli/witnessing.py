@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fstui.cli.execution import FAILED, INTERRUPTED
 from fstui.cli.output import say
-from fstui.engine.witness import SILENT_S, BadLog, LogFull, View, Witness
-from fstui.quantities import count, plain, rate, seconds
+from fstui.quantities import count, rate, seconds
+from fstui.session.power_cut import SILENT_S, BadLog, LogFull, View, Witness
 
 REDRAW_S, LINE_S = 0.25, 10.0
 
@@ -55,7 +55,7 @@ class _Face:
         if header is None or self._introduced:
             return
         self._introduced = True
-        say(f"{plain(header.host.hostname)}: {plain(header.directory)} on {plain(header.target.fstype)}")
+        say(f"{header.host.hostname}: {header.directory} on {header.target.fstype}")
         if self._witness.on_the_same_box:
             say("! the writer runs on this very box: this log loses its power with it. Put the witness elsewhere.")
 
@@ -63,7 +63,7 @@ class _Face:
         if self._redraws:
             print(file=sys.stderr)
         self._introduce()
-        view, log, path = self._witness.view(), self._witness.log, plain(str(self._witness.path))
+        view, log, path = self._witness.view(), self._witness.log, str(self._witness.path)
         kept = f"{count(self._witness.durable)} acknowledgements are kept in {path}"
         if trouble:
             say(f"fstui: {trouble}. {kept}; what came after is not known: end the writer and begin again.")
@@ -72,7 +72,7 @@ class _Face:
             say("fstui: nothing was acknowledged" + ("." if log else ": no writer spoke. See what ssh said above."))
             return INTERRUPTED if interrupted else FAILED
         if log.ended is not None:
-            say(f"The writer ended by itself: {plain(log.ended)}. No power was cut while it wrote; {kept}.")
+            say(f"The writer ended by itself: {log.ended}. No power was cut while it wrote; {kept}.")
         elif interrupted:
             say(f"Ended by you, {seconds(view.since_line_s)} after the last sign of life. {kept}.")
         else:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Literal
 
-from fstui.model import Base
+from fstui.model.base import Base
 
 Driver = Literal["mysql", "pgsql"]
 _NOT_IN_A_LINE = re.compile(r"[\s\"'#]")
 PORTS: dict[Driver, int] = {"mysql": 3306, "pgsql": 5432}
+
+
+class Tls(Base, frozen=True, kw_only=True):
+    """Paths of PEM files: whom to believe, and who we are."""
+
+    ca: str
+    certificate: str
+    key: str
 
 
 class Connection(Base, frozen=True, kw_only=True):
@@ -23,6 +32,9 @@ class Connection(Base, frozen=True, kw_only=True):
     user: str
     password: str = ""
     database: str = ""
+    login_path: str = ""
+    """Where the password can be found again."""
+    tls: Tls | None = None
 
     def words(self) -> list[str]:
         """Options of sysbench. The password goes by ``secrets`` and ``environment``."""
@@ -33,7 +45,19 @@ class Connection(Base, frozen=True, kw_only=True):
             named["host"] = self.socket or self.host
         if self.port or not self.socket:
             named["port"] = str(self.port or PORTS[self.driver])
-        return [f"--db-driver={self.driver}", *(f"--{self.driver}-{name}={value}" for name, value in named.items())]
+        secured = ["--mysql-ssl=on"] if self.tls else []
+        return [
+            f"--db-driver={self.driver}",
+            *secured,
+            *(f"--{self.driver}-{name}={value}" for name, value in named.items()),
+        ]
+
+    def tls_files(self) -> dict[str, str]:
+        """By the names under which sysbench 1.0 looks for them where it runs (src/drivers/mysql/drv_mysql.c)."""
+        if self.tls is None:
+            return {}
+        named = {"cacert": self.tls.ca, "client-cert": self.tls.certificate, "client-key": self.tls.key}
+        return {f"{name}.pem": str(Path(path).absolute()) for name, path in named.items()}
 
     def secrets(self) -> str:
         """Lines of a sysbench configuration file, read from a pipe; such a line cannot hold spaces, quotes or a #."""

@@ -2,49 +2,75 @@
 
 from __future__ import annotations
 
-import configparser
+import asyncio
 import getpass
 import os
 import socket
 import struct
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from fstui.databases.connection import Connection, Driver
+from fstui.databases.connection import PORTS, Connection, Driver
 from fstui.databases.facts import described
+from fstui.databases.option_files import options, tls
 from fstui.databases.sql import DatabaseError, ask
-from fstui.model import Sysbench
+from fstui.measures.servers import Server
+from fstui.measures.sysbench import Sysbench
+from fstui.noting import note, strike_out
 from fstui.state import ledger
 
 PASSWORD = "FSTUI_DB_PASSWORD"
 MAINTENANCE: dict[Driver, str] = {"mysql": "information_schema", "pgsql": "postgres"}
 """A database that is always there, to connect to."""
-_EXISTS = ("1007", "already exists")
+SERVERS = frozenset({"mariadbd", "mysqld", "postgres", "postmaster"})
+"""What the kernel calls their processes."""
+_NAMES: dict[Driver, str] = {
+    "mysql": "SELECT schema_name FROM information_schema.schemata",
+    "pgsql": "SELECT datname FROM pg_database",
+}
+MARK = "made_by_fstui"
+"""A table in every database of a run's own: only one that holds it, or nothing, is ever dropped."""
+_TRIAL = (
+    f"CREATE TABLE {MARK} (id INTEGER)",
+    "CREATE TABLE fstui_trial (id INTEGER, k INTEGER)",
+    "CREATE INDEX fstui_trial_k ON fstui_trial (k)",
+    "INSERT INTO fstui_trial VALUES (1, 1)",
+    "UPDATE fstui_trial SET k = 2",
+    "SELECT k FROM fstui_trial",
+    "DELETE FROM fstui_trial",
+    "DROP TABLE fstui_trial",
+)
+"""All that sysbench's scripts do: what is not allowed is said before anything is filled."""
+_ANSWER_S = 5.0
 _UCRED = struct.Struct("3i")
 
 
 def is_meant(settings: Sysbench) -> bool:
     """Whether these settings name an existing server."""
-    return bool(settings.host or settings.port or settings.socket)
+    return settings.existing_server is not None
 
 
 def connection_to(settings: Sysbench) -> Connection:
     """How it is reached, in a database that is always there.
 
-    The password comes from the environment, or from the server's own option file.
+    What is not set comes from the environment, or from the server's own option files. Raises Refused.
     """
     driver: Driver = "pgsql" if settings.server == "postgresql" else "mysql"
-    return with_password(
-        Connection(
-            driver=driver,
-            socket=settings.socket,
-            host=settings.host or ("" if settings.socket else "127.0.0.1"),
-            port=settings.port,
-            user=settings.user or ("postgres" if driver == "pgsql" else getpass.getuser()),
-            database=MAINTENANCE[driver],
-        )
+    stated = options(settings.login_path) if driver == "mysql" else {}
+    near = settings.socket or settings.host or settings.port
+    socket = settings.socket or ("" if near else stated.get("socket", ""))
+    port = settings.port or int(stated.get("port", "") if stated.get("port", "").isdecimal() else 0)
+    return Connection(
+        driver=driver,
+        socket=socket,
+        host=settings.host or ("" if socket else stated.get("host") or "127.0.0.1"),
+        port=0 if socket and driver == "mysql" else port,
+        user=settings.user or stated.get("user") or ("postgres" if driver == "pgsql" else getpass.getuser()),
+        password=os.environ.get(PASSWORD) or stated.get("password", ""),
+        database=MAINTENANCE[driver],
+        login_path=settings.login_path,
+        tls=tls(stated),
     )
 
 
@@ -52,7 +78,7 @@ class Existing:
     """A connection to it while the run lasts."""
 
     def __init__(
-        self, sysbench: str, connection: Connection, entry: ledger.Entry, facts: dict[str, Any], pid: int | None
+        self, sysbench: str, connection: Connection, entry: ledger.Entry, facts: Server, pid: int | None
     ) -> None:
         self.sysbench = sysbench
         self.connection = connection
@@ -63,22 +89,28 @@ class Existing:
     @classmethod
     async def open(cls, sysbench: str, settings: Sysbench, *, workspace: str, run_id: str) -> Existing:
         """Make the run's database. Raises DatabaseError with what the server said, or that it is there already."""
-        name = f"fstui_{run_id}"
-        to_any = connection_to(settings)
-        pid = peer_of(to_any)
-        entry = ledger.enter(run_id, kind="database", what=_address(to_any, name))
+        name = name_of(run_id)
+        to_any = await asyncio.to_thread(connection_to, settings)
+        pid = await asyncio.to_thread(peer_of, to_any)
+        entry = await note(run_id, "database", _address(to_any, name))
         try:
             facts = await described(sysbench, settings.server, to_any, pid, where="existing", workspace=workspace)
-            await ask(sysbench, to_any, [f"CREATE DATABASE {name}"])
+            own = await _make(sysbench, to_any, name)
         except DatabaseError as error:
-            ledger.settled(entry)
-            if any(mark in str(error) for mark in _EXISTS):
-                raise DatabaseError(f"{to_any.where} has a database {name} already: it is left alone") from None
-            raise DatabaseError(f"{to_any.where}: {error}{_hint(str(error))}") from None
+            await strike_out(entry)
+            raise DatabaseError(f"{to_any.where}: {error}{_hint(to_any, str(error))}") from None
         except BaseException:
-            ledger.settled(entry)
+            await strike_out(entry)
             raise
-        return cls(sysbench, msgspec.structs.replace(to_any, database=name), entry, facts, pid)
+        try:
+            for statement in _TRIAL:  # each has its own time: a table is made of many syncs
+                await ask(sysbench, own, [statement])
+        except BaseException as error:
+            await drop(sysbench, own, entry)
+            if isinstance(error, DatabaseError):
+                raise DatabaseError(f"{to_any.where}: {error}{_hint(to_any, str(error))}") from None
+            raise
+        return cls(sysbench, own, entry, facts, pid)
 
     async def ended(self) -> str | None:
         """It is not ours to watch."""
@@ -89,21 +121,60 @@ class Existing:
         return await drop(self.sysbench, self.connection, self._entry)
 
 
+async def _make(sysbench: str, to_any: Connection, name: str) -> Connection:
+    """A database of that name, only where it can be dropped again. Raises DatabaseError."""
+    if any(name in row for row in await ask(sysbench, to_any, [_NAMES[to_any.driver]])):
+        raise DatabaseError(f"it has a database {name} already, which is left alone")
+    # MySQL asks for the right to drop before it looks whether there is anything; PostgreSQL's owners have it
+    quoted = _quoted(to_any.driver, name)
+    await ask(sysbench, to_any, [f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}"])
+    return msgspec.structs.replace(to_any, database=name)
+
+
 async def drop(sysbench: str, connection: Connection, entry: ledger.Entry) -> str | None:
     """Drop a database of a run's own. Returns None, or the sentence that says that it is still there."""
+    what = f"database {connection.database} on {connection.where}"
     to_any = msgspec.structs.replace(connection, database=MAINTENANCE[connection.driver])
     try:
-        await ask(sysbench, to_any, [f"DROP DATABASE IF EXISTS {connection.database}"])
+        if not await _is_ours(sysbench, connection, to_any):
+            return f"{what} was not dropped: it holds tables, and no {MARK} among them, so fstui did not make it"
+        await ask(sysbench, to_any, [f"DROP DATABASE IF EXISTS {_quoted(connection.driver, connection.database)}"])
     except DatabaseError as error:
-        return f"database {connection.database} on {connection.where} was not dropped: {error}"
-    ledger.settled(entry)
+        return f"{what} was not dropped: {error}"
+    await strike_out(entry)
     return None
 
 
+async def _is_ours(sysbench: str, connection: Connection, to_any: Connection) -> bool:
+    """It is not there, or empty, or bears our mark: whoever made it was perhaps killed before it had one."""
+    name, driver = connection.database, connection.driver
+    if not any(name in row for row in await ask(sysbench, to_any, [_NAMES[driver]])):
+        return True
+    # a database of MySQL's is a schema, and seen from any other; one of PostgreSQL's from inside alone
+    schema, where = ("public", connection) if driver == "pgsql" else (name, to_any)
+    question = f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{schema}'"
+    found = {table for (table,) in await ask(sysbench, where, [question])}
+    return not found or MARK in found
+
+
+def name_of(run_id: str) -> str:
+    """Of a run's own database."""
+    return f"fstui_{run_id}"
+
+
+def _quoted(driver: Driver, name: str) -> str:
+    """As an identifier, whatever is in it (https://dev.mysql.com/doc/refman/8.4/en/identifiers.html)."""
+    mark = '"' if driver == "pgsql" else "`"
+    return f"{mark}{name.replace(mark, mark * 2)}{mark}"
+
+
 def peer_of(connection: Connection) -> int | None:
-    """The server's process, from its unix socket (unix(7), SO_PEERCRED); None over a network."""
+    """The process that answers: from its unix socket (unix(7), SO_PEERCRED), or whoever listens on a port of this box.
+
+    None where it is on another box, or this user may not know.
+    """
     if not connection.socket:
-        return None
+        return _listener(connection.host, connection.port or PORTS[connection.driver])
     path = connection.socket
     if connection.driver == "pgsql":
         path = f"{path}/.s.PGSQL.{connection.port or 5432}"
@@ -116,10 +187,35 @@ def peer_of(connection: Connection) -> int | None:
         return None
 
 
+def _listener(host: str, port: int) -> int | None:
+    """A connection to this box comes from the address that it goes to."""
+    import psutil  # noqa: PLC0415  only where a server is reached by a port
+
+    try:
+        with socket.create_connection((host, port), _ANSWER_S) as client:
+            address = client.getpeername()[0]
+            if address != client.getsockname()[0]:
+                return None
+        listening = [found for found in psutil.net_connections("tcp") if found.status == psutil.CONN_LISTEN]
+    except (OSError, psutil.Error):
+        return None
+    places = {(address, port), ("0.0.0.0", port), ("::", port)}
+    pid = next((found.pid for found in listening if tuple(found.laddr) in places), None)
+    return pid if pid and _is_server(pid) else None
+
+
+def _is_server(pid: int) -> bool:
+    """Whoever listens on a port may only pass it on: to a container, through a tunnel."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip() in SERVERS
+    except OSError:
+        return False
+
+
 def with_password(connection: Connection) -> Connection:
-    """The same with the password that the environment or the option file has now."""
-    stated = os.environ.get(PASSWORD) or (_from_option_file() if connection.driver == "mysql" else "")
-    return msgspec.structs.replace(connection, password=stated)
+    """The same with the password that the environment or the option file has now. Raises Refused."""
+    stated = options(connection.login_path) if connection.driver == "mysql" else {}
+    return msgspec.structs.replace(connection, password=os.environ.get(PASSWORD) or stated.get("password", ""))
 
 
 def _address(connection: Connection, database: str) -> str:
@@ -127,21 +223,14 @@ def _address(connection: Connection, database: str) -> str:
     return msgspec.json.encode(msgspec.structs.replace(connection, database=database, password="")).decode()
 
 
-def _hint(message: str) -> str:
+def _hint(connection: Connection, message: str) -> str:
+    """What the user, or the server's administrator, can do about it."""
     if "1045" in message or "password authentication" in message or "no password supplied" in message:
-        return f". Give the password in {PASSWORD}"
+        unsecured = connection.driver == "mysql" and connection.tls is None
+        tls_wanted = "; where the account wants TLS, ssl-ca, ssl-cert and ssl-key in [client] of ~/.my.cnf"
+        return f". Give the password in {PASSWORD}{tls_wanted if unsecured else ''}"
+    if "permission denied to create database" in message:
+        return f". Its administrator's word for it: ALTER ROLE {connection.user} CREATEDB"
+    if "denied" in message and connection.driver == "mysql":
+        return f". Its administrator's word for it: GRANT ALL ON `fstui\\_%`.* TO '{connection.user}'@'…'"
     return ""
-
-
-def _from_option_file() -> str:
-    """The password in ``[client]`` of ~/.my.cnf, where MySQL's own clients look for it."""
-    file = configparser.ConfigParser(allow_no_value=True, interpolation=None, strict=False)
-    try:
-        file.read_string(
-            "\n".join(
-                line for line in (Path.home() / ".my.cnf").read_text().splitlines() if not line.startswith("!include")
-            )
-        )
-        return (file.get("client", "password", fallback="") or "").strip("\"'")
-    except (OSError, RuntimeError, configparser.Error, UnicodeDecodeError):
-        return ""

@@ -2,48 +2,55 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from fstui.databases import mysql, postgresql
 from fstui.databases.connection import Connection
+from fstui.databases.in_force import differences
 from fstui.databases.programs import TITLES
-from fstui.databases.sql import ask
-from fstui.quantities import plain
-
-_STUBS = ("libeatmydata", "libnosync", "libfakesync", "libfsyncstub")
+from fstui.databases.sql import DatabaseError, ask
+from fstui.inventory.process import mapped_stubs
+from fstui.measures.servers import Server
 
 
 async def described(
-    sysbench: str, kind: str, connection: Connection, pid: int | None, *, where: str, workspace: str, title: str = ""
-) -> dict[str, Any]:
-    """Kind, title, where it is, the variables that decide its durability. Raises DatabaseError."""
+    sysbench: str,
+    kind: str,
+    connection: Connection,
+    pid: int | None,
+    *,
+    where: str,
+    workspace: str,
+    title: str = "",
+    asked: Mapping[str, Any] = MappingProxyType({}),
+    within: Sequence[str] = (),
+) -> Server:
+    """Kind, title, where it is, the variables that decide its durability.
+
+    ``asked``: what it was started with. Raises DatabaseError, also where it has not taken that.
+    """
     family = postgresql if kind == "postgresql" else mysql
-    rows = await ask(sysbench, connection, family.questions())
+    rows = await ask(sysbench, connection, family.questions(asked), within)
     variables = {name.lower(): value for name, value in rows}
+    if refused := list(differences(asked, variables)):
+        raise DatabaseError(f"{title or TITLES[kind]} has not taken its options: {'; '.join(refused)}")
     version = variables.get("server_version") or variables.get("version", "")
-    data = variables.get("data_directory") or variables.get("datadir") or _working_directory(pid)
-    return {
-        "kind": kind,
-        "title": title or plain(f"{TITLES[kind]} {version.split('-')[0].split(' ')[0]}"),
-        "where": where,
-        "reached": plain(connection.where),
-        "data_directory": data and plain(data),
-        "on_target": bool(data and pid) and _one_filesystem(str(data), workspace),
-        "variables": {name: plain(value) for name, value in sorted(variables.items())},
-        "preloads": preloads(pid),
-    }
-
-
-def preloads(pid: int | None) -> list[str]:
-    """Sync-stubbing libraries in the server's own memory map, where it is on this box and we may look."""
-    text = ""
-    if pid:
-        with suppress(OSError):
-            text = Path(f"/proc/{pid}/maps").read_text(errors="replace")
-    found = {line.rsplit(" ", 1)[-1] for line in text.splitlines()}
-    return sorted(plain(path) for path in found if any(stub in path for stub in _STUBS))
+    data = (variables.get("data_directory") or variables.get("datadir") or _working_directory(pid) or "").rstrip("/")
+    return Server(
+        kind=kind,
+        title=title or f"{TITLES[kind]} {version.split('-')[0].split(' ')[0]}",
+        where=where,
+        reached=connection.where,
+        data_directory=data or None,
+        on_target=where == "throwaway"
+        or (bool(data and pid) and _one_filesystem(_directories(family, pid, data, variables), workspace)),
+        variables=dict(sorted(variables.items())),
+        preloads=tuple(library.value for library in mapped_stubs(pid)) if pid else (),
+    )
 
 
 def _working_directory(pid: int | None) -> str | None:
@@ -54,8 +61,25 @@ def _working_directory(pid: int | None) -> str | None:
         return None
 
 
-def _one_filesystem(data: str, workspace: str) -> bool:
+def _directories(family: ModuleType, pid: int | None, data: str, variables: Mapping[str, str]) -> list[str]:
+    """Of its data, and of the logs that a commit waits for: a server in a container has names of its own for them.
+
+    Who may not look into its process takes them for names of this box.
+    """
+    own, root = f"/proc/{pid}/cwd", f"/proc/{pid}/root"
+    places = [data, *(os.path.normpath(Path(data, place)) for place in family.log_directories(variables))]
+    if not os.access(own, os.X_OK):
+        return places
+    return [own + place.removeprefix(data) if _is_in(place, data) else root + place for place in places]
+
+
+def _is_in(place: str, directory: str) -> bool:
+    return place == directory or place.startswith(f"{directory}/")
+
+
+def _one_filesystem(directories: Iterable[str], workspace: str) -> bool:
     try:
-        return Path(data).stat().st_dev == Path(workspace).stat().st_dev
+        here = Path(workspace).stat().st_dev
+        return all(Path(directory).stat().st_dev == here for directory in directories)
     except OSError:
         return False

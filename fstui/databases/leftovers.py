@@ -1,41 +1,79 @@
-"""What a killed run left: its directories, and its database on an existing server."""
+"""What a killed run left: its directories, its trace instance, and its database on an existing server."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import msgspec
 
 from fstui.databases import existing, programs
 from fstui.databases.connection import Connection
-from fstui.model import Refused
-from fstui.quantities import plain
+from fstui.model.errors import Refused
+from fstui.noting import strike_out
 from fstui.state import ledger
-from fstui.workspace import remove_left_behind
+from fstui.tracing import instances
+from fstui.workspace import POWER_CUT, PREFIX, remove_left_behind
 
 
 async def remove(entry: ledger.Entry) -> str | None:
     """Remove what an entry names. Returns None, or the sentence that says why it is still there."""
+    if not _is_of_its_run(entry):
+        return f"{named(entry)}: left alone: the run {entry.run} would have called it otherwise"
     if entry.kind == "database":
         return await _drop(entry)
     if entry.kind == "server":
         return await _with_its_directory(entry)  # it died with its keeper; its files are in the run's directory
+    if entry.kind == "trace":
+        return await instances.remove_left_behind(entry)
     return await remove_left_behind(entry)
+
+
+def named(entry: ledger.Entry) -> str:
+    """What it names, in words: a directory's path, ``database fstui_k3f9a1 on db7:3306``."""
+    if entry.kind != "database":
+        return entry.what
+    connection = _connection(entry)
+    return f"database {connection.database} on {connection.where}" if connection else f"database {entry.what}"
+
+
+def _is_of_its_run(entry: ledger.Entry) -> bool:
+    """Its name holds the run's id, as that of all that fstui makes does."""
+    path, run = Path(entry.what), entry.run
+    match entry.kind:
+        case "database":
+            connection = _connection(entry)
+            return connection is not None and connection.database == existing.name_of(run)
+        case "server":
+            return path.parent.name == f"{PREFIX}{run}"
+        case "trace":
+            return path.name == f"{instances.PREFIX}{run}"
+        case _:
+            return path.name in (f"{PREFIX}{run}", f"{POWER_CUT}{run}")
+
+
+def _connection(entry: ledger.Entry) -> Connection | None:
+    try:
+        return msgspec.json.decode(entry.what, type=Connection)
+    except msgspec.MsgspecError:
+        return None
 
 
 async def _with_its_directory(entry: ledger.Entry) -> str | None:
     directory = msgspec.structs.replace(entry, kind="directory", what=str(Path(entry.what).parent))
     problem = await remove_left_behind(directory)
     if problem is None:
-        ledger.settled(entry)
+        await strike_out(entry)
     return problem
 
 
 async def _drop(entry: ledger.Entry) -> str | None:
     """With the password of now: none is kept."""
+    connection = _connection(entry)
+    assert connection is not None
     try:
-        connection = msgspec.json.decode(entry.what, type=Connection)
         sysbench = await programs.find_sysbench()
-    except (msgspec.MsgspecError, Refused) as problem:
-        return f"database {plain(entry.what)}: not dropped: {plain(str(problem))}"
-    return await existing.drop(sysbench, existing.with_password(connection), entry)
+        known = await asyncio.to_thread(existing.with_password, connection)
+    except Refused as problem:
+        return f"{named(entry)}: not dropped: {problem}"
+    return await existing.drop(sysbench, known, entry)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from fstui.databases.connection import Connection
 from fstui.databases.programs import Program
-from fstui.model import Refused, Sysbench
-from fstui.quantities import plain
+from fstui.measures.sysbench import Sysbench
+from fstui.model.errors import Refused
 
 USERS = ("mysql", "nobody")
 END_SIGNAL = "SIGTERM"
@@ -21,9 +21,10 @@ VARIABLES = (
     "version", "version_comment", "datadir", "socket", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit",
     "innodb_flush_method", "innodb_doublewrite", "innodb_buffer_pool_size", "innodb_log_file_buffering",
     "innodb_data_file_buffering", "innodb_data_file_write_through", "innodb_log_file_write_through",
+    "innodb_log_group_home_dir", "log_bin_basename",
 )  # fmt: skip
-"""What decides how a commit becomes durable. The last four exist since MariaDB 10.8 and 11.0, which derives them from
-innodb_flush_method (https://mariadb.com/kb/en/innodb-system-variables/)."""
+"""What decides how and where a commit becomes durable. ``…_buffering`` and ``…_write_through`` exist since MariaDB 10.8
+and 11.0, which derives them from innodb_flush_method (https://mariadb.com/kb/en/innodb-system-variables/)."""
 _SYSTEM_TABLES = ("system_tables.sql", "performance_tables.sql", "system_tables_data.sql")
 _QUICK_END = "--innodb-fast-shutdown=2"
 
@@ -42,7 +43,7 @@ def connection(socket: str) -> Connection:
     return Connection(driver="mysql", socket=socket, user="root", database=DATABASE)
 
 
-def ready(data: str) -> None:
+def ready() -> None:
     """It is when its socket takes connections."""
 
 
@@ -71,15 +72,21 @@ def _system_tables(program: Program) -> list[str]:
                 files = [place / "share" / name / f"{product}_{table}" for table in _SYSTEM_TABLES]
                 if all(file.is_file() for file in files):
                     return list(map(str, files))
-    raise Refused(f"{plain(program.path)}: its system tables (share/mysql/mysql_system_tables.sql) are missing")
+    raise Refused(f"{program.path}: its system tables (share/mysql/mysql_system_tables.sql) are missing")
 
 
 def _rendered(options: Mapping[str, Any]) -> Iterator[str]:
     for name, value in options.items():
-        yield f"--{name.replace('_', '-')}={int(value) if isinstance(value, bool) else value}"
+        yield f"--{name.replace('_', '-')}={('ON' if value else 'OFF') if isinstance(value, bool) else value}"
 
 
-def questions() -> list[str]:
+def questions(besides: Iterable[str]) -> list[str]:
     """One row per variable: its name and its value."""
-    names = ", ".join(f"'{name}'" for name in VARIABLES)
+    names = ", ".join(f"'{name}'" for name in (*VARIABLES, *besides))
     return [f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"]
+
+
+def log_directories(variables: Mapping[str, str]) -> list[str]:
+    """Where the redo log and the binary log are, seen from the data."""
+    binary = Path(variables.get("log_bin_basename", ""))
+    return [variables.get("innodb_log_group_home_dir", ""), str(binary.parent)]

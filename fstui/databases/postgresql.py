@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from fstui.databases.connection import Connection
 from fstui.databases.programs import Program
-from fstui.model import Refused, Sysbench
-from fstui.quantities import plain
+from fstui.measures.sysbench import Sysbench
+from fstui.model.errors import Refused
 
 USERS = ("postgres", "nobody")
 END_SIGNAL = "SIGQUIT"
@@ -50,24 +51,29 @@ def connection(socket: str) -> Connection:
     return Connection(driver="pgsql", socket=directory, port=PORT, user=ADMINISTRATOR, database=DATABASE)
 
 
-def ready(data: str) -> tuple[str, str]:
-    """The file whose last line says so (src/include/utils/pidfile.h, PM_STATUS_READY)."""
-    return f"{data}/postmaster.pid", "ready"
+def ready() -> tuple[str, str]:
+    """The file among its data whose last line says so (src/include/utils/pidfile.h, PM_STATUS_READY)."""
+    return "postmaster.pid", "ready"
 
 
 def preparation(program: Program, data: str) -> list[dict[str, Any]]:
     """What makes an empty directory a cluster. Nobody but its own user and root can reach its socket."""
     initdb = Path(program.path).resolve().with_name("initdb")
     if not initdb.is_file():
-        raise Refused(f"{plain(str(initdb))} is missing: install the whole package of the server")
+        raise Refused(f"{initdb} is missing: install the whole package of the server")
     argv = [str(initdb), "-D", data, "-U", ADMINISTRATOR, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
     return [{"argv": argv}]
 
 
-def questions() -> list[str]:
-    """One row per variable: its name and its value."""
-    names = ", ".join(f"'{name}'" for name in VARIABLES)
-    return [f"SELECT name, setting FROM pg_settings WHERE name IN ({names})"]
+def questions(besides: Iterable[str]) -> list[str]:
+    """One row per variable: its name and its value, as ``SHOW`` tells it, with its unit."""
+    names = ", ".join(f"'{name}'" for name in (*VARIABLES, *besides))
+    return [f"SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({names})"]
+
+
+def log_directories(variables: Mapping[str, str]) -> list[str]:
+    """Where the WAL is, seen from the data: a link, where it has a place of its own (initdb --waldir)."""
+    return ["pg_wal"]
 
 
 def _text(value: Any) -> str:

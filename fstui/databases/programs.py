@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import shutil
@@ -10,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.model import Refused
-from fstui.quantities import plain
+from fstui.model.errors import Refused
 
 ANSWER_S = 15.0
 LEAST_SYSBENCH = (1, 0)
@@ -44,6 +44,37 @@ class Program(NamedTuple):
     version: tuple[int, ...]
 
 
+class Installed(NamedTuple):
+    """Which of the programs that database steps want are here."""
+
+    servers: frozenset[str]
+    """By kind."""
+    sysbench: bool
+    no_oltp: str | None = None
+    """Why sysbench cannot drive a server: the sentence for the user."""
+
+
+_ANY_END = tuple(range(-64, 256))
+"""Exit statuses and signals: however a tool ends is its caller's affair."""
+EVERYTHING = Installed(servers=frozenset(TITLES), sysbench=True)
+NOTHING = Installed(frozenset(), sysbench=False, no_oltp="sysbench cannot be found: a directory in PATH hangs")
+
+
+async def installed() -> Installed:
+    """What is installed here, now."""
+    try:
+        await find_sysbench()
+    except Refused as refusal:
+        return Installed(frozenset(), sysbench=shutil.which("sysbench") is not None, no_oltp=str(refusal))
+    found = await asyncio.gather(*map(find_server, TITLES))
+    return Installed(frozenset(program.kind for program in found if program), sysbench=True)
+
+
+def look() -> Installed:
+    """The same, for a child: a directory in PATH may hang."""
+    return asyncio.run(installed())
+
+
 async def find_server(kind: str) -> Program | None:
     """The newest one of that kind; None where none is installed."""
     name, other, places = _PLACES[kind]
@@ -52,39 +83,54 @@ async def find_server(kind: str) -> Program | None:
 
 
 async def find_sysbench() -> str:
-    """Its path. Raises Refused where it is missing or too old."""
+    """Its path. Raises Refused where it is missing, does not answer, or is too old."""
     path = shutil.which("sysbench")
     if path is None:
         raise Refused("sysbench is not installed: apt-get install sysbench")
     _, text = await output_of(path, "--version")
+    shown = next(iter(text.strip().splitlines()), "nothing")
     version = _version_in(text)
+    if not version:
+        raise Refused(f"{path} does not say its version: {shown}")
     if version < LEAST_SYSBENCH:
-        shown = plain(text.strip().splitlines()[0] if text.strip() else "of unknown version")
-        raise Refused(f"{shown} ({plain(path)}) is too old: its OLTP scripts came with 1.0. apt-get install sysbench")
+        raise Refused(f"{shown} ({path}) is too old: its OLTP scripts came with 1.0. apt-get install sysbench")
     return path
 
 
 async def output_of(
-    program: str, *arguments: str, stdin: str = "", environment: Mapping[str, str] | None = None
+    program: str,
+    *arguments: str,
+    stdin: str = "",
+    environment: Mapping[str, str] | None = None,
+    directory: str | None = None,
 ) -> tuple[int, str]:
-    """Run a tool to its end: status, stdout and stderr together. Ended after 15 s, status -1."""
-    process = await asyncio.create_subprocess_exec(
-        program,
-        *arguments,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, **(environment or {})},
-        start_new_session=True,
-    )
+    """Run a tool to its end, in that directory: status, stdout and stderr together. Ended after 15 s, status -1."""
+    import sh  # noqa: PLC0415  it takes longer to import than most of us: only where a database is wanted
+
     try:
-        out, _ = await asyncio.wait_for(process.communicate(stdin.encode()), ANSWER_S)
-    except TimeoutError:
+        running = sh.Command(program)(
+            *arguments,
+            _in=stdin,
+            _env={**os.environ, **(environment or {})},
+            _cwd=directory,
+            _err_to_out=True,
+            _tty_out=False,
+            _new_session=True,
+            _timeout=ANSWER_S,
+            _ok_code=_ANY_END,
+            _async=True,
+            _return_cmd=True,
+        )
+    except sh.CommandNotFound:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program) from None
+    try:
+        await running
+    except sh.TimeoutException:
         return -1, f"FATAL: no answer for {ANSWER_S:.0f} s"
     finally:
-        if process.returncode is None:
-            process.kill()
-    return process.returncode or 0, out.decode(errors="replace")
+        if running.is_alive():  # nobody waits for it any longer
+            running.kill_group()
+    return running.exit_code, running.stdout.decode(errors="replace")
 
 
 def _candidates(names: Iterable[str], places: Iterable[str]) -> list[str]:
@@ -99,7 +145,9 @@ def _candidates(names: Iterable[str], places: Iterable[str]) -> list[str]:
 
 
 async def _identified(kind: str, path: str) -> Program | None:
-    status, text = await output_of(path, "--version")
+    # a MySQL would read the option files of its user first, from a home that may hang
+    words = ["--version"] if kind == "postgresql" else ["--no-defaults", "--version"]
+    status, text = await output_of(path, *words)
     if status:
         return None
     maria = "MariaDB" in text

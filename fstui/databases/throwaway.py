@@ -1,4 +1,4 @@
-"""A server for one run: made in the run's own directory, reached by a unix socket alone, gone with the run."""
+"""A server for one run: made in the run's own directory, reached by a socket among its data, gone with the run."""
 
 from __future__ import annotations
 
@@ -6,28 +6,38 @@ import asyncio
 import json
 import os
 import pwd
-from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import msgspec
 
-from fstui.children import Child
+from fstui.children import Child, command
 from fstui.databases import mysql, postgresql
 from fstui.databases.connection import Connection
 from fstui.databases.facts import described
 from fstui.databases.programs import Program
 from fstui.databases.sql import DatabaseError, ask
-from fstui.model import Sysbench
-from fstui.quantities import plain
+from fstui.measures.servers import Server
+from fstui.measures.sysbench import Sysbench
+from fstui.noting import note, strike_out_gone
 from fstui.state import ledger
-from fstui.workspace import PREFIX
+from fstui.workspace import Held
 
 START_S = 90.0
+START_SYNCS = 2000
+"""More than any makes from an empty directory to its first connection: MySQL 9.7 makes 752, one after the other."""
 END_S = 15.0
-SOCKET_BYTES = 107
-"""unix(7): sun_path holds 108 bytes, the last one zero."""
+DATA_FD = 64
+"""Under this number the server, and all that it starts, has its data directory open: higher than any of its own."""
+DATA = f"/proc/self/fd/{DATA_FD}"
+"""Its name for it, short enough for a socket's path (unix(7): 107 bytes), and led elsewhere by nobody."""
+CWD = "/proc/self/cwd"
+"""The run's directory, for the clients that entered it."""
 FAMILIES: dict[str, ModuleType] = {"mariadb": mysql, "mysql": mysql, "postgresql": postgresql}
+
+
+def start_limit_s(sync_s: float) -> float:
+    """How long a server may take to start, where a sync takes that long."""
+    return START_S + START_SYNCS * sync_s
 
 
 class Throwaway:
@@ -37,66 +47,90 @@ class Throwaway:
         self.sysbench = sysbench
         self.connection = connection
         self.pid: int | None = None
-        self.described: dict[str, Any] = {}
+        self.described = Server()
         self._title = title
         self._keeper = keeper
         self._entries: list[ledger.Entry] = []
 
     @classmethod
     async def start(
-        cls, program: Program, sysbench: str, settings: Sysbench, *, workspace: str, run_id: str, number: int
+        cls,
+        program: Program,
+        sysbench: str,
+        settings: Sysbench,
+        *,
+        workspace: Held,
+        run_id: str,
+        number: int,
+        limit_s: float = START_S,
     ) -> Throwaway:
-        """Make it and wait until it answers. Raises DatabaseError with what it said, OSError."""
+        """Make it and wait until it answers, so long. Raises DatabaseError with what it said, OSError."""
         family = FAMILIES[program.kind]
-        directory = f"{workspace}/server-{number}"
-        socket_directory, socket = _socket(directory, family.SOCKET, run_id, number)
-        data = f"{directory}/data"
+        name = f"server-{number}"
         told = {
-            "directory": directory,
-            "data": data,
-            "socket": socket,
-            "socket_directory": socket_directory,
+            **workspace.told,
+            "name": name,
+            "data": DATA,
+            "data_fd": DATA_FD,
+            "socket": family.SOCKET,
             "user": _user(family.USERS),
-            "log": f"{workspace}/server-{number}.log",
-            "prepare": family.preparation(program, data),
+            "prepare": family.preparation(program, DATA),
             "program": program.path,
-            "argv": family.words(program, data, socket, settings),
-            "ready": family.ready(data),
+            "argv": family.words(program, DATA, f"{DATA}/{family.SOCKET}", settings),
+            "ready": family.ready(),
             "signal": family.END_SIGNAL,
         }
-        server = cls(program.title, sysbench, family.connection(socket), await Child.start("probes.serve"))
+        connection = family.connection(f"{CWD}/{name}/{family.SOCKET}")
+        server = cls(program.title, sysbench, connection, await Child.start("helpers.serve"))
         try:
-            server._entries.append(ledger.enter(run_id, kind="server", what=directory))
-            if socket_directory:
-                server._entries.append(ledger.enter(run_id, kind="directory", what=socket_directory))
+            server._entries.append(await note(run_id, "server", f"{workspace.path}/{name}"))
             server._keeper.send(json.dumps(told))
-            server.pid = await server._started()
-            if family.TO_MAKE:
-                to_any = msgspec.structs.replace(server.connection, database=family.MAINTENANCE)
-                await ask(sysbench, to_any, [f"CREATE DATABASE {server.connection.database}"])
-            server.described = await described(
-                sysbench,
-                program.kind,
-                server.connection,
-                server.pid,
-                where="throwaway",
-                workspace=workspace,
-                title=program.title,
-            )
+            server.pid, inside = await server._started(limit_s)
+            server.described = await server._described(program, settings, workspace, name, inside)
         except BaseException:
             await server.stop()
             raise
         return server
 
-    async def _started(self) -> int:
+    async def _described(self, program: Program, settings: Sysbench, workspace: Held, name: str, inside: str) -> Server:
+        """With the database that the run works in, made where the server brings none.
+
+        ``inside``: the server's own name for its data, which nobody else would understand.
+        """
+        family = FAMILIES[program.kind]
+        within = command("helpers.within", workspace.path, str(workspace.device), str(workspace.inode))
+        if family.TO_MAKE:
+            to_any = msgspec.structs.replace(self.connection, database=family.MAINTENANCE)
+            await ask(self.sysbench, to_any, [f"CREATE DATABASE {self.connection.database}"], within)
+        found = await described(
+            self.sysbench,
+            program.kind,
+            self.connection,
+            self.pid,
+            where="throwaway",
+            workspace=workspace.path,
+            title=program.title,
+            asked=settings.options,
+            within=within,
+        )
+        data = f"{workspace.path}/{name}"
+        variables = {
+            name: f"{data}{value.removeprefix(inside)}" if value.startswith(inside) else value
+            for name, value in found.variables.items()
+        }
+        reached = f"socket {data}/{family.SOCKET}"
+        return msgspec.structs.replace(found, reached=reached, data_directory=data, variables=variables)
+
+    async def _started(self, limit_s: float) -> tuple[int, str]:
+        """Its process id, and its own name for its data."""
         try:
-            line = await asyncio.wait_for(self._keeper.read_line(), START_S)
+            line = await asyncio.wait_for(self._keeper.read_line(), limit_s)
         except TimeoutError:
-            raise DatabaseError(f"{self._title} did not start within {START_S:.0f} s") from None
+            raise DatabaseError(f"{self._title} did not start within {limit_s:.0f} s") from None
         answer = json.loads(line or b'{"error": "its keeper ended"}')
         if "error" in answer:
-            raise DatabaseError(f"{self._title} did not start: {plain(answer['error'])}")
-        return int(answer["started"])
+            raise DatabaseError(f"{self._title} did not start: {answer['error']}")
+        return int(answer["started"]), str(answer["data"])
 
     async def ended(self) -> str | None:
         """Why it is gone, if it is."""
@@ -107,7 +141,7 @@ class Throwaway:
         answer = json.loads(line or b"{}")
         status = answer.get("ended", 0)
         how = f"signal {-status}" if status < 0 else f"status {status}"
-        complaint = f": {plain(answer['complaint'])}" if answer.get("complaint") else ""
+        complaint = f": {answer['complaint']}" if answer.get("complaint") else ""
         return f"{self._title} ended by itself ({how}){complaint}"
 
     async def stop(self) -> str | None:
@@ -116,29 +150,8 @@ class Throwaway:
         if status is None:
             self._keeper.abandon()
             return f"{self._title} (process {self.pid}) did not end within {END_S:.0f} s"
-        _strike_out(self._entries)
+        await strike_out_gone(*self._entries)  # what is not gone stays in the ledger
         return None
-
-
-def _strike_out(entries: list[ledger.Entry]) -> None:
-    """What is gone; what is not stays in the ledger."""
-    for entry in entries:
-        if not Path(entry.what).exists():
-            ledger.settled(entry)
-
-
-def _socket(directory: str, name: str, run_id: str, number: int) -> tuple[str | None, str]:
-    """Where its socket goes: into its directory, or into a private one where that path would be too long."""
-    path = f"{directory}/{name}"
-    if len(os.fsencode(path)) <= SOCKET_BYTES:
-        return None, path
-    stated = os.environ.get("XDG_RUNTIME_DIR", "")
-    for parent in (stated, "/tmp"):
-        private = f"{parent}/{PREFIX}{run_id}-{number}"
-        path = f"{private}/of/{name}"
-        if parent.startswith("/") and os.access(parent, os.W_OK) and len(os.fsencode(path)) <= SOCKET_BYTES:
-            return private, path
-    raise DatabaseError(f"no directory for a unix socket: {plain(path)} is longer than {SOCKET_BYTES} bytes")
 
 
 def _user(wanted: tuple[str, ...]) -> str | None:

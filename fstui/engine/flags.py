@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fstui.judge import judge
-from fstui.model import Evidence, Inventory, Judgement
+from fstui.model.host import Inventory
+from fstui.model.judgement import Judgement
+from fstui.model.run import Evidence
 
 
 def flags(inventory: Inventory) -> dict[str, Judgement]:

@@ -6,21 +6,29 @@ import asyncio
 import os
 from collections import Counter
 
-from fstui.engine.machine import Machine
-from fstui.inventory import counters, process
-from fstui.model import Idle, Node, Writer
+from msgspec.structs import replace
+
+from fstui.engine.machine.base import Machine
+from fstui.inventory import counters
+from fstui.inventory.writers import writers
+from fstui.model.counters import Idle
+from fstui.model.host import Writer
+from fstui.model.storage import Node
 
 MOST_WRITERS = 8
 
 
 class IdleWatch:
-    """Adds the idle stretches up. They are never subtracted from anything (KNOWLEDGE: how to count)."""
+    """Adds the idle stretches up. They are never subtracted from anything."""
 
-    def __init__(self, machine: Machine, stack: tuple[Node, ...]) -> None:
+    def __init__(self, machine: Machine, stack: tuple[Node, ...], seen: Idle | None = None) -> None:
+        """``seen``: what was watched already, of these devices and maybe of others."""
         self._machine = machine
         self._stack = stack
-        self._written: Counter[tuple[int, str]] = Counter()
-        self.seen = Idle()
+        ours = {node.id for node in stack}
+        self.seen = seen or Idle()
+        self.seen = replace(self.seen, counters=tuple(one for one in self.seen.counters if one.device in ours))
+        self._written = Counter({(one.pid, one.name): one.written_bytes for one in self.seen.writers})
 
     async def watch(self, seconds: float, stop: asyncio.Event) -> None:
         """Watch for that long, or until the stop."""
@@ -34,7 +42,7 @@ class IdleWatch:
         await asyncio.wait({waiting, stopping})
         after = self._machine.counters(self._stack)
         own = frozenset({os.getpid()})
-        for writer in process.writers(written_before, self._machine.written_so_far(), own):
+        for writer in writers(written_before, self._machine.written_so_far(), own):
             self._written[writer.pid, writer.name] += writer.written_bytes
         self.seen = Idle(
             elapsed_s=round(self.seen.elapsed_s + (after.monotonic_ns - before.monotonic_ns) / 1e9, 3),

@@ -5,14 +5,19 @@ from __future__ import annotations
 from operator import sub
 
 from fstui.engine.reported import Reported
+from fstui.engine.turns import Turns
 from fstui.inventory.counters import difference
-from fstui.judge import promises
 from fstui.latency import Histogram, Timeline
-from fstui.model import Counters, DeviceCounters, Failure, Node, PlannedStep, Snapshot, Stall, Stalls, Step, StepStatus
-from fstui.probes.frames import Samples
+from fstui.model.counters import Counters, DeviceCounters
+from fstui.model.plan import PlannedStep
+from fstui.model.settings import Figures
+from fstui.model.steps import Failure, Snapshot, Stall, Stalls, Step, StepStatus, Turn
+from fstui.model.storage import Node
+from fstui.model.tracing import DeviceTrace
+from fstui.wire.frames import Samples
 
 HELD_SHARE = 0.01
-"""Above this share of its time the probe was held up, and its rate means nothing (DESIGN section 5)."""
+"""Above this share of its time the probe was held up, and its rate means nothing."""
 
 
 class Recorder:
@@ -22,25 +27,33 @@ class Recorder:
         self.index = index
         self.plan = plan
         self.stack = stack
-        self._rare_syncs = plan.settings.get("sync_every", 1) > 1
+        self.asked = plan.settings
+        self._rare_syncs = plan.settings.syncs_rarely
         self._lowest = {node.id for node in stack if node.lowest}
-        self.length_s: float | None = plan.settings.get("seconds") or None
+        self.length_s: float | None = plan.settings.seconds or None
         self.writes, self.sync_parts = Histogram(), Histogram()
         self.timeline = Timeline(self.length_s)
-        self.reported = Reported()
+        self.turns = Turns()
+        self.reported = Reported(plan.settings.probe)
         self.error: Failure | None = None
         self.started_ns = 0
         self.ended_ns = 0
         self.held_ns = 0
+        self.cpu_wait_ns: int | None = None
+        self.longest_cpu_wait_ns: int | None = None
+        self.stolen_ns: int | None = None
         self.before: Counters | None = None
         self.newest: Counters | None = None
+        self.trace: tuple[DeviceTrace, ...] | None = None
         self.done = False
+        self._played: tuple[Turn, ...] = ()
         self._in_flight: dict[int, tuple[int, str]] = {}
+        self._cut_off = 0
+        """Operations that had not returned when nobody waited any longer: each is a sample of the age it had."""
 
     @property
-    def _alike(self) -> bool:
-        """Its operations are of one kind; those of dirty_flush grow on purpose."""
-        return self.plan.probe != "dirty_flush"
+    def _figures(self) -> Figures:
+        return self.reported.figures or Figures()
 
     @property
     def whole(self) -> Histogram:
@@ -50,25 +63,23 @@ class Recorder:
     @property
     def ops(self) -> int:
         """Operations finished so far."""
-        return self.whole.total or self.reported.ops
+        return self.whole.total - self._cut_off or self._figures.ops
 
     @property
     def syncs(self) -> int:
         """Operations or calls that promised durability."""
-        return self.ops if self._every_op_syncs() else self.sync_parts.total
+        return self.asked.syncs(self.ops, self.sync_parts.total, self._figures)
 
     @property
     def bytes(self) -> int:
         """Bytes written by the program: blocks of one size, or as it counts them itself."""
-        block_bytes: int | None = self.plan.settings.get("block_bytes")
-        if block_bytes and self.whole.total:
-            return self.whole.total * block_bytes
-        return int(self.reported.figures.get("written_bytes", 0))
+        return self.asked.written_bytes(self.whole.total - self._cut_off, self._figures)
 
     def begin(self, before: Counters) -> None:
         """The counters between ``ready`` and ``go``."""
         self.before = self.newest = before
         self.started_ns = before.monotonic_ns
+        self.turns.read(before)
 
     def add(self, samples: Samples) -> None:
         """One writer's consecutive operations."""
@@ -83,15 +94,17 @@ class Recorder:
             self.writes.add(written)
             synced = map(sub, whole, written)  # small numbers: quicker than the times themselves
             self.sync_parts.add(list(filter(None, synced) if self._rare_syncs else synced))
+        self.turns.add(begins, ends)
         self.timeline.add(ends, whole, self.started_ns)
 
     def in_flight(self, writer: int, since_ns: int, call: str) -> None:
         """That writer has been in that call since then."""
         self._in_flight[writer] = (since_ns, call)
 
-    def count(self, counters: Counters) -> None:
+    def count(self, counters: Counters, *, last: bool = False) -> None:
         """Newer counters; the timeline gets what the lowest devices did since the ones before."""
         assert self.newest is not None
+        self.turns.read(counters, last=last)
         moved = [device for device in difference(self.newest, counters) if device.device in self._lowest]
         self.newest = counters
         self.timeline.add_counters(
@@ -101,10 +114,37 @@ class Recorder:
             flushes=_sum([device.flushes for device in moved]),
         )
 
-    def end(self, start_ns: int, end_ns: int, held_ns: int) -> None:
-        """The probe's own clock."""
+    def end(
+        self,
+        start_ns: int,
+        end_ns: int,
+        held_ns: int,
+        *,
+        cpu_wait_ns: int | None = None,
+        longest_cpu_wait_ns: int | None = None,
+        stolen_ns: int | None = None,
+        turns: tuple[Turn, ...] = (),
+    ) -> None:
+        """The probe's own clock, and how long it had no CPU; ``turns`` as they were saved, where it is played again."""
         self.started_ns, self.ended_ns, self.held_ns = start_ns, end_ns, held_ns
+        self.cpu_wait_ns, self.longest_cpu_wait_ns = cpu_wait_ns, longest_cpu_wait_ns
+        self.stolen_ns, self._played = stolen_ns, turns
         self.done = True
+
+    def cut_off(self) -> None:
+        """Nobody waits any longer: what is in flight has taken at least so long as it was, and percentiles that left
+        it out would praise a storage that hangs."""
+        now_ns = self.newest.monotonic_ns if self.newest else 0
+        for since_ns, _ in self._in_flight.values():
+            self.timeline.add([now_ns], [now_ns - since_ns], self.started_ns)
+            self._cut_off += 1
+
+    def _stalls(self) -> Stalls:
+        """An operation that never returned is one, whatever the others took."""
+        seen = self.whole.stalls() if self.asked.alike else Stalls()
+        if seen.count >= self._cut_off:
+            return seen
+        return Stalls(count=self._cut_off, lost_s=round(self.whole.max / 1e9, 3))
 
     def moved(self) -> tuple[DeviceCounters, ...]:
         """What every layer counted since ``begin``."""
@@ -137,42 +177,43 @@ class Recorder:
             status = "disturbed"
         return Step(
             name=self.plan.name,
-            probe=self.plan.probe,
-            settings=self.plan.settings,
+            settings=self.asked,
             status=status,
             error=self.error,
             reason=self._length_reason(status, elapsed_ns),
             ops=self.ops,
             syncs=self.syncs,
             bytes=self.bytes,
-            writers=self.plan.settings.get("writers") or self.plan.settings.get("threads", 1),
+            writers=self.asked.writers,
             prepare_s=round(prepare_s, 3),
             elapsed_s=elapsed_ns / 1e9,
             held_ns=self.held_ns,
+            cpu_wait_ns=self.cpu_wait_ns,
+            longest_cpu_wait_ns=self.longest_cpu_wait_ns,
+            stolen_ns=self.stolen_ns,
             rate_per_s=self.ops / (elapsed_ns / 1e9) if elapsed_ns else 0.0,
-            latency_ns=self.whole.latency() or self.reported.latency(),
+            latency_ns=self.whole.latency() or self._figures.latency(self.reported.histogram),
             write_ns=self.writes.latency(),
             sync_ns=self.sync_parts.latency(),
             histogram=self.whole.table() or tuple(self.reported.histogram),
-            stalls=self.whole.stalls() if self._alike else Stalls(),
+            stalls=self._stalls(),
+            unanswered=self._stall(self.newest.monotonic_ns) if self._cut_off and self.newest else None,
             timeline=self.timeline.points(),
             counters=self.moved(),
+            turns=self._played or (self.turns.told() if self.asked.writers == 1 else ()),
+            trace=self.trace,
             figures=self.reported.figures,
         )
 
-    def _every_op_syncs(self) -> bool:
-        """Every operation is durable when it returns, without a sync part of its own."""
-        if promises.is_database(self.plan.probe):
-            return promises.promised(self.plan.probe, self.plan.settings, self.reported.figures)
-        return bool({"dsync", "sync"} & set(self.plan.settings.get("open_flags", ())))
-
     def _length_reason(self, status: StepStatus, elapsed_ns: int) -> str | None:
-        if status not in ("finished", "disturbed") or not self.length_s or not self._alike or not self.syncs:
+        if status not in ("finished", "disturbed") or not self.length_s or not self.asked.alike or not self.syncs:
             return None  # a step that never leaves memory is short, and nothing rests on its length
         elapsed_s = elapsed_ns / 1e9
+        if self.asked.ends_early(self.ops):
+            return None
         if elapsed_s < 0.9 * self.length_s:
             return f"ended after {elapsed_s:.2f} s: it had written as much as the plan allows"
-        if elapsed_s > 1.1 * self.length_s and self.ops <= 50 + self.plan.settings.get("writers", 1):
+        if elapsed_s > 1.1 * self.length_s and self.ops <= 50 + self.asked.writers:
             return f"went on for {elapsed_s:.1f} s to see {self.ops} operations"
         return None
 

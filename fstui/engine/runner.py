@@ -6,87 +6,68 @@ The runner fills the evidence, has it judged and saves it after every step. Face
 from __future__ import annotations
 
 import asyncio
+import errno
 import secrets
 import time
-from collections import deque
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import msgspec
 
 from fstui import __version__
+from fstui.engine.changes import changes
 from fstui.engine.idle import IdleWatch
-from fstui.engine.machine import Machine, Room
-from fstui.engine.plan import IDLE_S, PAUSE_S, make_plan
-from fstui.engine.saving import save
-from fstui.engine.serving import Served, Serving, wants_server
+from fstui.engine.machine.base import Machine, NoTrace, RunDirectory, Served, Servers, Trace
+from fstui.engine.mailbox import Mailbox
+from fstui.engine.planner import IDLE_S, PAUSE_S
+from fstui.engine.site import Site, flagged
 from fstui.engine.stepping import StepRunner
+from fstui.engine.sync_path import with_answers, with_facts
+from fstui.engine.waiting import sync_s, telling
 from fstui.judge import judge
-from fstui.model import (
+from fstui.model.counters import Idle
+from fstui.model.errors import Refused
+from fstui.model.events import (
     Event,
-    Failure,
     FindingsChanged,
     IdleMeasured,
-    Plan,
-    PlannedStep,
-    Process,
-    Refused,
-    Run,
     RunFinished,
     RunStarted,
-    RunStatus,
-    Step,
     StepFinished,
     StepPreparing,
-    StepProgressed,
-    Target,
 )
+from fstui.model.plan import Plan, PlannedStep
+from fstui.model.run import Run, RunStatus
+from fstui.model.steps import Failure, Step
+from fstui.model.storage import Target
 
-__all__ = ["Running", "make_plan"]
-
-EIO = 5
-BY_HAND = (
-    "the power-cut check needs a person and a witness on another machine: 'ssh BOX fstui powercut write DIR | fstui "
-    "powercut witness acks.log' there, then pull the plug; 'fstui powercut --help' says how"
-)
-
-
-class Mailbox:
-    """Events in order. A face that falls behind gets the newest snapshot only."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[Event] = deque()
-        self._arrived = asyncio.Event()
-
-    def put(self, event: Event) -> None:
-        """Add it, or put it in the place of an unread one of its kind."""
-        newest = self._waiting[-1] if self._waiting else None
-        if isinstance(event, StepProgressed | StepPreparing) and type(newest) is type(event):
-            self._waiting.pop()
-        self._waiting.append(event)
-        self._arrived.set()
-
-    async def get(self) -> Event:
-        """The next one."""
-        while not self._waiting:
-            self._arrived.clear()
-            await self._arrived.wait()
-        return self._waiting.popleft()
+FOR_GOOD = frozenset({errno.EIO, errno.ETIMEDOUT})
+"""What fails the next step as well: a disk that is broken, or too slow for its file."""
+SILENT_S = 0.5
+"""So long a storage whose last call has not returned is waited for once more."""
 
 
-class Running:
+class RunInProgress:
     """One run."""
 
-    def __init__(self, plan: Plan, target: Target, machine: Machine) -> None:
+    def __init__(self, plan: Plan, site: Site, machine: Machine, idle: Idle | None = None) -> None:
+        """``idle``: the devices were watched already, a moment ago."""
         self.id = secrets.token_hex(3)
         self._plan = plan
-        self._target = target
+        self._site = site
+        self._target = site.target
+        self._elsewhere: Target | None = None  # an existing server whose data is not on the site's filesystem
         self._machine = machine
+        self._idle = idle
         self._mailbox = Mailbox()
         self._stopping = asyncio.Event()
         self._skipping = asyncio.Event()
         self._stepping: StepRunner | None = None
         self._facts_seen = False
+        self._save_error: str | None = None
+        self._silent = False
+        """The storage has not answered the last step's call."""
+        self._trace: Trace = NoTrace()
         self._began = time.monotonic()
         self._run = Run(
             id=self.id,
@@ -94,7 +75,7 @@ class Running:
             version=__version__,
             status="stopped",  # until it has finished: what a killed run leaves saved is no whole run
             simulated=machine.simulated,
-            target=target,
+            target=self._target,
             scenario=plan.scenario,
         )
 
@@ -132,94 +113,134 @@ class Running:
             self._stepping.stop()
 
     async def _go(self) -> None:
-        if self._plan.by_hand:
-            raise Refused(BY_HAND)
-        room = await self._machine.room(self._target.path, self.id)
-        serving = Serving(self.id, room.path)
+        directory = await self._machine.make_directory(self._target.path, self.id)
+        servers = self._machine.servers(self.id, directory.held)
         try:
-            self._check_alignment(room)
-            if self._machine.simulated is None:
-                await serving.open_existing(self._plan.steps)
-            await self._measure(room, serving)
+            self._check_alignment(directory)
+            self._elsewhere = await servers.open_existing(self._plan.steps)
+            if self._plan.server and self._elsewhere is None:
+                self._site.check(self._plan.server_room_bytes)
+            await self._measure(directory, servers)
         finally:
-            await serving.stop()
-            left_behind = (*serving.left_behind, *filter(None, [await room.remove()]))
+            await servers.stop()
+            kept = directory.remove(SILENT_S) if self._silent else directory.remove()
+            left_behind = (*servers.left_behind, *filter(None, [await self._trace.stop(), await kept]))
             if left_behind:
                 self._change(left_behind=left_behind)
         self._mailbox.put(await self._finished())
 
-    def _check_alignment(self, room: Room) -> None:
-        if not room.dio_alignment:
+    def _check_alignment(self, directory: RunDirectory) -> None:
+        if not directory.dio_alignment:
             return
         for step in self._plan.steps:
-            direct = "direct" in step.settings.get("open_flags", ())
-            if direct and step.settings["block_bytes"] % room.dio_alignment:
+            block_bytes = step.settings.direct_block_bytes
+            if block_bytes and block_bytes % directory.dio_alignment:
                 raise Refused(
-                    f"step {step.name!r}: O_DIRECT here wants blocks of a multiple of {room.dio_alignment} bytes "
-                    f"(statx STATX_DIOALIGN), not {step.settings['block_bytes']}. Set a larger block."
+                    f"step {step.name!r}: O_DIRECT here wants blocks of a multiple of {directory.dio_alignment} bytes "
+                    f"(statx STATX_DIOALIGN), not {block_bytes}. Set a larger block."
                 )
 
-    async def _measure(self, room: Room, serving: Serving) -> None:
+    async def _measure(self, directory: RunDirectory, servers: Servers) -> None:
         inventory = self._machine.survey()
-        self._change(host=inventory.host, process=inventory.process, like=self._machine.like())
-        self._mailbox.put(RunStarted(id=self.id, target=self._target, plan=self._plan, host=inventory.host))
+        # the plan may have waited for its start: what is measured is what is there now
+        self._target = self._elsewhere or flagged(
+            self._site.now(self._machine.target(self._target.path)).target, directory
+        )
+        self._change(host=inventory.host, process=inventory.process, like=self._machine.like(), target=self._target)
+        before = await self._machine.earlier(self._run)
+        self._trace = await self._machine.trace(self.id, self._target.stack)
+        self._change(before=before, untraced=self._trace.refused)
+        self._mailbox.put(
+            RunStarted(
+                id=self.id, target=self._target, plan=self._plan, host=inventory.host, untraced=self._trace.refused
+            )
+        )
         self._judge()
-        idle = IdleWatch(self._machine, self._target.stack)
-        await self._rest(idle, IDLE_S)
+        idle = IdleWatch(self._machine, self._target.stack, self._idle)
+        await self._rest(idle, 0.0 if self._idle else IDLE_S)
         for index, planned in enumerate(self._plan.steps):
             if index:
                 await self._rest(idle, PAUSE_S)
             if self._stopping.is_set():
                 break
-            await self._one_step(index, planned, room, serving)
+            await self._one_step(index, planned, directory, servers)
             if self._failed_for_good():
                 break
 
     async def _rest(self, idle: IdleWatch, seconds: float) -> None:
         """Watch the devices while we do nothing; a stop ends the pause."""
         if not self._stopping.is_set():
-            await idle.watch(seconds, self._stopping)
+            if seconds:
+                await idle.watch(seconds, self._stopping)
             self._change(idle=idle.seen)
             self._mailbox.put(IdleMeasured(idle=idle.seen))
 
-    async def _one_step(self, index: int, planned: PlannedStep, room: Room, serving: Serving) -> None:
-        if planned.skip:
-            self._add(index, Step(name=planned.name, probe=planned.probe, status="skipped", reason=planned.skip))
+    async def _one_step(self, index: int, planned: PlannedStep, directory: RunDirectory, servers: Servers) -> None:
+        if skip := planned.skip or self._beside_the_point(planned):
+            self._add(index, Step(name=planned.name, settings=planned.settings, status="skipped", reason=skip))
             return
         if not self._stopping.is_set():
             self._skipping.clear()
-        served = await self._served(index, planned, serving)
+        served = await self._served(index, planned, servers)
         if isinstance(served, Step):
             self._add(index, served)
             return
-        self._stepping = StepRunner(index, planned, self._machine, self._target.stack, self._mailbox.put)
+        self._stepping = StepRunner(
+            index, planned, self._machine, self._target.stack, self._mailbox.put, trace=self._trace
+        )
         try:
-            step = await self._stepping.run(room.path, facts=not self._facts_seen, served=served)
-            step = await _with_cause(step, serving)
+            step = await self._stepping.run(
+                directory.held, facts=not (self._facts_seen or self._elsewhere), served=served
+            )
+            step = self._unchanged(await _with_cause(step, servers))
             if step.status in ("stopped", "failed"):
-                serving.fill_again()
+                servers.fill_again()
         finally:
+            self._silent = self._stepping.abandoned
             facts, written = self._stepping.facts, self._stepping.prepared_bytes
+            futile = self._stepping.futile
             self._stepping = None
         if facts:
             self._facts_seen = True
-            self._change(process=_with_facts(self._run.process, facts))
+            self._change(process=with_facts(self._run.process, facts))
+        if futile:
+            self._change(process=with_answers(self._run.process, futile))
         self._change(written_bytes=self._run.written_bytes + written + step.bytes)
         self._add(index, step)
-        await self._save()
+        if self._save_error is None:  # a home that hangs is asked once more, at the end
+            _, self._save_error = await self._save()
 
-    async def _served(self, index: int, planned: PlannedStep, serving: Serving) -> Served | Step | None:
-        """The server that a step wants, or the step that could not begin without it."""
-        if self._machine.simulated is not None or not wants_server(planned):
+    def _beside_the_point(self, planned: PlannedStep) -> str | None:
+        """What a sync comes to here says nothing of a server whose data is somewhere else."""
+        if self._elsewhere is None or planned.settings.wants_server:
             return None
-        self._mailbox.put(StepPreparing(index=index, name=planned.name, done=0, total=0))
-        served = await serving.serve(planned, self._skipping)
+        return f"the data of {self._elsewhere.path} is not on this filesystem"
+
+    def _unchanged(self, step: Step) -> Step:
+        """The step as it is; ``disturbed`` where the stack became another meanwhile."""
+        self._machine.survey()
+        try:
+            now = self._machine.target(self._target.path).stack
+        except Refused:
+            now = ()
+        if not (changed := changes(self._target.stack, now)):
+            return step
+        status = "disturbed" if step.status == "finished" else step.status
+        return msgspec.structs.replace(step, status=status, changed=changed)
+
+    async def _served(self, index: int, planned: PlannedStep, servers: Servers) -> Served | Step | None:
+        """The server that a step wants, or the step that could not begin without it."""
+        if not planned.settings.wants_server:
+            return None
+        preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
+        served = await telling(
+            servers.serve(planned, self._skipping, sync_s(self._run.steps)),
+            lambda waited_s: self._mailbox.put(msgspec.structs.replace(preparing, server_s=waited_s)),
+        )
         if isinstance(served, Failure):
-            return Step(
-                name=planned.name, probe=planned.probe, settings=planned.settings, status="failed", error=served
-            )
+            return Step(name=planned.name, settings=planned.settings, status="failed", error=served)
         if self._skipping.is_set():
-            return Step(name=planned.name, probe=planned.probe, settings=planned.settings, status="stopped")
+            return Step(name=planned.name, settings=planned.settings, status="stopped")
         return served
 
     def _add(self, index: int, step: Step) -> None:
@@ -234,6 +255,7 @@ class Running:
             verdict=judgement.verdict,
             confidence=judgement.confidence,
             sentence=judgement.sentence,
+            speed=judgement.speed,
         )
         self._mailbox.put(FindingsChanged(judgement=judgement))
 
@@ -243,7 +265,7 @@ class Running:
 
     def _failed_for_good(self) -> bool:
         error = self._run.steps[-1].error
-        return error is not None and error.errno == EIO
+        return error is not None and error.errno in FOR_GOOD
 
     def _status(self) -> RunStatus:
         if any(step.status == "failed" for step in self._run.steps):
@@ -257,31 +279,12 @@ class Running:
         return RunFinished(run=self._run, saved_to=saved_to, save_error=save_error)
 
     async def _save(self) -> tuple[str | None, str | None]:
-        """Where it was saved, or why not. What was replayed or simulated is not saved: it would look measured."""
-        if self._machine.simulated is not None:
-            return None, None
-        return await save(self._run)
+        return await self._machine.save(self._run)
 
 
-async def _with_cause(step: Step, serving: Serving) -> Step:
+async def _with_cause(step: Step, servers: Servers) -> Step:
     """A failed step with the reason why its server is gone."""
-    if step.error is None or not (reason := await serving.cause_of_death()):
+    if step.error is None or not (reason := await servers.cause_of_death()):
         return step
     error = msgspec.structs.replace(step.error, message=f"{step.error.message}. {reason}")
     return msgspec.structs.replace(step, error=error)
-
-
-def _with_facts(process: Process, facts: dict[str, object]) -> Process:
-    """The probe's own sync path, and the preloads that either of us saw."""
-    seen = msgspec.convert(facts, Process)
-    values = [reading.value for reading in seen.preloads]
-    others = tuple(reading for reading in process.preloads if reading.value not in values)
-    return msgspec.structs.replace(
-        process,
-        pipe_fsync_fails=seen.pipe_fsync_fails,
-        dsync_flag_kept=seen.dsync_flag_kept,
-        libc_sync_ns=seen.libc_sync_ns,
-        raw_sync_ns=seen.raw_sync_ns,
-        preloads=seen.preloads + others,
-        cgroup=seen.cgroup or process.cgroup,
-    )

@@ -7,65 +7,69 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from fstui.databases import existing, programs
 from fstui.databases.existing import Existing
 from fstui.databases.sql import DatabaseError
-from fstui.databases.throwaway import Throwaway
-from fstui.model import Failure, PlannedStep, Refused, Sysbench
-
-
-class Served(NamedTuple):
-    """A server for one step."""
-
-    told: dict[str, Any]
-    """What only its probe is told: how to reach it. Not part of the run document."""
-    figures: dict[str, Any]
-    """What the run document says of it."""
-
-
-def wants_server(planned: PlannedStep) -> bool:
-    """Whether the step measures a database server."""
-    return planned.probe == "sysbench"
+from fstui.databases.throwaway import Throwaway, start_limit_s
+from fstui.engine.machine.base import Served
+from fstui.measures.servers import Server
+from fstui.measures.sysbench import Sysbench
+from fstui.model.errors import Refused
+from fstui.model.plan import PlannedStep
+from fstui.model.steps import Failure
+from fstui.model.storage import Target
+from fstui.workspace import Held
 
 
 class Serving:
     """One server at a time."""
 
-    def __init__(self, run_id: str, workspace: str) -> None:
+    def __init__(self, run_id: str, workspace: Held) -> None:
         self._run_id = run_id
         self._workspace = workspace
         self._wanted: dict[str, Any] | None = None
         self._server: Throwaway | Existing | None = None
         self._filled: tuple[int, int] | None = None
         self._started = 0
+        self._sync_s = 0.0
         self.left_behind: list[str] = []
 
-    async def open_existing(self, steps: Iterable[PlannedStep]) -> None:
-        """See before the first step that an existing server lets us in. Raises Refused with what it said."""
+    async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
+        """See before the first step that an existing server lets us in. Raises Refused with what it said.
+
+        The server, where its data is not on the filesystem of the run's directory: it is what the run is about then.
+        """
         for planned in steps:
-            settings = msgspec.convert(planned.settings, Sysbench) if wants_server(planned) else None
-            if settings and not planned.skip and existing.is_meant(settings):
+            settings = planned.settings
+            if isinstance(settings, Sysbench) and not planned.skip and existing.is_meant(settings):
                 try:
                     await self._ready_for(settings)
                 except DatabaseError as error:
                     raise Refused(str(error)) from None
                 self._filled = None
-                return
+                return _elsewhere(self._server.described) if self._server else None
+        return None
 
-    async def serve(self, planned: PlannedStep, ending: asyncio.Event) -> Served | Failure | None:
-        """The server for a step; None where a stop or a skip came first. A failure says why there is none."""
-        starting = asyncio.ensure_future(self._ready_for(msgspec.convert(planned.settings, Sysbench)))
+    async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
+        """The server for a step; None where none is needed, or a stop or a skip came first.
+
+        A failure says why there is none. ``sync_s``: what a sync takes there; a slow disk is given its time.
+        """
+        if not isinstance(planned.settings, Sysbench):
+            return None
+        self._sync_s = sync_s
+        starting = asyncio.ensure_future(self._ready_for(planned.settings))
         stop = asyncio.ensure_future(ending.wait())
         try:
             await asyncio.wait({starting, stop}, return_when=asyncio.FIRST_COMPLETED)
             if not starting.done():
                 return None
             return starting.result()
-        except (DatabaseError, OSError) as error:
+        except (DatabaseError, OSError, Refused) as error:
             return Failure(call="start the server", errno=getattr(error, "errno", None), message=str(error))
         finally:
             stop.cancel()
@@ -87,8 +91,15 @@ class Serving:
     async def stop(self) -> None:
         """End the server and remove what it had."""
         server, self._server, self._wanted, self._filled = self._server, None, None, None
-        if server and (left := await server.stop()):
-            self.left_behind.append(left)
+        if server is None:
+            return
+        ending = asyncio.ensure_future(server.stop())
+        try:
+            await asyncio.shield(ending)
+        finally:  # whoever stops waiting for it leaves no server half ended, nor in the ledger
+            await asyncio.wait({ending})
+            if left := ending.result():
+                self.left_behind.append(left)
 
     async def _ready_for(self, settings: Sysbench) -> Served:
         wanted = {name: getattr(settings, name) for name in _OF_THE_SERVER}
@@ -102,25 +113,39 @@ class Serving:
             "connection": self._server.connection.words(),
             "secrets": self._server.connection.secrets(),
             "environment": self._server.connection.environment(),
-            "server_pid": self._server.pid or 0,
+            "tls": self._server.connection.tls_files(),
             "fill": data != self._filled,
             "drop": self._filled is not None,
         }
         self._filled = data
-        return Served(told, {"server": self._server.described})
+        processes = (self._server.pid,) if self._server.pid else None
+        return Served(told, {"server": msgspec.to_builtins(self._server.described)}, processes)
 
     async def _start(self, settings: Sysbench) -> Throwaway | Existing:
         sysbench = await programs.find_sysbench()
         if existing.is_meant(settings):
-            return await Existing.open(sysbench, settings, workspace=self._workspace, run_id=self._run_id)
+            return await Existing.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
         program = await programs.find_server(settings.server)
         if program is None:  # it was there when the run was planned
             raise DatabaseError(f"{settings.server} is not installed: {programs.PACKAGES[settings.server]}")
         self._started += 1
         return await Throwaway.start(
-            program, sysbench, settings, workspace=self._workspace, run_id=self._run_id, number=self._started
+            program,
+            sysbench,
+            settings,
+            workspace=self._workspace,
+            run_id=self._run_id,
+            number=self._started,
+            limit_s=start_limit_s(self._sync_s),
         )
 
 
+def _elsewhere(server: Server) -> Target | None:
+    """A server whose storage is not seen from here: nothing is known of the layers beneath."""
+    if server.on_target:
+        return None
+    return Target(path=server.reached, mount_point=server.data_directory or "", fstype=server.kind, source=server.title)
+
+
 _NO_DATA = (0, 0)
-_OF_THE_SERVER = ("server", "pool_bytes", "options", "host", "port", "socket", "user")
+_OF_THE_SERVER = ("server", "pool_bytes", "options", "host", "port", "socket", "user", "login_path")

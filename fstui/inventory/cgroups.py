@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from fstui.inventory import mounts
-from fstui.inventory.files import Tree
-from fstui.model import Reading
+from fstui.layers.sources import mounts
+from fstui.layers.sources.files import Tree
+from fstui.model.storage import Reading
 
 _V1_FILES = ("read_bps", "write_bps", "read_iops", "write_iops")
 _DEVICE = re.compile(r"\d{1,7}:\d{1,7}")

@@ -12,22 +12,19 @@ from pathlib import Path
 
 import msgspec
 
-from fstui.inventory import remote, zfs
-from fstui.inventory.files import MAX_DIGITS, Tree
-from fstui.model import Counters, DeviceCounters, Node
+from fstui.layers import kind
+from fstui.layers.sources.files import MAX_DIGITS, Tree
+from fstui.model.counters import Counters, DeviceCounters
+from fstui.model.storage import Node
 
 SECTOR_BYTES = 512
 """stat counts in 512-byte sectors, whatever the device's block size."""
-_UNCOUNTED_KINDS = frozenset({"ram", "nvme-multipath"})
-"""brd accounts for nothing; the multipath head of older kernels neither, and its paths stand below it."""
-_OWN_ACCOUNTING = frozenset({"zram", "bcache", "pmem", "drbd"})
-"""These account each bio whatever queue/iostats says (zram shows iostats=0 and counts)."""
 COUNTED = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
 """What is a difference between two readings."""
 
 
 def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
-    """The counters of every device, dataset and NFS mount among the nodes, each once, at one monotonic time."""
+    """The counters of every device, dataset and NFS mount among the nodes, each once, one after the other."""
     tree = Tree(root)
     now = time.monotonic_ns()
     distinct = {node.id: node for node in nodes}.values()
@@ -35,7 +32,8 @@ def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
         _device(node, tree.data(f"/sys/class/block/{node.id}/stat", 4096)) for node in distinct if node.layer == "block"
     ]
     found += _filesystems(tree, [node for node in distinct if node.layer == "filesystem"])
-    return Counters(monotonic_ns=now, devices=tuple(device for device in found if device is not None))
+    devices = tuple(device for device in found if device is not None)
+    return Counters(monotonic_ns=now, until_ns=time.monotonic_ns(), devices=devices)
 
 
 def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
@@ -61,10 +59,10 @@ def add(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ..
 def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
     if stat is None:
         return None
-    iostats = node.reading("iostats")
-    silent = iostats is not None and iostats.value == "0" and node.kind not in _OWN_ACCOUNTING
+    iostats, accounting = node.reading("iostats"), kind(node.kind).accounting
+    silent = iostats is not None and iostats.value == "0" and accounting == "queue"
     fields = _numbers(stat)
-    if silent or node.kind in _UNCOUNTED_KINDS or len(fields) < 9:
+    if silent or accounting == "none" or len(fields) < 9:
         return DeviceCounters(device=node.id)
     flushes = node.counted and len(fields) >= 17
     return DeviceCounters(
@@ -78,22 +76,18 @@ def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
         flushes=fields[15] if flushes else None,
         flush_ms=fields[16] if flushes else None,
         discards=fields[11] if len(fields) >= 15 else None,
+        busy_ms=fields[9] if len(fields) >= 10 else None,
         in_flight=fields[8],
     )
 
 
 def _filesystems(tree: Tree, nodes: Sequence[Node]) -> Iterator[DeviceCounters]:
-    """Commits of ZFS datasets' intent logs; COMMIT and WRITE calls of NFS mounts."""
+    """What filesystems count by themselves: commits of intent logs, calls to servers."""
+    by_kind: dict[str, list[Node]] = {}
     for node in nodes:
-        if (intent_log := node.reading("zil_commit_count")) is not None:
-            yield DeviceCounters(device=node.id, commits=zfs.count_commits(tree, intent_log.path))
-    mounted = [node for node in nodes if node.reading("commit_count") is not None]
-    sent = remote.nfs_counts(tree) if mounted else {}
-    for node in mounted:
-        counts = sent.get(node.name, remote.NOT_COUNTED)
-        yield DeviceCounters(
-            device=node.id, commits=counts.commits, writes=counts.writes, written_bytes=counts.written_bytes
-        )
+        by_kind.setdefault(node.kind, []).append(node)
+    for name, alike in by_kind.items():
+        yield from kind(name).counters(tree, alike)
 
 
 def _numbers(stat: bytes) -> list[int]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from fstui.inventory.files import Tree
-from fstui.inventory.udev import DATABASE
-from fstui.model import Host
+from fstui.layers.sources.files import Tree
+from fstui.layers.sources.udev import DATABASE
+from fstui.model.host import Host
 
 _DMI = "/sys/class/dmi/id"
 _DMI_NAMES = ("sys_vendor", "product_name", "product_version", "board_vendor", "bios_vendor", "chassis_asset_tag")
@@ -39,15 +39,20 @@ _CLOUDS = (
     (r"OpenStack", "openstack"),
 )
 
+_WSL = re.compile("Microsoft|WSL")
+"""In the kernel's release, as systemd knows it (src/basic/virt.c, detect_wsl)."""
+_GUEST_BUSES = ("virtio", "vmbus", "xen")
+
 
 def read_host(root: Path = Path("/")) -> Host:
     """The box. What cannot be read stays empty."""
     tree = Tree(root)
+    kernel = tree.word("/proc/sys/kernel/osrelease") or ""
     dmi = {name: tree.word(f"{_DMI}/{name}") or "" for name in _DMI_NAMES}
     return Host(
         hostname=tree.word("/proc/sys/kernel/hostname") or "",
-        kernel=tree.word("/proc/sys/kernel/osrelease") or "",
-        virtualization=_hypervisor(tree, dmi) or _container(tree),
+        kernel=kernel,
+        virtualization="wsl" if _WSL.search(kernel) else _hypervisor(tree, dmi) or _container(tree),
         cloud=_first(_CLOUDS, " ".join(dmi.values())),
         cpus=_cpus(tree.word("/sys/devices/system/cpu/online") or ""),
         memory_bytes=_memory(tree.text("/proc/meminfo") or ""),
@@ -69,7 +74,8 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
     if _firecracker(tree):
         return "firecracker"
     if not guest:
-        return None
+        # Apple's virtualization, ARM and crosvm set no flag: the devices that only a hypervisor makes tell
+        return "unknown hypervisor" if any(tree.names(f"/sys/bus/{bus}/devices") for bus in _GUEST_BUSES) else None
     clocks = tree.word("/sys/devices/system/clocksource/clocksource0/available_clocksource") or ""
     return "kvm" if "kvm-clock" in clocks else "microsoft" if "hyperv" in clocks else "unknown hypervisor"
 

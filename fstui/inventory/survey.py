@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from fstui.inventory import fstypes, media, mounts
 from fstui.inventory.blockdevices import BlockDevices
-from fstui.inventory.claims import UNASKED, Claims
-from fstui.inventory.files import Tree
-from fstui.inventory.filesystems import Filesystems
+from fstui.inventory.filesystems import is_pseudo, mounted, nodev
 from fstui.inventory.host import read_host
-from fstui.inventory.mounts import Mount
-from fstui.inventory.nvme import is_path
 from fstui.inventory.process import read_process
-from fstui.inventory.roles import Roles
-from fstui.inventory.udev import Udev
-from fstui.model import Host, Inventory, Medium, Node, Refused, Target
+from fstui.layers import kind, media
+from fstui.layers.facts import read_only
+from fstui.layers.readers import Readers, Role, Sources
+from fstui.layers.sources import mounts
+from fstui.layers.sources.claims import UNASKED, Claims
+from fstui.layers.sources.files import Tree
+from fstui.layers.sources.mounts import Mount
+from fstui.layers.sources.names import Names
+from fstui.layers.sources.udev import Udev
+from fstui.model.errors import Refused
+from fstui.model.host import Host, Inventory
+from fstui.model.storage import Medium, Node, Reading, Target
 
 MAX_DEPTH = 64
 """Layers on top of each other; a deeper graph is cut, not followed."""
@@ -32,21 +37,19 @@ MAX_DEPTH = 64
 def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
     """Everything that is here, at this moment. Never raises: what cannot be read is left out."""
     tree = Tree(root)
-    udev = Udev(tree)
-    devices = BlockDevices(tree, udev, claims)
     every = mounts.read_mounts(tree)
     shown = mounts.visible(every)
     host = read_host(root)
-    graph = Graph(tree, devices, shown, host, claims)
-    graph.build([*(f"mount:{mount.mount_point}" for mount in shown), *sorted(devices.names)])
-    without_device = fstypes.nodev(tree)
-    targets = [_target(mount, graph, fstypes.is_pseudo(mount, without_device)) for mount in shown]
+    graph = Graph(tree, shown, host, claims)
+    graph.build([*(f"mount:{mount.mount_point}" for mount in shown), *sorted(graph.devices.names.all)])
+    without_device = nodev(tree)
+    targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in shown]
     targets.sort(key=lambda target: target.pseudo)
     return Inventory(
         host=host,
         process=read_process(root),
         filesystems=tuple(targets),
-        unused=_unused(devices, graph, every, targets),
+        unused=_unused(graph, every, targets),
     )
 
 
@@ -65,26 +68,30 @@ def target_of(directory: str, inventory: Inventory) -> Target:
 class Graph:
     """The layers of one survey: each is built once and shared by all the stacks that it is part of."""
 
-    def __init__(
-        self, tree: Tree, devices: BlockDevices, shown: tuple[Mount, ...], host: Host, claims: Claims = UNASKED
-    ) -> None:
-        self._by_mount_point = {mount.mount_point: mount for mount in shown}
-        self._devices = devices
+    def __init__(self, tree: Tree, shown: tuple[Mount, ...], host: Host, claims: Claims = UNASKED) -> None:
+        self._mounts = {mount.mount_point: mount for mount in shown}
         self._host = host
-        self._roles = Roles()
-        self._filesystems = Filesystems(tree, devices, self._by_mount_point, self._roles, claims)
+        holder = partial(mounts.holder, by_mount_point=self._mounts)
+        mounted = partial(mounts.of_device, mounts=shown)
+        sources = Sources(tree, Udev(tree), Names(tree), claims, holder, mounted)
+        self._readers = Readers(sources)
+        self.devices = BlockDevices(sources, self._readers)
+        self._others: dict[str, Node] = {}
+        """Layers that are neither mounts nor block devices, as their neighbours above named them."""
         self._nodes: dict[str, Node] = {}
+        self._roles: dict[str, tuple[Role, ...]] = {}
+        """What those below are to a layer, by its id."""
+        self._shared: dict[tuple[str, tuple[Reading, ...]], Node] = {}
         self._identities: dict[str, str] = {}
         self._open: set[str] = set()
 
     def build(self, node_ids: Sequence[str]) -> None:
-        """Build all of these layers and those below them; then each knows what it is to those above."""
+        """Build all of these layers and those below them."""
         for node_id in node_ids:
             self.node(node_id)
-        self._nodes = {node_id: self._roles.dressed(node) for node_id, node in self._nodes.items()}
 
     def stack(self, node_id: str) -> tuple[Node, ...]:
-        """That layer and all those below it, each once, topmost first."""
+        """That layer and all those below it, each once, topmost first, with what they are to one another."""
         self.node(node_id)
         found: dict[str, Node] = {}
         waiting = [node_id]
@@ -93,14 +100,25 @@ class Graph:
             if current not in found and current in self._nodes:
                 found[current] = self._nodes[current]
                 waiting.extend(reversed(found[current].below))
-        return tuple(found.values())
+        roles: dict[str, dict[Reading, None]] = {}
+        for below, role in (role for name in found for role in self._roles.get(name, ())):
+            roles.setdefault(below, {})[role] = None
+        return tuple(self._dressed(node, tuple(roles.get(node.id, ()))) for node in found.values())
+
+    def _dressed(self, node: Node, roles: tuple[Reading, ...]) -> Node:
+        """The layer with what it is to those above it among its readings; thousands of stacks share such a one."""
+        if not roles:
+            return node
+        if (node.id, roles) not in self._shared:
+            self._shared[node.id, roles] = msgspec.structs.replace(node, readings=roles + node.readings)
+        return self._shared[node.id, roles]
 
     def identity(self, stack: tuple[Node, ...], options: tuple[str, ...]) -> str:
         """A hash of serials, stack kinds, cache settings and mount options; of a pool, its name and id.
 
         What tools alone can tell has no part in it: whether they were asked does not make another storage of it.
         """
-        pooled = {node.id for pool in stack if pool.kind == "zpool" for node in self.stack(pool.id)[1:]}
+        pooled = {node.id for pool in stack if kind(pool.kind).members_asked for node in self.stack(pool.id)[1:]}
         parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in pooled]
         text = "\n".join([*parts, ",".join(options)])
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
@@ -119,24 +137,26 @@ class Graph:
         return self._nodes[node_id]
 
     def _draft(self, node_id: str) -> Node:
-        kind, _, name = node_id.partition(":")
-        if kind == "mount":
-            mount = self._by_mount_point[name]
+        if node_id in self._others:
+            other = self._others[node_id]
+            # a file is known by the loop device above it
+            self._identities[node_id] = other.kind if other.layer == "file" else f"{other.kind} {other.name}"
+            return other
+        if node_id.startswith("mount:"):
+            mount = self._mounts[node_id.removeprefix("mount:")]
+            node, roles, others = mounted(mount, self._readers)
             self._identities[node_id] = mount.fstype
-            return self._filesystems.node(mount)
-        if kind == "file":
-            holder = mounts.holder(name, self._by_mount_point)
-            below = (f"mount:{holder.mount_point}",) if holder is not None else ()
-            return Node(id=node_id, layer="file", kind="backing-file", name=name, below=below, sync="passes",
-                        because="an fsync of the file")  # fmt: skip
-        if node_id in self._filesystems.bottoms:
-            bottom = self._filesystems.bottoms[node_id]
-            self._identities[node_id] = f"{bottom.kind} {bottom.name}"
-            return bottom
-        device = self._devices.device(node_id)
-        self._identities[node_id] = device.identity
-        self._roles.add(device.roles)
-        return device.node
+        else:
+            node, self._identities[node_id], roles, others = self.devices.device(node_id)
+        for other in others:
+            self._others.setdefault(other.id, self._knowing(other, roles))
+        return self._knowing(node, roles)
+
+    def _knowing(self, node: Node, roles: Sequence[Role]) -> Node:
+        """The layer, which knows what those below are to it."""
+        own = tuple((node_id, role) for node_id, role in roles if node_id in node.below)
+        self._roles[node.id] = own
+        return msgspec.structs.replace(node, below_roles={node_id: role.value for node_id, role in own})
 
     def _finished(self, draft: Node, below: tuple[Node, ...]) -> Node:
         lowest = not below and draft.layer != "filesystem"
@@ -150,7 +170,8 @@ class Graph:
 
     def _cache_below(self, node: Node) -> Node | None:
         """A device below with a volatile cache, where this one makes the kernel drop the flushes for it."""
-        if node.layer != "block" or node.write_cache != "write through" or node.reading("ro") is not None:
+        told = read_only(node)
+        if node.layer != "block" or node.write_cache != "write through" or (told is not None and told.value):
             return None
         below = (lower for child in node.below for lower in self.stack(child))
         return next((lower for lower in below if lower.write_cache == "write back"), None)
@@ -179,18 +200,16 @@ def _target(mount: Mount, graph: Graph, pseudo: bool) -> Target:
     )
 
 
-def _unused(devices: BlockDevices, graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> tuple[Node, ...]:
+def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> tuple[Node, ...]:
     """Devices that no mounted filesystem stands on. A partition is listed where its disk is in use otherwise."""
+    names = graph.devices.names
     used = {node.id for target in targets for node in target.stack}
-    hidden = {name for mount in every if (name := devices.name_of(mount.device)) is not None and name not in used}
+    hidden = {name for mount in every if (name := names.of(mount.device)) is not None and name not in used}
     used.update(node.id for name in hidden for node in graph.stack(name))
     found = []
-    for name in sorted(devices.names - used):
-        whole = devices.whole(name)
-        if is_path(name) or (name != whole and whole not in used):
-            continue
-        node = graph.node(name)
-        if node is None or not node.size_bytes or node.kind == "ram" or (node.kind == "loop" and not node.below):
-            continue
-        found.append(node)
+    for name in sorted(names.all - used):
+        whole = names.whole(name)
+        node = graph.node(name) if name == whole or whole in used else None
+        if node is not None and graph.devices.worth_listing(name, node):
+            found.append(node)
     return tuple(found)

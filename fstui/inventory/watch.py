@@ -13,9 +13,9 @@ import select
 from pathlib import Path
 from typing import Any
 
-from fstui.inventory.files import Tree
-from fstui.inventory.mounts import MOUNTINFO
-from fstui.inventory.udev import DATABASE
+from fstui.layers.sources.files import Tree
+from fstui.layers.sources.mounts import MOUNTINFO
+from fstui.layers.sources.udev import DATABASE
 
 _LIMIT_BYTES = 64 << 20
 _EVENTS_AT_ONCE = 10_000

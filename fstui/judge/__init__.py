@@ -1,10 +1,10 @@
-"""Rules from evidence to findings, and what the findings come to. Pure functions: no I/O, no clock.
+"""From evidence to findings, and what the findings come to. Pure functions: no I/O, no clock.
 
-A new rule is one function, named like its public name, in the file of its kind, an entry in ``RULES`` and a page in
-``pages``.
+``facts`` holds the case: the evidence, and every fact worked out once. ``rules`` are opinions about it, one file each.
 """
 
-from fstui.judge.explanation import explain, paragraphs, rule_names
-from fstui.judge.verdict import RULES, Rule, decisive, judge
+from fstui.judge.explanation import explain, rule_names
+from fstui.judge.facts import Case
+from fstui.judge.verdict import decisive, judge, order_of_findings
 
-__all__ = ["RULES", "Rule", "decisive", "explain", "judge", "paragraphs", "rule_names"]
+__all__ = ["Case", "decisive", "explain", "judge", "order_of_findings", "rule_names"]

@@ -21,18 +21,20 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
-from fstui.probes import frames
 from fstui.probes.files import make_file, remove
-from fstui.probes.talk import (
+from fstui.wire import frames
+from fstui.wire.talk import (
     CallError,
     CommandLines,
     calling,
     clock,
+    come_in,
     interrupted,
     read_settings,
     send,
     send_failure,
     write_frame,
+    write_whole,
 )
 
 PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
@@ -154,7 +156,7 @@ class Flushes:
         before = self.counted()
         start = clock()
         for block, offset in self.writes(pattern, point.amount):
-            calling("pwrite", os.pwrite, self.fd, block, offset)
+            calling("pwrite", write_whole, self.fd, block, offset)
         written = clock()
         arrived = self.counted()
         sync_start = clock()
@@ -206,6 +208,7 @@ def main() -> NoReturn:
     os.set_blocking(1, False)
     commands = CommandLines()
     try:
+        come_in(settings)
         make_file({**settings, "offsets": "random", "prefill": "written"})
         try:
             flushes = Flushes(settings)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
 import stat
 from typing import Any
 
-from fstui.probes.talk import calling, interrupted, send
+from fstui.wire.talk import CallError, calling, clock, cut_short, interrupted, send
 
 CHUNK_BYTES = 1 << 20
 PAGE = os.sysconf("SC_PAGE_SIZE")
+PATIENCE_NS = 30_000_000_000
+SLOWEST_NS_PER_BYTE = 1000
+"""1 MB/s: a file that would take longer than this and the patience is given up."""
 
 
 def make_file(settings: dict[str, Any]) -> None:
-    """Make the file, fill it as asked, and sync it and its directory. What was there already is left as it is.
+    """Make the file, fill it as asked, and sync it and the run's directory. What was there already is left as it is.
 
     The pages it was filled through are let go of where the blocks are whole pages, so that no write has to read one
     back: large writes leave large folios in the page cache, and in those a block's write and sync cost more (ext4 on
@@ -31,7 +35,7 @@ def make_file(settings: dict[str, Any]) -> None:
         if settings.get("block_bytes", PAGE) % PAGE == 0:
             with contextlib.suppress(OSError):  # a hint
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        directory = calling("open", os.open, os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+        directory = calling("open", os.open, ".", os.O_RDONLY | os.O_DIRECTORY)
         calling("fsync", os.fsync, directory)
         os.close(directory)
     except BaseException:
@@ -45,13 +49,34 @@ def fill(fd: int, size: int, how: str) -> None:
     if how == "fallocate":
         calling("fallocate", os.posix_fallocate, fd, 0, size)
     elif how == "written":
-        done = 0
+        done, began = 0, clock()
         while done < size:
+            give_up_if_slow(done, size, clock() - began)
             if interrupted():
                 raise SystemExit(1)
-            # a short write is followed by the error that made it short
-            done += calling("pwrite", os.pwrite, fd, random.randbytes(min(CHUNK_BYTES, size - done)), done)
+            chunk = random.randbytes(min(CHUNK_BYTES, size - done))
+            wrote = calling("pwrite", os.pwrite, fd, chunk, done)
+            if not wrote:  # a short write is followed by the error that made it short; none is followed by none
+                raise CallError("pwrite", cut_short(fd, chunk, done, wrote))
+            done += wrote
             send("preparing", done=done, total=size)
+
+
+def give_up_if_slow(done: int, size: int, elapsed_ns: int) -> None:
+    """A storage that takes minutes for the file tells nothing in a step of seconds. Raises CallError."""
+    if elapsed_ns > PATIENCE_NS and elapsed_ns * size > done * (PATIENCE_NS + size * SLOWEST_NS_PER_BYTE):
+        said = f"{done} of {size} bytes written in {elapsed_ns / 1e9:.0f} s: too slow for a file of that size"
+        raise CallError("pwrite", OSError(errno.ETIMEDOUT, said))
+
+
+def try_direct(directory: str) -> None:
+    """See that a file there can be opened with O_DIRECT. Raises CallError."""
+    path = os.path.join(directory, "direct")
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        os.close(calling("open", os.open, path, flags | os.O_DIRECT, 0o600))
+    finally:
+        remove(path)
 
 
 def remove(path: str) -> None:

@@ -2,7 +2,8 @@
 
 Each operation rewrites one row of a prefilled table in a transaction of its own. The commits run in a thread, while the
 first one listens to the engine and names the call that a silent commit sits in (SQLite runs without the interpreter's
-lock). Settings: ``fstui.model.SqliteCommits`` plus ``path`` (the database to make) and ``facts``.
+lock). Settings: those of its kind of step, plus ``directory`` and its ``identity`` (the run's own, which it enters),
+``path`` (the database to make there) and ``facts``.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import threading
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from fstui.probes import frames, sync_path
-from fstui.probes.talk import CommandLines, clock, interrupted, read_settings, send, write_frame
+from fstui.probes import sync_path
+from fstui.wire import frames
+from fstui.wire.held import enter
+from fstui.wire.talk import CommandLines, clock, interrupted, read_settings, send, write_frame
 
 HAND_OVER_NS = 50_000_000
 SLOW_STEP_OPS = 50
@@ -103,7 +106,7 @@ class Committer:
 
 def bytes_written() -> int:
     """What this process has given to write(2) and its kind so far (proc_pid_io(5), wchar)."""
-    for line in sync_path.read_text("/proc/self/io").splitlines():
+    for line in sync_path.read_text("self/io").splitlines():
         name, _, value = line.partition(": ")
         if name == "wchar":
             return int(value)
@@ -136,7 +139,7 @@ def make_database(settings: dict[str, Any]) -> None:
         send("preparing", done=(last - 1) * row_bytes, total=rows * row_bytes)
     connection.execute("COMMIT")
     connection.close()
-    for place, flags in ((path, os.O_RDONLY), (os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)):
+    for place, flags in ((path, os.O_RDONLY), (".", os.O_RDONLY | os.O_DIRECTORY)):
         fd = os.open(place, flags)
         os.fsync(fd)
         os.close(fd)
@@ -177,6 +180,13 @@ def send_failure(call: str, error: sqlite3.Error | OSError) -> None:
     send("error", call=call, errno=number, message=f"{error} ({name})" if name else str(error), writer=0)
 
 
+def shut_in() -> None:
+    """Make the run's directory the root of all names: SQLite makes absolute ones of those that it is given, and opens
+    its journals by these whenever it likes. Root alone can, and root alone is worth the trouble of swapping one."""
+    with suppress(PermissionError):
+        os.chroot(".")
+
+
 def remove(path: str) -> None:
     """Remove the database and the files that SQLite keeps beside it."""
     for suffix in FILES:
@@ -189,16 +199,19 @@ def main() -> NoReturn:
     settings = read_settings()
     os.set_blocking(1, False)
     try:
-        make_database(settings)
-        if settings.get("facts"):
-            send("facts", **sync_path.facts(os.path.dirname(settings["path"])))
-        measure(settings)
+        enter(settings["directory"], settings["identity"])
+        if stubs := settings.get("facts"):
+            send("facts", **sync_path.facts(".", stubs))
+        shut_in()
+        try:
+            make_database(settings)
+            measure(settings)
+        finally:
+            remove(settings["path"])
     except BrokenPipeError:
         pass  # the engine is gone
     except (sqlite3.Error, OSError) as error:
         send_failure("make the database", error)
-    finally:
-        remove(settings["path"])
     sys.exit(0)
 
 

@@ -1,8 +1,8 @@
 """The sync path of the process that measures: does a sync leave it as a system call?
 
-libeatmydata and its kind replace libc's sync calls. Four traces give them away: fsync of a pipe succeeds instead of
-failing with EINVAL (fsync(2)), an O_DSYNC open has lost its O_DSYNC, libc's fdatasync is far quicker than the raw
-system call, and the library stands in /proc/self/maps.
+libeatmydata and its kind replace libc's sync calls. Four traces give them away: syncs that the kernel refuses succeed
+(``futile``), that of a pipe first of all; an O_DSYNC open has lost its O_DSYNC, libc's fdatasync is far quicker than
+the raw system call, and the library stands in /proc/self/maps.
 """
 
 from __future__ import annotations
@@ -11,37 +11,50 @@ import errno
 import fcntl
 import os
 import random
+import re
 import statistics
 import time
 from collections.abc import Callable
 from typing import Any
 
-ROUNDS = 3
-STUBS = ("libeatmydata", "libnosync", "libfakesync", "libfsyncstub")
+from fstui.probes.futile import futile_syncs
+
+ROUNDS, OPENED = 3, 24
 FDATASYNC = {"x86_64": 75, "aarch64": 83, "riscv64": 83, "ppc64le": 148, "s390x": 148, "armv7l": 148, "i686": 148}
 """System call numbers of fdatasync, from the kernel's syscall tables."""
 CALLS = {
-    "x86_64": {1: "write", 18: "pwrite64", 20: "writev", 74: "fsync", 75: "fdatasync", 162: "sync", 306: "syncfs"},
-    "aarch64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 267: "syncfs"},
-    "riscv64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 267: "syncfs"},
-}
+    "x86_64": {
+        1: "write", 18: "pwrite64", 20: "writev", 26: "msync", 74: "fsync", 75: "fdatasync", 162: "sync", 306: "syncfs",
+    },
+    "aarch64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
+    "riscv64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
+}  # fmt: skip
 
 
-def facts(directory: str) -> dict[str, Any]:
-    """What fstui.model.Process holds, seen from here, by a file of its own in ``directory``. Raises OSError."""
+_PROC = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+"""Held: a probe that has shut itself in its directory still reads there."""
+
+
+def facts(directory: str, stubs: str) -> dict[str, Any]:
+    """What fstui.model.Process holds, seen from here, by a file of its own in ``directory``. Raises OSError.
+
+    ``stubs``: a pattern for the names of libraries that leave syncs out.
+    """
     path = os.path.join(directory, "sync-path")
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     try:
         libc_ns, raw_ns = sync_times(path)
         flag_kept = dsync_flag_kept(path)
+        futile = futile_syncs(path)
     finally:
         os.unlink(path)
     return {
         "pipe_fsync_fails": pipe_fsync_fails(),
+        "futile_syncs": futile,
         "dsync_flag_kept": flag_kept,
         "libc_sync_ns": libc_ns,
         "raw_sync_ns": raw_ns,
-        "preloads": preloads(),
+        "preloads": preloads(stubs),
         "cgroup": own_cgroup(),
     }
 
@@ -60,12 +73,15 @@ def pipe_fsync_fails() -> bool:
 
 
 def dsync_flag_kept(path: str) -> bool:
-    """Whether O_DSYNC asked of open(2) is there when F_GETFL is asked."""
-    fd = os.open(path, os.O_WRONLY | os.O_DSYNC)
-    try:
-        return bool(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_DSYNC)
-    finally:
-        os.close(fd)
+    """Whether O_DSYNC asked of open(2) is there when F_GETFL is asked, each of many times."""
+    for _ in range(OPENED):
+        fd = os.open(path, os.O_WRONLY | os.O_DSYNC)
+        try:
+            if not fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_DSYNC:
+                return False
+        finally:
+            os.close(fd)
+    return True
 
 
 def sync_times(path: str) -> tuple[int | None, int | None]:
@@ -100,19 +116,17 @@ def raw_fdatasync() -> Callable[[int], Any] | None:
     return lambda fd: syscall(number, fd)
 
 
-def preloads() -> list[dict[str, str]]:
-    """Sync-stubbing libraries mapped into this process."""
-    seen = []
-    for line in read_text("/proc/self/maps").splitlines():
-        library = line.rsplit(" ", 1)[-1]
-        if any(stub in library for stub in STUBS) and library not in seen:
-            seen.append(library)
-    return [{"what": "preload", "value": library, "path": "/proc/self/maps"} for library in seen]
+def preloads(stubs: str) -> list[dict[str, str]]:
+    """Sync-stubbing libraries mapped into this process, each once."""
+    lines = read_text("self/maps").splitlines()
+    mapped = dict.fromkeys(line.rsplit(" ", 1)[-1] for line in lines)
+    found = [library for library in mapped if re.search(stubs, os.path.basename(library), re.IGNORECASE)]
+    return [{"what": "preload", "value": library, "path": "/proc/self/maps"} for library in found]
 
 
 def own_cgroup() -> str | None:
     """The cgroup that io limits would apply to: the unified one, else blkio's."""
-    for line in read_text("/proc/self/cgroup").splitlines():
+    for line in read_text("self/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
         if "blkio" in controllers.split(",") or (number == "0" and not controllers):
             return path
@@ -121,15 +135,16 @@ def own_cgroup() -> str | None:
 
 def call_of(pid: int) -> str | None:
     """The name of the system call that a process of ours sits in, or None while it runs."""
-    first = read_text(f"/proc/{pid}/syscall").split(" ", 1)[0]
+    first = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not first.lstrip("-").isdigit():
         return None
     return CALLS.get(os.uname().machine, {}).get(int(first), f"system call {first}")
 
 
-def read_text(path: str) -> str:
+def read_text(name: str) -> str:
+    """A file of /proc, by its name there; empty where it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with os.fdopen(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=_PROC), errors="replace") as file:
             return file.read(1 << 20)
     except OSError:
         return ""

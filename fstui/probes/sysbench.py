@@ -1,8 +1,9 @@
 """Probe: drives sysbench's own OLTP scripts against a database server, and passes on what it prints.
 
 Settings: ``fstui.model.Sysbench`` plus ``sysbench`` (its path), ``connection`` (its options, no password), ``secrets``
-(lines of a configuration file, given to it on a pipe), ``environment``, ``fill`` (make the tables first), ``drop``
-(drop them first), ``server_pid`` (0 where it is not on this box), ``path`` and ``facts``.
+(lines of a configuration file, given to it on a pipe), ``environment``, ``tls`` (files that it looks for by their name
+where it runs), ``fill`` (make the tables first), ``drop`` (drop them first), ``directory`` and its ``identity`` (the
+run's own, which it enters) and ``facts``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from fstui.probes import sync_path, sysbench_text
-from fstui.probes.talk import CommandLines, clock, interrupted, read_settings, send
+from fstui.wire.held import enter
+from fstui.wire.talk import CommandLines, clock, interrupted, read_settings, send
 
 ROW_BYTES = 240  # of sysbench's table, its index included
 LATE_S = 20
@@ -26,7 +28,6 @@ FULL_INTERVALS = 2
 FULL_BYTES = 1 << 20
 PR_SET_PDEATHSIG = 1
 HISTOGRAM_ROWS = 100
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Trouble(Exception):  # noqa: N818  becomes the ``error`` frame
@@ -75,11 +76,6 @@ class Sysbench:
         self.thread.join()
         return self.process.wait()
 
-    def cpu_s(self) -> float:
-        """Processor time of children that have ended: of sysbench, after ``end``."""
-        times = os.times()
-        return times.children_user + times.children_system
-
 
 def die_with_us() -> None:
     """prctl(2): a probe that is killed leaves no client behind that goes on writing."""
@@ -91,7 +87,7 @@ def die_with_us() -> None:
 def reason(text: list[str]) -> str:
     """What sysbench gave as its reason: its first FATAL line, which names the server's error, and what went with it."""
     fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
-    told = [line for line in fatal if not line.startswith("`")] or fatal
+    told = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
     return told[-1] if told else (text[-1] if text else "it said nothing")
 
 
@@ -136,7 +132,6 @@ class Measurement:
 
     def run(self, commands: CommandLines) -> None:
         """Until it ends by itself or is told to. Raises Trouble."""
-        before, box_before = server_cpu_s(self.settings["server_pid"]), box_ticks()
         seconds = self.settings["seconds"]
         words = (f"--threads={self.settings['threads']}", f"--time={max(1, round(seconds))}")
         run = Sysbench(self.settings, "run", *words, "--report-interval=1", "--histogram=on", hear=self.hear)
@@ -144,7 +139,7 @@ class Measurement:
         while not commands.ended_meanwhile(run.watched, timeout_s=0.25):
             if commands.stop_wanted:
                 run.process.kill()
-            elif self.silent_intervals >= FULL_INTERVALS and is_full(self.settings["path"]):
+            elif self.silent_intervals >= FULL_INTERVALS and is_full():
                 run.process.kill()
                 raise Trouble("the disk is full, and the server waits for room instead of answering")
             elif clock() - began > (seconds + LATE_S) * 1e9:
@@ -153,12 +148,8 @@ class Measurement:
         status = run.end()
         if status and not commands.stop_wanted:
             raise Trouble(reason(run.text))
-        server = server_cpu_s(self.settings["server_pid"])
         if self.started_ns:
             self.conclude(run.text)
-            send("figures", box_cpu_share=busy_share(box_before, box_ticks()))
-            if before is not None and server is not None:
-                self.send_cpu(server - before + run.cpu_s())
             send("done", start_ns=self.started_ns, end_ns=self.ended_ns, held_ns=0)
 
     def conclude(self, text: list[str]) -> None:
@@ -174,46 +165,18 @@ class Measurement:
         if totals["tps"]:
             self.ended_ns = self.started_ns + round(totals["transactions"] / totals["tps"] * 1e9)
 
-    def send_cpu(self, cpu_s: float) -> None:
-        """Of the server and its clients, against what so many clients can use: one processor each."""
-        elapsed_s = (self.ended_ns - self.started_ns) / 1e9
-        usable = min(self.settings["threads"], os.cpu_count() or 1)
-        send("figures", cpu_s=round(cpu_s, 3), cpu_share=round(cpu_s / elapsed_s / usable, 3))
 
-
-def is_full(path: str) -> bool:
+def is_full() -> bool:
     """Fewer blocks are left than a log grows by."""
-    found = os.statvfs(os.path.dirname(path))
+    found = os.statvfs(".")
     return found.f_bavail * found.f_frsize < FULL_BYTES
 
 
-def server_cpu_s(pid: int) -> float | None:
-    """Processor time of the server, its living and its reaped children included; None where it is not on this box."""
-    own = stat_fields(pid) if pid else None
-    if own is None:
-        return None
-    ticks = sum(map(int, own[11:15]))
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (fields := stat_fields(int(name))) and fields[1] == str(pid):
-            ticks += sum(map(int, fields[11:13]))
-    return ticks / TICKS_PER_S
-
-
-def box_ticks() -> tuple[int, int]:
-    """Ticks of all processors: not idle, and all (proc_stat(5); waiting for storage is idle)."""
-    fields = list(map(int, sync_path.read_text("/proc/stat").partition("\n")[0].split()[1:9]))
-    return sum(fields) - fields[3] - fields[4], sum(fields)
-
-
-def busy_share(before: tuple[int, int], after: tuple[int, int]) -> float:
-    busy, total = after[0] - before[0], after[1] - before[1]
-    return round(busy / total, 3) if total else 0.0
-
-
-def stat_fields(pid: int) -> list[str] | None:
-    """/proc/PID/stat from its third field, the state, on (proc_pid_stat(5))."""
-    text = sync_path.read_text(f"/proc/{pid}/stat")
-    return text.rpartition(")")[2].split() or None
+def lay_out(files: dict[str, str]) -> None:
+    """Links by those names; the step before may have left them here."""
+    for name, path in files.items():
+        with contextlib.suppress(FileExistsError):
+            os.symlink(path, name)
 
 
 def measure(settings: dict[str, Any]) -> None:
@@ -229,10 +192,12 @@ def main() -> NoReturn:
     settings = read_settings()
     os.set_blocking(1, False)
     try:
+        enter(settings["directory"], settings["identity"])
+        lay_out(settings["tls"])
         if settings["fill"]:
             fill(settings)
-        if settings.get("facts"):
-            send("facts", **sync_path.facts(os.path.dirname(settings["path"])))
+        if stubs := settings.get("facts"):
+            send("facts", **sync_path.facts(".", stubs))
         measure(settings)
     except BrokenPipeError:
         pass  # the engine is gone

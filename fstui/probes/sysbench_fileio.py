@@ -1,6 +1,7 @@
 """Probe: the real ``sysbench fileio``, random writes to one file, as the field has always run it.
 
-Settings: ``fstui.model.SysbenchFileio`` plus ``path`` (a directory is made there for its test file) and ``facts``.
+Settings: those of its kind of step, plus ``directory`` and its ``identity`` (the run's own, which it enters), ``path``
+(a directory to make there for the test file, which sysbench names relative to it) and ``facts``.
 Its figures are its own words read back; ``times`` says what its latency is the latency of.
 """
 
@@ -15,20 +16,23 @@ import sys
 from typing import Any, NoReturn
 
 from fstui.probes import sync_path
+from fstui.probes.files import try_direct
 from fstui.probes.sysbench import Trouble, die_with_us, reason
-from fstui.probes.talk import CommandLines, clock, read_settings, send
+from fstui.probes.sysbench_text import COUNT, NUMBER
+from fstui.wire.held import enter
+from fstui.wire.talk import CallError, CommandLines, clock, read_settings, send, send_failure
 
 LATE_S = 20
 TIMES = "each write and each fsync is an event of its own in one histogram"
 _PATTERNS = {
-    "writes_per_s": r"\s+writes/s:\s+([\d.]+)",
-    "fsyncs_per_s": r"\s+fsyncs/s:\s+([\d.]+)",
-    "total_time_s": r"\s+total time:\s+([\d.]+)s",
-    "events": r"\s+total number of events:\s+(\d+)",
-    "min": r"\s+min:\s+([\d.]+)",
-    "avg": r"\s+avg:\s+([\d.]+)",
-    "max": r"\s+max:\s+([\d.]+)",
-    "p95": r"\s+95th percentile:\s+([\d.]+)",
+    "writes_per_s": rf"\s+writes/s:\s+{NUMBER}",
+    "fsyncs_per_s": rf"\s+fsyncs/s:\s+{NUMBER}",
+    "total_time_s": rf"\s+total time:\s+{NUMBER}s",
+    "events": rf"\s+total number of events:\s+{COUNT}",
+    "min": rf"\s+min:\s+{NUMBER}",
+    "avg": rf"\s+avg:\s+{NUMBER}",
+    "max": rf"\s+max:\s+{NUMBER}",
+    "p95": rf"\s+95th percentile:\s+{NUMBER}",
 }
 
 
@@ -114,11 +118,14 @@ def main() -> NoReturn:
     settings = read_settings()
     os.set_blocking(1, False)
     try:
+        enter(settings["directory"], settings["identity"])
         os.mkdir(settings["path"], 0o700)
         try:
+            if settings["direct"]:
+                try_direct(settings["path"])
             prepare(settings)
-            if settings.get("facts"):
-                send("facts", **sync_path.facts(settings["path"]))
+            if stubs := settings.get("facts"):
+                send("facts", **sync_path.facts(settings["path"], stubs))
             commands = CommandLines()
             send("ready")
             if commands.wait_for("go"):
@@ -128,6 +135,8 @@ def main() -> NoReturn:
             shutil.rmtree(settings["path"], ignore_errors=True)  # the keeper of the directory removes the rest
     except BrokenPipeError:
         pass  # the engine is gone
+    except CallError as failure:
+        send_failure(failure)
     except Trouble as trouble:
         send("error", call="sysbench", errno=None, message=str(trouble)[:1000], writer=0)
     except OSError as error:

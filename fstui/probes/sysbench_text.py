@@ -5,29 +5,30 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_NUMBER = r"([\d.]+)"
+NUMBER, COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
+"""As it prints them; what is longer, or has two points, is none."""
 _INTERVAL = re.compile(
-    rf"\[ (\d+)s \] thds: \d+ tps: {_NUMBER} qps: {_NUMBER} \(r/w/o: {_NUMBER}/{_NUMBER}/{_NUMBER}\) "
-    rf"lat \(ms,95%\): {_NUMBER} err/s:? {_NUMBER}"
+    rf"\[ {COUNT}s \] thds: \d+ tps: {NUMBER} qps: {NUMBER} \(r/w/o: {NUMBER}/{NUMBER}/{NUMBER}\) "
+    rf"lat \(ms,95%\): {NUMBER} err/s:? {NUMBER}"
 )
-_BUCKET = re.compile(r"\s+([\d.]+) \|[* ]*\s(\d+)$")
+_BUCKET = re.compile(rf"\s+{NUMBER} \|[* ]*\s{COUNT}$")
 _COUNTS = {
-    "read": r"\s+read:\s+(\d+)",
-    "write": r"\s+write:\s+(\d+)",
-    "other": r"\s+other:\s+(\d+)",
-    "total": r"\s+total:\s+(\d+)",
+    "read": rf"\s+read:\s+{COUNT}",
+    "write": rf"\s+write:\s+{COUNT}",
+    "other": rf"\s+other:\s+{COUNT}",
+    "total": rf"\s+total:\s+{COUNT}",
 }
 _PER_S = {
-    "transactions": rf"\s+transactions:\s+(\d+)\s+\({_NUMBER} per sec\.\)",
-    "queries": rf"\s+queries:\s+(\d+)\s+\({_NUMBER} per sec\.\)",
-    "ignored_errors": rf"\s+ignored errors:\s+(\d+)\s+\({_NUMBER} per sec\.\)",
-    "reconnects": rf"\s+reconnects:\s+(\d+)\s+\({_NUMBER} per sec\.\)",
+    "transactions": rf"\s+transactions:\s+{COUNT}\s+\({NUMBER} per sec\.\)",
+    "queries": rf"\s+queries:\s+{COUNT}\s+\({NUMBER} per sec\.\)",
+    "ignored_errors": rf"\s+ignored errors:\s+{COUNT}\s+\({NUMBER} per sec\.\)",
+    "reconnects": rf"\s+reconnects:\s+{COUNT}\s+\({NUMBER} per sec\.\)",
 }
 _LATENCY_MS = {
-    "min": rf"\s+min:\s+{_NUMBER}",
-    "avg": rf"\s+avg:\s+{_NUMBER}",
-    "max": rf"\s+max:\s+{_NUMBER}",
-    "p95": rf"\s+95th percentile:\s+{_NUMBER}",
+    "min": rf"\s+min:\s+{NUMBER}",
+    "avg": rf"\s+avg:\s+{NUMBER}",
+    "max": rf"\s+max:\s+{NUMBER}",
+    "p95": rf"\s+95th percentile:\s+{NUMBER}",
 }
 
 

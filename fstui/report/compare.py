@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
-from fstui.model import Run, Step, Target
-from fstui.quantities import plain
-from fstui.report import figures
-from fstui.report.glyphs import GLYPHS
-from fstui.report.text import NONE, columns, moment, step_cells
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.model.storage import Target
+from fstui.report import figures, pivot, price, steps
+from fstui.report.characters import page
+from fstui.report.glyphs import GLYPHS, SPEEDS
+from fstui.report.text import NONE, WIDTH, moment, table
 
 _FIGURES = (("rate/s", 1), ("p50", 2), ("p99", 3), ("flush/sync", 5))
-"""Label, and its place in ``step_cells``."""
+"""Label, and its place in ``steps.cells``."""
 
 
-def render(runs: Sequence[Run]) -> str:
-    """What each run is and came to, then rate, p50, p99 and flushes per sync of every step by its name."""
-    return "\n".join(columns(rows(runs), "<<" + ">" * len(runs))) + "\n"
+def render(runs: Sequence[Run], width: int | None = None, per_hour: Mapping[str, float] = MappingProxyType({})) -> str:
+    """What each run is and came to, then rate, p50, p99 and flushes per sync of every step by its name.
+
+    ``per_hour``: prices by the ids of their runs.
+    """
+    together = pivot.of_runs(runs)
+    databases = ["", *pivot.lines(together, width or WIDTH)] if together else []
+    bought = ["", *table(list(price.rows(runs, per_hour)), "<" + ">" * len(runs), width)] if per_hour else []
+    return page([*table(rows(runs), "<<" + ">" * len(runs), width), *databases, *bought])
 
 
 def rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     """The same as cells: what it is about, which figure of it, and one cell for each run. A blank row between steps."""
-    found = [("", "", *(plain(run.id) for run in runs)), *_heads(runs)]
+    found = [("", "", *(run.id for run in runs)), *_heads(runs)]
     for name in dict.fromkeys(step.name for run in runs for step in run.steps):
         found += [("", *("",) * (len(runs) + 1)), *_step(name, runs)]
     return found
@@ -36,21 +45,22 @@ def ratio_of_rates(runs: Sequence[Run], name: str) -> float | None:
 def _others(run: Run) -> str:
     """Who else used the devices meanwhile, in the judge's words."""
     note = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
-    return plain(note.removeprefix("by others: "))
+    return note.removeprefix("by others: ")
 
 
 _HEADS: tuple[tuple[str, Callable[[Run], str]], ...] = (
     ("verdict", lambda run: f"{GLYPHS[run.verdict]} {run.verdict}"),
     ("confidence", lambda run: run.confidence),
+    ("speed", lambda run: f"{SPEEDS[run.speed.answer]} {run.speed.answer}" if run.speed.title else ""),
     ("status", lambda run: "" if run.status == "finished" else run.status),
-    ("scenario", lambda run: plain(run.scenario.name) if run.scenario else NONE),
-    ("target", lambda run: plain(run.target.path) if run.target else NONE),
+    ("scenario", lambda run: run.scenario.name if run.scenario else NONE),
+    ("target", lambda run: run.target.path if run.target else NONE),
     ("stack", lambda run: figures.stack_line(run.target) or NONE),
     ("medium", lambda run: _media(run.target)),
-    ("host", lambda run: plain(run.host.hostname) or NONE),
+    ("host", lambda run: run.host.hostname or NONE),
     ("started", lambda run: moment(run.started_at)),
     ("others", _others),
-    ("simulated", lambda run: plain(run.simulated or "")),
+    ("simulated", lambda run: run.simulated or ""),
 )
 
 
@@ -67,21 +77,23 @@ def _settings(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
     for key in dict.fromkeys(key for settings in chosen for key in settings):
         values = [_words(settings.get(key, NONE)) for settings in chosen]
         if len(set(values)) > 1 and all(key in settings for settings in chosen):
-            yield plain(key), "", *values
+            yield key, "", *values
 
 
 def _words(value: object) -> str:
-    return plain(",".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _step(name: str, runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
     found = [_find(run, name) for run in runs]
-    if any(words := [figures.growth(step.figures) if step else "" for step in found]):
-        yield plain(name), "flush", *(said.removeprefix("flush ") or NONE for said in words)
+    if any(words := [figures.words(step) if step else "" for step in found]):
+        yield name, "flush", *(said.removeprefix("flush ") or NONE for said in words)
         return
-    cells = [step_cells(step, run.target) if step else (NONE,) * 7 for step, run in zip(found, runs, strict=True)]
+    cells = [
+        steps.cells(step, figures.Counts(run)) if step else (NONE,) * 7 for step, run in zip(found, runs, strict=True)
+    ]
     for label, place in _FIGURES:
-        title = plain(name) if place == 1 else ""
+        title = name if place == 1 else ""
         yield title, label, *(cell[place] for cell in cells)
     if len(runs) == 2 and (times := ratio_of_rates(runs, name)) is not None:
         yield "", "rate", "", f"{times:.2f} ×"

@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-import msgspec
-
-from fstui.judge import decisive
-from fstui.judge.layers import levels
-from fstui.model import DeviceCounters, Finding, Plan, Run, Snapshot, Step, Target
-from fstui.quantities import duration_ns, plain, short_size
-
-
-class Growth(msgspec.Struct, frozen=True):
-    """How flush time grew with the unsynced bytes before it: a line through the medians (probe ``dirty_flush``)."""
-
-    slope_ns_per_mib: float
-    intercept_ns: float
+from fstui.judge import Case
+from fstui.judge import words as judges_words
+from fstui.model.counters import DeviceCounters
+from fstui.model.host import Writer
+from fstui.model.plan import Plan
+from fstui.model.run import Evidence
+from fstui.model.settings import Settings
+from fstui.model.steps import Snapshot, Step
+from fstui.model.storage import Target
+from fstui.powercut import plan as power_cut
+from fstui.quantities import short_size
 
 
-def rated(probe: str) -> bool:
-    """Its operations are of one kind, so that a rate, percentiles and flushes per sync mean something."""
-    return probe != "dirty_flush"
-
-
-def growth(measured: Mapping[str, Any]) -> str:
-    """What ``dirty_flush`` measured, in its own words: ``flush 124 µs, +400 µs per MiB, scattered +1.2 ms``."""
-    lines = {pattern: line for pattern in ("sequential", "scattered") if (line := _growth(measured.get(pattern)))}
-    if not lines:
-        return ""
-    first, *others = lines
-    start_ns = lines[first].intercept_ns
-    start = f"flush {duration_ns(start_ns)}," if start_ns > 0 else "flush"
-    return ", ".join(
-        [f"{start} {_slope(lines[first])} per MiB", *(f"{pattern} {_slope(lines[pattern])}" for pattern in others)]
-    )
-
-
-def _growth(figures: object) -> Growth | None:
-    try:
-        return msgspec.convert(figures, Growth)
-    except msgspec.ValidationError:
-        return None
-
-
-def _slope(line: Growth) -> str:
-    return f"{'−' if line.slope_ns_per_mib < 0 else '+'}{duration_ns(abs(line.slope_ns_per_mib))}"
+def words(seen: Step | Snapshot) -> str:
+    """What its kind of step says in the place of numbers; empty where there is nothing to tell."""
+    return seen.figures.words if seen.figures else ""
 
 
 def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[DeviceCounters, ...]:
@@ -55,56 +28,43 @@ def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[D
     return tuple(device for device in counters if device.device in names)
 
 
-def total(values: Iterable[int | None]) -> int | None:
-    """The sum of those that count; None where none does."""
-    counted = [value for value in values if value is not None]
-    return sum(counted) if counted else None
+class Counts:
+    """What the kernel counted in the steps of a run, at the level of the stack that its findings speak of."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._case = Case(evidence)
+
+    def flushes(self, step: Step | Snapshot, settings: Settings) -> float | None:
+        """Flushes that arrived, as the layers hand them down: of a mirror what the leg with the fewest saw."""
+        found = self._case.received(step, settings)
+        return found.flushes.low if found and found.flushes else None
+
+    def shared_with_others(self, step: Step) -> bool:
+        """Somebody else's flushes are among them."""
+        return self._case.shared_with_others(step)
+
+    def written_bytes(self, step: Step) -> float | None:
+        """The same of bytes."""
+        found = self._case.received(step, step.settings)
+        return found.written.low if found and found.written else None
+
+    def flushes_per_sync(self, step: Step | Snapshot, settings: Settings) -> float | None:
+        """For each sync that was asked for; None where nothing was synced or counted.
+
+        None too where the operations differ on purpose: such a step syncs once more between those that it times.
+        """
+        counted = self.flushes(step, settings) if step.syncs and settings.alike else None
+        return counted / step.syncs if counted is not None else None
+
+    def bytes_ratio(self, step: Step) -> float | None:
+        """Bytes that arrived for each byte written; None where nothing was written or counted."""
+        arrived = self.written_bytes(step) if step.bytes else None
+        return arrived / step.bytes if arrived is not None else None
 
 
-def fewest(values: Iterable[int | None]) -> int | None:
-    """The smallest of those that count; None where none does."""
-    return min((value for value in values if value is not None), default=None)
-
-
-def flushes(step: Step | Snapshot, target: Target | None) -> int | None:
-    """Flushes that the lowest devices completed meanwhile: added up, of a mirror the leg that saw the fewest."""
-    counted = [device.flushes for device in lowest(step.counters, target)]
-    return fewest(counted) if _mirror(target) else total(counted)
-
-
-def written_bytes(step: Step | Snapshot, target: Target | None) -> int | None:
-    """Bytes that were written to the lowest devices meanwhile: added up, of a plain mirror (RAID1) the leg with the
-    fewest."""
-    counted = [device.written_bytes for device in lowest(step.counters, target)]
-    return fewest(counted) if _mirror(target) == "raid1" else total(counted)
-
-
-def flushes_per_sync(step: Step | Snapshot, target: Target | None) -> float | None:
-    """Flushes at the lowest devices for each sync that was asked for; None where nothing was synced or counted.
-
-    None of ``dirty_flush`` too, which syncs once more between the amounts that it times. Paths, stripes and log
-    devices share the flushes; each leg of a mirror receives all (the judge counts so too).
-    """
-    if isinstance(step, Step) and not rated(step.probe):
-        return None
-    counted = flushes(step, target)
-    return counted / step.syncs if counted is not None and step.syncs else None
-
-
-def device_flushes_per_sync(device: DeviceCounters, syncs: int, probe: str) -> float | None:
-    """The same of one device alone."""
-    return device.flushes / syncs if device.flushes is not None and syncs and rated(probe) else None
-
-
-def bytes_ratio(step: Step | Snapshot, target: Target | None) -> float | None:
-    """Bytes that reached the lowest devices for each byte written; None where nothing was written or counted."""
-    arrived = written_bytes(step, target)
-    return arrived / step.bytes if arrived is not None and step.bytes else None
-
-
-def leading(run: Run) -> Finding | None:
-    """The finding that the verdict rests on; None where it rests on the lack of any."""
-    return decisive(run.findings)
+def device_flushes_per_sync(device: DeviceCounters, syncs: int, settings: Settings) -> float | None:
+    """Flushes of one device alone for each sync that was asked for."""
+    return device.flushes / syncs if device.flushes is not None and syncs and settings.alike else None
 
 
 def stack_line(target: Target | None) -> str:
@@ -121,22 +81,22 @@ def stack_line(target: Target | None) -> str:
     return " › ".join(line)
 
 
-def _mirror(target: Target | None) -> str | None:
-    """The kind of mirror that the lowest level of the stack is, if it is one."""
-    found = levels(target)[-1:] if target else ()
-    return found[0].mirror if found else None
-
-
 def _level(names: Iterable[str]) -> str:
-    distinct = list(dict.fromkeys(plain(name) for name in names))
+    distinct = list(dict.fromkeys(names))
     return " + ".join(distinct) if len(distinct) <= 3 else f"{distinct[0]} + {len(distinct) - 1} more"
+
+
+def names_of(writers: Iterable[Writer]) -> str:
+    """Other programs, who wrote most first."""
+    return judges_words.writers(writers)
 
 
 def failure(step: Step) -> str:
     """Why a step did not finish, in words; empty where it did."""
-    if step.error is not None:
-        return f"{plain(step.error.call)}: {plain(step.error.message)}"
-    return plain(step.reason or "")
+    if step.error is None:
+        return step.reason or ""
+    said = f"{step.error.call}: {step.error.message}"
+    return f"{step.reason} ({said})" if step.reason else said
 
 
 def writes_at_most(plan: Plan) -> str:
@@ -144,7 +104,8 @@ def writes_at_most(plan: Plan) -> str:
     return f"≤ {short_size(plan.max_bytes)}" if plan.bytes_per_s is None else f"{short_size(plan.bytes_per_s)}/s"
 
 
-def finding_title(finding: Finding) -> str:
-    """Its title; a verdict that speaks of one step only says so, lest it be taken for the disk's."""
-    of_a_step = finding.scope == "step" and finding.verdict is not None
-    return plain(finding.title) + (" (that step only)" if of_a_step else "")
+def power_cut_writes(cut: power_cut.Plan) -> str:
+    """The same of a power-cut check, which nothing but the cut may end."""
+    if cut.max_bytes is not None:
+        return f"≤ {short_size(cut.max_bytes)}"
+    return f"{short_size(cut.bytes_per_s)}/s" if cut.bytes_per_s else "all it can"

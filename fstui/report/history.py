@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fstui.quantities import plain, seconds
-from fstui.report.glyphs import GLYPHS
-from fstui.report.text import columns, moment
+from fstui.quantities import seconds
+from fstui.report.characters import page
+from fstui.report.glyphs import GLYPHS, SPEEDS
+from fstui.report.text import NONE, moment, table
 from fstui.state.runs import Summary
 
-_HEADER = ("", "RUN", "STARTED", "TOOK", "SCENARIO", "TARGET", "VERDICT")
+_HEADER = ("", "RUN", "STARTED", "TOOK", "SCENARIO", "TARGET", "VERDICT", "SLOW?")
 
 
-def render(summaries: Sequence[Summary]) -> str:
+def render(summaries: Sequence[Summary], width: int | None = None) -> str:
     """One line per run; a file that could not be read is listed with the reason."""
     rows = [_row(summary) for summary in summaries if summary.unreadable is None]
-    lines = columns([_HEADER, *rows], "<<<><<<") if rows else []
-    lines += [f"unreadable: {plain(summary.unreadable)}" for summary in summaries if summary.unreadable]
-    return "".join(f"{line}\n" for line in lines)
+    lines = table([_HEADER, *rows], "<<<><<<<", width) if rows else []
+    lines += [f"unreadable: {summary.unreadable}" for summary in summaries if summary.unreadable]
+    return page(lines)
 
 
 def _row(summary: Summary) -> tuple[str, ...]:
@@ -25,10 +26,11 @@ def _row(summary: Summary) -> tuple[str, ...]:
     remarks = [status] * (status != "finished") + ["simulated"] * (summary.simulated is not None)
     return (
         GLYPHS[verdict],
-        plain(summary.id),
+        summary.id,
         moment(summary.started_at),
         seconds(summary.elapsed_s),
-        plain(summary.scenario),
-        plain(summary.target),
+        summary.scenario,
+        summary.target,
         " · ".join([verdict, *remarks]),
+        f"{SPEEDS[summary.speed]} {summary.speed}" if summary.speed else NONE,
     )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from fstui.model import VERDICTS, Finding, Inventory, Judgement, Node, Target, encode
-from fstui.quantities import counted, plain, seconds, short_size
-from fstui.report import figures
+from fstui.model.documents import encode
+from fstui.model.host import Inventory
+from fstui.model.judgement import Finding, Judgement
+from fstui.model.storage import Node, Target
+from fstui.quantities import counted, seconds, short_size
+from fstui.report import figures, json
+from fstui.report.characters import page
+from fstui.report.findings import first, flags, severity, verdict
 from fstui.report.glyphs import GLYPHS
-from fstui.report.text import NONE, WIDTH, because, columns, labelled, wrap
+from fstui.report.text import NONE, WIDTH, because, columns, labelled, table, wrap
 
 _HEADER = ("", "MOUNT", "FREE", "STACK", "MEDIUM", "FLAG")
 
@@ -19,11 +24,12 @@ Judgements = Mapping[str, Judgement]
 """By mount point."""
 
 
-def render(inventory: Inventory, judgements: Judgements) -> str:
+def render(inventory: Inventory, judgements: Judgements, width: int | None = None) -> str:
     """The filesystems that can hold files, the worst first; then each flag with its reason; then what is unused."""
-    shown = sorted((target for target in inventory.filesystems if not target.pseudo), key=_worst_first(judgements))
+    shown = [target for target in inventory.filesystems if not target.pseudo]
+    shown.sort(key=lambda target: severity(target, judgements.get(target.mount_point)))
     lines = [_host(inventory, shown), ""]
-    lines += columns([_HEADER, *(_row(target, judgements) for target in shown)], "<<><<<")
+    lines += table([_HEADER, *(_row(target, judgements) for target in shown)], "<<><<<", width)
     for mount_points, found in _reasons(shown, judgements):
         lines += ["", *_flag(mount_points, found)]
     if inventory.unused:
@@ -31,7 +37,7 @@ def render(inventory: Inventory, judgements: Judgements) -> str:
     hidden = len(inventory.filesystems) - len(shown)
     if hidden:
         lines += ["", f"{counted(hidden, 'pseudo filesystem')} hidden"]
-    return "\n".join(lines) + "\n"
+    return page(lines)
 
 
 def document(inventory: Inventory, judgements: Judgements) -> bytes:
@@ -40,51 +46,37 @@ def document(inventory: Inventory, judgements: Judgements) -> bytes:
     for target, filesystem in zip(inventory.filesystems, content["filesystems"], strict=True):
         found = judgements.get(target.mount_point)
         filesystem["findings"] = msgspec.json.decode(encode(found))["findings"] if found else []
-    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
-
-
-def flags(judgement: Judgement | None) -> tuple[Finding, ...]:
-    """What the configuration alone decides: the findings with a verdict worse than ``cannot-tell``, worst first."""
-    if judgement is None:
-        return ()
-    bad = ("lost", "not-durable", "suspicious")
-    return tuple(sorted((f for f in judgement.findings if f.verdict in bad), key=lambda f: bad.index(f.verdict or "")))
+    return json.indented(content)
 
 
 def _host(inventory: Inventory, shown: Sequence[Target]) -> str:
     host = inventory.host
-    kind = f"{plain(host.virtualization)} guest" if host.virtualization else ""
-    parts = [plain(host.hostname), f"Linux {plain(host.kernel)}" if host.kernel else "", kind]
+    kind = f"{host.virtualization} guest" if host.virtualization else ""
+    parts = [host.hostname, f"Linux {host.kernel}" if host.kernel else "", kind]
     return " · ".join([*filter(None, parts), counted(len(shown), "filesystem")])
 
 
 def _row(target: Target, judgements: Judgements) -> tuple[str, ...]:
-    found = flags(judgements.get(target.mount_point))
-    glyph = GLYPHS[found[0].verdict] if found and found[0].verdict else ""
-    flag = plain(found[0].title) if found else ""
+    judgement = judgements.get(target.mount_point)
+    worst, named = verdict(target, judgement), first(judgement)
+    flag = named.title if named else ""
     if target.silent_s is not None:
-        glyph, flag = "?", f"silent for {seconds(target.silent_s)}"
+        flag = f"silent for {seconds(target.silent_s)}"
     return (
-        glyph,
-        plain(target.mount_point),
+        GLYPHS[worst] if worst else "",
+        target.mount_point,
         short_size(target.space.free_bytes) if target.space else NONE,
-        figures.stack_line(target) or plain(target.fstype),
+        figures.stack_line(target) or target.fstype,
         " + ".join(dict.fromkeys(_medium(node) for node in target.lowest)) or NONE,
         flag,
     )
 
 
 def _medium(node: Node) -> str:
-    known = node.medium.class_ if node.medium and node.medium.class_ != "unknown" else None
-    return known or plain(node.link or node.layer)
-
-
-def _worst_first(judgements: Judgements) -> Callable[[Target], int]:
-    def rank(target: Target) -> int:
-        found = flags(judgements.get(target.mount_point))
-        return VERDICTS.index(found[0].verdict) if found and found[0].verdict else len(VERDICTS)
-
-    return rank
+    medium = node.medium
+    if medium and medium.class_ != "unknown":
+        return medium.class_ + (" (declared)" if medium.declared else "")
+    return node.link or node.layer
 
 
 def _reasons(shown: Sequence[Target], judgements: Judgements) -> list[tuple[list[str], Finding]]:
@@ -93,7 +85,7 @@ def _reasons(shown: Sequence[Target], judgements: Judgements) -> list[tuple[list
     for target in shown:
         for found in flags(judgements.get(target.mount_point)):
             mount_points, _ = reasons.setdefault((found.rule, found.sentence or found.title), ([], found))
-            mount_points.append(plain(target.mount_point))
+            mount_points.append(target.mount_point)
     return list(reasons.values())
 
 
@@ -108,7 +100,13 @@ def _flag(mount_points: Sequence[str], found: Finding) -> Iterator[str]:
 def _unused(nodes: Sequence[Node]) -> list[str]:
     return columns(
         [
-            ("", plain(n.name), n.kind, short_size(n.size_bytes) if n.size_bytes else NONE, plain(n.model or ""))
+            (
+                "",
+                n.name,
+                n.kind,
+                short_size(n.size_bytes) if n.size_bytes else NONE,
+                n.model or "",
+            )
             for n in nodes
         ],
         "<<<><",

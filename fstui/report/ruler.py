@@ -10,8 +10,9 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 
 from fstui.judge.references import Placement, Reference, placed
-from fstui.model import Run
-from fstui.quantities import plain, rate, size
+from fstui.model.run import Run
+from fstui.quantities import rate, size
+from fstui.report.characters import page
 from fstui.report.text import WIDTH, hanging, wrap
 
 HERE, THERE, LEADER = "◆", "●", "·"
@@ -87,7 +88,7 @@ def library(references: Sequence[Reference], width: int = WIDTH) -> str:
         rows = list(group)
         blocks.append([f"{operation}, per second", *_ruler([*map(sources.row, rows)], width), *_notes(rows, width)])
     blocks.append(["sources", *sources.lines(width)])
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+    return "\n".join(map(page, blocks))
 
 
 def _ruler(rows: Sequence[_Row], width: int) -> list[str]:
@@ -143,5 +144,4 @@ def _nearest(placement: Placement) -> tuple[Reference, ...]:
 
 
 def _fit(name: str, width: int) -> str:
-    safe = plain(name)
-    return set_cell_size(safe if cell_len(safe) <= width else safe[: width - 1] + "…", width)
+    return set_cell_size(name if cell_len(name) <= width else name[: width - 1] + "…", width)

@@ -8,10 +8,9 @@ from datetime import datetime
 
 from rich.cells import cell_len
 
-from fstui.model import Confidence, Step, Target, Verdict
-from fstui.quantities import duration_ns, plain, rate, ratio
-from fstui.report import figures
-from fstui.report.glyphs import GLYPHS
+from fstui.model.judgement import TOO_SLOW, Confidence, Speed, Verdict
+from fstui.report.characters import escape_controls
+from fstui.report.glyphs import GLYPHS, SPEEDS
 
 WIDTH = 80
 _MARGIN = 11
@@ -25,10 +24,37 @@ def verdict_words(verdict: Verdict, confidence: Confidence) -> str:
     return f"{GLYPHS[verdict]} {word}  {confidence} confidence"
 
 
+def speed_words(speed: Speed) -> str:
+    """``▲ STALLS  412 ms for one operation of fdatasync``; empty of a document that is older than the question."""
+    if not speed.title:
+        return ""
+    said = speed.answer if speed.answer in TOO_SLOW else f"speed {speed.answer}"
+    return f"{SPEEDS[speed.answer]} {said.upper()}  {speed.title}"
+
+
 def columns(rows: Sequence[Sequence[str]], align: str, gap: int = 2) -> list[str]:
     """Rows as lines of aligned cells; ``align`` holds ``<`` or ``>`` for each column."""
-    widths = [max(map(cell_len, cells)) for cells in zip(*rows, strict=True)]
-    return [(" " * gap).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in rows]
+    safe = _safe(rows)
+    widths = [max(map(cell_len, cells)) for cells in zip(*safe, strict=True)]
+    return [(" " * gap).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in safe]
+
+
+def table(rows: Sequence[Sequence[str]], align: str, width: int | None) -> list[str]:
+    """The same on a terminal of that width, None where it is none: what is too long goes on below, in its column."""
+    lines = columns(rows, align)
+    if width is None or max(map(cell_len, lines)) <= width:
+        return lines
+    from rich.console import Console  # noqa: PLC0415  only where a terminal is too narrow
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415  no cell is markup
+
+    folding = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for side in align:
+        folding.add_column(justify="right" if side == ">" else "left", overflow="fold")
+    for row in _safe(rows):
+        folding.add_row(*map(Text, row))
+    drawn = Console(width=width).render_lines(folding)
+    return ["".join(segment.text for segment in line).rstrip() for line in drawn]
 
 
 def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, gap: int = 2) -> list[str]:
@@ -36,9 +62,10 @@ def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, gap: int = 2) -> 
     if not rows:
         return []
     lead = len(rows[0]) - 1
-    margin = sum(max(cell_len(row[at]) for row in rows) + gap for at in range(lead))
+    safe = _safe(rows)
+    margin = sum(max(cell_len(row[at]) for row in safe) + gap for at in range(lead))
     wrapped = []
-    for *cells, text in rows:
+    for *cells, text in safe:
         first, *more = wrap(text, max(width - margin, _NARROWEST)) or [""]
         wrapped += [(*cells, first), *((*[""] * lead, line) for line in more)]
     return columns(wrapped, "<" * (lead + 1), gap)
@@ -52,7 +79,7 @@ def labelled(label: str, lines: Iterable[str]) -> list[str]:
 def because(lines: Iterable[str]) -> list[str]:
     """Lines of ``label: evidence`` in two columns: ``because  fdatasync  840/s, limit 120/s``."""
     pairs = [line.partition(": ") for line in lines]
-    rows = [(plain(label), evidence) if colon else ("", label) for label, colon, evidence in pairs]
+    rows = [(label, evidence) if colon else ("", label) for label, colon, evidence in pairs]
     return _in_margin("because", hanging(rows, WIDTH - _MARGIN))
 
 
@@ -62,7 +89,7 @@ def _in_margin(label: str, lines: Sequence[str]) -> list[str]:
 
 def wrap(text: str, width: int) -> list[str]:
     """Safe text, broken at spaces; a longer word stays whole, so that a path can be copied."""
-    return textwrap.wrap(plain(text), width, break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(escape_controls(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
 
 
 def moment(started_at: str) -> str:
@@ -70,24 +97,12 @@ def moment(started_at: str) -> str:
     try:
         return datetime.fromisoformat(started_at).strftime("%d %b %Y %H:%M")
     except ValueError:
-        return plain(started_at)
+        return started_at
 
 
-def step_cells(step: Step, target: Target | None) -> tuple[str, ...]:
-    """Name, rate, p50, p99, max, flushes per sync, bytes that arrived for each byte written."""
-    rated = figures.rated(step.probe)
-    latency = step.latency_ns if rated else None
-    per_sync = figures.flushes_per_sync(step, target)
-    arrived = figures.bytes_ratio(step, target)
-    return (
-        plain(step.name),
-        rate(step.rate_per_s) if step.ops and rated else NONE,
-        duration_ns(latency.p50) if latency else NONE,
-        duration_ns(latency.p99) if latency and latency.p99 is not None else NONE,
-        duration_ns(latency.max) if latency else NONE,
-        NONE if per_sync is None else ratio(per_sync),
-        NONE if arrived is None else ratio(arrived),
-    )
+def _safe(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Escaped before they are measured, else what stands beside them would not line up."""
+    return [tuple(map(escape_controls, row)) for row in rows]
 
 
 def _padded(text: str, width: int, align: str) -> str:

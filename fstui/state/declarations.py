@@ -1,44 +1,37 @@
-"""What the user declared to be really underneath a target, since a virtual disk cannot know. Kept per identity."""
+"""What the user declared of a storage, kept by the identity of the target from one day to the next."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
-from fstui.model import MediumCache, MediumClass
+from fstui.model.declaration import Declaration
+from fstui.model.errors import Refused
 from fstui.state import files, paths
 from fstui.state.files import write_atomically
 
 
-class Declaration(msgspec.Struct, frozen=True, kw_only=True):
-    """The medium, its write cache, or both; None where nothing was said."""
-
-    medium: MediumClass | None = None
-    write_cache: MediumCache | None = None
-
-
-def recall(identity: str) -> Declaration | None:
-    """What was declared for that target identity, or None."""
-    return _all().get(identity)
+def recall() -> dict[str, Declaration]:
+    """What was declared, by the target's identity. A broken file declares nothing."""
+    return {identity: replace(said, remembered=True) for identity, said in _read().items()}
 
 
 def remember(identity: str, declaration: Declaration) -> None:
-    """Keep the declaration, replacing an older one. Raises OSError, or Refused without a home."""
-    _save({**_all(), identity: declaration})
-
-
-def forget(identity: str) -> None:
-    """Drop the declaration, if there is one. Raises OSError."""
-    kept = _all()
-    if kept.pop(identity, None) is not None:
+    """Keep the declaration, replacing an older one; an empty one is forgotten. Raises OSError, Refused."""
+    before = _read()
+    kept = {key: said for key, said in before.items() if key != identity}
+    if declaration:
+        kept[identity] = replace(declaration, remembered=False)
+    if kept != before:
         _save(kept)
 
 
-def _all() -> dict[str, Declaration]:
+def _read() -> dict[str, Declaration]:
     try:
-        return msgspec.json.decode(_file().read_bytes(), type=dict[str, Declaration])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode(files.read_regular(_file())[0], type=dict[str, Declaration])
+    except (OSError, Refused, msgspec.DecodeError, UnicodeDecodeError):
         return {}
 
 

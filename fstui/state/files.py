@@ -6,11 +6,28 @@ the one that hangs. stdin: the path as a line of JSON, then the document; stdout
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
+
+TEMPORARY = ".tmp"
+"""The end of the names of what is being written."""
+
+
+def read_regular(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
+    """What the file holds, and whose it is. Raises OSError, also for a pipe or a device, which would be waited for."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+    with os.fdopen(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no file", str(path))
+        return file.read(), found
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
@@ -18,7 +35,7 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
 
     Raises OSError; then the old file is untouched and the temporary one is gone.
     """
-    fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".tmp")
+    fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY)
     try:
         with os.fdopen(fd, "wb") as file:
             os.fchmod(file.fileno(), mode)
@@ -26,10 +43,22 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:  # of a descriptor: write(2), fsync(2)
+            error.filename = str(path)
         raise
     sync_directory(path.parent)
+
+
+def sweep(directory: Path) -> None:
+    """Remove what writers left half-written that were killed. Nobody writes for an hour."""
+    before = time.time() - 3600
+    with suppress(OSError):
+        for path in directory.glob(f".*{TEMPORARY}"):
+            with suppress(OSError):
+                if path.lstat().st_mtime < before:
+                    path.unlink()
 
 
 def sync_directory(directory: Path) -> None:
@@ -37,6 +66,9 @@ def sync_directory(directory: Path) -> None:
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
+    except OSError as error:
+        error.filename = str(directory)
+        raise
     finally:
         os.close(fd)
 

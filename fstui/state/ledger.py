@@ -8,16 +8,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from fstui.state import paths
-from fstui.state.files import make_private, sync_directory, write_atomically
+from fstui.state.files import make_private, read_regular, sweep, sync_directory, write_atomically
 
-Kind = Literal["directory", "server", "mount", "database"]
+Kind = Literal["directory", "server", "mount", "database", "trace"]
+_RUN = re.compile(r"[0-9a-z-]{1,40}")
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +28,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     kind: Kind
     what: str
-    """The directory, data directory, mount point or database, exactly; undecodable bytes as surrogates (PEP 383)."""
+    """The directory, data directory, mount point, database or trace instance, exactly.
+
+    Undecodable bytes are surrogates (PEP 383).
+    """
     pid: int
     started: int
     """The owner's start time in clock ticks since boot, field 22 of /proc/PID/stat: a reused pid has another one."""
@@ -36,23 +41,35 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """The state directory may be on a share: what another box does is not ours to judge."""
     pid_namespace: str
     """Inode of the owner's pid namespace: its pid means nothing in another one."""
+    time_namespace: str = ""
+    """Inode of the owner's time namespace: another one counts start times from another boot (time_namespaces(7))."""
     mount_point: str = ""
     """Where its filesystem was mounted: while nothing is mounted there, the thing is out of sight and not gone."""
+    device: str = ""
+    """``major:minor`` of that filesystem, where it is a device of this boot's; another one there hides it as well."""
 
 
-def enter(run: str, kind: Kind, what: str, mount_point: str = "") -> Entry:
-    """Write the entry and sync it, before the thing is made. Raises OSError: then do not make it."""
+def enter(run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | None = None, device: str = "") -> Entry:
+    """Write the entry and sync it, before the thing is made. Raises OSError: then do not make it.
+
+    ``pid``: the process that is to remove it, where that is not this one.
+    """
+    owner = pid or os.getpid()
     directory = make_private(paths.ledger_dir())
+    for swept in (directory, paths.runs_dir()):
+        sweep(swept)
     entry = Entry(
         run=run,
         kind=kind,
         what=what,
-        pid=os.getpid(),
-        started=start_time(os.getpid()) or 0,
+        pid=owner,
+        started=start_time(owner) or 0,
         boot=_boot(),
         host=os.uname().nodename,
-        pid_namespace=_pid_namespace(),
+        pid_namespace=_namespace("pid"),
+        time_namespace=_namespace("time"),
         mount_point=mount_point,
+        device=device,
     )
     # json, not msgspec: it round-trips the surrogates of a name that is not UTF-8
     write_atomically(directory / _file_name(entry), json.dumps(msgspec.structs.asdict(entry)).encode() + b"\n")
@@ -82,8 +99,13 @@ def entries() -> list[Entry]:
 
 
 def stale() -> list[Entry]:
-    """Entries whose owner is dead. Where that cannot be known (another box, another pid namespace), it is not stale."""
+    """Entries whose owner is dead. Where that cannot be known (another box, another namespace), it is not stale."""
     return [entry for entry in entries() if _owner_is_dead(entry)]
+
+
+def is_of_this_boot(entry: Entry) -> bool:
+    """Numbers of devices mean the same as then."""
+    return entry.boot == _boot() != ""
 
 
 def start_time(pid: int) -> int | None:
@@ -105,18 +127,21 @@ def _owner_is_dead(entry: Entry) -> bool:
         return False
     if entry.boot != _boot():
         return True
-    if entry.pid_namespace != _pid_namespace():
+    if (entry.pid_namespace, entry.time_namespace) != (_namespace("pid"), _namespace("time")):
         return False
     return start_time(entry.pid) != entry.started
 
 
 def _read(path: Path) -> Entry | None:
+    """Nobody else's: what an entry names is removed, and the state directory may be another user's (sudo -E)."""
     try:
-        fields: Any = json.loads(path.read_bytes())
-        entry = msgspec.convert(fields, Entry)
+        data, found = read_regular(path, os.O_NOFOLLOW)
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            return None
+        entry = msgspec.convert(json.loads(data), Entry)
     except (OSError, ValueError, RecursionError):
         return None
-    return entry if path.name == _file_name(entry) else None
+    return entry if path.name == _file_name(entry) and _RUN.fullmatch(entry.run) else None
 
 
 def _file_name(entry: Entry) -> str:
@@ -131,8 +156,8 @@ def _boot() -> str:
         return ""
 
 
-def _pid_namespace() -> str:
+def _namespace(kind: str) -> str:
     try:
-        return str(Path("/proc/self/ns/pid").readlink())
+        return str(Path(f"/proc/self/ns/{kind}").readlink())
     except OSError:
         return ""

@@ -1,25 +1,29 @@
-"""Where what outlives us is kept, after the XDG Base Directory Specification.
-
-Asking for a path creates nothing. The specification tells to ignore a variable that is not an absolute path.
-"""
+"""Where what outlives us is kept, after the XDG Base Directory Specification. Asking for a path creates nothing."""
 
 from __future__ import annotations
 
 import os
-import pwd
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from fstui.model import Refused
+from platformdirs import PlatformDirs
+
+from fstui.model.errors import Refused
+
+_PLACES = PlatformDirs("fstui")
 
 
 def state_dir() -> Path:
     """``$XDG_STATE_HOME/fstui``, else ``~/.local/state/fstui``. Raises Refused where there is no home directory."""
-    return _base("XDG_STATE_HOME", ".local/state") / "fstui"
+    with _a_home("XDG_STATE_HOME"):
+        return _PLACES.user_state_path
 
 
 def config_dir() -> Path:
     """``$XDG_CONFIG_HOME/fstui``, else ``~/.config/fstui``. Raises Refused where there is no home directory."""
-    return _base("XDG_CONFIG_HOME", ".config") / "fstui"
+    with _a_home("XDG_CONFIG_HOME"):
+        return _PLACES.user_config_path
 
 
 def runs_dir() -> Path:
@@ -32,16 +36,9 @@ def ledger_dir() -> Path:
     return state_dir() / "ledger"
 
 
-def _base(variable: str, below_home: str) -> Path:
-    stated = os.environ.get(variable, "")
-    return Path(stated) if stated.startswith("/") else _home(variable) / below_home
-
-
-def _home(variable: str) -> Path:
-    stated = os.environ.get("HOME", "")
-    if stated.startswith("/"):
-        return Path(stated)
+@contextmanager
+def _a_home(variable: str) -> Iterator[None]:
     try:
-        return Path(pwd.getpwuid(os.getuid()).pw_dir)
-    except KeyError:
+        yield
+    except RuntimeError:
         raise Refused(f"user {os.getuid()} has no home directory to keep runs in: set HOME or {variable}") from None

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from fstui.model import SCHEMA, Refused, Run, RunStatus, Verdict, encode
-from fstui.quantities import plain
+from fstui.measures import documents
+from fstui.model.documents import encode
+from fstui.model.errors import Refused
+from fstui.model.judgement import Answer, Verdict
+from fstui.model.run import Run, RunStatus
 from fstui.state import paths
-from fstui.state.files import make_private, write_atomically
+from fstui.state.files import make_private, read_regular, write_atomically
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
+_Document = TypeVar("_Document")
 
 
 class RunNotFound(Refused):
@@ -35,6 +40,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     elapsed_s: float = 0.0
     status: RunStatus | None = None
     verdict: Verdict | None = None
+    speed: Answer | None = None
+    """None of a run that is older than the question."""
     scenario: str = ""
     target: str = ""
     hostname: str = ""
@@ -75,7 +82,7 @@ def find(reference: str) -> Path:
     saved = _files()
     if reference == NEWEST:
         if not saved:
-            raise RunNotFound(f"no run is saved in {plain(str(paths.runs_dir()))} yet")
+            raise RunNotFound(f"no run is saved in {paths.runs_dir()} yet")
         return saved[0]
     exact = [path for path in saved if reference in (path.name, path.stem, _id(path))]
     found = exact or [path for path in saved if reference and _id(path).startswith(reference)]
@@ -84,19 +91,24 @@ def find(reference: str) -> Path:
     if not found:
         if Path(reference).is_file():
             return Path(reference)
-        raise RunNotFound(f"no saved run is called '{plain(reference)}': 'fstui history' lists them")
-    names = ", ".join(plain(_id(path)) for path in found[:5]) + (" …" if len(found) > 5 else "")
-    raise RunNotFound(f"'{plain(reference)}' fits {len(found)} saved runs ({names}): say more of the id")
+        raise RunNotFound(f"no saved run is called '{reference}': 'fstui history' lists them")
+    names = ", ".join(_id(path) for path in found[:5]) + (" …" if len(found) > 5 else "")
+    raise RunNotFound(f"'{reference}' fits {len(found)} saved runs ({names}): say more of the id")
 
 
 def read(path: Path) -> Run:
     """The run document in that file. Raises RunNotFound where there is no file, else UnreadableRun."""
-    return _decode(path, Run)
+    return _decode(path, documents.decode_run)
 
 
 def history() -> list[Summary]:
     """Every file among the saved runs, newest first. A foreign or broken one is listed as unreadable."""
     return [_summary(path) for path in _files()]
+
+
+def newest_first() -> list[Path]:
+    """The files of saved runs, foreign ones left out."""
+    return [path for path in _files() if _NAME.fullmatch(path.name)]
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -105,15 +117,20 @@ class _Named(msgspec.Struct, frozen=True):
     hostname: str = ""
 
 
+class _Speed(msgspec.Struct, frozen=True):
+    answer: Answer
+    title: str = ""
+
+
 class _Outline(msgspec.Struct, frozen=True, kw_only=True):
     """The few fields of a document that the history shows; the rest is skipped unread."""
 
-    schema: str
     id: str
     started_at: str
     elapsed_s: float = 0.0
     status: RunStatus = "finished"
     verdict: Verdict = "cannot-tell"
+    speed: _Speed = _Speed("unknown")
     simulated: str | None = None
     scenario: _Named | None = None
     target: _Named | None = None
@@ -122,7 +139,7 @@ class _Outline(msgspec.Struct, frozen=True, kw_only=True):
 
 def _summary(path: Path) -> Summary:
     try:
-        outline = _decode(path, _Outline)
+        outline = _decode(path, lambda data: documents.decode_outline(data, _Outline))
     except (RunNotFound, UnreadableRun) as error:
         return Summary(path=str(path), unreadable=str(error))
     return Summary(
@@ -132,6 +149,7 @@ def _summary(path: Path) -> Summary:
         elapsed_s=outline.elapsed_s,
         status=outline.status,
         verdict=outline.verdict,
+        speed=outline.speed.answer if outline.speed.title else None,
         scenario=outline.scenario.name if outline.scenario else "",
         target=outline.target.path if outline.target else "",
         hostname=outline.host.hostname if outline.host else "",
@@ -139,28 +157,17 @@ def _summary(path: Path) -> Summary:
     )
 
 
-_Document = TypeVar("_Document", Run, _Outline)
-
-
-class _Version(msgspec.Struct, frozen=True):
-    schema: str = ""
-
-
-def _decode(path: Path, kind: type[_Document]) -> _Document:
-    name = plain(str(path))
+def _decode(path: Path, decode: Callable[[bytes], _Document]) -> _Document:
     try:
-        data = path.read_bytes()
+        data, _ = read_regular(path)
     except FileNotFoundError:
-        raise RunNotFound(f"there is no file {name}") from None
+        raise RunNotFound(f"there is no file {path}") from None
     except OSError as error:
-        raise UnreadableRun(f"cannot read {name}: {error.strerror}") from None
+        raise UnreadableRun(f"cannot read {path}: {error.strerror}") from None
     try:
-        schema = msgspec.json.decode(data, type=_Version).schema
-        if schema != SCHEMA:
-            raise UnreadableRun(f"{name} is not a run document: its schema is '{plain(schema)}', not '{SCHEMA}'")
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UnreadableRun(f"{name} is not a run document: {plain(str(error))}") from None
+        return decode(data)
+    except Refused as refusal:
+        raise UnreadableRun(f"{path} is not a run document: {refusal}") from None
 
 
 def _files() -> list[Path]:

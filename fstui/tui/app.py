@@ -1,4 +1,4 @@
-"""The terminal app: its screens share one machine."""
+"""The terminal app: its screens share one session."""
 
 from __future__ import annotations
 
@@ -11,70 +11,100 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual import work
 from textual.app import App
 from textual.events import Key
+from textual.filter import LineFilter
 from textual.screen import Screen
 
-from fstui.model import Inventory, Judgement, Plan, Refused, Run, Target
-from fstui.quantities import plain
-from fstui.tui import keymap as keys
+from fstui.model.declaration import Declaration
+from fstui.model.errors import Refused
+from fstui.model.plan import Plan
+from fstui.model.run import Run
+from fstui.model.storage import Target
+from fstui.report.characters import escape_controls, escape_lines
+from fstui.session import Session
 from fstui.tui.commands import INTERRUPT, QUIT, SUSPEND, bindings
+from fstui.tui.last_exit import ControlFilter
 from fstui.tui.palette import CommandEntries
-from fstui.tui.screens.face import Face
+from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
-from fstui.tui.surroundings import ascii_only as terminal_is_ascii
+from fstui.tui.terminal_settings import ascii_only as terminal_is_ascii
 
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from fstui.engine.machine import Machine
-    from fstui.state.ledger import Entry
-    from fstui.tui.screens.run import Running
+    from fstui.session.kept import Entry
+    from fstui.session.running import RunInProgress, Site
 
 STOP_S = 20.0
 """A run that is stopped removes its files; a disk that hangs is not waited for any longer."""
 
 
 class FstuiApp(App[int]):
-    """Storage → plan → run → result, on one machine. It ends with the exit code."""
+    """Storage → plan → run → result, on one box. It ends with the exit code."""
 
     CSS_PATH = Path(__file__).parent / "css" / "fstui.tcss"
     TITLE = "fstui"
     COMMANDS: ClassVar = {CommandEntries}
     BINDINGS = bindings((QUIT, INTERRUPT, SUSPEND))
 
-    def __init__(self, machine: Machine, directory: str | None = None, *, ascii_only: bool | None = None) -> None:
+    def __init__(self, session: Session, directory: str | None = None, *, ascii_only: bool | None = None) -> None:
         super().__init__()
         # said here too: textual may have been imported, and its settings read, before us
         self.theme = os.environ.get("TEXTUAL_THEME", "ansi-dark")
-        self.machine = machine
+        self.session = session
         self.directory = directory
         self.ascii_only = terminal_is_ascii() if ascii_only is None else ascii_only
         self.keymap: dict[str, str] = {}
-        self.running: Running | None = None
+        self.left_behind: list[Entry] = []
+        """What killed runs have left."""
+        self.running: RunInProgress | None = None
         self.result: tuple[Run, str | None] | None = None
         """The last run and where it is saved: printed in plain text after the screen is gone."""
         self.fault: Exception | None = None
+        self._looking_back = False
         self._quitting = False
         self._run_over = asyncio.Event()
+        self._control_filter = ControlFilter()
 
     def on_mount(self) -> None:
-        trouble = ""
-        try:
-            self.keymap = keys.load()
-        except Refused as refusal:
-            trouble = str(refusal)
-        self.set_keymap(self.keymap)
         if not self.is_headless:
             self._take_signals()
         if self.directory is not None:
             self.open_plan(self.directory)
-        elif trouble:
-            self.call_after_refresh(self._say, trouble)
+        self.call_after_refresh(self.look_back)  # the first screen comes first
+
+    @work(group="before")
+    async def look_back(self) -> None:
+        """What other days have left for this one, from a disk that may hang."""
+        if self._looking_back:
+            return
+        self._looking_back = True
+        try:
+            before = await self.session.from_before()
+        except (OSError, Refused) as trouble:
+            self.tell(str(trouble))
+            return
+        finally:
+            self._looking_back = False
+        self.left_behind, self.keymap = before.left_behind, before.keys
+        self.set_keymap(self.keymap)
+        if isinstance(self.screen, BaseScreen):
+            self.screen.redraw()
+        if before.trouble:
+            self.tell(before.trouble)
 
     def get_default_screen(self) -> Screen[None]:
         """The one beneath all others."""
         return StorageScreen()
+
+    def get_line_filters(self) -> list[LineFilter]:
+        return [*super().get_line_filters(), self._control_filter]
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """What is pasted somewhere must be as safe as what is shown."""
+        super().copy_to_clipboard(escape_lines(text))
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
@@ -85,9 +115,17 @@ class FstuiApp(App[int]):
             self.fault = error
             self.exit(1)
 
-    def _say(self, words: str) -> None:
-        if isinstance(self.screen, Face):
+    def tell(self, words: str) -> None:
+        if isinstance(self.screen, BaseScreen):
             self.screen.say(words)
+
+    @work(group="remember")
+    async def remember(self, site: Site, said: Declaration) -> None:
+        """Keep what is declared of a storage."""
+        try:
+            await self.session.remember(site, said)
+        except (OSError, Refused) as error:
+            self.tell(f"The declaration could not be remembered: {error!s}")
 
     def _take_signals(self) -> None:
         """Without these, SIGTERM and SIGHUP end the app with the terminal still in its hands."""
@@ -128,9 +166,9 @@ class FstuiApp(App[int]):
             self.pop_screen()
 
     def action_help(self) -> None:
-        from fstui.tui.screens.reading import help_screen  # noqa: PLC0415
+        from fstui.tui.screens.page_screen import help_screen  # noqa: PLC0415
 
-        if isinstance(self.screen, Face):
+        if isinstance(self.screen, BaseScreen):
             self.push_screen(help_screen(self.screen, self.keymap))
 
     def action_history(self) -> None:
@@ -138,36 +176,21 @@ class FstuiApp(App[int]):
 
         self.push_screen(HistoryScreen())
 
-    def flags(self, inventory: Inventory) -> dict[str, Judgement]:
-        """What the configuration alone decides, per mount point."""
-        from fstui.engine.flags import flags  # noqa: PLC0415
-
-        return flags(inventory)
-
-    def left_behind(self) -> list[Entry]:
-        """What killed runs have left."""
-        from fstui.state import cuts  # noqa: PLC0415
-
-        try:
-            return cuts.left_behind()
-        except (OSError, Refused):
-            return []
-
     async def clean(self) -> str:
-        """Remove it; the sentence says what became of it."""
-        from fstui.databases.leftovers import remove  # noqa: PLC0415
+        """Remove what killed runs have left; the sentence says what became of it."""
+        from fstui.session.leftovers import remove  # noqa: PLC0415
 
-        left = self.left_behind()
-        failures = [sentence for entry in left if (sentence := await remove(entry))]
-        return "; ".join(failures) or f"Removed {len(left)}: nothing is left behind."
+        failures = [sentence for entry in self.left_behind if (sentence := await remove(entry))]
+        return "; ".join(failures) or f"Removed {len(self.left_behind)}: nothing is left behind."
 
     def open_plan(self, directory: str, others: Sequence[str] = ()) -> None:
         """Choose a scenario for that directory, or where it is refused for another on the same mount."""
+        from fstui.tui.offers import Offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
-        self.push_screen(PlanScreen(directory, others))
+        self.push_screen(PlanScreen(Offers(self.session, directory, others)))
 
-    def open_run(self, running: Running, plan: Plan, target: Target) -> None:
+    def open_run(self, running: RunInProgress, plan: Plan, target: Target) -> None:
         """Watch it run, in the place of the result of the run before."""
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
         from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
@@ -180,6 +203,12 @@ class FstuiApp(App[int]):
         else:
             self.push_screen(screen)
 
+    def open_watch(self, target: Target) -> None:
+        """See who waits for the files of that filesystem."""
+        from fstui.tui.screens.watch import WatchScreen  # noqa: PLC0415
+
+        self.push_screen(WatchScreen(target))
+
     def open_power_cut(self, directory: str, target: Target, settings: Mapping[str, str]) -> None:
         """Lead through the one check that no runner can do."""
         from fstui.tui.screens.powercut import PowerCutScreen  # noqa: PLC0415
@@ -188,34 +217,20 @@ class FstuiApp(App[int]):
 
     async def run_again(self, run: Run, directory: str | None) -> str:
         """The same scenario with the same settings and declarations. Returns why it cannot be, or nothing."""
-        from fstui import scenario  # noqa: PLC0415
-        from fstui.engine import runner  # noqa: PLC0415
+        from fstui.session import power_cut  # noqa: PLC0415
 
         if run.scenario is None or directory is None:
             return "The saved run does not say what was run, or where."
-        declared = next((node.medium for node in run.target.lowest if node.medium), None) if run.target else None
-        said = declared if declared and declared.declared else None
         try:
-            usual = scenario.load(run.scenario.name).settings
-            settings = {
-                key: ",".join(map(str, value)) if isinstance(value, list) else str(value)
-                for key, value in run.scenario.settings.items()
-                if key not in usual or value != usual[key].value
-            }
-            target, plan = await runner.make_plan(
-                run.scenario.name,
-                directory,
-                self.machine,
-                settings,
-                medium=said.class_ if said else None,
-                write_cache=said.write_cache if said else None,
-            )
+            if run.scenario.name == power_cut.NAME:
+                site = await self.session.look_up(directory)
+                changed = power_cut.changed(power_cut.FORM, run.scenario.settings)
+                self.open_power_cut(site.read.path, site.target, changed)
+                return ""
+            site, plan = await self.session.planned_again(run, directory)
         except Refused as refusal:
             return str(refusal)
-        if plan.by_hand:
-            self.open_power_cut(target.path, target, settings)
-            return ""
-        self.open_run(runner.Running(plan, target, self.machine), plan, target)
+        self.open_run(self.session.start(plan, site), plan, site.target)
         return ""
 
     def run_ended(self, run: Run | None, saved_to: str | None) -> None:
@@ -237,9 +252,9 @@ class FstuiApp(App[int]):
             self.push_screen(screen)
 
 
-def run_app(machine: Machine, directory: str | None) -> int:
+def run_app(session: Session, directory: str | None) -> int:
     """Run the app; returns the exit code: 0, or 128 + the signal that ended it. Then says the last result in plain."""
-    app = FstuiApp(machine, directory)
+    app = FstuiApp(session, directory)
     # without the mouse the terminal's own selection works, and no movement travels up a bad line
     code = app.run(mouse=False)
     with suppress(OSError):  # the terminal may be gone
@@ -247,18 +262,18 @@ def run_app(machine: Machine, directory: str | None) -> int:
     if app.fault is not None and os.environ.get("FSTUI_DEBUG"):
         raise app.fault
     if app.fault is not None:
-        said = f"{type(app.fault).__name__}: {plain(str(app.fault))}"
-        print(f"fstui: a fault in fstui itself: {said}. FSTUI_DEBUG=1 shows where.", file=sys.stderr)
+        said = f"{type(app.fault).__name__}: {app.fault}"
+        print(escape_controls(f"fstui: a fault in fstui itself: {said}. FSTUI_DEBUG=1 shows where."), file=sys.stderr)
     return 0 if code is None else code
 
 
 def _print_result(app: FstuiApp) -> None:
     if app.result is None:
         return
-    from fstui.report import plain as report  # noqa: PLC0415
+    from fstui.report import formats  # noqa: PLC0415
     from fstui.tui.glyphs import in_ascii  # noqa: PLC0415
 
-    text = report.render(*app.result)
+    text = str(formats.render(formats.PLAIN, *app.result))
     print(in_ascii(text) if app.ascii_only else text, end="")
     sys.stdout.flush()
     if app.result[1] is None:

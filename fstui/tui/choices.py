@@ -1,30 +1,38 @@
-"""What the user has chosen for one scenario: its settings as they go to the planner, and how a key changes them."""
+"""What the user has chosen: settings as they go to the planner, what is declared, and how a key changes them."""
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from fstui.model import CACHES, MEDIA
-from fstui.quantities import plain, size
-from fstui.scenario import Scalar, Scenario, Setting
+from fstui.model.declaration import NOTHING, Declaration
+from fstui.model.storage import CACHES, MEDIA
+from fstui.quantities import size
+from fstui.session.scenarios import Form, Scalar, Setting
+
+Word = TypeVar("Word", bound=str)
 
 MEDIUM, WRITE_CACHE = "medium", "write cache"
-AS_READ = "as read"
 _STEPS = (1, 2, 5)
 
 
 class Choices(msgspec.Struct, frozen=True):
-    """Only what differs from the scenario's own values; a declaration is None where the user says nothing."""
+    """Only what differs from the usual values; a declaration holds for the storage, whatever is run on it."""
 
-    settings: dict[str, str] = {}
-    medium: str | None = None
-    write_cache: str | None = None
+    settings: dict[str, dict[str, str]] = {}
+    """By the name of the scenario."""
+    declaration: Declaration = NOTHING
+
+    def of(self, form: Form) -> dict[str, str]:
+        """The settings of that scenario, or of the power-cut check."""
+        return self.settings.get(form.name, {})
 
 
-def rows(scenario: Scenario) -> list[str]:
+def rows(form: Form) -> list[str]:
     """The names of what can be changed, as the screen lists them."""
-    return [*scenario.settings, MEDIUM, WRITE_CACHE]
+    return [*form.settings, MEDIUM, WRITE_CACHE]
 
 
 def options(setting: Setting) -> list[Scalar]:
@@ -47,46 +55,50 @@ def as_text(value: Scalar) -> str:
 
 def shown(setting: Setting, text: str) -> str:
     """As a person reads it: bytes in KiB."""
-    return size(int(text)) if setting.unit == "bytes" and text.isdigit() else plain(text)
+    return size(int(text)) if setting.unit == "bytes" and text.isdigit() else text
 
 
-def changed(scenario: Scenario, choices: Choices, name: str, by: int) -> Choices:
+def changed(form: Form, choices: Choices, name: str, by: int) -> Choices:
     """The next value, or the one before."""
     if name == MEDIUM:
-        return replace(choices, medium=_declared(choices.medium, MEDIA, by))
+        return _declaring(choices, medium=_next(choices.declaration.medium, MEDIA, by))
     if name == WRITE_CACHE:
-        return replace(choices, write_cache=_declared(choices.write_cache, CACHES, by))
-    setting = scenario.settings[name]
-    now = values(setting, choices.settings.get(name))
+        return _declaring(choices, write_cache=_next(choices.declaration.write_cache, CACHES, by))
+    setting = form.settings[name]
+    now = values(setting, choices.of(form).get(name))
     allowed = [as_text(value) for value in options(setting)]
     if allowed:
         at = allowed.index(now[0]) if now[0] in allowed else 0
-        return _with(scenario, choices, name, allowed[max(0, min(at + by, len(allowed) - 1))])
-    return _with(scenario, choices, name, _stepped(setting, now[0], by))
+        return _with(form, choices, name, allowed[max(0, min(at + by, len(allowed) - 1))])
+    return _with(form, choices, name, _stepped(setting, now[0], by))
 
 
-def toggled(scenario: Scenario, choices: Choices, name: str, option: str) -> Choices:
+def toggled(form: Form, choices: Choices, name: str, option: str) -> Choices:
     """The value in or out of a matrix; the last one stays."""
-    setting = scenario.settings[name]
-    now = values(setting, choices.settings.get(name))
+    setting = form.settings[name]
+    now = values(setting, choices.of(form).get(name))
     kept = [as_text(v) for v in options(setting) if (as_text(v) in now) != (as_text(v) == option)]
-    return _with(scenario, choices, name, ",".join(kept)) if kept else choices
+    return _with(form, choices, name, ",".join(kept)) if kept else choices
 
 
-def typed(scenario: Scenario, choices: Choices, name: str, text: str) -> Choices:
+def typed(form: Form, choices: Choices, name: str, text: str) -> Choices:
     """The value as it was typed; the planner refuses what cannot be."""
-    return _with(scenario, choices, name, text.strip()) if text.strip() else choices
+    return _with(form, choices, name, text.strip()) if text.strip() else choices
 
 
-def _with(scenario: Scenario, choices: Choices, name: str, text: str) -> Choices:
-    settings = {key: value for key, value in choices.settings.items() if key != name}
-    if text != ",".join(values(scenario.settings[name], None)):
+def _with(form: Form, choices: Choices, name: str, text: str) -> Choices:
+    settings = {key: value for key, value in choices.of(form).items() if key != name}
+    if text != ",".join(values(form.settings[name], None)):
         settings[name] = text
-    return replace(choices, settings=settings)
+    return replace(choices, settings={**choices.settings, form.name: settings})
 
 
-def _declared(now: str | None, known: tuple[str, ...], by: int) -> str | None:
-    allowed: list[str | None] = [None, *known]
+def _declaring(choices: Choices, **said: object) -> Choices:
+    return replace(choices, declaration=replace(choices.declaration, remembered=False, **said))
+
+
+def _next(now: Word | None, known: tuple[Word, ...], by: int) -> Word | None:
+    allowed = (None, *known)
     return allowed[(allowed.index(now) + by) % len(allowed)]
 
 

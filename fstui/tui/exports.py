@@ -1,4 +1,4 @@
-"""A run as files in the current directory: JSON, CSV and Markdown.
+"""A run as files in the current directory, one of each format that is kept in files.
 
 The current directory may be on the very storage that hangs, so a child writes them and can be abandoned.
 """
@@ -6,39 +6,39 @@ The current directory may be on the very storage that hangs, so a child writes t
 from __future__ import annotations
 
 import os
+import re
 
-from fstui.children import ask
-from fstui.model import Run
-from fstui.quantities import plain
-from fstui.report import csv, json, markdown
+from fstui.model.run import Run
+from fstui.report import formats
+from fstui.session.files import write
 
-WRITE_S = 5.0
+_NO_FILE_NAME = re.compile(r"[^\w.-]")
 
 
 async def export(run: Run) -> str:
-    """Write the three files, here or else in the home directory; the sentence says where or why not."""
-    name = f"fstui-{run.scenario.name if run.scenario else 'run'}-{run.id}"
-    files = {
-        "json": json.indented(run),
-        "csv": csv.render(run).encode(errors="backslashreplace"),
-        "md": markdown.render(run).encode(errors="backslashreplace"),
-    }
+    """Write the files, here or else in the home directory; the sentence says where or why not."""
+    files = _files(run)
     trouble = ""
     # PWD, not getcwd(2): that one can hang where the directory does
     for directory in (os.environ.get("PWD", "."), os.environ.get("HOME", "/")):
-        troubles = [await _write(f"{directory}/{name}.{ending}", data) for ending, data in files.items()]
+        troubles = [await write(f"{directory}/{name}", data) for name, data in files.items()]
         trouble = next(filter(None, troubles), "")
         if not trouble:
-            return f"Exported {plain(directory)}/{plain(name)}.json, .csv and .md"
-    return f"Not exported: {plain(trouble)}"
+            first, *others = files
+            return f"Exported {directory}/{first}" + "".join(f", {_ending(name)}" for name in others)
+    return f"Not exported: {trouble}"
 
 
-async def _write(path: str, data: bytes) -> str:
-    """Empty when it is written, else the reason."""
-    try:
-        answer = await ask("state.files", "write", path, WRITE_S, data)
-    except TimeoutError:
-        return f"{path}: no answer for {WRITE_S:.0f} s"
-    except OSError as error:
-        return f"{path}: {error.strerror}"
-    return f"{answer.get('file', path)}: {answer['error']}" if "error" in answer else ""
+def _files(run: Run) -> dict[str, bytes]:
+    """By name. A saved document may have come from anywhere: what it calls its scenario leads to no other directory."""
+    name = _NO_FILE_NAME.sub("-", f"fstui-{run.scenario.name if run.scenario else 'run'}-{run.id}")
+    files = {}
+    for format_ in formats.names():
+        if ending := formats.format_of(format_).ENDING:
+            document = formats.render(format_, run)
+            files[f"{name}.{ending}"] = document.encode() if isinstance(document, str) else document
+    return files
+
+
+def _ending(name: str) -> str:
+    return f".{name.rpartition('.')[2]}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fstui.model import StepStatus, Verdict
-from fstui.report.glyphs import GLYPHS
+from fstui.model.judgement import Answer, Verdict
+from fstui.model.steps import StepStatus
+from fstui.report.glyphs import GLYPHS, SPEEDS
 
 DOUBT = "bold yellow"
 BAD = "bold red"
@@ -15,6 +16,8 @@ _STYLES: dict[Verdict, str] = {
     "lost": BAD, "not-durable": BAD, "suspicious": DOUBT, "cannot-tell": HEAD, "plausible": HEAD,
     "consistent": GOOD, "kept": GOOD,
 }  # fmt: skip
+
+_SPEEDS: dict[Answer, str] = {"stalls": BAD, "slow": DOUBT, "unknown": HEAD, "normal": GOOD}
 
 _STEPS: dict[StepStatus, tuple[str, str]] = {
     "finished": ("✓", GOOD),
@@ -43,6 +46,11 @@ _ASCII = str.maketrans(
 def of_verdict(verdict: Verdict | None) -> tuple[str, str]:
     """Glyph and style; blank for a note."""
     return (GLYPHS[verdict], _STYLES[verdict]) if verdict else (" ", "")
+
+
+def of_speed(answer: Answer) -> tuple[str, str]:
+    """Glyph and style of the second answer."""
+    return SPEEDS[answer], _SPEEDS[answer]
 
 
 def of_step(status: StepStatus) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.message import Message
 
-from fstui.model import Event
+from fstui.model.events import Event
 
 
 class RunAdvanced(Message):

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from typing import assert_never, cast
 
-from fstui.model import (
+from fstui.model.counters import Idle
+from fstui.model.events import (
     Event,
     FindingsChanged,
-    Idle,
     IdleMeasured,
-    Judgement,
-    Plan,
-    PlannedStep,
-    Run,
     RunFinished,
     RunStarted,
-    Snapshot,
-    Step,
     StepFinished,
     StepPreparing,
     StepProgressed,
     StepStarted,
-    Target,
 )
+from fstui.model.judgement import Judgement
+from fstui.model.plan import Plan, PlannedStep
+from fstui.model.run import Evidence, Run
+from fstui.model.steps import Snapshot, Step
+from fstui.model.storage import Target
 
 Known = (
     RunStarted | IdleMeasured | StepPreparing | StepStarted | StepProgressed | StepFinished | FindingsChanged
@@ -39,8 +37,8 @@ class Progress:
         self.idle: Idle | None = None
         self.done: dict[int, Step] = {}
         self.current: int | None = None
-        self.preparing: tuple[int, int] | None = None
-        """Bytes of the file written so far and in all, while the clock has not started yet."""
+        self.preparing: StepPreparing | None = None
+        """How much of the file is written, while the clock has not started yet."""
         self.snapshot: Snapshot | None = None
         self.judgement: Judgement | None = None
         self.run: Run | None = None
@@ -58,8 +56,7 @@ class Progress:
             case IdleMeasured():
                 self.idle = known.idle
             case StepPreparing():
-                self.current, self.snapshot = known.index, None
-                self.preparing = known.done, known.total
+                self.current, self.snapshot, self.preparing = known.index, None, known
             case StepStarted():
                 self.current, self.snapshot, self.preparing = known.index, None, None
             case StepProgressed():
@@ -73,6 +70,11 @@ class Progress:
                 self.run, self.saved_to, self.save_error = known.run, known.saved_to, known.save_error
             case _:
                 assert_never(known)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What has been seen so far."""
+        return Evidence(target=self.target, idle=self.idle, steps=tuple(self.done.values()))
 
     @property
     def shown(self) -> int | None:
@@ -95,4 +97,4 @@ class Progress:
 
 
 def _length(step: PlannedStep) -> float:
-    return 0.0 if step.skip else float(step.settings.get("seconds", 1.0))
+    return 0.0 if step.skip else step.settings.seconds

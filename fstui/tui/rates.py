@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from fstui.model import Counters, DeviceCounters
+from fstui.model.counters import Counters, DeviceCounters
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -19,6 +19,21 @@ class Rate(msgspec.Struct, frozen=True):
     flushes: float | None = None
     ms_per_flush: float | None = None
     in_flight: int | None = None
+
+
+class Activity:
+    """What devices do now, from one reading of their counters to the next."""
+
+    def __init__(self) -> None:
+        self.rates: dict[str, Rate] = {}
+        """By device; empty until they were read twice."""
+        self._before: Counters | None = None
+
+    def add(self, now: Counters) -> None:
+        """The newest reading."""
+        if self._before:
+            self.rates = rates(self._before, now) or self.rates
+        self._before = now
 
 
 def rates(before: Counters, after: Counters) -> dict[str, Rate]:

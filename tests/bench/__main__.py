@@ -1,11 +1,11 @@
-"""``python -m tests.bench parity|loop|perturbation|wire|inventory|firstframe [--rounds N] [--dir DIR]``"""
+"""``python -m tests.bench NAME [--rounds N] [--dir DIR]``, by the name of a module here."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-NAMES = ("parity", "loop", "perturbation", "wire", "inventory", "firstframe")
+NAMES = ("parity", "loop", "perturbation", "wire", "inventory", "firstframe", "watch", "exactness")
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """The whole measuring loop per operation, on tmpfs where storage costs nothing, against fio's psync engine.
 
-Budget (DESIGN section 8): at most 1.0 × fio for write + fdatasync of 4 KiB.
+Budget: at most 1.0 × fio for write + fdatasync of 4 KiB.
 """
 
 from __future__ import annotations

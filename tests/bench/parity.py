@@ -1,6 +1,6 @@
 """fstui's rate against fio's for the same work, paired rounds, with fio against itself as the yardstick of the noise.
 
-Budget (DESIGN section 8): the 95 % interval of the paired ratio overlaps 0.97–1.03.
+Budget: the 95 % interval of the paired ratio overlaps 0.97–1.03.
 """
 
 from __future__ import annotations

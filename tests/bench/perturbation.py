@@ -1,7 +1,8 @@
-"""What the live screen does to the measurement: the same run in the app on an 80×24 terminal and headless, in pairs.
+"""What the live screen, or the kernel's trace, does to the measurement: the same run with it and without, in pairs.
 
-Budget (DESIGN section 8): rate at least 0.98, p99 at most 1.05, of headless. Steps that never leave memory are left
-out, they last some milliseconds; so are those whose operations grow on purpose.
+Live is the app on an 80×24 terminal against headless; with ``--trace`` it is headless traced against headless not
+traced, as root. Budget: rate at least 0.98, p99 at most 1.05. Steps that never leave memory are left out, they last
+some milliseconds; so are those whose operations grow on purpose.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import msgspec
-
-from fstui.model import Run, Step
+from fstui.measures.documents import decode_run
+from fstui.measures.sync_writes import SyncWrites
+from fstui.model.run import Run
+from fstui.model.steps import Step
 from tests.bench.pairs import arguments, rotated, row
 from tests.terminal.pty_app import PtyApp
 
@@ -24,35 +26,38 @@ FSTUI = str(Path(sys.executable).parent / "fstui")
 
 def main(argv: list[str]) -> int:
     """Print the ratio of rates and of p99, step by step and together; 1 where a budget is missed."""
-    options = arguments(argv, "perturbation", rounds=10, directory=tempfile.gettempdir())
+    one, other = ("traced", "untraced") if "--trace" in argv else ("live", "headless")
+    rest = [word for word in argv if word != "--trace"]
+    options = arguments(rest, "perturbation [--trace]", rounds=10, directory=tempfile.gettempdir())
     rates: dict[str, list[float]] = {}
     tails: dict[str, list[float]] = {}
     for turn in range(options.rounds):
-        runs = {who: _run(who, options.dir) for who in rotated(["live", "headless"], turn)}
-        for live, headless in zip(_synced(runs["live"]), _synced(runs["headless"]), strict=True):
-            rates.setdefault(live.name, []).append(live.rate_per_s / headless.rate_per_s)
-            tails.setdefault(live.name, []).append(_p99(live) / _p99(headless))
-    print(
-        f"{options.rounds} paired rounds of {SCENARIO}, 1 s per step, live at 80×24 against headless, in {options.dir}"
-    )
+        runs = {who: _run(who, options.dir) for who in rotated([one, other], turn)}
+        for first, second in zip(_synced(runs[one]), _synced(runs[other]), strict=True):
+            rates.setdefault(first.name, []).append(first.rate_per_s / second.rate_per_s)
+            tails.setdefault(first.name, []).append(_p99(first) / _p99(second))
+    print(f"{options.rounds} paired rounds of {SCENARIO}, 1 s per step, {one} against {other}, in {options.dir}")
     print(f"{'':<44} median  95 % interval of the paired ratio")
     for name, ratios in rates.items():
         print(f"  {name:<42} rate {statistics.median(ratios):.3f}   p99 {statistics.median(tails[name]):.3f}")
-    kept = row("rate, live / headless", [r for values in rates.values() for r in values], 0.98, 1e9)
-    kept &= row("p99, live / headless", [t for values in tails.values() for t in values], 0.0, 1.05)
+    kept = row(f"rate, {one} / {other}", [r for values in rates.values() for r in values], 0.98, 1e9)
+    kept &= row(f"p99, {one} / {other}", [t for values in tails.values() for t in values], 0.0, 1.05)
     return 0 if kept else 1
 
 
 def _run(who: str, directory: str) -> Run:
     with tempfile.TemporaryDirectory(dir=directory) as target, tempfile.TemporaryDirectory() as state:
-        return _live(target, state) if who == "live" else _headless(target, state)
+        return _live(target, state) if who == "live" else _headless(target, state, traced=who == "traced")
 
 
-def _headless(target: str, state: str) -> Run:
-    command = [FSTUI, "run", SCENARIO, target, "--format", "json"]
+def _headless(target: str, state: str, *, traced: bool) -> Run:
+    command = [FSTUI, "run", SCENARIO, target, "--format", "json", "--trace", "auto" if traced else "off"]
     environment = {"XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state, "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
-    return msgspec.json.decode(output.stdout, type=Run)
+    run = decode_run(output.stdout)
+    if traced and run.untraced:
+        sys.exit(f"not traced: {run.untraced}")
+    return run
 
 
 def _live(target: str, state: str) -> Run:
@@ -62,11 +67,11 @@ def _live(target: str, state: str) -> Run:
         app.press("\r")
         app.read_until("findings", 120)
     (saved,) = (Path(state) / "fstui" / "runs").glob("*.json")
-    return msgspec.json.decode(saved.read_bytes(), type=Run)
+    return decode_run(saved.read_bytes())
 
 
 def _synced(run: Run) -> list[Step]:
-    return [step for step in run.steps if step.probe == "sync_writes" and step.name != "write, no sync"]
+    return [step for step in run.steps if isinstance(step.settings, SyncWrites) and step.name != "write, no sync"]
 
 
 def _p99(step: Step) -> int:

@@ -11,11 +11,15 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec.structs import asdict
+from msgspec.structs import replace
 
-from fstui.engine.machine import LocalMachine
+from fstui.engine.machine.local import LocalMachine
 from fstui.engine.stepping import StepRunner
-from fstui.model import Event, PlannedStep, Step, SyncWrites
+from fstui.measures.sync_writes import SyncWrites
+from fstui.model.events import Event
+from fstui.model.plan import PlannedStep
+from fstui.model.steps import Step
+from fstui.workspace import Held
 
 
 class Work(NamedTuple):
@@ -53,9 +57,10 @@ def scratch(directory: str) -> tempfile.TemporaryDirectory[str]:
 
 def by_fstui(work: Work, directory: str, seconds: float) -> Step:
     """The step as the engine measures it, its file made anew."""
-    settings = asdict(work.settings) | {"seconds": seconds, "max_bytes_per_s": 1 << 40}
-    planned = PlannedStep(name=work.name, probe="sync_writes", settings=settings)
-    step = asyncio.run(StepRunner(0, planned, LocalMachine(), (), _ignore).run(directory, facts=False))
+    settings = replace(work.settings, seconds=seconds, max_bytes_per_s=1 << 40)
+    planned = PlannedStep(name=work.name, settings=settings)
+    runner = StepRunner(0, planned, LocalMachine(), (), _ignore)
+    step = asyncio.run(runner.run(Held.of(Path(directory)), facts=False))
     if step.status not in ("finished", "disturbed"):  # held up on a busy box: its wall time says so
         sys.exit(f"{work.name}: the step {step.status}: {step.error}")
     return step

@@ -7,11 +7,19 @@ from tests.storage.conftest import workshop
 __all__ = ["workshop"]
 
 
+WITH_STORAGE = frozenset({"test_existing.py", "test_oltp.py", "test_sqlite.py", "test_trouble.py"})
+SERVERLESS = "test_sqlite.py"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here makes storage."""
+    """These make storage, and all but SQLite's start servers on it."""
+    here = Path(__file__).parent
     for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
+        if item.path.parent == here and item.path.name in WITH_STORAGE:
             item.add_marker(pytest.mark.root)
+            item.add_marker(pytest.mark.slow)
+            if item.path.name != SERVERLESS:
+                item.add_marker(pytest.mark.servers)
 
 
 @pytest.fixture(autouse=True)

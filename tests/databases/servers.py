@@ -12,12 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 
 from fstui.databases import programs, sql
 from fstui.databases.connection import Connection
-from fstui.databases.throwaway import Throwaway
-from fstui.model import Run, Sysbench
+from fstui.databases.throwaway import CWD, Throwaway
+from fstui.measures.documents import decode_run
+from fstui.measures.servers import Server
+from fstui.measures.sysbench import Sysbench, SysbenchFigures
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.workspace import Held
 from tests.storage import headless
 
 MYSQL = Path(os.environ.get("FSTUI_MYSQL", "/var/tmp/fstui-mysql"))
@@ -52,7 +58,7 @@ def measure(directory: Path, *settings: str, environment: Mapping[str, str] | No
     pairs = [word for setting in ("seconds=1", *settings) for word in ("--set", setting)]
     done = headless.call("run", "sysbench-oltp", directory, "--format", "json", *pairs, environment=environment)
     assert done.returncode == code, done.stderr.decode()
-    return msgspec.json.decode(done.stdout, type=Run)
+    return decode_run(done.stdout)
 
 
 def refused(directory: Path, *settings: str, environment: Mapping[str, str] | None = None) -> str:
@@ -71,15 +77,8 @@ def left_in(directory: Path) -> list[str]:
 
 def processes_of(directory: Path) -> list[str]:
     """Command lines of processes that name the directory."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
-        except OSError:
-            continue
-        if os.fsencode(directory) in words and b"pytest" not in words:
-            found.append(words.replace(b"\0", b" ").decode(errors="replace"))
-    return found
+    lines = (" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]))
+    return [line for line in lines if str(directory) in line and "pytest" not in line]
 
 
 @asynccontextmanager
@@ -90,7 +89,10 @@ async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[
     program, sysbench = await programs.find_server(kind), await programs.find_sysbench()
     assert program is not None
     settings = msgspec.convert({"server": kind, "options": options}, Sysbench)
-    server = await Throwaway.start(program, sysbench, settings, workspace=str(directory), run_id="test", number=1)
+    server = await Throwaway.start(program, sysbench, settings, workspace=Held.of(directory), run_id="test", number=1)
+    # others reach it by its path, and not from the directory that its own run would have entered
+    socket = server.connection.socket.replace(CWD, str(directory), 1)
+    server.connection = msgspec.structs.replace(server.connection, socket=socket)
     try:
         yield server
     finally:
@@ -118,3 +120,22 @@ async def run(directory: Path, *settings: str, password: str = "") -> tuple[int,
     )
     out, story = await process.communicate()
     return process.returncode or 0, out, story.decode()
+
+
+def figures_of(step: Step) -> SysbenchFigures:
+    """What sysbench told of that step."""
+    assert isinstance(step.figures, SysbenchFigures)
+    return step.figures
+
+
+def server_of(step: Step) -> Server:
+    """What it ran against."""
+    server = figures_of(step).server
+    assert server
+    return server
+
+
+def settings_of(step: Step) -> Sysbench:
+    """What was asked of it."""
+    assert isinstance(step.settings, Sysbench)
+    return step.settings

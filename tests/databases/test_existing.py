@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import re
+import shutil
 import socket
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -10,23 +17,24 @@ import pytest
 
 from fstui.databases import leftovers
 from fstui.databases.throwaway import Throwaway
-from fstui.model import Run
+from fstui.measures.documents import decode_run
 from fstui.state import ledger
 from tests.databases import servers
 from tests.databases.servers import GIB
 from tests.storage import disks, headless
 
+SCENARIOS = (Path(__file__).resolve().parents[2] / "scenarios/README.md").read_text()
 PASSWORD = "it's a # secret"
 ONE = "workload=oltp_update_index"
 
 
 async def grant(server: Throwaway) -> None:
+    """What the README says that its administrator has to say."""
+    word = "CREATE ROLE" if server.connection.driver == "pgsql" else "CREATE USER"
+    (shown,) = (block for block in re.findall(r"```sql\n(.*?)```", SCENARIOS, re.DOTALL) if word in block)
     quoted = PASSWORD.replace("'", "''")
-    await servers.ask(
-        server,
-        f"CREATE USER 'app'@'localhost' IDENTIFIED BY '{quoted}'",
-        "GRANT ALL ON `fstui\\_%`.* TO 'app'@'localhost'",
-    )
+    named = shown.replace("'PASSWORD'", f"'{quoted}'").replace("'fstui'@", "'app'@").replace("ROLE fstui ", "ROLE app ")
+    await servers.ask(server, *(statement.removesuffix(";") for statement in named.splitlines()))
 
 
 async def test_it_gets_a_database_of_its_own_that_is_gone_afterwards(workshop: Path, own_user: Path) -> None:
@@ -41,12 +49,12 @@ async def test_it_gets_a_database_of_its_own_that_is_gone_afterwards(workshop: P
             code, out, story = await servers.run(target, *reach, password=PASSWORD)
             assert code == 0, story
             assert await servers.ask(server, "SHOW DATABASES") == before
-        run = msgspec.json.decode(out, type=Run)
+        run = decode_run(out)
         step = headless.step_named(run, "oltp_update_index")
-        described = step.figures["server"]
-        assert (described["where"], described["on_target"]) == ("existing", True)
-        assert described["variables"]["innodb_flush_log_at_trx_commit"] == "1"
-        assert step.settings["options"] == {}  # nothing was set there
+        described = servers.server_of(step)
+        assert (described.where, described.on_target) == ("existing", True)
+        assert described.variables["innodb_flush_log_at_trx_commit"] == "1"
+        assert servers.settings_of(step).options == {}  # nothing was set there
         assert step.syncs == step.ops > 0
         assert headless.accused_of(run) == set()
         saved = (own_user / ".local/state/fstui/runs").iterdir()
@@ -55,32 +63,77 @@ async def test_it_gets_a_database_of_its_own_that_is_gone_afterwards(workshop: P
         assert ledger.entries() == []
 
 
-async def test_over_a_network_its_settings_are_read_and_nothing_is_said_of_the_disk(workshop: Path) -> None:
+async def test_by_a_port_it_is_known_where_it_is_on_this_box_and_nothing_is_said_of_what_is_out_of_sight(
+    workshop: Path,
+) -> None:
     servers.needed("mariadb")
-    with disks.on_loop(workshop, size_bytes=2 * GIB) as storage, socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        taken.close()
-        listening = {"skip_networking": 0, "bind_address": "127.0.0.1", "port": port}
+    port = free_port()
+    listening = {"skip_networking": 0, "bind_address": "127.0.0.1", "port": port}
+    with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         async with servers.existing("mariadb", storage.directory / "theirs", sync_binlog=1, **listening) as server:
             await servers.ask(server, "CREATE USER 'app'@'%'", "GRANT ALL ON `fstui\\_%`.* TO 'app'@'%'")
-            reach = ("server=mariadb", "host=127.0.0.1", f"port={port}", "user=app", ONE)
-            code, out, story = await servers.run(storage.directory, *reach)
+            reach = ("server=mariadb", "host=127.0.0.1", "user=app", ONE)
+            code, out, story = await servers.run(storage.directory, *reach, f"port={port}")
             assert code == 0, story
-        step = headless.step_named(msgspec.json.decode(out, type=Run), "oltp_update_index")
-        assert step.figures["server"]["on_target"] is False
-        assert step.figures["server"]["variables"]["sync_binlog"] == "1"
-        assert step.ops > 0 and step.syncs == 0
+            here = decode_run(out)
+            async with relayed(port) as tunnel:
+                code, out, story = await servers.run(storage.directory, *reach, f"port={tunnel}")
+                assert code == 0, story
+            elsewhere = decode_run(out)
+    step = headless.step_named(here, "oltp_update_index")
+    assert servers.server_of(step).on_target and step.syncs == step.ops > 0
+    assert here.target and here.target.stack
+
+    step = headless.step_named(elsewhere, "oltp_update_index")
+    assert servers.server_of(step).on_target is False
+    assert servers.server_of(step).variables["sync_binlog"] == "1"
+    assert step.ops > 0 and step.syncs == 0
+    assert elsewhere.target and (elsewhere.target.path, elsewhere.target.stack) == (f"127.0.0.1:{tunnel}", ())
+    assert elsewhere.verdict == "cannot-tell" and "is not seen here" in elsewhere.sentence
+    assert {step.status for step in elsewhere.steps if step.name in {"fdatasync", "O_DSYNC"}} == {"skipped"}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def relayed(port: int) -> AsyncIterator[int]:
+    """A tunnel's end on this box: what listens there is no database."""
+
+    async def pass_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await source.read(65536):
+                sink.write(data)
+                await sink.drain()
+        sink.close()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(pass_on(reader, server_writer), pass_on(server_reader, writer))
+
+    tunnel = await asyncio.start_server(connected, "127.0.0.1", 0)
+    try:
+        yield tunnel.sockets[0].getsockname()[1]
+    finally:
+        tunnel.close()
 
 
 async def test_its_settings_are_judged(workshop: Path) -> None:
     servers.needed("postgresql")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         async with servers.existing("postgresql", storage.directory / "theirs", fsync="off") as server:
-            await servers.ask(server, "CREATE ROLE app LOGIN CREATEDB")
+            await grant(server)
+            await servers.ask(server, "CREATE ROLE poor LOGIN")
+            reach = ("server=postgresql", f"socket={server.connection.socket}", "user=poor", ONE)
+            code, _, story = await servers.run(storage.directory, *reach)
+            assert code == 2 and "permission denied to create database" in story and "CREATEDB" in story
             reach = ("server=postgresql", f"socket={server.connection.socket}", "user=app", ONE)
             code, out, story = await servers.run(storage.directory, *reach)
             assert code == 0, story
-        run = msgspec.json.decode(out, type=Run)
+        run = decode_run(out)
         assert (run.verdict, headless.accused_of(run)) == ("not-durable", {"commits-without-flushes"})
         (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
         assert found.scope == "process" and "fsync = off" in found.title
@@ -101,9 +154,65 @@ async def test_a_preloaded_library_in_the_server_alone_is_found(
             reach = ("server=mariadb", f"socket={server.connection.socket}", "user=app", ONE)
             code, out, story = await servers.run(storage.directory, *reach, password=PASSWORD)
             assert code == 0, story
-        run = msgspec.json.decode(out, type=Run)
+        run = decode_run(out)
         assert (run.verdict, headless.accused_of(run)) == ("not-durable", {"commits-without-flushes"})
         assert "libeatmydata" in run.sentence
+
+
+async def test_an_account_that_wants_tls_is_reached_as_the_users_option_file_says(
+    workshop: Path, own_user: Path
+) -> None:
+    servers.needed("mariadb")
+    keys = workshop / "keys"
+    certificates(keys)
+    secured = {f"ssl_{what}": str(keys / f"{name}.pem") for what, name in (("ca", "ca"), ("cert", "it"), ("key", "it"))}
+    with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
+        async with servers.existing("mariadb", storage.directory / "theirs", **secured) as server:
+            await servers.ask(
+                server,
+                "CREATE USER 'app'@'localhost' IDENTIFIED BY 'secret' REQUIRE X509",
+                "GRANT ALL ON `fstui\\_%`.* TO 'app'@'localhost'",
+            )
+            mine = f"[client]\nuser=app\npassword=secret\nsocket={server.connection.socket}\n"
+            (own_user / ".my.cnf").write_text(mine)
+            chosen = ("server=mariadb", "login_path=client", "workload=oltp_insert")
+            code, out, story = await servers.run(storage.directory, *chosen)
+            assert (code, out) == (2, b"") and "where the account wants TLS, ssl-ca, ssl-cert and ssl-key" in story
+            files = f"ssl-ca={keys}/ca.pem\nssl-cert={keys}/me.pem\nssl-key={keys}/me.pem\n"
+            (own_user / ".my.cnf").write_text(mine + files)
+            code, out, story = await servers.run(storage.directory, *chosen)
+            assert code == 0, story
+            assert servers.left_in(storage.directory) == ["theirs"]
+        assert headless.step_named(decode_run(out), "oltp_insert").ops > 0
+        assert ledger.entries() == []
+
+
+def certificates(directory: Path) -> None:
+    """``ca.pem``, and signed by it ``it.pem`` and ``me.pem``, each with its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is missing: apt-get install openssl")
+    directory.mkdir(mode=0o755)
+    for name in ("ca", "it", "me"):
+        signed = [] if name == "ca" else ["-CA", "ca.pem", "-CAkey", "ca.key"]
+        words = [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            f"/CN={name}",
+            *signed,
+        ]
+        subprocess.run([*words, "-keyout", f"{name}.key", "-out", f"{name}.crt"], cwd=directory, check=True,
+                       capture_output=True)  # fmt: skip
+        (directory / f"{name}.pem").write_bytes(
+            b"".join((directory / f"{name}.{end}").read_bytes() for end in ("crt", "key"))
+        )
+        (directory / f"{name}.pem").chmod(0o644)
 
 
 async def test_what_it_says_no_to_is_one_sentence(workshop: Path) -> None:
@@ -118,6 +227,18 @@ async def test_what_it_says_no_to_is_one_sentence(workshop: Path) -> None:
             await servers.ask(server, "CREATE USER 'poor'@'localhost'")
             code, out, story = await servers.run(storage.directory, *reach, "user=poor")
             assert (code, out) == (2, b"") and "Access denied" in story and story.count("\n") == 1
+            await servers.ask(
+                server,
+                "CREATE USER 'maker'@'localhost'",
+                "GRANT CREATE, SELECT, INSERT ON `fstui\\_%`.* TO 'maker'@'localhost'",
+                "CREATE USER 'reader'@'localhost'",
+                "GRANT CREATE, DROP, SELECT ON `fstui\\_%`.* TO 'reader'@'localhost'",
+            )
+            before = await servers.ask(server, "SHOW DATABASES")
+            for user in ("maker", "reader"):
+                code, out, story = await servers.run(storage.directory, *reach, f"user={user}")
+                assert (code, out) == (2, b"") and "denied" in story and "GRANT ALL" in story, story
+            assert await servers.ask(server, "SHOW DATABASES") == before
         assert servers.left_in(storage.directory) == ["theirs"]
         assert ledger.entries() == []
 
@@ -127,8 +248,16 @@ async def test_a_database_left_by_a_killed_run_is_dropped_and_no_other(workshop:
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         async with servers.existing("mariadb", storage.directory / "theirs") as server:
             await servers.ask(server, "CREATE DATABASE fstui_dead", "CREATE DATABASE fstui_living")
+            await servers.ask(server, "CREATE TABLE fstui_living.precious (id INTEGER)")
+            theirs = msgspec.structs.replace(server.connection, database="fstui_living")
+            planted = ledger.enter("living", kind="database", what=msgspec.json.encode(theirs).decode())
+            assert "was not dropped: it holds tables" in (await leftovers.remove(planted) or "")
+            renamed = msgspec.structs.replace(planted, run="dead")
+            assert "left alone" in (await leftovers.remove(renamed) or "")
+            ledger.settled(planted)
             left = msgspec.structs.replace(server.connection, database="fstui_dead")
             entry = ledger.enter("dead", kind="database", what=msgspec.json.encode(left).decode())
+            assert leftovers.named(entry) == f"database fstui_dead on socket {server.connection.socket}"
             assert await leftovers.remove(entry) is None
             names = {name for (name,) in await servers.ask(server, "SHOW DATABASES")}
             assert "fstui_dead" not in names and "fstui_living" in names

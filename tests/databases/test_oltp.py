@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fstui.model import Run
-from fstui.report import csv, markdown
+from fstui.measures.sysbench import Sysbench
+from fstui.model.run import Run
+from fstui.report.formats import csv, markdown
 from tests.databases import servers
 from tests.databases.servers import GIB
 from tests.storage import disks, headless
@@ -36,8 +37,8 @@ def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_us
         assert flushed[1].flushes / other.ops < 0.2
         assert (durable.syncs, other.syncs) == (durable.ops, 0)
 
-        assert durable.figures["server"]["where"] == "throwaway"
-        assert durable.figures["server"]["data_directory"].startswith(str(storage.directory))
+        assert servers.server_of(durable).where == "throwaway"
+        assert str(servers.server_of(durable).data_directory).startswith(str(storage.directory))
         (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
         assert (found.scope, found.steps) == ("step", (other.name,))
         assert headless.accused_of(run) == set()
@@ -49,19 +50,41 @@ def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_us
         assert list((own_user / ".local/state/fstui/ledger").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "option", "variable"),
+    [
+        ("mariadb", "doublewrite", "innodb_doublewrite"),
+        ("mysql", "doublewrite", "innodb_doublewrite"),
+        ("postgresql", "full_page_writes", "full_page_writes"),
+    ],
+)
+def test_a_switch_that_is_off_reaches_the_server(workshop: Path, kind: str, option: str, variable: str) -> None:
+    environment = servers.needed(kind)
+    with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
+        chosen = (f"server={kind}", "workload=oltp_insert", "durability=high", "synchronous_commit=on", "seconds=1")
+        run = servers.measure(storage.directory, *chosen, f"{option}=true,false", environment=environment)
+    measured = [step for step in run.steps if isinstance(step.settings, Sysbench)]
+    told = [servers.settings_of(step).options[variable] for step in measured]
+    assert told == [True, False]
+    assert [servers.server_of(step).variables[variable].lower() for step in measured] == ["on", "off"]
+
+
 def in_every_report_as_sysbench_said_it(run: Run) -> None:
-    measured = [step for step in run.steps if step.probe == "sysbench"]
+    measured = [step for step in run.steps if isinstance(step.settings, Sysbench)]
     rows, text = csv.render(run).splitlines(), markdown.render(run)
     for step in measured:
-        figures = step.figures
-        assert step.ops == figures["transactions"]
-        assert f"{step.rate_per_s:.2f}" == f"{figures['tps']:.2f}"
-        assert figures["queries"]["total"] == sum(figures["queries"][kind] for kind in ("read", "write", "other"))
-        assert step.latency_ns and step.latency_ns.p95 == round(figures["latency_ms"]["p95"] * 1e6)
+        figures = servers.figures_of(step)
+        queries, stated = figures.queries, figures.latency_ms
+        assert queries and stated and stated.p95 and stated.avg
+        assert step.ops == figures.transactions
+        assert figures.cpu_s and figures.cpu_share and figures.box_cpu_share
+        assert f"{step.rate_per_s:.2f}" == f"{figures.tps:.2f}"
+        assert queries.total == queries.read + queries.write + queries.other
+        assert step.latency_ns and step.latency_ns.p95 == round(stated.p95 * 1e6)
         assert sum(count for _, count in step.histogram) == step.ops
         (row,) = (line for line in rows if f",{step.name}," in line)
-        assert f",{figures['tps']},{figures['qps']}," in row
-        assert f" {figures['tps']:.2f} |" in text and f" {figures['latency_ms']['avg']:.2f} |" in text
+        assert f",{figures.tps},{figures.qps}," in row
+        assert f" {figures.tps:.2f} |" in text and f" {stated.avg:.2f} |" in text
 
 
 def test_the_live_line_comes_every_second(workshop: Path) -> None:
@@ -75,7 +98,7 @@ def test_the_live_line_comes_every_second(workshop: Path) -> None:
         events = [json.loads(line) for line in done.stdout.splitlines()]
     live = [event["snapshot"] for event in events if event["event"] == "StepProgressed"]
     for snapshot in live:
-        seen = len(snapshot["figures"].get("intervals", []))
+        seen = len((snapshot["figures"] or {}).get("intervals", []))
         assert snapshot["elapsed_s"] - seen < 2.5  # it starts and connects first
     assert len(live[-1]["figures"]["intervals"]) >= 2
     assert live[-1]["ops"] > 0 and live[-1]["figures"]["intervals"][0]["p95_ms"] > 0
@@ -96,18 +119,18 @@ def test_the_matrix_is_chosen_by_settings(workshop: Path) -> None:
             "threads=1,4",
             environment=environment,
         )
-    measured = {step.name: step for step in run.steps if step.probe == "sysbench"}
+    measured = {step.name: step for step in run.steps if isinstance(step.settings, Sysbench)}
     assert set(measured) == {
         *(f"oltp_insert mariadb {method} threads {threads}" for method in ("fsync", "O_DSYNC") for threads in (1, 4)),
         *(f"oltp_insert postgresql threads {threads}" for threads in (1, 4)),
     }
     for step in measured.values():
-        assert step.status == "finished" and step.writers == step.settings["threads"]
-        variables = step.figures["server"]["variables"]
+        assert step.status == "finished" and step.writers == servers.settings_of(step).threads
+        variables = servers.server_of(step).variables
         if "postgresql" in step.name:
             assert variables["wal_sync_method"] == "open_datasync"
         else:
-            assert variables["innodb_flush_method"] == step.settings["options"]["innodb_flush_method"]
+            assert variables["innodb_flush_method"] == servers.settings_of(step).options["innodb_flush_method"]
     # with four clients, commits share their flushes: that is no finding
     assert headless.accused_of(run) == set()
 

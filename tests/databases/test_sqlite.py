@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fstui.measures.sqlite_commits import SqliteCommits
 from tests.databases.servers import left_in
 from tests.storage import disks, headless
 
@@ -28,7 +29,9 @@ def test_durable_commits_reach_the_disk_and_the_others_do_not(workshop: Path) ->
 def test_only_what_promises_durability_counts_as_a_sync(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         run = headless.measure("sqlite-commit", storage, "--set", "journal=TRUNCATE")
-        promised = {step.settings["synchronous"]: step.syncs for step in run.steps if step.probe == "sqlite_commits"}
+        promised = {
+            step.settings.synchronous: step.syncs for step in run.steps if isinstance(step.settings, SqliteCommits)
+        }
         assert promised["OFF"] == promised["NORMAL"] == 0
         assert promised["FULL"] == headless.step_named(run, "TRUNCATE FULL").ops > 0
         assert promised["EXTRA"] > 0

@@ -17,11 +17,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from fstui.engine.machine import LocalMachine
-from fstui.engine.plan import make_plan
-from fstui.engine.runner import Running
-from fstui.engine.serving import Served, Serving
-from fstui.model import Failure, PlannedStep, Run, RunFinished, StepPreparing
+from fstui.engine.machine.base import Served
+from fstui.engine.serving import Serving
+from fstui.measures.documents import decode_run
+from fstui.measures.sysbench import Sysbench
+from fstui.model.events import RunFinished, StepPreparing
+from fstui.model.plan import PlannedStep
+from fstui.model.run import Run
+from fstui.model.steps import Failure
+from fstui.session import Session
 from fstui.state import ledger
 from tests.databases import servers
 from tests.databases.servers import GIB, left_in, processes_of
@@ -105,7 +109,9 @@ def test_a_server_that_dies_is_named_with_its_signal_and_the_next_step_has_a_new
     with roomy(workshop) as storage:
         words = ("seconds=3", "workload=oltp_update_index,oltp_insert")
         with begun(storage.directory, "StepProgressed", *words) as process:
-            os.kill(server_pid(storage.directory), signal.SIGKILL)
+            pid = server_pid(storage.directory)
+            gives_nothing_away(pid, storage.directory)
+            os.kill(pid, signal.SIGKILL)
             code, run, _ = headless.ended(process)
         assert code == 1 and run.status == "failed"
         assert [step.status for step in run.steps] == ["finished", "finished", "failed", "finished"]
@@ -114,9 +120,21 @@ def test_a_server_that_dies_is_named_with_its_signal_and_the_next_step_has_a_new
         assert is_gone(storage.directory)
 
 
+def gives_nothing_away(pid: int, directory: Path) -> None:
+    """Whoever gets into a server that has no password gets no right and no secret of root's; and nobody gets in."""
+    process = Path(f"/proc/{pid}")
+    status = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines())
+    assert "0" not in status["Uid"].split()
+    assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
+    given = {entry.partition("=")[0] for entry in (process / "environ").read_text().split("\0") if entry}
+    assert given <= {"PATH", "LC_ALL", "TZ", "LD_LIBRARY_PATH"}
+    (socket,) = directory.glob(".fstui-*/server-*/socket")
+    assert [path.stat().st_mode & 0o077 for path in (socket.parent, socket.parent.parent)] == [0, 0]
+
+
 def server_pid(directory: Path) -> int:
     """The one whose data is there."""
-    pids = [int(path.read_text()) for path in directory.glob(".fstui-*/server-*/data/server.pid")]
+    pids = [int(path.read_text()) for path in directory.glob(".fstui-*/server-*/server.pid")]
     (pid,) = pids
     return pid
 
@@ -146,14 +164,13 @@ def fill(directory: Path) -> Path:
     return filler
 
 
-def test_a_directory_too_deep_for_a_socket_gets_a_private_one_elsewhere(workshop: Path) -> None:
+def test_a_directory_too_deep_for_a_socket_and_closed_to_the_server_s_user_will_do(workshop: Path) -> None:
     with roomy(workshop) as storage:
         deep = storage.directory / ("d" * 100)
-        deep.mkdir()
+        deep.mkdir(mode=0o700)
         run = servers.measure(deep, *ONE)
         assert run.status == "finished"
         assert left_in(deep) == []
-        assert not list(Path("/tmp").glob(f".fstui-{run.id}*"))
         assert ledger.entries() == []
 
 
@@ -165,7 +182,7 @@ def test_two_at_once_do_not_meet(workshop: Path) -> None:
             subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             for _ in range(2)
         ]
-        runs = [msgspec.json.decode(process.communicate()[0], type=Run) for process in both]
+        runs = [decode_run(process.communicate()[0]) for process in both]
         assert [process.returncode for process in both] == [0, 0]
         assert len({run.id for run in runs}) == 2 and all(run.status == "finished" for run in runs)
         assert is_gone(storage.directory)
@@ -221,7 +238,7 @@ def test_a_server_that_does_not_start_says_why(workshop: Path) -> None:
         scenario = workshop / "wrong.toml"
         scenario.write_text(WRONG_OPTION)
         done = headless.call("run", str(scenario), storage.directory, "--format", "json")
-        run = msgspec.json.decode(done.stdout, type=Run)
+        run = decode_run(done.stdout)
         (step,) = run.steps
         assert (done.returncode, step.status) == (1, "failed")
         assert step.error and "did not start" in step.error.message and "no-such-option" in step.error.message
@@ -243,17 +260,28 @@ probe = "sysbench"
 """
 
 
+def test_a_server_that_has_not_taken_its_options_is_not_measured(workshop: Path) -> None:
+    with roomy(workshop) as storage:
+        scenario = workshop / "clamped.toml"
+        scenario.write_text(WRONG_OPTION.replace("no_such_option = 1", "innodb_flush_log_at_trx_commit = 9"))
+        done = headless.call("run", str(scenario), storage.directory, "--format", "json")
+        (step,) = decode_run(done.stdout).steps
+        assert (done.returncode, step.status, step.ops) == (1, "failed", 0)
+        assert step.error and "innodb_flush_log_at_trx_commit = 9 was asked for, 3 is in force" in step.error.message
+        assert is_gone(storage.directory)
+
+
 def test_a_server_that_may_not_enter_the_directory_says_as_whom_it_runs(workshop: Path) -> None:
     if shutil.which("setpriv") is None:
         pytest.skip("setpriv is missing: apt-get install util-linux")
     with roomy(workshop) as storage:
         closed = storage.directory / "closed"
         closed.mkdir(mode=0o700)
-        without_capability = ("setpriv", "--bounding-set=-dac_read_search", "--inh-caps=-dac_read_search")
+        without_capability = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
         pairs = [word for setting in (*ONE, "seconds=1") for word in ("--set", setting)]
         words = ("run", "sysbench-oltp", str(closed), "--format", "json", *pairs)
         done = headless.call(*words, within=without_capability)
-        step = msgspec.json.decode(done.stdout, type=Run).steps[-1]
+        step = decode_run(done.stdout).steps[-1]
         assert (done.returncode, step.status) == (1, "failed")
         assert step.error and "name a directory that this user can reach" in step.error.message
         assert is_gone(closed)
@@ -261,15 +289,15 @@ def test_a_server_that_may_not_enter_the_directory_says_as_whom_it_runs(workshop
 
 async def skipped(directory: Path, at: int) -> Run:
     """Two steps on one server; the first is skipped at that message of its preparation."""
-    machine = LocalMachine()
+    session = Session.here()
     workloads = "oltp_update_index,oltp_write_only"
     settings = {"server": "mariadb", "durability": "high", "workload": workloads, "seconds": "1"}
-    target, plan = await make_plan("sysbench-oltp", str(directory), machine, settings)
-    steps = tuple(step for step in plan.steps if step.probe == "sysbench")
-    running = Running(msgspec.structs.replace(plan, steps=steps), target, machine)
+    site, plan = await session.planned("sysbench-oltp", str(directory), settings)
+    steps = tuple(step for step in plan.steps if isinstance(step.settings, Sysbench))
+    running = session.start(msgspec.structs.replace(plan, steps=steps), site)
     heard = 0
     async for event in running.events():
-        if isinstance(event, StepPreparing):
+        if isinstance(event, StepPreparing) and not event.server_s:
             heard += 1
             if heard == at:
                 running.skip_step()
@@ -286,8 +314,10 @@ def test_a_step_can_be_skipped_before_it_begins_and_the_next_one_fills_its_table
 ) -> None:
     serve, filled = Serving.serve, []
 
-    async def watched(self: Serving, planned: PlannedStep, ending: asyncio.Event) -> Served | Failure | None:
-        served = await serve(self, planned, ending)
+    async def watched(
+        self: Serving, planned: PlannedStep, ending: asyncio.Event, sync_s: float
+    ) -> Served | Failure | None:
+        served = await serve(self, planned, ending, sync_s)
         filled.extend([served.told["fill"]] if isinstance(served, Served) else [])
         return served
 

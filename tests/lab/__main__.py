@@ -1,4 +1,7 @@
-"""``python -m tests.lab build | list | run [NAME…] [--cuts N] [--only measure|cut] | table [--markdown]``"""
+"""``python -m tests.lab build | list | today | judge | run [NAME…] [--cuts N] [--only measure|cut] | table``
+
+For both kernels, or for that of ``--kernel``.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,19 @@ import argparse
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
+from typing import Any
 
-from tests.lab import table
-from tests.lab.image import LabUnavailable, build, missing_tools
-from tests.lab.laboratory import Laboratory, laboratory
-from tests.lab.machine import BadMachine, LabMachine, load, names
+import msgspec
+
+from tests.lab import LabUnavailable, table
+from tests.lab.image import build, missing_tools
+from tests.lab.laboratory import Laboratory, judged_again, laboratory
+from tests.lab.machine import BadMachine, LabMachine, load, names, proven
 from tests.lab.powercut import cut_power
-from tests.lab.recipe import RECIPES
+from tests.lab.recipe import KERNELS, KINDS, RECIPES, Kernel
+from tests.lab.selection import selection
 from tests.lab.vm import GuestError
 
 CUTS = 5
@@ -34,35 +41,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.lab", description=__doc__)
     actions = parser.add_subparsers(required=True)
-    building = actions.add_parser("build", help="make the guest images (base: about a minute; zfs compiles a module)")
-    building.add_argument("images", nargs="*", metavar="IMAGE", help=f"of {', '.join(RECIPES)}; base if none is named")
-    building.set_defaults(action=_build)
-    listing = actions.add_parser("list", help="the machines and their truth")
-    listing.set_defaults(action=_list)
-    running = actions.add_parser("run", help="measure, then cut the power; all machines if none is named")
+    building = _action(actions, _build, "build", "make guest images (base: some minutes; zfs compiles a module)")
+    building.add_argument("images", nargs="*", metavar="IMAGE", help=f"of {', '.join(KINDS)}; base if none is named")
+    _action(actions, _list, "list", "the machines and their truth")
+    today = actions.add_parser("today", help="those that tests/run has today")
+    today.set_defaults(action=_today)
+    running = _action(actions, _run, "run", "measure, then cut the power; all machines if none is named")
     running.add_argument("names", nargs="*", metavar="NAME")
     running.add_argument("--cuts", type=int, default=CUTS, help=f"power cuts per machine ({CUTS})")
     running.add_argument("--only", choices=("measure", "cut"), help="one of the two tables")
-    running.add_argument("--image", choices=tuple(RECIPES), help="machines of this image only")
-    running.set_defaults(action=_run)
-    showing = actions.add_parser("table", help="what came out of the last runs, against the truth")
+    running.add_argument("--image", choices=KINDS, help="machines of this image only")
+    _action(actions, _judge, "judge", "judge the documents of the last runs again: the table is of today's rules")
+    showing = _action(actions, _table, "table", "what came out of the last runs, against the truth")
     showing.add_argument("--markdown", action="store_true")
-    showing.set_defaults(action=_table)
     return parser
 
 
+def _action(actions: Any, action: Callable[[argparse.Namespace], int], name: str, said: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(name, help=said)
+    parser.add_argument("--kernel", choices=KERNELS, action="append", dest="kernels", help="that one only")
+    parser.set_defaults(action=action)
+    return parser
+
+
+def _kernels(options: argparse.Namespace, machine: LabMachine | None = None) -> list[Kernel]:
+    """Those asked for, of those that the machine is for."""
+    possible = KERNELS if machine is None else machine.kernels
+    return [kernel for kernel in possible if kernel in (options.kernels or KERNELS)]
+
+
 def _build(options: argparse.Namespace) -> int:
-    for name in options.images or ["base"]:
-        if name not in RECIPES:
-            raise BadMachine(f"no image {name}: {', '.join(RECIPES)}")
-        print(build(RECIPES[name]).root)
+    for kind in options.images or ["base"]:
+        if kind not in KINDS:
+            raise BadMachine(f"no image {kind}: {', '.join(KINDS)}")
+        for kernel in _kernels(options):
+            print(build(RECIPES[kernel][kind]).root)
     return 0
 
 
-def _list(_: argparse.Namespace) -> int:
+def _list(options: argparse.Namespace) -> int:
     for name in names():
         machine = load(name)
-        print(f"{name:28} {machine.truth:7} {machine.title}")
+        if kernels := _kernels(options, machine):
+            print(f"{name:36} {' '.join(kernels):9} {machine.truth:7} {machine.title}")
+    return 0
+
+
+def _today(_: argparse.Namespace) -> int:
+    print(selection(date.today(), {name: load(name) for name in names()}, proven()))
     return 0
 
 
@@ -74,14 +100,20 @@ def _run(options: argparse.Namespace) -> int:
     machines = {name: load(name) for name in options.names or names()}
     if options.image:
         machines = {name: machine for name, machine in machines.items() if machine.image == options.image}
-    with laboratory(say) as lab:
-        for name, machine in machines.items():
-            before = table.saved(name) or table.Result(date="")
-            result = _result(lab, name, machine, options, before)
-            table.save(name, result)
-            wrong = table.faults(machine, result)
-            say(f"{name}: {'; '.join(wrong) if wrong else 'as it should be'}")
-    return _show(machines, as_markdown=False)
+    for kernel in _kernels(options):
+        with laboratory(kernel, say) as lab:
+            for name, machine in machines.items():
+                if kernel in machine.kernels:
+                    _run_one(lab, name, machine, options)
+    return _show(machines, options)
+
+
+def _run_one(lab: Laboratory, name: str, machine: LabMachine, options: argparse.Namespace) -> None:
+    before = table.saved(name, lab.kernel) or table.Result(date="")
+    result = _result(lab, name, machine, options, before)
+    table.save(name, lab.kernel, result)
+    wrong = table.faults(machine, result)
+    say(f"{name}, Linux {lab.kernel}: {'; '.join(wrong) if wrong else 'as it should be'}")
 
 
 def _result(
@@ -90,9 +122,10 @@ def _result(
     measured, cuts, failure = before.measured, before.cuts, None
     try:
         if options.only != "cut":
-            measured = lab.measure(name, machine)
+            measured, document = lab.measure(name, machine)
+            table.save_document(name, lab.kernel, document)
             say(f"{name}: {measured.verdict}, {measured.confidence}: {measured.sentence}")
-        if options.only != "measure" and options.cuts:
+        if options.only != "measure" and machine.cut and options.cuts:
             cuts = []
             for cut in cut_power(lab, name, machine, options.cuts):
                 cuts.append(cut)
@@ -103,18 +136,30 @@ def _result(
     return table.Result(date=date.today().isoformat(), measured=measured, cuts=cuts, failure=failure)
 
 
+def _judge(options: argparse.Namespace) -> int:
+    for name in names():
+        for kernel in _kernels(options, load(name)):
+            before, document = table.saved(name, kernel), table.saved_document(name, kernel)
+            if before is not None and before.measured is not None and document is not None:
+                measured = judged_again(document, before.measured.elapsed_s)
+                table.save(name, kernel, msgspec.structs.replace(before, measured=measured))
+    return _table(options)
+
+
 def _table(options: argparse.Namespace) -> int:
-    return _show({name: load(name) for name in names()}, as_markdown=options.markdown)
+    return _show({name: load(name) for name in names()}, options)
 
 
-def _show(machines: dict[str, LabMachine], *, as_markdown: bool) -> int:
-    results = {name: result for name in machines if (result := table.saved(name)) is not None}
+def _show(machines: dict[str, LabMachine], options: argparse.Namespace) -> int:
+    wanted = [(name, kernel) for name, machine in machines.items() for kernel in _kernels(options, machine)]
+    results = {key: result for key in wanted if (result := table.saved(*key)) is not None}
     rows = table.rows(machines, results)
     newest = max((result.date for result in results.values()), default="")
+    as_markdown = getattr(options, "markdown", False)
     print(table.markdown(rows, machines, newest) if as_markdown else table.plain(rows))
-    if left := [name for name in machines if name not in results]:
+    if left := [f"{name} ({kernel})" for name, kernel in wanted if (name, kernel) not in results]:
         say(f"not run yet: {', '.join(left)}")
-    return int(any(row[4] for row in rows))
+    return int(any(row[-1] for row in rows))
 
 
 def say(text: str) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.lab.image import LabUnavailable
+from tests.lab import LabUnavailable
 from tests.lab.machine import Disk
 
 START_S = 10.0
@@ -51,6 +51,8 @@ class Backing:
         if (disk.write_ms or disk.read_ms) and not honest:
             filters.append("--filter=delay")
             settings += [f"delay-write={disk.write_ms}ms", f"delay-read={disk.read_ms}ms"]
+        if disk.forgetful_host and not honest:
+            filters.append("--filter=cow")  # its overlay ends with it, and no flush writes it into the file
         command = ["nice", "-n", "10", "nbdkit", "--foreground", "--exit-with-parent", "--threads=4"]
         command += ["--unix", str(self.socket(name)), *filters, "file", *settings]
         environment = {**os.environ, "TMPDIR": str(self._directory)}  # where its cache is

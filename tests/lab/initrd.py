@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,9 +23,19 @@ def initrd(root: Path, release: str, modules: Sequence[str]) -> bytes:
     library = root / "lib/modules" / release
     files = load_order(library, modules)
     for file in files:
-        archive.add(f"lib/{Path(file).name}", stat.S_IFREG | 0o644, (library / file).read_bytes())
-    archive.add("modules", stat.S_IFREG | 0o644, "".join(f"/lib/{Path(file).name}\n" for file in files).encode())
+        archive.add(_place(file), stat.S_IFREG | 0o644, _module(library / file))
+    archive.add("modules", stat.S_IFREG | 0o644, "".join(f"/{_place(file)}\n" for file in files).encode())
     return gzip.compress(archive.end(), 1)
+
+
+def _place(file: str) -> str:
+    return f"lib/{Path(file).name.removesuffix('.xz')}"
+
+
+def _module(file: Path) -> bytes:
+    """As busybox's insmod takes it, which cannot unpack."""
+    data = file.read_bytes()
+    return lzma.decompress(data) if file.suffix == ".xz" else data
 
 
 def load_order(library: Path, modules: Sequence[str]) -> list[str]:

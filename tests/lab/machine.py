@@ -7,7 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from fstui.model import Verdict
+from fstui.model.judgement import Verdict
+from tests.lab.recipe import KERNELS, Kernel, Kind
 
 DIRECTORY = Path(__file__).parent / "machines"
 MOUNT = "/srv/data"
@@ -24,7 +25,7 @@ class Disk(Struct, frozen=True, kw_only=True):
     flush and FUA, ``"unsafe"`` acknowledges both and does nothing; ``"none"`` has no cache.
     """
 
-    bus: Literal["nvme", "virtio", "scsi", "ahci", "megasas", "usb"]
+    bus: Literal["nvme", "virtio", "scsi", "ahci", "megasas", "usb", "uas", "sd"]
     size_mib: int = 512
     cache: Literal["writeback", "unsafe", "none"] = "writeback"
     write_cache: bool = True
@@ -35,6 +36,10 @@ class Disk(Struct, frozen=True, kw_only=True):
     write_ms: int = 1
     """Time of one write to the medium below the cache (of 64 KiB at the most)."""
     read_ms: int = 0
+    forgetful_host: bool = False
+    """What the disk writes out, at a flush too, dies as well: a host that drops flushes below its own page cache."""
+    paths: int = 1
+    """A SCSI disk reached over several is ``$name``, ``$name_2`` …; an NVMe disk stays one, by its own multipath."""
 
 
 class Stack(Struct, frozen=True, kw_only=True):
@@ -44,6 +49,8 @@ class Stack(Struct, frozen=True, kw_only=True):
     """Once, on empty disks."""
     attach: list[str] = []
     """After ``make``, and after every boot."""
+    during: list[str] = []
+    """In the background from the moment that fstui has a directory of its own, while it measures."""
 
 
 class LabMachine(Struct, frozen=True, kw_only=True):
@@ -65,9 +72,13 @@ class LabMachine(Struct, frozen=True, kw_only=True):
     """Options of ``fstui run`` that tell what the medium is."""
     environment: dict[str, str] = {}
     """Of fstui only, in the guest."""
-    image: Literal["base", "zfs"] = "base"
+    image: Kind = "base"
+    kernels: tuple[Kernel, ...] = KERNELS
+    """Those with which the truth is what is said here."""
+    hypervisor: bool = True
+    """The machine says that it is a virtual one."""
     cut: bool = True
-    """The power of this machine can be cut."""
+    """Cutting its power shows the truth."""
     write: list[str] = []
     """Settings of ``fstui powercut write``."""
 
@@ -93,3 +104,10 @@ def load(name: str, directory: Path = DIRECTORY) -> LabMachine:
 
 def names(directory: Path = DIRECTORY) -> list[str]:
     return sorted(path.stem for path in directory.glob("*.toml"))
+
+
+def proven() -> dict[str, list[Kernel]]:
+    """The machines that were measured and cut without a fault, and under which kernels: only they are in the daily part
+    of tests/run. Another line is added to proven.txt when it was."""
+    lines = Path(__file__).with_name("proven.txt").read_text().splitlines()
+    return {name: msgspec.convert(kernels, list[Kernel]) for name, *kernels in map(str.split, lines)}

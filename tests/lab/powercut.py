@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from fstui.model import Run, Verdict
+from fstui.model.judgement import Verdict
 from tests.lab.backing import Backing
-from tests.lab.laboratory import Laboratory, attach, make
+from tests.lab.laboratory import Laboratory, attach, judged, make
 from tests.lab.machine import MOUNT, LabMachine
 from tests.lab.vm import GuestError, Vm
 
@@ -129,7 +129,7 @@ def _write(vm: Vm, machine: LabMachine, directory: Path) -> bytes:
         first_s = first_s or time.monotonic()
         return lines >= ACKNOWLEDGED and time.monotonic() - first_s >= WRITING_S
 
-    command = ["fstui", "powercut", "write", MOUNT]
+    command = ["fstui", "powercut", "write", MOUNT, "--trust-dir"]
     for setting in machine.write:
         command += ["--set", setting]
     try:
@@ -161,8 +161,7 @@ def _verify(vm: Vm, machine: LabMachine, log: bytes) -> Cut:
         mounted = False
         command.append("--unmountable")
     answer = vm.run(shlex.join(command), timeout_s=VERIFY_S, environment=STATE, stdin=log.decode())
-    try:
-        run = msgspec.json.decode(answer.stdout, type=Run)
-    except msgspec.MsgspecError:
-        raise GuestError(f"powercut verify: exit {answer.status}\n{answer.stdout}{answer.stderr}".rstrip()) from None
+    if not answer.stdout:
+        raise GuestError(f"powercut verify: exit {answer.status}\n{answer.stderr}".rstrip())
+    run = judged(answer.stdout)
     return Cut(verdict=run.verdict, sentence=run.sentence, mounted=mounted, acknowledged=log.count(b"\n"))

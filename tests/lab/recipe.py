@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from pathlib import Path
+from typing import Literal, get_args
 
 import msgspec
 
@@ -12,17 +13,23 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 CODE = Path(__file__).parent
 GUEST = CODE / "guest"
 
+Kernel = Literal["6.1", "6.12"]
+Kind = Literal["base", "zfs"]
+RELEASES: dict[Kernel, str] = {"6.1": "bookworm", "6.12": "trixie"}
+"""Debian's release with that kernel."""
 PACKAGES = (
     "python3-minimal", "libpython3-stdlib", "busybox-static", "kmod", "udev", "util-linux", "mount", "e2fsprogs",
-    "xfsprogs", "btrfs-progs", "lvm2", "dmsetup", "thin-provisioning-tools", "cryptsetup-bin", "mdadm",
-    "bcache-tools", "hdparm", "nvme-cli", "libeatmydata1",
+    "xfsprogs", "btrfs-progs", "f2fs-tools", "nilfs-tools", "jfsutils", "exfatprogs", "dosfstools", "mtd-utils",
+    "lvm2", "dmsetup", "thin-provisioning-tools", "cryptsetup-bin", "mdadm", "multipath-tools", "bcache-tools",
+    "drbd-utils", "ksmbd-tools", "hdparm", "nvme-cli", "libeatmydata1",
 )  # fmt: skip
-KERNEL = "linux-image-amd64"
+KERNEL_PACKAGE = "linux-image-amd64"
 """Not the cloud kernel: that one has no AHCI, USB or SAS drivers."""
 MODULES = (
     "fs", "lib", "crypto", "arch/x86/crypto", "drivers/md", "drivers/block", "drivers/scsi", "drivers/ata",
     "drivers/nvme", "drivers/virtio", "drivers/message/fusion", "drivers/usb/host", "drivers/usb/core",
     "drivers/usb/common", "drivers/usb/storage", "drivers/char/virtio_console.ko", "drivers/char/hw_random",
+    "drivers/mmc", "drivers/mtd", "drivers/nvdimm", "drivers/dax", "drivers/acpi/nfit", "drivers/target",
 )  # fmt: skip
 """What is kept of the kernel's modules."""
 BOOT_MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")
@@ -30,11 +37,12 @@ BOOT_MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """One image: Debian's packages, and those that are compiled in it against its kernel."""
+    """One image: packages of a release of Debian's, and those that are compiled in it against its kernel."""
 
     name: str
+    release: str
     packages: tuple[str, ...] = PACKAGES
-    kernel: str = KERNEL
+    kernel_package: str = KERNEL_PACKAGE
     modules: tuple[str, ...] = MODULES
     boot_modules: tuple[str, ...] = BOOT_MODULES
     built: tuple[str, ...] = ()
@@ -45,7 +53,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         """Of the recipe, of the guest's own files, and of the code that builds."""
         digest = hashlib.sha256(msgspec.json.encode(self))
-        for file in (GUEST / "start", GUEST / "initrd-init", CODE / "image.py", CODE / "initrd.py"):
+        for file in (GUEST / "start", GUEST / "initrd-init", CODE / "bootstrap.py", CODE / "initrd.py"):
             digest.update(file.read_bytes())
         return digest.hexdigest()[:12]
 
@@ -56,10 +64,12 @@ def requirements() -> tuple[str, ...]:
     return tuple(project["dependencies"])
 
 
-RECIPES = {
-    recipe.name: recipe
-    for recipe in (
-        Recipe(name="base", requirements=requirements()),
-        Recipe(name="zfs", requirements=requirements(), built=("zfs-dkms", "zfsutils-linux")),
-    )
-}
+def _recipes(kernel: Kernel, release: str) -> dict[Kind, Recipe]:
+    base = Recipe(name=f"base-{kernel}", release=release, requirements=requirements())
+    zfs = msgspec.structs.replace(base, name=f"zfs-{kernel}", built=("zfs-dkms", "zfsutils-linux"))
+    return {"base": base, "zfs": zfs}
+
+
+KERNELS: tuple[Kernel, ...] = get_args(Kernel)
+KINDS: tuple[Kind, ...] = get_args(Kind)
+RECIPES = {kernel: _recipes(kernel, release) for kernel, release in RELEASES.items()}

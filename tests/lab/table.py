@@ -7,11 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from fstui.model import Verdict
+from fstui.model.judgement import Verdict
 from tests.lab.image import cache_directory
 from tests.lab.laboratory import Measured
 from tests.lab.machine import LabMachine
 from tests.lab.powercut import Cut
+from tests.lab.recipe import KERNELS, Kernel
 
 ACCUSATIONS: tuple[Verdict, ...] = ("lost", "not-durable", "suspicious")
 PRAISE: tuple[Verdict, ...] = ("plausible", "consistent", "kept")
@@ -27,18 +28,35 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is nothing to judge: the machine did not come up, or a command in it failed."""
 
 
-def results_directory() -> Path:
-    return cache_directory() / "results"
+Results = Mapping[tuple[str, Kernel], Result]
 
 
-def save(name: str, result: Result) -> None:
-    results_directory().mkdir(parents=True, exist_ok=True)
-    (results_directory() / f"{name}.json").write_bytes(msgspec.json.encode(result))
+def results_directory(kernel: Kernel) -> Path:
+    return cache_directory() / "results" / kernel
 
 
-def saved(name: str) -> Result | None:
+def save(name: str, kernel: Kernel, result: Result) -> None:
+    results_directory(kernel).mkdir(parents=True, exist_ok=True)
+    (results_directory(kernel) / f"{name}.json").write_bytes(msgspec.json.encode(result))
+
+
+def save_document(name: str, kernel: Kernel, document: bytes) -> None:
+    """The run document as fstui printed it: ``fstui judge`` judges it again."""
+    directory = results_directory(kernel) / "documents"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{name}.json").write_bytes(document)
+
+
+def saved_document(name: str, kernel: Kernel) -> bytes | None:
     try:
-        return msgspec.json.decode((results_directory() / f"{name}.json").read_bytes(), type=Result)
+        return (results_directory(kernel) / "documents" / f"{name}.json").read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def saved(name: str, kernel: Kernel) -> Result | None:
+    try:
+        return msgspec.json.decode((results_directory(kernel) / f"{name}.json").read_bytes(), type=Result)
     except (FileNotFoundError, msgspec.MsgspecError):
         return None
 
@@ -72,14 +90,20 @@ def cut_faults(machine: LabMachine, cuts: list[Cut]) -> list[str]:
     return [f"{machine.truth}, and {len(wrong)} of {len(cuts)} cuts not {truth}"] if wrong else []
 
 
-def rows(machines: Mapping[str, LabMachine], results: Mapping[str, Result]) -> list[tuple[str, ...]]:
-    """name, truth, what measurement said, what the cuts said, faults; honest machines first."""
+def rows(machines: Mapping[str, LabMachine], results: Results) -> list[tuple[str, ...]]:
+    """name, kernels, truth, what measurement said, what the cuts said, faults; honest machines first."""
     ordered = sorted(machines.items(), key=lambda item: (item[1].truth, item[0]))
-    return [
-        (name, _truth(machine), _said(result), _cut(result), "; ".join(faults(machine, result)))
-        for name, machine in ordered
-        if (result := results.get(name)) is not None
-    ]
+    return [row for name, machine in ordered for row in _rows(name, machine, results)]
+
+
+def _rows(name: str, machine: LabMachine, results: Results) -> list[tuple[str, ...]]:
+    """One where the kernels agree."""
+    kernels: dict[tuple[str, ...], list[Kernel]] = {}
+    for kernel in KERNELS:
+        if (result := results.get((name, kernel))) is not None:
+            cells = (_said(result), _cut(result), "; ".join(faults(machine, result)))
+            kernels.setdefault(cells, []).append(kernel)
+    return [(name, ", ".join(under), _truth(machine), *cells) for cells, under in kernels.items()]
 
 
 def _truth(machine: LabMachine) -> str:
@@ -97,25 +121,25 @@ def _cut(result: Result) -> str:
     return ", ".join(f"{word} {words.count(word)}/{len(words)}" for word in dict.fromkeys(words))
 
 
-HEADINGS = ("machine", "truth", "(a) from measurement alone", "(b) after power cuts", "against the truth")
+HEADINGS = ("machine", "Linux", "truth", "(a) from measurement alone", "(b) after power cuts", "against the truth")
 
 
 def plain(table: list[tuple[str, ...]]) -> str:
     """For a terminal; the last column only where something is wrong."""
-    lines = [HEADINGS, *((*row[:4], f"✗ {row[4]}" if row[4] else "✓") for row in table)]
-    widths = [max(len(line[column]) for line in lines) for column in range(4)]
+    lines = [HEADINGS, *((*row[:-1], f"✗ {row[-1]}" if row[-1] else "✓") for row in table)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS) - 1)]
     return "\n".join(
-        "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[4]]) for line in lines
+        "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]) for line in lines
     )
 
 
 def markdown(table: list[tuple[str, ...]], machines: Mapping[str, LabMachine], date: str) -> str:
-    """For the README."""
+    """For the laboratory's page."""
     lines = [
-        f"Measured on {date}, {len(table)} machines.",
+        f"Measured until {date}, {len({row[0] for row in table})} machines.",
         "",
         f"| machine | what it is | {' | '.join(HEADINGS[1:])} |",
-        "|---|---|---|---|---|---|",
+        "|---|" + "---|" * len(HEADINGS),
     ]
     for name, *cells, wrong in table:
         lines.append(f"| {name} | {machines[name].title} | {' | '.join(cells)} | {wrong or '✓'} |")

@@ -7,22 +7,26 @@ import select
 import socket
 import subprocess
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from tests.lab.image import Image
-from tests.lab.machine import Disk
+from tests.lab.machine import Disk, LabMachine
 
 BOOT_S = 180.0
 COMMAND_S = 120.0
 MEMORY_MIB = 1024
 CONTROLLERS = {
-    "scsi": "virtio-scsi-pci,id=scsi",
-    "megasas": "megasas,id=megasas",
-    "usb": "qemu-xhci,id=usb",
+    "scsi": ("virtio-scsi-pci,id=scsi",),
+    "megasas": ("megasas,id=megasas",),
+    "usb": ("qemu-xhci,id=usb",),
+    "uas": ("qemu-xhci,id=xhci", "usb-uas,id=uas,bus=xhci.0"),
+    "sd": ("sdhci-pci",),
 }
+BARE = ("-smbios", "type=0,vendor=Example", "-smbios", "type=1,manufacturer=Example,product=Server")
 KERNEL_LINE = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr random.trust_cpu=on tsc=reliable"
 
 
@@ -41,7 +45,7 @@ class Vm:
     """One running machine. ``kill`` ends QEMU with SIGKILL."""
 
     def __init__(
-        self, image: Image, payload: Path, directory: Path, disks: Mapping[str, Disk], state: Path | None = None
+        self, image: Image, payload: Path, directory: Path, machine: LabMachine, state: Path | None = None
     ) -> None:
         self._directory = directory
         self._console = directory / "console.log"
@@ -50,12 +54,13 @@ class Vm:
         self._pending = b""
         self._next_id = 0
         self.devices: dict[str, str] = {}
-        command = [*_machine(image, self._console, self._port), *_plain("payload", payload)]
+        command = _machine(image, self._console, self._port, hypervisor=machine.hypervisor)
+        command += _plain("payload", payload)
         if state is not None:
             command += _plain("state", state, writable=True)
-        command += _controllers(disks)
-        for name, disk in disks.items():
-            command += _disk(name, disk, directory / f"{name}.sock")
+        command += _controllers(machine.disks)
+        for name, disk in machine.disks.items():
+            command += device_words(name, disk, directory / f"{name}.sock")
         self._qemu = subprocess.Popen(
             ["nice", "-n", "10", *command],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(directory / "qemu.log").open("ab"),
@@ -63,7 +68,8 @@ class Vm:
         try:
             self._socket = self._connect()
             ready = self._message(time.monotonic() + BOOT_S)
-            self.devices = {name: device for name, device in ready["disks"].items() if name in disks or name == "state"}
+            known = {"state", *(path for name, disk in machine.disks.items() for path in path_names(name, disk))}
+            self.devices = {name: device for name, device in ready["disks"].items() if name in known}
         except BaseException:
             self.kill()
             raise
@@ -171,10 +177,12 @@ class Vm:
         return message
 
 
-def _machine(image: Image, console: Path, port: Path) -> list[str]:
+def _machine(image: Image, console: Path, port: Path, *, hypervisor: bool) -> list[str]:
+    processor = "max,la57=off" if hypervisor else "max,la57=off,hypervisor=off"
     return [
         "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-        "-machine", "q35,accel=tcg", "-cpu", "max,la57=off", "-smp", "1", "-m", str(MEMORY_MIB),
+        "-machine", "q35,accel=tcg", "-cpu", processor, *(() if hypervisor else BARE),
+        "-smp", "1", "-m", str(MEMORY_MIB),
         "-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", KERNEL_LINE,
         "-serial", f"file:{console}",
         "-device", "virtio-rng-pci",
@@ -194,18 +202,34 @@ def _plain(name: str, file: Path, *, writable: bool = False) -> list[str]:
 
 
 def _controllers(disks: Mapping[str, Disk]) -> list[str]:
-    arguments = []
-    for bus in dict.fromkeys(disk.bus for disk in disks.values()):
-        if bus in CONTROLLERS:
-            arguments += ["-device", CONTROLLERS[bus]]
-    return arguments
+    """Each once, however many disks stand at it."""
+    return [
+        word
+        for bus in dict.fromkeys(disk.bus for disk in disks.values())
+        for controller in CONTROLLERS.get(bus, ())
+        for word in ("-device", controller)
+    ]
 
 
-def _disk(name: str, disk: Disk, server: Path) -> list[str]:
+def path_names(name: str, disk: Disk) -> list[str]:
+    """The disk's own name is that of its first path."""
+    return [name, *(f"{name}_{number}" for number in range(2, disk.paths + 1))]
+
+
+def device_words(name: str, disk: Disk, server: Path) -> list[str]:
+    """QEMU's arguments for one disk."""
     drive = f"driver=nbd,node-name={name},server.type=unix,server.path={server}"
-    options = f"drive={name},serial={name},write-cache={'on' if disk.write_cache else 'off'}"
+    if disk.paths == 1:
+        devices = [_device(name, disk, name)]
+    else:
+        devices = _nvme_paths(name, disk) if disk.bus == "nvme" else _scsi_paths(name, disk)
+    return ["-blockdev", drive, *(word for device in devices for word in ("-device", device))]
+
+
+def _device(name: str, disk: Disk, serial: str) -> str:
+    options = f"drive={name},serial={serial},write-cache={'on' if disk.write_cache else 'off'}"
     rotation = f",rotation_rate={disk.rpm}" if disk.rpm else ""
-    device = {
+    return {
         "nvme": f"nvme,{options}",
         # config-wce off: a write cache that is not told of cannot be switched on from inside
         "virtio": f"virtio-blk-pci,config-wce=off,{options}",
@@ -213,8 +237,22 @@ def _disk(name: str, disk: Disk, server: Path) -> list[str]:
         "megasas": f"scsi-hd,bus=megasas.0,{options}{rotation}",
         "ahci": f"ide-hd,{options}{rotation}",
         "usb": f"usb-storage,bus=usb.0,{options}",
+        "uas": f"scsi-hd,bus=uas.0,{options}{rotation}",
+        "sd": f"sd-card,drive={name}",
     }[disk.bus]
-    return ["-blockdev", drive, "-device", device]
+
+
+def _scsi_paths(name: str, disk: Disk) -> list[str]:
+    """The same disk so many times: one world wide name, by which multipath-tools know it."""
+    wide = f"wwn={0x5000C50000000000 + zlib.crc32(name.encode()):#x},share-rw=on"
+    return [f"{_device(name, disk, path)},{wide}" for path in path_names(name, disk)]
+
+
+def _nvme_paths(name: str, disk: Disk) -> list[str]:
+    """A subsystem with so many controllers, and one namespace that they share."""
+    controllers = [f"nvme,id={path},serial={name},subsys={name}-all" for path in path_names(name, disk)]
+    cached = f"write-cache={'on' if disk.write_cache else 'off'}"
+    return [f"nvme-subsys,id={name}-all", *controllers, f"nvme-ns,bus={name},nsid=1,drive={name},{cached}"]
 
 
 def _tail(file: Path) -> str:

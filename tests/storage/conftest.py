@@ -15,6 +15,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.root)
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

@@ -25,7 +25,13 @@ MKFS = {
     "xfs": ("mkfs.xfs", "-q", "-f", "-K"),
     "btrfs": ("mkfs.btrfs", "-q", "-f"),
 }
-PACKAGE = {"mke2fs": "e2fsprogs", "mkfs.xfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "losetup": "util-linux"}
+PACKAGE = {
+    "mke2fs": "e2fsprogs",
+    "mkfs.xfs": "xfsprogs",
+    "mkfs.btrfs": "btrfs-progs",
+    "losetup": "util-linux",
+    "addpart": "util-linux",
+}
 
 
 class Storage(NamedTuple):
@@ -124,6 +130,39 @@ def on_loop(
 
 
 @contextmanager
+def on_partition(workshop: Path) -> Iterator[Storage]:
+    """An ext4 on the only partition of a loop device."""
+    with loop(workshop / "disk.img") as device:
+        sh(tool("addpart"), f"/dev/{device}", "1", "2048", str(SIZE_BYTES // 512 - 2048))  # no table is needed
+        partition = f"{device}p1"
+        try:
+            sh(*MKFS["ext4"], f"/dev/{partition}")
+            with mounted(f"/dev/{partition}", workshop / "mnt", "ext4") as point:
+                yield Storage(point, partition)
+        finally:
+            sh("delpart", f"/dev/{device}", "1")
+
+
+@contextmanager
+def under_chattr(workshop: Path) -> Iterator[Storage]:
+    """A directory on an ext4 in which the kernel syncs every write."""
+    with on_loop(workshop) as storage:
+        directory = storage.directory / "synced"
+        directory.mkdir()
+        sh("chattr", "+S", directory)
+        yield Storage(directory, storage.device)
+
+
+@contextmanager
+def large_blocks(workshop: Path) -> Iterator[Storage]:
+    """An XFS whose blocks are larger than a page, which Linux mounts from 6.12 on."""
+    if tuple(map(int, os.uname().release.split(".")[:2])) < (6, 12):
+        pytest.skip("this kernel mounts no filesystem with blocks larger than a page: Linux 6.12 or newer")
+    with on_loop(workshop, "xfs", mkfs=("-b", "size=65536"), size_bytes=2 * SIZE_BYTES) as storage:
+        yield storage
+
+
+@contextmanager
 def write_through(workshop: Path) -> Iterator[Storage]:
     """An ext4 on a loop device whose cache the kernel was told to be off, while the file below is cached."""
     with on_loop(workshop) as storage:
@@ -175,6 +214,23 @@ def overlay(workshop: Path, options: str = "") -> Iterator[Storage]:
         stated = ",".join(f"{name}dir={path}" for name, path in layers.items())
         with mounted("overlay", workshop / "merged", "overlay", f"{stated}{options}") as point:
             yield Storage(point, below.device)
+
+
+@contextmanager
+def overlay_on_hidden_memory(workshop: Path) -> Iterator[Storage]:
+    """An overlay as in a container: where its upper directory is cannot be seen any more, and it is in memory."""
+    kernel_has("overlay")
+    with tmpfs(workshop) as memory:
+        layers = {name: memory.directory / name for name in ("lower", "upper", "work")}
+        for layer in layers.values():
+            layer.mkdir()
+        stated = ",".join(f"{name}dir={path}" for name, path in layers.items())
+        with mounted("overlay", workshop / "merged", "overlay", stated) as point:
+            sh("mount", "-t", "tmpfs", "fstui-tests", memory.directory)
+            try:
+                yield Storage(point, None)
+            finally:
+                sh("umount", memory.directory)
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from fstui.model import Run, Step
+from fstui.measures.documents import decode_run
+from fstui.model.run import Run
+from fstui.model.steps import Step
 from tests.storage.disks import Storage
 
 FSTUI = str(Path(sys.executable).with_name("fstui"))
@@ -50,14 +50,14 @@ def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any)
     words = ("--set", "seconds=0.2", "--format", "json", *arguments)
     done = call("run", str(scenario), storage.directory, *words, **how)
     assert done.returncode == 0, done.stderr.decode()
-    return msgspec.json.decode(done.stdout, type=Run)
+    return decode_run(done.stdout)
 
 
 def judged_again(run: Run) -> Run:
     """The saved run after ``fstui judge``."""
     done = call("judge", run.id, "--format", "json")
     assert done.returncode == 0, done.stderr.decode()
-    return msgspec.json.decode(done.stdout, type=Run)
+    return decode_run(done.stdout)
 
 
 def step_named(run: Run, name: str) -> Step:
@@ -120,7 +120,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, Run, str]:
     out, story = process.communicate(timeout=60)
     last = json.loads(out.splitlines()[-1])
     assert last["event"] == "RunFinished"
-    return process.returncode, msgspec.convert(last["run"], Run), story.decode()
+    return process.returncode, decode_run(json.dumps(last["run"])), story.decode()
 
 
 def scenario_file(directory: Path, *names: str, more: str = "") -> Path:

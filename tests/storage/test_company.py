@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
+
+from tests.bench import exactness
 from tests.storage import disks, headless
 
 NEIGHBOUR = """
@@ -36,9 +39,9 @@ def neighbour(directory: Path) -> Iterator[None]:
         file.unlink()
 
 
-def test_beside_a_neighbour_an_honest_disk_is_neither_accused_nor_believed(workshop: Path) -> None:
+def test_without_a_trace_an_honest_disk_beside_a_neighbour_is_neither_accused_nor_believed(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, neighbour(storage.directory):
-        run = headless.measure("fsync-rate", storage)
+        run = headless.measure("fsync-rate", storage, "--trace", "off")
         assert storage.device
         assert headless.flushes_per_sync(run, storage.device) >= 1.1
         assert headless.accused_of(run) == set()
@@ -46,6 +49,15 @@ def test_beside_a_neighbour_an_honest_disk_is_neither_accused_nor_believed(works
         assert {"flushes-arrive", "other-writers"} <= {finding.rule for finding in run.findings}
         assert run.idle and any("python" in writer.name for writer in run.idle.writers)
         assert headless.judged_again(run) == run
+
+
+@pytest.mark.parametrize("name", ["ext4 on a partition", "ext4 barrier=0", "a filter that swallows fdatasync"])
+def test_the_kernel_s_trace_tells_our_flushes_from_those_of_four_neighbours(workshop: Path, name: str) -> None:
+    case = exactness.cases()[name]
+    run = exactness.measured(case, str(workshop))
+    assert exactness.ours_per_sync(run) == case.honest, run.sentence
+    assert exactness.as_it_must_be(run, case), run.sentence
+    assert exactness.as_it_must_be(exactness.judged_blind(run), case)
 
 
 def test_a_neighbour_whose_flushes_arrive_does_not_hide_a_lie(workshop: Path) -> None:

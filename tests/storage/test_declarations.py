@@ -1,4 +1,4 @@
-"""The O_DIRECT story of SEEDS: a disk too good to be the one that its user says it is."""
+"""O_DIRECT on a disk too good to be the one that its user says it is."""
 
 from __future__ import annotations
 

@@ -6,17 +6,17 @@ import errno
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from fstui.quantities import duration_ns
 from fstui.state import ledger
 from fstui.state import runs as saved
-from tests.storage import disks, headless, silent_fuse
+from tests.storage import disks, headless
+from tests.storage.silent import silent_mount
 
 APPEND = 'offsets = "append"\nprefill = "none"\nmax_bytes_per_s = 4194304\nops_per_s = 20'
 
@@ -54,6 +54,16 @@ def shrink(device: str, backing: Path) -> None:
     """Take the medium away beneath the loop device: every access beyond its first sector is an error."""
     os.truncate(backing, 512)
     disks.sh("losetup", "--set-capacity", f"/dev/{device}")
+
+
+def test_a_filesystem_whose_medium_was_taken_out_is_flagged(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        os.truncate(workshop / "disk.img", 0)
+        disks.sh("losetup", "--set-capacity", f"/dev/{storage.device}")
+        listed = json.loads(headless.call("list", "--format", "json").stdout)["filesystems"]
+    (row,) = (one for one in listed if one["mount_point"] == str(storage.directory))
+    (found,) = (finding for finding in row["findings"] if finding["rule"] == "stack-state")
+    assert f"{storage.device} size: 0" in found["title"]
 
 
 @pytest.mark.parametrize("fstype", ["ext4", "xfs"])
@@ -108,7 +118,7 @@ def frozen(point: Path) -> Iterator[None]:
 
 def test_a_hanging_operation_shows_while_it_hangs_and_the_run_can_be_quit(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
-        with headless.begun("odirect-truth", storage.directory, "--set", "seconds=60") as process:
+        with headless.begun("latency-watch", storage.directory, "--set", "seconds=60") as process:
             assert process.stdout
             snapshots = (seen for line in process.stdout if (seen := json.loads(line).get("snapshot")))
             assert next(snapshot for snapshot in snapshots if snapshot["ops"])
@@ -117,33 +127,17 @@ def test_a_hanging_operation_shows_while_it_hangs_and_the_run_can_be_quit(worksh
                 process.send_signal(signal.SIGINT)
                 exit_code, run, story = headless.ended(process)
             assert (stalled["stall"]["call"], exit_code, run.status) == ("pwrite64", 130, "stopped")
-        assert run.steps[0].status == "stopped" and run.steps[0].ops > 0
+        (step,) = run.steps
+        assert step.status == "stopped" and step.ops == step.syncs > 0
+        assert step.unanswered and step.latency_ns and step.stalls.count == 1
+        assert step.unanswered.elapsed_s > 1 and step.latency_ns.max >= 0.99e9 * step.unanswered.elapsed_s
+        assert run.verdict == "cannot-tell" and "stood still" in run.sentence
+        assert f"at worst {duration_ns(step.latency_ns.max)}" in run.sentence
         (left,) = run.left_behind
         assert "no answer" in left and left in story and saved.load(run.id) == run
         # the disk is back: what hung in the kernel ends, and what is left can go
         assert headless.call("clean").returncode == 0
         assert list(storage.directory.glob(".fstui-*")) == [] and ledger.entries() == []
-
-
-@contextmanager
-def silent_mount(point: Path) -> Iterator[tuple[str, ...]]:
-    """A mount that never answers; yields the words that start a command which sees it."""
-    disks.kernel_has("fuse")
-    point.mkdir()
-    server = subprocess.Popen(
-        [disks.tool("unshare"), "--mount", sys.executable, silent_fuse.__file__, point],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert server.stdout and server.stderr
-        assert server.stdout.readline() == "mounted\n", server.stderr.read()
-        yield disks.tool("nsenter"), f"--target={server.pid}", "--mount"
-    finally:
-        server.communicate()
-        point.rmdir()
 
 
 def test_a_silent_mount_is_a_row_that_says_so(workshop: Path) -> None:
@@ -152,7 +146,7 @@ def test_a_silent_mount_is_a_row_that_says_so(workshop: Path) -> None:
         listed = headless.call("list", within=within)
         described = headless.call("list", "--format", "json", within=within)
     assert (listed.returncode, described.returncode) == (0, 0)
-    (row,) = (line for line in listed.stdout.decode().splitlines() if str(point) in line)
+    row, *_ = (line for line in listed.stdout.decode().splitlines() if str(point) in line)
     assert "silent for" in row
     rows = {row["mount_point"]: row for row in json.loads(described.stdout)["filesystems"]}
     assert rows[str(point)]["silent_s"] >= 1 and rows[str(point)]["space"] is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import psutil
 import pytest
 
 from fstui.state import ledger
@@ -64,7 +65,7 @@ def test_kill_9_of_fstui_takes_the_directory_with_it(workshop: Path, moment: str
             process.kill()
             process.wait()
             assert processes.eventually(lambda: not left_in(storage.directory))
-            assert processes.eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
+            assert processes.all_end(family)
         cleaned = headless.call("clean")
         assert cleaned.returncode == 0, cleaned.stderr
         assert settled(storage.directory)
@@ -76,13 +77,16 @@ def test_after_kill_9_of_everything_clean_removes_what_is_left(workshop: Path) -
             (keeper,) = processes.below(process.pid, "directory")
             probe = processes.below(process.pid, "sync_writes")
             assert len(probe) == 2, "a coordinator and one writer"
-            processes.kill([keeper, process.pid, *probe])
+            (tracer,) = processes.below(process.pid, "trace")
+            processes.kill([keeper, tracer, psutil.Process(process.pid), *probe])
             process.wait()
+        assert processes.all_end([tracer])
+        (instance,) = (entry.what for entry in ledger.stale() if entry.kind == "trace")
         (left,) = left_in(storage.directory)
         assert list(left.iterdir()) and left.stat().st_mode & 0o777 == 0o700
         cleaned = headless.call("clean")
         assert cleaned.returncode == 0, cleaned.stderr
-        assert str(left) in cleaned.stdout.decode()
+        assert {f"removed {left}", f"removed {instance}"} == set(cleaned.stdout.decode().splitlines())
         assert settled(storage.directory)
 
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from fstui.model import Run
+from fstui.model.run import Run
+from tests.powercut.test_writer import each_writer, lines_until, probe_of
 from tests.storage.disks import Storage, kernel_has, on_loop, sh
 from tests.storage.headless import FSTUI
 from tests.storage.test_lies import eatmydata
-from tests.unit.powercut.test_writer import each_writer, lines_until, probe_of
 
 GOINGDOWN = 0x8004587D  # _IOR('X', 125, __u32), the same for ext4 and XFS
 NOLOGFLUSH = 2
@@ -199,6 +199,23 @@ def test_a_filesystem_that_is_not_mounted_is_not_taken_for_an_empty_one(workshop
     assert b"mount the former" in done.stderr and b"--unmountable" in done.stderr
     run = json.loads(beyond.stdout)
     assert run["verdict"] == "lost"
+
+
+def test_records_on_a_filesystem_that_is_not_mounted_now_are_not_forgotten(workshop: Path) -> None:
+    def clean() -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run([FSTUI, "clean", "--pending"], capture_output=True, check=False)
+
+    with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
+        writer.until(20)
+        writer.cut()
+        sh("umount", storage.directory)
+        out_of_sight = clean()
+        sh("mount", f"/dev/{storage.device}", storage.directory)
+        assert len(list(storage.directory.glob(".fstui-powercut-*"))) == 1
+        in_sight = clean()
+        assert list(storage.directory.glob(".fstui-powercut-*")) == []
+    assert (out_of_sight.returncode, in_sight.returncode) == (1, 0)
+    assert b"nothing is mounted on" in out_of_sight.stderr
 
 
 def test_a_filesystem_that_comes_back_empty_has_lost_all(workshop: Path) -> None:

@@ -10,8 +10,8 @@ import struct
 import sys
 
 NUMBERS = {
-    "x86_64": {"fsync": 74, "fdatasync": 75},
-    "aarch64": {"fsync": 82, "fdatasync": 83},
+    "x86_64": {"pwrite64": 18, "fsync": 74, "fdatasync": 75},
+    "aarch64": {"pwrite64": 68, "fsync": 82, "fdatasync": 83},
 }
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06

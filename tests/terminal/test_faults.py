@@ -11,10 +11,23 @@ from tests.terminal.pty_app import PtyApp
 
 _BROKEN = """
 from fstui.cli import main
-from fstui.engine.machine import LocalMachine
+from fstui.engine.machine.local import LocalMachine
 def survey(self):
     raise KeyError("sda")
 LocalMachine.survey = survey
+main()
+"""
+
+
+_WAITING = """
+import threading
+from fstui.cli import main
+from fstui.tui import app
+def run_app(session, directory):
+    threading.Thread(target=threading.Event().wait).start()
+    print("waits")
+    return 129
+app.run_app = run_app
 main()
 """
 
@@ -31,3 +44,9 @@ def test_a_fault_in_the_survey(tmp_path: Path, debug: str, last: str) -> None:
         app.read_until(last, 30)
         assert (b"Traceback" in app.output) == bool(debug)
         assert app.process.wait(30) == 1
+
+
+def test_a_thread_that_waits_for_ever_keeps_nobody() -> None:
+    with PtyApp(environment={"TERM": "xterm-256color"}, command=(sys.executable, "-c", _WAITING)) as app:
+        app.read_until("waits", 30)
+        assert app.process.wait(30) == 129

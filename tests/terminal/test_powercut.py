@@ -45,15 +45,14 @@ def test_from_the_first_screen_through_a_cut_to_the_verdict(
         terminal.wait_for("filter: ")
         terminal.press("Enter")
         terminal.wait_for("$ fstui run")
-        names = scenario.names()
-        for name in names[1 : names.index("power-cut") + 1]:
+        for name in [*scenario.names()[1:], "power-cut"]:
             terminal.press("Down")
             terminal.wait_for(f"▌ {name}")
         terminal.wait_for("$ fstui powercut write")
         terminal.press("Enter")
         pane = " ".join(terminal.wait_for("fstui powercut witness acks.log").split())
         assert "Pull the wall plug" in pane
-        assert "0 cuts survived" in pane
+        terminal.wait_for("0 cuts survived")
 
         # what the page tells the person to do on the other machine
         with writing(storage, "file=131072", environment=environment()) as writer:

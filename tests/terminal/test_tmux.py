@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from fstui import scenario
@@ -142,7 +143,7 @@ def test_a_signal_during_a_run_removes_its_files_saves_it_and_leaves_a_clean_ter
 ) -> None:
     begun(terminal, target)
     assert [path.name[:7] for path in target.iterdir()] == [".fstui-"]
-    os.kill(_app_of(terminal), number)
+    _app_of(terminal).send_signal(number)
     terminal.wait_for(PROMPT)
     terminal.run("echo code $?")
     terminal.wait_for(f"code {code}")
@@ -187,7 +188,7 @@ def test_a_terminal_that_is_lost_takes_nothing_with_it(tmp_path: Path, state: Pa
     with Tmux({"XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(tmp_path / "config")}) as terminal:
         begun(terminal, target)
         app = _app_of(terminal)
-    _wait_for_the_end_of(app)
+    assert not psutil.wait_procs([app], timeout=60)[1]
     assert list(target.iterdir()) == []
     assert runs.load("last").status == "stopped"
 
@@ -197,7 +198,7 @@ def test_a_terminal_that_is_lost_takes_nothing_with_it(tmp_path: Path, state: Pa
 def test_a_disk_that_hangs_is_shown_while_it_hangs_and_does_not_keep_the_app(terminal: Tmux, freezable: Path) -> None:
     begun(terminal, freezable)
     subprocess.run(["fsfreeze", "-f", str(freezable)], check=True)
-    terminal.wait_for("in flight for")
+    terminal.wait_for("in flight for", "no answer for")
     terminal.press("q")
     terminal.wait_for(PROMPT)
     assert is_clean(terminal)
@@ -215,14 +216,9 @@ def test_the_linux_console_gets_ascii(tmp_path: Path, state: Path) -> None:
         terminal.wait_for(PROMPT)
 
 
-def _app_of(terminal: Tmux) -> int:
+def _app_of(terminal: Tmux) -> psutil.Process:
     """The app is the shell's only child."""
-    shell = terminal.ask("pane_pid")
-    return int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[-1])
-
-
-def _wait_for_the_end_of(pid: int) -> None:
-    _wait(lambda: not Path(f"/proc/{pid}").exists() or "State:\tZ" in Path(f"/proc/{pid}/status").read_text())
+    return psutil.Process(int(terminal.ask("pane_pid"))).children()[-1]
 
 
 def _cleaned() -> bool:

@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from fstui.model import Judgement
+from fstui.model.host import Inventory
+from fstui.model.judgement import Judgement
+from fstui.session import Session, Survey
 from fstui.tui.app import FstuiApp
-from tests.tui import prepared
+from tests.factories import screens
+
+
+class PreparedSession(Session):
+    """A session with prepared flags: judging is tested elsewhere."""
+
+    def __init__(self, machine: Any, flags: Mapping[str, Judgement]) -> None:
+        super().__init__(machine)
+        self._flags = dict(flags)
+
+    def survey(self) -> Survey:
+        return super().survey()._replace(flags=self._flags)
+
+    async def with_space(self, inventory: Inventory) -> Survey:
+        return (await super().with_space(inventory))._replace(flags=self._flags)
 
 
 class PreparedApp(FstuiApp):
-    """The app with the flags of the prepared box: judging is tested elsewhere."""
+    """The app on a prepared box."""
 
-    def __init__(self, machine: Any = None, *, ascii_only: bool = False, directory: str | None = None) -> None:
-        given: Any = machine or prepared.PreparedMachine()
-        super().__init__(given, directory, ascii_only=ascii_only)
-
-    def flags(self, inventory: object) -> dict[str, Judgement]:
-        return dict(prepared.FLAGS)
+    def __init__(
+        self,
+        machine: Any = None,
+        *,
+        ascii_only: bool = False,
+        directory: str | None = None,
+        flags: Mapping[str, Judgement] = screens.FLAGS,
+    ) -> None:
+        session = PreparedSession(machine or screens.PreparedMachine(), flags)
+        super().__init__(session, directory, ascii_only=ascii_only)
 
 
 @pytest.fixture(autouse=True)

@@ -10,12 +10,15 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from fstui.engine import runner
-from fstui.engine.replay import ReplayMachine
-from fstui.model import Event, Plan, StepProgressed, Target
+from fstui.engine.machine.replay import ReplayMachine
+from fstui.model.declaration import Declaration
+from fstui.model.events import Event, StepProgressed
+from fstui.model.plan import Plan
+from fstui.model.storage import Target
+from fstui.session import Session
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
-from tests.tui import prepared
+from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 
 PLACE = Path(__file__).parents[2] / "screenshots"
@@ -37,7 +40,7 @@ async def _all() -> None:
         app.screen.tick()
         app.screen.tick()
         await _save(pilot, "storage")
-    machine = ReplayMachine(prepared.RUN, pace=0.0)
+    machine = ReplayMachine(screens.RUN, pace=0.0)
     app = PreparedApp(machine, directory="/srv/data")
     async with app.run_test(size=SIZE) as pilot:
         await app.workers.wait_for_complete()
@@ -46,27 +49,26 @@ async def _all() -> None:
         await _save(pilot, "plan")
         machine.pace = 1.0  # in real time: a face that is behind gets no snapshot but the newest
         told, plan, target = await _events(machine)
-        app.open_run(prepared.PreparedRunning(told), plan, target)
+        app.open_run(screens.PreparedRunning(told), plan, target)
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert isinstance(app.screen, RunScreen)
         app.screen.draw_changes()
         await _save(pilot, "run")
-        app.open_result(prepared.RUN, "~/.local/state/fstui/runs/20261120-031244-k3f9a1.json", "/srv/data")
+        app.open_result(screens.RUN, "~/.local/state/fstui/runs/20261120-031244-k3f9a1.json", "/srv/data")
         await _save(pilot, "result")
 
 
 async def _events(machine: ReplayMachine) -> tuple[list[Event], Plan, Target]:
     """What the runner tells while it replays, up to the same-block step at about 1.5 s."""
-    target, plan = await runner.make_plan(
-        "odirect-truth", "/srv/data", machine, {"seconds": "2"}, medium="hdd-7200", write_cache="none"
-    )
+    session, said = Session(machine), Declaration(medium="hdd-7200", write_cache="none")
+    site, plan = await session.planned("odirect-truth", "/srv/data", {"seconds": "2"}, said)
     told: list[Event] = []
-    async for event in runner.Running(plan, target, machine).events():
+    async for event in session.start(plan, site).events():
         told.append(event)
         if isinstance(event, StepProgressed) and event.snapshot.index == 5 and event.snapshot.elapsed_s >= 1.4:
             break
-    return told, plan, target
+    return told, plan, site.target
 
 
 async def _save(pilot: Pilot[Any], name: str) -> None:

@@ -7,24 +7,24 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fstui.model import Event
+from fstui.model.events import Event
 from fstui.tui import commands
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
-from tests.tui import prepared
+from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 
 TAKEN = {"ctrl+a", "ctrl+b"}  # GNU screen's and tmux's own prefixes
 
 
-class Stoppable(prepared.PreparedRunning):
+class Stoppable(screens.PreparedRunning):
     """A run that goes on until it is stopped, and then cleans up."""
 
     def __init__(self) -> None:
-        super().__init__(prepared.events(until=3))
+        super().__init__(screens.events(until=3))
         self.cleaned = False
         self._stop = asyncio.Event()
 
@@ -33,7 +33,7 @@ class Stoppable(prepared.PreparedRunning):
             yield event
         await self._stop.wait()
         self.cleaned = True
-        yield prepared.events()[-1]
+        yield screens.events()[-1]
 
     def stop(self) -> None:
         self._stop.set()
@@ -43,13 +43,13 @@ class Stoppable(prepared.PreparedRunning):
 async def test_leaving_stops_the_run_and_waits_until_it_has_cleaned_up(key: str, code: int) -> None:
     app, running = PreparedApp(), Stoppable()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.open_run(running, prepared.PLAN, prepared.DATA)
+        app.open_run(running, screens.PLAN, screens.DATA)
         await pilot.pause()
         await pilot.press(key)
         await app.workers.wait_for_complete()
     assert running.cleaned
     assert app.return_value == code
-    assert app.result is not None and app.result[0].id == prepared.RUN.id
+    assert app.result is not None and app.result[0].id == screens.RUN.id
 
 
 async def test_ctrl_c_leaves_also_while_a_value_is_being_typed() -> None:
@@ -85,7 +85,7 @@ async def test_a_fault_while_looking_at_the_storage_ends_the_app_with_1(
     def broken(*_: object) -> None:
         raise KeyError("sda")
 
-    monkeypatch.setattr(prepared.PreparedMachine, call, broken)
+    monkeypatch.setattr(screens.PreparedMachine, call, broken)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()

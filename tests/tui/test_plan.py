@@ -8,25 +8,40 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from fstui.engine.replay import ReplayMachine
-from fstui.model import Refused
+from fstui.databases.programs import NOTHING, Installed
+from fstui.engine.machine.local import LocalMachine
+from fstui.engine.machine.replay import ReplayMachine
+from fstui.model.errors import Refused
 from fstui.state import declarations
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.workspace import Place
-from tests.tui import prepared
+from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
 
 
 def replayed(directory: str | None = "/srv/data") -> PreparedApp:
     """The app on a box that plays the prepared run again, all at once."""
-    return PreparedApp(ReplayMachine(prepared.RUN, pace=0.0), directory=directory)
+    return PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory=directory)
+
+
+class Keeping(ReplayMachine):
+    """A replay that remembers what is declared, as this box would."""
+
+    remember = LocalMachine.remember
+
+
+async def reached(pilot: Pilot[int], screen: type) -> None:
+    while not isinstance(pilot.app.screen, screen):
+        await pilot.pause()
 
 
 async def planned(pilot: Pilot[int]) -> list[str]:
     """The screen once every scenario has been looked at."""
+    while not (isinstance(pilot.app.screen, PlanScreen) and pilot.app.screen.offers.every):
+        await pilot.pause()
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
     return shown(pilot.app)
@@ -56,19 +71,61 @@ async def test_settings_are_changed_from_their_choices_and_taken_back() -> None:
 
 
 async def test_a_declared_medium_is_remembered_for_this_storage_once_it_was_run_with() -> None:
-    async with replayed().run_test(size=(80, 24)) as pilot:
-        pilot.app.machine.simulated = None  # type: ignore[attr-defined]
+    async with PreparedApp(Keeping(screens.RUN, pace=0.0), directory="/srv/data").run_test(size=(80, 24)) as pilot:
         await planned(pilot)
         await pilot.press("tab", "end", "up", "right", "right")
         lines = await planned(pilot)
         assert any(line.startswith("  ▌ medium        hdd-7200") and "declared" in line for line in lines)
-        assert declarations.recall(prepared.DATA.identity) is None
+        assert declarations.recall() == {}
         await pilot.press("enter")
-        said = declarations.recall(prepared.DATA.identity)
-        assert said is not None and said.medium == "hdd-7200"
+        await pilot.app.workers.wait_for_complete()
+        said = declarations.recall()[screens.DATA.identity]
+        assert said.medium == "hdd-7200"
     async with replayed().run_test(size=(80, 24)) as pilot:
         lines = await planned(pilot)
         assert any("--medium hdd-7200" in line for line in lines)
+        await pilot.press("tab", "end", "up")
+        assert any(line.startswith("  ▌ medium        hdd-7200") and "remembered" in line for line in shown(pilot.app))
+
+
+async def test_a_declaration_that_is_taken_back_is_not_remembered() -> None:
+    machine = Keeping(screens.RUN, pace=0.0)
+    async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
+        await planned(pilot)
+        await pilot.press("tab", "end", "up", "right", "right", "enter")
+        await pilot.app.workers.wait_for_complete()
+        assert declarations.recall()
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, PlanScreen)
+        await pilot.press("u", "u")
+        await planned(pilot)
+        assert declarations.recall() == {}
+
+
+async def test_each_run_s_declaration_is_taken_back_with_the_choice_that_it_ran_with() -> None:
+    machine = Keeping(screens.RUN, pace=0.0)
+    async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
+
+        async def press(*keys: str) -> set[str | None]:
+            """What is remembered then."""
+            await pilot.press(*keys)
+            await planned(pilot)
+            return {said.medium for said in declarations.recall().values()}
+
+        async def run_with(*keys: str) -> set[str | None]:
+            """What is remembered once it has run, and the plan is back."""
+            await pilot.press(*keys, "enter")
+            await reached(pilot, ResultScreen)
+            return await press("escape")
+
+        await planned(pilot)
+        first = await run_with("tab", "end", "up", "right")
+        second = await run_with("right")
+        assert len(first | second) == 2
+        assert await press("right") == second
+        assert await press("u") == second, "what was never run with takes nothing with it"
+        assert await press("u") == first
+        assert await press("u") == set()
 
 
 async def test_the_command_line_of_the_same_run_can_be_copied() -> None:
@@ -95,7 +152,7 @@ async def test_a_directory_that_is_refused_is_a_line_on_the_screen() -> None:
         async def inspect(self, directory: str) -> object:  # type: ignore[override]
             raise Refused("/srv/data is read-only. Remount it rw.")
 
-    app = PreparedApp(Refusing(prepared.RUN, pace=0.0), directory="/srv/data")
+    app = PreparedApp(Refusing(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(80, 24)) as pilot:
         assert any("✗ /srv/data is read-only. Remount it rw." in line for line in await planned(pilot))
 
@@ -110,7 +167,7 @@ async def test_from_the_first_screen_to_the_verdict_is_enter_enter_enter() -> No
         await pilot.press("enter")
         assert isinstance(pilot.app.screen, ResultScreen)
         result = pilot.app.screen.result
-        assert [step.name for step in result.steps][:7] == [step.name for step in prepared.STEPS]
+        assert [step.name for step in result.steps][:7] == [step.name for step in screens.STEPS]
         assert "SIMULATED" in shown(pilot.app)[0]
 
 
@@ -118,7 +175,7 @@ async def test_running_again_shows_the_run_in_the_place_of_the_old_result() -> N
     async with replayed().run_test(size=(80, 24)) as pilot:
         await planned(pilot)
         assert isinstance(pilot.app, PreparedApp)
-        run = msgspec.structs.replace(prepared.RUN, scenario=prepared.SCENARIO)
+        run = msgspec.structs.replace(screens.RUN, scenario=screens.SCENARIO)
         pilot.app.open_result(run, None, "/srv/data")
         await pilot.pause()
         await pilot.press("r")
@@ -128,6 +185,19 @@ async def test_running_again_shows_the_run_in_the_place_of_the_old_result() -> N
         assert pilot.app.screen.result.id != run.id
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, PlanScreen)
+
+
+async def test_what_our_own_run_did_is_not_the_doing_of_others() -> None:
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        await planned(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, PlanScreen)
+        screen.read_counters()
+        await pilot.press("enter")
+        await pilot.app.workers.wait_for_complete()
+        await pilot.press("escape")
+        screen.read_counters()
+        assert not any("others use" in line for line in await planned(pilot))
 
 
 @pytest.mark.parametrize("size", [(50, 20), (120, 40)])
@@ -148,7 +218,7 @@ class OnlyHome(ReplayMachine):
 
 
 async def test_a_mount_point_that_is_refused_gives_way_to_a_directory_on_the_same_mount() -> None:
-    app = PreparedApp(OnlyHome(prepared.RUN, pace=0.0))
+    app = PreparedApp(OnlyHome(screens.RUN, pace=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
         app.open_plan("/srv/data", ["/srv/data/closed", "/srv/data/home"])
         lines = await planned(pilot)
@@ -157,7 +227,7 @@ async def test_a_mount_point_that_is_refused_gives_way_to_a_directory_on_the_sam
 
 
 async def test_another_directory_can_be_named() -> None:
-    async with PreparedApp(OnlyHome(prepared.RUN, pace=0.0), directory="/srv").run_test(size=(80, 24)) as pilot:
+    async with PreparedApp(OnlyHome(screens.RUN, pace=0.0), directory="/srv").run_test(size=(80, 24)) as pilot:
         assert any("✗ /srv is not writable" in line for line in await planned(pilot))
         await pilot.press("d", "end", *"/data/home", "enter")
         assert any("$ fstui run odirect-truth /srv/data/home" in line for line in await planned(pilot))
@@ -167,7 +237,7 @@ class Hesitant(ReplayMachine):
     """A directory that takes its time to be looked at."""
 
     def __init__(self) -> None:
-        super().__init__(prepared.RUN, pace=0.0)
+        super().__init__(screens.RUN, pace=0.0)
         self.answers = asyncio.Event()
 
     async def inspect(self, directory: str) -> Place:
@@ -183,6 +253,30 @@ async def test_enter_before_the_plan_is_made_starts_it_when_it_is_unless_somethi
     async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
         await pilot.press("enter", *then)
         machine.answers.set()
-        await planned(pilot)
-        await planned(pilot)
+        await reached(pilot, screen)
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
         assert isinstance(pilot.app.screen, screen)
+
+
+class Searching(ReplayMachine):
+    """A box on which programs are looked for in vain, and for long."""
+
+    def __init__(self) -> None:
+        super().__init__(screens.RUN, pace=0.0)
+        self.found = asyncio.Event()
+
+    async def installed(self) -> Installed:
+        await self.found.wait()
+        return NOTHING
+
+
+async def test_a_scenario_whose_programs_are_looked_for_keeps_no_other_waiting() -> None:
+    machine = Searching()
+    async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 30)) as pilot:
+        while not any(line.startswith("  latency-watch") and "until s" in line for line in shown(pilot.app)):
+            await pilot.pause(0.05)
+        assert any(line.startswith("  sysbench-oltp") and not line.endswith("refused") for line in shown(pilot.app))
+        machine.found.set()
+        lines = await planned(pilot)
+        assert any(line.startswith("  sysbench-oltp") and line.endswith("refused") for line in lines)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,15 +13,16 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from fstui.engine.machine import LocalMachine
-from fstui.engine.powercut import make_cut
-from fstui.state import cuts, ledger, paths
+from fstui.engine.machine.local import LocalMachine
+from fstui.powercut import power_cuts
+from fstui.session import Session, power_cut
+from fstui.state import ledger, paths
 from fstui.tui.screens.powercut import PowerCutScreen
 from fstui.tui.screens.result import ResultScreen
-from tests.tui import prepared
+from tests.factories import screens
+from tests.powercut.test_verification import Box, a_box
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
-from tests.unit.powercut.test_check import Box, a_box
 
 
 @asynccontextmanager
@@ -27,7 +30,7 @@ async def opened(size: tuple[int, int] = (80, 24), path: str = "/srv/data") -> A
     """The screen in front, on the prepared box."""
     app = PreparedApp()
     async with app.run_test(size=size) as pilot:
-        target = prepared.RUN.target
+        target = screens.RUN.target
         assert target is not None
         app.open_power_cut(path, target, {"sync": "fsync"})
         await pilot.pause()
@@ -72,7 +75,7 @@ async def test_it_can_be_read_to_its_end(size: tuple[int, int]) -> None:
 async def test_w_leads_from_a_result_to_it_and_escape_back() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.open_result(prepared.RUN, "/x.json", "/srv/data")
+        app.open_result(screens.RUN, "/x.json", "/srv/data")
         await pilot.pause()
         assert "w power cut" in shown(app)[-1]
         await pilot.press("w")
@@ -89,6 +92,7 @@ async def on_this_box(box: Box) -> AsyncIterator[Pilot[int]]:
     async with app.run_test(size=(80, 24)) as pilot:
         app.open_power_cut(str(box.target), box.cut.header.target, {})
         await pilot.pause()
+        await app.workers.wait_for_complete()
         yield pilot
 
 
@@ -108,7 +112,7 @@ async def test_from_the_witnesss_log_to_the_verdict(tmp_path: Path) -> None:
         await typed(pilot, str(tmp_path / "acks.log"))
         assert isinstance(pilot.app.screen, ResultScreen)
         assert "KEPT" in await text(pilot)
-    assert cuts.survived(box.cut.header.target.identity, besides="") == 1
+    assert power_cuts.so_far(box.cut.header.target.identity).survived == 1
     async with on_this_box(box) as pilot:
         assert "1 cut survived" in shown(pilot.app)[0]
 
@@ -121,6 +125,27 @@ async def test_a_lost_record_is_shown_as_lost(tmp_path: Path) -> None:
     async with on_this_box(box) as pilot:
         await typed(pilot, str(tmp_path / "acks.log"))
         assert "LOST" in await text(pilot)
+
+
+async def test_a_history_that_does_not_answer_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hangs(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(power_cut, "so_far", hangs)
+    async with opened() as pilot:
+        assert "Pull the wall plug" in await text(pilot)
+        await pilot.press("s", "end")
+        assert "[x] s" in await text(pilot)
+        assert "survived" not in shown(pilot.app)[0]
+
+
+async def test_a_pipe_among_the_saved_runs_is_none_of_them() -> None:
+    paths.runs_dir().mkdir(parents=True)
+    os.mkfifo(paths.runs_dir() / "20261120-000000-a1b2c3.json")
+    async with opened() as pilot:
+        await pilot.app.workers.wait_for_complete()
+        await text(pilot)
+        assert "0 cuts survived" in shown(pilot.app)[0]
 
 
 async def test_what_only_the_user_knows_is_ticked(tmp_path: Path) -> None:
@@ -144,12 +169,12 @@ async def test_a_log_that_is_none_is_said_and_the_screen_stays(tmp_path: Path, c
         await typed(pilot, str(tmp_path / "acks.log"))
         assert isinstance(pilot.app.screen, PowerCutScreen)
         assert why in " ".join((await text(pilot)).split())
-    assert list(cuts.verified()) == []
+    assert list(power_cuts.verified()) == []
 
 
 async def test_a_cut_that_waits_is_named_and_never_offered_for_removal(tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
-    cut = await make_cut(str(tmp_path / "target"), LocalMachine(), {})
+    cut = await power_cut.make_cut(Session(LocalMachine()), str(tmp_path / "target"), {})
     entry = ledger.enter(cut.header.run, kind="directory", what=cut.header.directory)
     (file,) = paths.ledger_dir().glob("*.json")
     file.write_text(json.dumps({**msgspec.structs.asdict(entry), "pid": 1, "started": 1}))
@@ -157,7 +182,7 @@ async def test_a_cut_that_waits_is_named_and_never_offered_for_removal(tmp_path:
         await pilot.press("end")
         assert "a cut waits to be verified" in await text(pilot)
         assert isinstance(pilot.app, PreparedApp)
-        assert pilot.app.left_behind() == []
+        assert pilot.app.left_behind == []
 
 
 async def test_the_plan_leads_to_it(tmp_path: Path) -> None:
@@ -174,3 +199,21 @@ async def test_the_plan_leads_to_it(tmp_path: Path) -> None:
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, PowerCutScreen)
+
+
+async def test_what_is_set_in_the_plan_is_in_its_command(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    app = PreparedApp(LocalMachine())
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.open_plan(str(tmp_path / "target"))
+        await pilot.pause()
+        while "▌ power-cut" not in "\n".join(shown(app)):
+            await pilot.press("down")
+        await pilot.press("tab", *["down"] * list(power_cut.FORM.settings).index("writers"), "right")
+        await app.workers.wait_for_complete()
+        assert "3 ways × 2 writers" in await text(pilot)
+        assert "--set writers=2" in " ".join((await text(pilot)).split())
+        await pilot.press("enter")
+        await pilot.pause()
+        assert isinstance(app.screen, PowerCutScreen) and app.screen.guide is not None
+        assert "--set writers=2" in app.screen.guide.write

@@ -11,22 +11,28 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from fstui.model import Failure, Run, Step
+from fstui.measures.documents import decode_run
+from fstui.measures.sync_writes import SyncWrites
+from fstui.model.judgement import Speed
+from fstui.model.run import Run
+from fstui.model.steps import Failure, Step
+from fstui.report import formats
 from fstui.state import runs
+from fstui.tui.exports import export
 from fstui.tui.screens.history import HistoryScreen
-from fstui.tui.screens.reading import ReadingScreen
+from fstui.tui.screens.page_screen import PageScreen
 from fstui.tui.screens.result import ResultScreen
-from tests.tui import prepared
+from tests.factories import screens
+from tests.report.test_oltp import database
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import shown
-from tests.unit.report.test_oltp import database
+from tests.tui.screen import pressed, shown
 
 SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 
 
 @asynccontextmanager
 async def opened(
-    run: Run = prepared.RUN, saved_to: str | None = SAVED, size: tuple[int, int] = (80, 24)
+    run: Run = screens.RUN, saved_to: str | None = SAVED, size: tuple[int, int] = (80, 24)
 ) -> AsyncIterator[Pilot[int]]:
     """The app with this result in front."""
     app = PreparedApp()
@@ -87,7 +93,7 @@ async def test_beneath_the_steps_stands_its_place_among_published_rates() -> Non
 
 async def test_databases_have_their_tables_beneath_the_steps() -> None:
     durable, other = (database("oltp_read_write", tps, 90, durable=tps < 50) for tps in (15.49, 102.0))
-    async with opened(msgspec.structs.replace(prepared.RUN, steps=(durable, other))) as pilot:
+    async with opened(msgspec.structs.replace(screens.RUN, steps=(durable, other))) as pilot:
         await pilot.press("end")
         seen: list[str] = []
         while not seen or seen[-1] != shown(pilot.app)[2]:
@@ -99,7 +105,7 @@ async def test_databases_have_their_tables_beneath_the_steps() -> None:
 
 
 async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
-    async with opened(msgspec.structs.replace(prepared.RUN, steps=(prepared.FLUSHING,))) as pilot:
+    async with opened(msgspec.structs.replace(screens.RUN, steps=(screens.FLUSHING,))) as pilot:
         await pilot.press("end")
         lines = shown(pilot.app)
         assert any(line.startswith("▌  flush of") and line.endswith("flush 124 µs, +400 µs per MiB") for line in lines)
@@ -109,9 +115,9 @@ async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
 
 async def test_a_failed_step_names_its_call() -> None:
     failed = Step(
-        name="fsync", probe="sync_writes", status="failed", error=Failure(call="fsync", errno=5, message="I/O error")
+        name="fsync", settings=SyncWrites(), status="failed", error=Failure(call="fsync", errno=5, message="I/O error")
     )
-    async with opened(msgspec.structs.replace(prepared.RUN, steps=(failed,), status="failed")) as pilot:
+    async with opened(msgspec.structs.replace(screens.RUN, steps=(failed,), status="failed")) as pilot:
         await pilot.press("end")
         assert any("fsync: failed. fsync: I/O error" in line for line in shown(pilot.app))
         assert shown(pilot.app)[0].endswith("failed")
@@ -120,12 +126,12 @@ async def test_a_failed_step_names_its_call() -> None:
 async def test_what_could_not_be_saved_or_removed_is_said() -> None:
     async with opened(saved_to=None) as pilot:
         assert "not saved" in shown(pilot.app)[-2]
-    async with opened(msgspec.structs.replace(prepared.RUN, left_behind=("/srv/data/.fstui-k3f9a1",))) as pilot:
+    async with opened(msgspec.structs.replace(screens.RUN, left_behind=("/srv/data/.fstui-k3f9a1",))) as pilot:
         assert "could not be removed: /srv/data/.fstui-k3f9a1" in shown(pilot.app)[-2]
 
 
 async def test_a_simulated_run_says_so_beside_its_numbers() -> None:
-    async with opened(msgspec.structs.replace(prepared.RUN, simulated="replay")) as pilot:
+    async with opened(msgspec.structs.replace(screens.RUN, simulated="replay")) as pilot:
         assert "SIMULATED replay" in shown(pilot.app)[0]
 
 
@@ -138,7 +144,17 @@ async def test_copying_gives_plain_text_with_the_place_of_the_document() -> None
         assert pilot.app.clipboard.startswith("### ")
 
 
-async def test_exporting_writes_three_files_into_the_current_directory(
+async def test_what_a_saved_run_calls_itself_leads_to_no_other_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.setenv("PWD", str(tmp_path / "here"))
+    scenario = msgspec.structs.replace(screens.SCENARIO, name="x/../../there\0")
+    assert (await export(msgspec.structs.replace(screens.RUN, scenario=scenario))).startswith("Exported ")
+    assert os.listdir(tmp_path) == ["here"]
+
+
+async def test_exporting_writes_a_file_of_each_format_into_the_current_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PWD", str(tmp_path))
@@ -147,59 +163,66 @@ async def test_exporting_writes_three_files_into_the_current_directory(
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         assert any(line.startswith(" Exported ") for line in shown(pilot.app))
-    assert sorted(os.listdir(tmp_path)) == [f"fstui-odirect-truth-k3f9a1.{ending}" for ending in ("csv", "json", "md")]
+    endings = sorted(filter(None, (formats.format_of(name).ENDING for name in formats.names())))
+    assert {"csv", "json", "md"} <= set(endings)
+    assert sorted(os.listdir(tmp_path)) == [f"fstui-odirect-truth-k3f9a1.{ending}" for ending in endings]
     with open(tmp_path / "fstui-odirect-truth-k3f9a1.json", "rb") as exported:  # noqa: ASYNC230
-        assert msgspec.json.decode(exported.read(), type=Run) == prepared.RUN
+        assert decode_run(exported.read()) == screens.RUN
 
 
 async def test_the_rule_of_a_finding_can_be_read() -> None:
     async with opened() as pilot:
         await pilot.press("x")
-        assert isinstance(pilot.app.screen, ReadingScreen)
+        assert isinstance(pilot.app.screen, PageScreen)
         assert "same-block-rotation" in shown(pilot.app)[0]
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, ResultScreen)
 
 
+async def test_a_rule_of_another_version_has_no_page_and_leaves_the_screen_standing() -> None:
+    replace = msgspec.structs.replace
+    other = replace(screens.RUN, findings=(replace(screens.RUN.findings[0], rule="in-its-shoes"),))
+    async with opened(other) as pilot:
+        await pilot.press("x")
+        assert isinstance(pilot.app.screen, ResultScreen)
+        assert any("no rule in-its-shoes" in line for line in shown(pilot.app))
+
+
 async def test_the_history_opens_a_saved_run() -> None:
-    path = runs.save(prepared.RUN)
+    path = runs.save(screens.RUN)
     (path.parent / "notes.json").write_text("{}")
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("h")
+        lines = await pressed(pilot, "h")
         assert isinstance(pilot.app.screen, HistoryScreen)
-        lines = shown(pilot.app)
         assert any(line.startswith("▌! 2026-11-20 03:12") and "suspicious" in line for line in lines)
         assert any("unreadable" in line for line in lines)
-        await pilot.press("enter")
+        lines = await pressed(pilot, "enter")
         assert isinstance(pilot.app.screen, ResultScreen)
-        assert str(path)[-40:] in shown(pilot.app)[-2]
+        assert str(path)[-40:] in lines[-2]
 
 
 async def test_the_history_says_which_run_was_stopped() -> None:
-    runs.save(msgspec.structs.replace(prepared.RUN, status="stopped"))
+    runs.save(msgspec.structs.replace(screens.RUN, status="stopped"))
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("h")
-        lines = shown(app)
+        lines = await pressed(pilot, "h")
         assert lines[0].endswith(" 1 saved run")
         assert any("(stopped)" in line for line in lines)
 
 
 def older() -> Run:
     """The same on another day, half as fast."""
-    steps = tuple(msgspec.structs.replace(step, rate_per_s=step.rate_per_s / 2) for step in prepared.STEPS)
-    return msgspec.structs.replace(prepared.RUN, id="a1b2c3", started_at="2026-10-01T08:00:00+00:00", steps=steps)
+    steps = tuple(msgspec.structs.replace(step, rate_per_s=step.rate_per_s / 2) for step in screens.STEPS)
+    return msgspec.structs.replace(screens.RUN, id="a1b2c3", started_at="2026-10-01T08:00:00+00:00", steps=steps)
 
 
 async def test_another_saved_run_is_put_beside_this_one() -> None:
     runs.save(older())
     async with opened() as pilot:
-        await pilot.press("c")
-        assert "compare k3f9a1 with" in shown(pilot.app)[0]
-        await pilot.press("enter")
-        lines = shown(pilot.app)
-        assert isinstance(pilot.app.screen, ReadingScreen)
+        assert "compare k3f9a1 with" in (await pressed(pilot, "c"))[0]
+        lines = await pressed(pilot, "enter")
+        assert isinstance(pilot.app.screen, PageScreen)
         assert lines[1].split() == ["a1b2c3", "k3f9a1"]
         await pilot.press("pagedown", "pagedown", "pagedown")
         assert any(line.endswith("2.00 ×") for line in shown(pilot.app))
@@ -210,22 +233,44 @@ async def test_another_saved_run_is_put_beside_this_one() -> None:
 
 async def test_two_runs_of_the_history_are_compared_or_not_after_all() -> None:
     runs.save(older())
-    runs.save(prepared.RUN)
+    runs.save(screens.RUN)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("h", "c")
-        assert "compare k3f9a1 with" in shown(app)[0]
-        await pilot.press("enter")
-        assert any("That is the run itself" in line for line in shown(app))
-        await pilot.press("escape")
-        assert "history" in shown(app)[0]
-        await pilot.press("c", "down", "c")
-        assert shown(app)[1].split() == ["a1b2c3", "k3f9a1"]
+        assert "compare k3f9a1 with" in (await pressed(pilot, "h", "c"))[0]
+        assert any("That is the run itself" in line for line in await pressed(pilot, "enter"))
+        assert "history" in (await pressed(pilot, "escape"))[0]
+        assert (await pressed(pilot, "c", "down", "c"))[1].split() == ["a1b2c3", "k3f9a1"]
 
 
 async def test_help_lists_every_key_of_the_screen() -> None:
     async with opened(size=(80, 40)) as pilot:
         await pilot.press("question_mark")
         page = "\n".join(shown(pilot.app))
-        assert all(words in page for words in ("Run the same again", "Write JSON"))
+        assert all(words in page for words in ("Run the same again", "Write the run"))
         assert "Ctrl-Z" in page
+
+
+STALLED = Speed(
+    answer="stalls",
+    yardstick="a sound device's longest pause",
+    title="412 ms for one operation of fdatasync",
+    sentence="One operation of fdatasync took 412 ms, and whoever waited for it stood still.",
+    because=("fdatasync: 412 ms at worst, p50 1.1 ms",),
+    next=("Look at dmesg.",),
+)
+
+
+async def test_the_second_answer_stands_beneath_the_first_and_explains_itself() -> None:
+    run = msgspec.structs.replace(screens.RUN, speed=STALLED)
+    async with opened(run) as pilot:
+        lines = shown(pilot.app)
+        assert lines[1].startswith(" ! SUSPICIOUS")
+        assert lines[2] == " ▲ STALLS  412 ms for one operation of fdatasync"
+        assert len(lines) == 24 and "saved" in lines[-2]
+        for _ in range(len(run.findings) + len(run.steps)):
+            await pilot.press("down")
+        assert any("412 ms, and whoever" in line for line in shown(pilot.app))
+        await pilot.press("x")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, PageScreen)
+        assert any("normal or unknown; no verdict" in line for line in shown(pilot.app))

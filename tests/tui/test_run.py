@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from fstui.model import Event, Refused, Stall, StepProgressed
+from fstui.measures.dirty_flush import DirtyFlushFigures, Growth
+from fstui.model.errors import Refused
+from fstui.model.events import Event, FindingsChanged, IdleMeasured, StepPreparing, StepProgressed
+from fstui.model.host import Writer
+from fstui.model.judgement import Judgement, Speed
+from fstui.model.steps import Stall
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
-from tests.tui import prepared
+from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
 
 
-async def watch(pilot: Pilot[int], told: list[Event]) -> prepared.PreparedRunning:
+async def watch(pilot: Pilot[int], told: list[Event]) -> screens.PreparedRunning:
     """Open the run screen on these events and draw what they come to."""
     app = pilot.app
     assert isinstance(app, PreparedApp)
-    running = prepared.PreparedRunning(told)
-    app.open_run(running, prepared.PLAN, prepared.DATA)
+    running = screens.PreparedRunning(told)
+    app.open_run(running, screens.PLAN, screens.DATA)
     await app.workers.wait_for_complete()
     await pilot.pause()
     draw(pilot)
@@ -34,7 +40,7 @@ def draw(pilot: Pilot[int]) -> None:
 
 async def test_a_running_step_shows_its_numbers_both_ends_and_the_finding_so_far() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, prepared.events(until=5))
+        await watch(pilot, screens.events(until=5))
         lines = shown(pilot.app)
         assert lines[0].endswith("0:03 left")
         assert " ✓ write, no sync                211 402   4.1 µs   9.8 µs   1.9 ms          –" in lines
@@ -48,13 +54,31 @@ async def test_a_running_step_shows_its_numbers_both_ends_and_the_finding_so_far
         assert lines[-2] == "   others on sda before the start: 12 writes/s, 3 flushes/s"
 
 
-async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
-    measured = {
-        "sequential": {"slope_ns_per_mib": 400_000, "intercept_ns": 124_000, "points": []},
-        "scattered": {"slope_ns_per_mib": 1_200_000, "intercept_ns": 130_000, "points": []},
-    }
+async def test_other_writers_are_named() -> None:
+    writers = tuple(Writer(pid=pid, name="mysqld", written_bytes=4096) for pid in (700, 701))
+    idle = IdleMeasured(idle=msgspec.structs.replace(screens.IDLE, writers=writers))
+    told = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, prepared.flushing(measured))
+        await watch(pilot, told)
+        named = "   others on sda before the start: 12 writes/s, 3 flushes/s by mysqld (2 of them)"
+        assert shown(pilot.app)[-2] == named[:79] + "…"
+
+
+async def test_a_stall_stands_beside_the_finding_so_far() -> None:
+    speed = Speed(answer="stalls", title="412 ms for one operation of fdatasync")
+    judged = Judgement(verdict="consistent", confidence="low", sentence="", speed=speed)
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, [*screens.events(until=5), FindingsChanged(judgement=judged)])
+        assert shown(pilot.app)[-3] == f"{' nothing found so far':<71}▲ stalls"
+
+
+async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
+    measured = DirtyFlushFigures(
+        sequential=Growth(slope_ns_per_mib=400_000, intercept_ns=124_000),
+        scattered=Growth(slope_ns_per_mib=1_200_000, intercept_ns=130_000),
+    )
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, screens.flushing(measured))
         lines = shown(pilot.app)
         row = next(line for line in lines if "flush 124" in line)
         assert row.startswith(" ▸ flush of")
@@ -64,7 +88,7 @@ async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
 
 async def test_a_database_shows_what_it_says_of_itself_each_second() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, prepared.database([(630.0, 1260.0, 2.4), (810.0, 1620.0, 2.1)]))
+        await watch(pilot, screens.database([(630.0, 1260.0, 2.4), (810.0, 1620.0, 2.1)]))
         lines = shown(pilot.app)
         row = next(line for line in lines if line.startswith(" ▸"))
         assert row.startswith(" ▸ oltp_update")
@@ -77,18 +101,34 @@ async def test_a_database_shows_what_it_says_of_itself_each_second() -> None:
 
 async def test_a_stuck_operation_is_shown_while_it_is_stuck() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, prepared.events(until=5, stall=Stall(call="fdatasync", elapsed_s=12.4)))
+        await watch(pilot, screens.events(until=5, stall=Stall(call="fdatasync", elapsed_s=12.4)))
         assert any(line.startswith(" ▲ fdatasync in flight for 12.4 s") for line in shown(pilot.app))
+
+
+async def test_a_disk_that_hangs_while_the_file_is_written_shows_too() -> None:
+    preparing = StepPreparing(index=0, name="fdatasync", done=1 << 20, total=4 << 20, silent_s=12.4)
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, [*screens.events(until=0)[:2], preparing])
+        lines = shown(pilot.app)
+        assert any(line.startswith(" ▲ writing its file: no answer for 12.4 s") for line in lines)
+        assert any("writing its file first" in line and "1.0 MiB of 4.0 MiB" in line for line in lines)
+
+
+async def test_a_server_that_takes_its_time_to_start_shows_how_long() -> None:
+    preparing = StepPreparing(index=0, name="fdatasync", done=0, total=0, server_s=34.2)
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, [*screens.events(until=0)[:2], preparing])
+        assert any(" · its server is starting" in line and "34.2 s" in line for line in shown(pilot.app))
 
 
 async def test_holding_the_view_holds_only_the_view() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, prepared.events(until=3))
+        await watch(pilot, screens.events(until=3))
         await pilot.press("space")
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
         held = shown(pilot.app)
-        for event in prepared.events(until=5):
+        for event in screens.events(until=5):
             screen.progress.apply(event)
         draw(pilot)
         assert "view held" in "\n".join(held)
@@ -99,27 +139,27 @@ async def test_holding_the_view_holds_only_the_view() -> None:
 
 async def test_next_and_stop_reach_the_runner() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        running = await watch(pilot, prepared.events(until=3))
+        running = await watch(pilot, screens.events(until=3))
         await pilot.press("n", "s")
         assert (running.skipped, running.stopped) == (1, 1)
 
 
 async def test_the_result_follows_by_itself() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, prepared.events())
+        await watch(pilot, screens.events())
         assert isinstance(pilot.app.screen, ResultScreen)
         assert shown(pilot.app)[1].startswith(" ! SUSPICIOUS  high confidence")
 
 
 async def test_a_run_that_is_refused_says_why_and_leads_back() -> None:
-    class Refusing(prepared.PreparedRunning):
+    class Refusing(screens.PreparedRunning):
         async def events(self):  # type: ignore[no-untyped-def]
-            yield prepared.events()[0]
+            yield screens.events()[0]
             raise Refused("/srv/data is too full.")
 
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         assert isinstance(pilot.app, PreparedApp)
-        pilot.app.open_run(Refusing([]), prepared.PLAN, prepared.DATA)
+        pilot.app.open_run(Refusing([]), screens.PLAN, screens.DATA)
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         draw(pilot)
@@ -131,7 +171,7 @@ async def test_a_run_that_is_refused_says_why_and_leads_back() -> None:
 @pytest.mark.parametrize("size", [(50, 20), (120, 40)])
 async def test_it_is_usable_at_other_sizes(size: tuple[int, int]) -> None:
     async with PreparedApp().run_test(size=size) as pilot:
-        await watch(pilot, prepared.events(until=5))
+        await watch(pilot, screens.events(until=5))
         lines = shown(pilot.app)
         assert any("▸ same" in line for line in lines)
         assert all(len(line) <= size[0] for line in lines)
@@ -139,7 +179,7 @@ async def test_it_is_usable_at_other_sizes(size: tuple[int, int]) -> None:
 
 async def test_only_what_changed_is_drawn_again() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, prepared.events(until=5))
+        await watch(pilot, screens.events(until=5))
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
         drawn: list[object] = []
@@ -147,24 +187,24 @@ async def test_only_what_changed_is_drawn_again() -> None:
             screen.part(part).refresh = lambda *regions, **_: drawn.extend(regions)  # type: ignore[method-assign,assignment]
         screen.redraw()
         assert drawn == []
-        screen.progress.apply(StepProgressed(snapshot=prepared.snapshot(5, 1.6)))
+        screen.progress.apply(StepProgressed(snapshot=screens.snapshot(5, 1.6)))
         screen.redraw()
         assert 0 < len(drawn) < 8
 
 
 async def test_a_tiny_terminal_is_no_error() -> None:
     async with PreparedApp().run_test(size=(20, 5)) as pilot:
-        await watch(pilot, prepared.events(until=5))
+        await watch(pilot, screens.events(until=5))
         assert shown(pilot.app)[0].startswith(" fstui")
 
 
 async def test_a_run_that_ends_behind_the_help_shows_its_result_when_the_help_is_closed() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, prepared.events(until=3))
+        await watch(pilot, screens.events(until=3))
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
         await pilot.press("question_mark")
-        screen.progress.apply(prepared.events()[-1])
+        screen.progress.apply(screens.events()[-1])
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(pilot.app.screen, ResultScreen)

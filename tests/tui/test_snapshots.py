@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from fstui.engine.replay import ReplayMachine
+from fstui.engine.machine.replay import ReplayMachine
+from fstui.model.host import Host
+from fstui.model.watch import WatchedSecond, WatchStarted
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
-from tests.tui import prepared
+from tests.factories import screens
+from tests.factories.watched import SECOND
 from tests.tui.conftest import PreparedApp
+from tests.tui.test_watch import SENTENCE, watch_this
 
 Compare = Callable[..., bool]
 Before = Callable[[Pilot[Any]], Awaitable[None]]
@@ -24,7 +28,7 @@ SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 @pytest.fixture(autouse=True)
 def own_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
     """The screens do not change when a scenario does."""
-    monkeypatch.setattr("fstui.scenario._SHIPPED", (Path(__file__).parent / "scenarios",))
+    monkeypatch.setattr("fstui.scenario.files._SHIPPED", (Path(__file__).parent / "scenarios",))
 
 
 async def storage(pilot: Pilot[Any]) -> None:
@@ -37,7 +41,7 @@ async def storage(pilot: Pilot[Any]) -> None:
 
 async def running(pilot: Pilot[Any]) -> None:
     assert isinstance(pilot.app, PreparedApp)
-    pilot.app.open_run(prepared.PreparedRunning(prepared.events(until=5)), prepared.PLAN, prepared.DATA)
+    pilot.app.open_run(screens.PreparedRunning(screens.events(until=5)), screens.PLAN, screens.DATA)
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
     assert isinstance(pilot.app.screen, RunScreen)
@@ -47,7 +51,16 @@ async def running(pilot: Pilot[Any]) -> None:
 
 async def result(pilot: Pilot[Any]) -> None:
     assert isinstance(pilot.app, PreparedApp)
-    pilot.app.open_result(prepared.RUN, SAVED, "/srv/data")
+    pilot.app.open_result(screens.RUN, SAVED, "/srv/data")
+    await pilot.pause()
+
+
+async def watching(pilot: Pilot[Any]) -> None:
+    assert isinstance(pilot.app, PreparedApp)
+    seen = WatchedSecond(second=SECOND, sentence=SENTENCE)
+    watch_this(pilot.app, WatchStarted(host=Host()), seen, seen)
+    await pilot.pause()
+    await pilot.press("t")
     await pilot.pause()
 
 
@@ -56,7 +69,7 @@ async def helping(pilot: Pilot[Any]) -> None:
 
 
 @SIZES
-@pytest.mark.parametrize("before", [storage, running, result, helping], ids=lambda before: before.__name__)
+@pytest.mark.parametrize("before", [storage, running, result, watching, helping], ids=lambda before: before.__name__)
 def test_screen(snap_compare: Compare, size: tuple[int, int], before: Before) -> None:
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=before)
 
@@ -75,5 +88,5 @@ def test_plan(snap_compare: Compare, size: tuple[int, int], keys: tuple[str, ...
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
 
-    app = PreparedApp(ReplayMachine(prepared.RUN, pace=0.0), directory="/srv/data")
+    app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
     assert snap_compare(app, terminal_size=size, run_before=planned)

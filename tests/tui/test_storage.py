@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
+import msgspec
 import pytest
 
-from fstui.model import Inventory, Node, Reading, Refused
-from fstui.state import ledger
+from fstui.model.host import Inventory
+from fstui.model.storage import Node, Reading, Target
+from fstui.state import files, ledger, paths
 from fstui.tui.drawing import stack
 from fstui.tui.screens.storage import StorageScreen
-from tests.tui import prepared
+from tests.factories import screens
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import shown
+from tests.tui.screen import pressed, shown
 
 
 async def test_the_worst_row_comes_first_and_its_reason_stands_open() -> None:
@@ -42,7 +46,7 @@ async def test_every_line_fits_and_the_columns_stay_where_they_are_while_numbers
 async def test_a_flag_is_read_whole_at_any_width(width: int) -> None:
     async with PreparedApp().run_test(size=(width, 24)) as pilot:
         words = " ".join(" ".join(shown(pilot.app)).split())
-    assert prepared.BARRIERS_OFF.sentence and prepared.BARRIERS_OFF.sentence in words
+    assert screens.BARRIERS_OFF.sentence and screens.BARRIERS_OFF.sentence in words
 
 
 async def test_a_silent_mount_says_so_and_refuses_a_run() -> None:
@@ -99,28 +103,25 @@ async def test_sorting_by_mount_puts_the_root_first() -> None:
     ],
 )
 async def test_a_strange_name_is_data_and_never_a_command(mount: str, visible: str) -> None:
-    app = PreparedApp(prepared.PreparedMachine(prepared.named(mount)))
+    app = PreparedApp(screens.PreparedMachine(screens.named(mount)))
     async with app.run_test(size=(80, 24)):
         lines = shown(app)
         assert any(visible in line for line in lines)
         assert not any("\x1b" in line or "\n" in line for line in lines)
 
 
-async def test_what_a_killed_run_left_behind_is_offered_for_removal(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_a_killed_run_left_behind_is_offered_for_removal() -> None:
     entry = ledger.enter("k3f9a1", "directory", "/nowhere/.fstui-k3f9a1")
-    monkeypatch.setattr(ledger, "start_time", lambda pid: None)
-    app = PreparedApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        assert "left 1 thing behind: c removes them" in shown(app)[-2]
-        await pilot.press("c")
-        await app.workers.wait_for_complete()
-        await pilot.pause()
-        assert "Removed 1" in shown(app)[-1]
-        assert entry not in ledger.entries()
+    dead = json.dumps({**msgspec.structs.asdict(entry), "pid": 1, "started": 1})
+    ledger.path_of(entry).write_text(dead)
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        assert "left 1 thing behind: c removes them" in (await pressed(pilot, "home"))[-2]
+        assert "Removed 1" in (await pressed(pilot, "c"))[-1]
+        assert ledger.entries() == []
 
 
 async def test_an_empty_box_is_no_error() -> None:
-    app = PreparedApp(prepared.PreparedMachine(Inventory()))
+    app = PreparedApp(screens.PreparedMachine(Inventory()))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "enter", "y")
         assert "nothing matches the filter" in "\n".join(shown(app))
@@ -136,22 +137,24 @@ async def test_ascii_only_shows_ascii_only_and_keeps_every_column() -> None:
         assert lines[2].startswith(">x /srv/queue")
 
 
-async def test_a_key_can_be_changed_and_the_footer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fstui.tui.keymap.load", lambda: {"storage.sort": "s"})
+def change_keys(text: str) -> None:
+    files.make_private(paths.config_dir())
+    (paths.config_dir() / "keys.toml").write_text(text)
+
+
+async def test_a_key_can_be_changed_and_the_footer_says_so() -> None:
+    change_keys('"storage.sort" = "s"')
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        assert "s sort" in shown(pilot.app)[-1]
-        await pilot.press("s")
-        assert "sorted by mount" in shown(pilot.app)[-2]
+        assert "s sort" in (await pressed(pilot, "home"))[-1]
+        assert "sorted by mount" in (await pressed(pilot, "s"))[-2]
 
 
-async def test_a_broken_keys_file_is_said_and_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> dict[str, str]:
-        raise Refused("keys.toml: Expected `str`")
-
-    monkeypatch.setattr("fstui.tui.keymap.load", broken)
+async def test_a_broken_keys_file_is_said_and_does_no_harm() -> None:
+    change_keys('"storage.sort" = 7')
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.app.workers.wait_for_complete()
         await pilot.pause()
-        assert "keys.toml: Expected" in shown(pilot.app)[-1]
+        assert "Expected `str`" in " ".join(" ".join(shown(pilot.app)[-2:]).split())
 
 
 def test_the_stack_is_a_tree_with_roles_rates_and_what_could_not_be_read() -> None:
@@ -159,7 +162,7 @@ def test_the_stack_is_a_tree_with_roles_rates_and_what_could_not_be_read() -> No
         return Reading(what=what, value=value, path="/sys")
 
     legs = [
-        prepared.disk(
+        screens.disk(
             f"nvme{number}n1",
             model="PM9A3",
             link="nvme",
@@ -171,7 +174,7 @@ def test_the_stack_is_a_tree_with_roles_rates_and_what_could_not_be_read() -> No
         )
         for number in (0, 1)
     ]
-    log = prepared.disk("sdb", link="sata", readings=(read("role", "slog"), read("link_rate", "6.0 Gbps")))
+    log = screens.disk("sdb", link="sata", readings=(read("role", "slog"), read("link_rate", "6.0 Gbps")))
     mirror = Node(
         id="vdev:tank/mirror-0",
         layer="pool",
@@ -189,7 +192,7 @@ def test_the_stack_is_a_tree_with_roles_rates_and_what_could_not_be_read() -> No
         sync="stops",
         because="zfs_nocacheflush",
     )
-    target = prepared.target("/db", "zfs", tank, mirror, *legs, log)
+    target = screens.target("/db", "zfs", tank, mirror, *legs, log)
     assert [line.plain.rstrip() for line in stack.tree(target, 80)] == [
         "  zfs  rw,relatime                                 · passes it on",
         "  └ tank  zpool                             ✗ flush stops here: zfs_nocacheflush",
@@ -201,3 +204,13 @@ def test_the_stack_is_a_tree_with_roles_rates_and_what_could_not_be_read() -> No
         "    └ sdb  slog, sata 6.0 Gbps                     · write cache on, no FUA",
     ]
     assert stack.path(target) == "/db · zfs › tank › mirror-0 › nvme0n1 › nvme1n1 › sdb"
+
+
+def test_a_device_is_drawn_as_what_it_is_to_the_layer_above() -> None:
+    role = Reading(what="role", value="stripe", path="dmsetup table")  # of another volume
+    volume = Node(id="dm-0", layer="block", kind="dm-linear", name="vg/root", below=("sda",))
+    drawn = stack.tree(Target(
+        path="/srv", mount_point="/srv", fstype="ext4", source="/dev/vg/root",
+        stack=(screens.target("/srv", "ext4", volume).stack[0], volume, screens.disk("sda", readings=(role,))),
+    ), 80)  # fmt: skip
+    assert "stripe" not in drawn[2].plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.model import TimelinePoint
+from fstui.model.steps import TimelinePoint
 from fstui.tui.drawing import strip
 
 

@@ -1,4 +1,4 @@
-"""What a result has besides its findings and steps: tables of databases, and its place among published rates."""
+"""What a result has besides its findings and steps: is it slow, databases, its place among published rates."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model import Run
-from fstui.report import oltp, ruler
+from fstui.model.run import Run
+from fstui.report import oltp, pivot, ruler
 from fstui.report.text import columns
-from fstui.tui.drawing.cells import fit, line, wrapped
+from fstui.tui.drawing.cells import fit, labelled, line, wrapped
 from fstui.tui.glyphs import FAINT, HEAD
 
 _UNFOLDED = 1_000
+IS_IT_SLOW = "is-it-slow"
 
 
 class Section(NamedTuple):
@@ -23,11 +24,14 @@ class Section(NamedTuple):
     title: str
     lines: Callable[[int], list[Text]]
     """For a width."""
+    page: str = ""
+    """The rule's page that explains it."""
 
 
 def sections(run: Run) -> list[Section]:
     """Empty where nothing but findings and steps is to be said."""
-    found = [Section(table.title, _drawn(table)) for table in oltp.tables(run)]
+    found = [Section(f"is it slow? {run.speed.title}", _slow(run), IS_IT_SLOW)] if run.speed.sentence else []
+    found += [Section(table.title, _drawn(table)) for table in pivot.tables(run)]
     if notes := oltp.notes(run):
         found.append(Section("about these servers", lambda width: _paragraphs(notes, width)))
     if placed := ruler.of_run(run, _UNFOLDED):
@@ -52,7 +56,18 @@ def _drawn(table: oltp.Table) -> Callable[[int], list[Text]]:
         drawn = [line(f"     {row}" if names else f"   {row}") for row in rest]
         lead = "     " if names else "   "
         body = [part for pair in zip(names, drawn, strict=True) for part in pair] if names else drawn
-        return [*_paragraphs([table.title], width), line((lead + head, FAINT)), *body]
+        return [*_paragraphs([table.title, *table.legend], width), line((lead + head, FAINT)), *body]
+
+    return draw
+
+
+def _slow(run: Run) -> Callable[[int], list[Text]]:
+    speed = run.speed
+
+    def draw(width: int) -> list[Text]:
+        pairs = [part.partition(": ")[::2] for part in speed.because]
+        steps = labelled([(step, "") for step in speed.next], "next", width)
+        return [*_paragraphs([speed.sentence], width), *labelled(pairs, "because", width), *steps]
 
     return draw
 

@@ -1,4 +1,7 @@
-"""Text in columns of a fixed width, so that nothing moves while numbers change."""
+"""Text in columns of a fixed width, so that nothing moves while numbers change.
+
+What measures or cuts a text escapes its control characters first, lest it be wider on the screen than it was thought.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from fstui.report.characters import escape_controls
 from fstui.tui.glyphs import FAINT, HEAD
 
 Run = tuple[str, str]
@@ -31,6 +35,7 @@ class Column(msgspec.Struct, frozen=True):
 
 def fit(text: str, width: int) -> str:
     """Exactly that many cells: padded, or cut with an ellipsis."""
+    text = escape_controls(text)
     if cell_len(text) <= width:
         return set_cell_size(text, width)
     return set_cell_size(text, width - 1) + "…" if width > 1 else set_cell_size(text, max(width, 0))
@@ -38,14 +43,24 @@ def fit(text: str, width: int) -> str:
 
 def fit_middle(text: str, width: int) -> str:
     """The same, cut in the middle."""
+    text = escape_controls(text)
     if cell_len(text) <= width or width < 5:
         return fit(text, width)
     tail = set_cell_size(text[::-1], (width - 1) // 2)[::-1]
     return set_cell_size(text, width - 1 - (width - 1) // 2) + "…" + tail
 
 
+def fit_end(text: str, width: int) -> str:
+    """The same, cut at its beginning, with no padding: the end of a path is what tells it from others."""
+    text = escape_controls(text)
+    if cell_len(text) <= width:
+        return text
+    return "…" + set_cell_size(text[::-1], max(width - 1, 0))[::-1]
+
+
 def fit_right(text: str, width: int) -> str:
     """The same, flush right."""
+    text = escape_controls(text)
     return " " * (width - cell_len(text)) + text if cell_len(text) <= width else fit(text, width)
 
 
@@ -54,13 +69,13 @@ def line(*runs: Run | str) -> Text:
     text = Text(end="", no_wrap=True)
     for run in runs:
         words, style = (run, "") if isinstance(run, str) else run
-        text.append(words, style or None)
+        text.append(escape_controls(words), style or None)
     return text
 
 
 def ends(left: Sequence[Run | str], right: str, width: int, right_style: str = "") -> Text:
     """Left and right of a line; the left gives way, and a space stays between."""
-    text = line(*left)
+    text, right = line(*left), escape_controls(right)
     room = width - cell_len(right) - 2
     if text.cell_len > room:
         text.truncate(max(room - 1, 0), overflow="crop")
@@ -95,15 +110,10 @@ def heading(columns: Sequence[Column], margin: str = "  ") -> Text:
 
 def rule(width: int, left: str = "", right: str = "") -> Text:
     """A line across: ``── left ──── right ──``."""
-    text = Text(end="", no_wrap=True)
-    if left:
-        text.append("── ", FAINT)
-        text.append(fit(left, min(cell_len(left), width - 7)), HEAD)
-        text.append(" ", FAINT)
-    tail = f" {right} ──" if right and text.cell_len + cell_len(right) + 6 <= width else ""
-    text.append("─" * max(width - text.cell_len - cell_len(tail), 0), FAINT)
-    text.append(tail, FAINT)
-    return text
+    left, right = escape_controls(left), escape_controls(right)
+    head = line(("── ", FAINT), (fit(left, min(cell_len(left), width - 7)), HEAD), (" ", FAINT)) if left else line()
+    tail = f" {right} ──" if right and head.cell_len + cell_len(right) + 6 <= width else ""
+    return head.append("─" * max(width - head.cell_len - cell_len(tail), 0) + tail, FAINT)
 
 
 def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None) -> list[str]:
@@ -114,7 +124,7 @@ def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None
         subsequent_indent=indent,
         break_on_hyphens=False,
     )
-    return wrapper.wrap(text) or [indent if first is None else first]
+    return wrapper.wrap(escape_controls(text)) or [indent if first is None else first]
 
 
 def window(rows: Sequence[Text], selected: int, height: int) -> list[Text]:
@@ -133,7 +143,7 @@ def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, *, indent:
 
     The evidence stands in one column beside the labels where the room allows, else behind each label.
     """
-    known = list(pairs)
+    known = [(escape_controls(label), evidence) for label, evidence in pairs]
     room = width - 12
     beside = max((cell_len(label) + 2 for label, evidence in known if evidence), default=0)
     lines: list[Text] = []

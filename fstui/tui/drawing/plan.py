@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
@@ -9,10 +10,14 @@ import msgspec
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model import Plan, Target
-from fstui.quantities import clock, plain, short_size, size
-from fstui.report.figures import writes_at_most
-from fstui.scenario import Scenario, Setting
+from fstui.model.declaration import Declaration
+from fstui.model.plan import Plan
+from fstui.model.storage import Target
+from fstui.quantities import clock, counted, short_size, size
+from fstui.report.figures import power_cut_writes, writes_at_most
+from fstui.report.scenarios import BY_HAND
+from fstui.session import power_cut
+from fstui.session.scenarios import Form, Scenario, Setting
 from fstui.tui import choices
 from fstui.tui.choices import Choices
 from fstui.tui.drawing import stack
@@ -27,13 +32,28 @@ COLUMNS = (
 )
 
 
-class Offer(msgspec.Struct, frozen=True):
-    """A scenario and what the planner says of it here: a plan, or the sentence why not."""
+class Outlook(msgspec.Struct, frozen=True):
+    """What it would take here, in words."""
 
-    scenario: Scenario
+    time: str
+    writes: str
+    extent: str
+    """How many steps, how long each."""
+    skipped: tuple[str, ...]
+    """What is left out, and why."""
+    amount: str
+    command: str
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """A scenario, or the power-cut check, and what the planner says of it here: an outlook, or the sentence why not."""
+
+    name: str
+    """What it is run by."""
+    form: Form
+    outlook: Outlook | None = None
     plan: Plan | None = None
-    target: Target | None = None
-    """With what was declared for this plan."""
+    """Of a scenario: what can be run."""
     refusal: str = ""
 
 
@@ -49,9 +69,9 @@ class Cursor(msgspec.Struct, frozen=True):
 def title(directory: str, target: Target | None, simulated: str | None, width: int) -> Text:
     free = f"{short_size(target.space.free_bytes)} free" if target and target.space else ""
     device = next((node.model for node in target.lowest if node.model), "") if target else ""
-    where = stack.path(target) if target else plain(directory)
+    where = stack.path(target) if target else directory
     name = ("fstui", HEAD), ("  SIMULATED" if simulated else "", HEAD)
-    return ends([" ", *name, "  plan   ", where, f" {plain(device)}" if device else ""], free, width)
+    return ends([" ", *name, "  plan   ", where, f" {device}" if device else ""], free, width)
 
 
 def scenarios(offers: Sequence[Offer], cursor: Cursor, width: int, height: int) -> list[Text]:
@@ -59,22 +79,16 @@ def scenarios(offers: Sequence[Offer], cursor: Cursor, width: int, height: int) 
     rows = []
     for index, offer in enumerate(offers):
         selected = index == cursor.scenario
-        values = {"SCENARIO": plain(offer.scenario.name), "ANSWERS": plain(offer.scenario.question)}
-        if offer.plan:
-            values["TIME"] = _time(offer.plan)
-            values["WRITES"] = writes_at_most(offer.plan)
+        values = {"SCENARIO": offer.name, "ANSWERS": offer.form.question}
+        if offer.outlook:
+            values["TIME"] = offer.outlook.time
+            values["WRITES"] = offer.outlook.writes
         elif offer.refusal:
             values["TIME"] = "–"
             values["WRITES"] = "refused"
         style = HEAD if selected else ""
         rows.append(line(("▌ " if selected else "  ", style), (row(columns, values), style)))
     return [heading(columns), *window(rows, cursor.scenario, height - 1)]
-
-
-def _time(plan: Plan) -> str:
-    if plan.by_hand:
-        return "by hand"
-    return "until s" if plan.seconds is None else clock(plan.seconds)
 
 
 def detail(
@@ -87,22 +101,22 @@ def detail(
     """
     if offer is None:
         return [rule(width)]
-    about = wrapped(plain(" ".join(offer.scenario.help.split())), width - 2, indent="  ")
+    about = wrapped(" ".join(offer.form.help.split()), width - 2, indent="  ")
     settings = [
         part
-        for index, name in enumerate(choices.rows(offer.scenario))
+        for index, name in enumerate(choices.rows(offer.form))
         for part in _setting(
             offer, chosen, name, read=read, option=cursor.option if index == cursor.setting else None, width=width
         )
     ]
-    tail = _outlook(offer, read, busy, width)
+    tail = _tail(offer, busy, width)
     room = height - 1 - len(settings) - len(tail)
     if len(about) + 2 > room and len(about) > 2:
         about = [*about[:1], fit(about[1], width - 3).rstrip(" .") + " …"]
     blank = [line()] if len(about) + 2 <= room else []
     spare = max(height - 1 - len(about) - len(tail), 3)
     return [
-        rule(width, plain(offer.scenario.name), _extent(offer, chosen)),
+        rule(width, offer.name, offer.outlook.extent if offer.outlook else ""),
         *(line(part) for part in about),
         *blank,
         *window(settings, cursor.setting or 0, spare),
@@ -111,40 +125,66 @@ def detail(
     ]
 
 
-def _outlook(offer: Offer, read: Target | None, busy: str, width: int) -> list[Text]:
+def _tail(offer: Offer, busy: str, width: int) -> list[Text]:
     """Why it cannot be; else who else is at work, what is left out, what it writes, and the command."""
     if offer.refusal:
-        return [line((part, BAD)) for part in wrapped(plain(offer.refusal), width - 2, "    ", "  ✗ ")]
+        return [line((part, BAD)) for part in wrapped(offer.refusal, width - 2, "    ", "  ✗ ")]
     lines = []
     if busy:
         lines += [line((part, DOUBT)) for part in wrapped(f"{busy}. Measured first, 1 s.", width - 2, "    ", "  ! ")]
-    plan = offer.plan
-    if plan is None:
+    if offer.outlook is None:
         return lines
-    for reason in dict.fromkeys(step.skip for step in plan.steps if step.skip):
-        count = sum(1 for step in plan.steps if step.skip == reason)
-        lines += [line(part) for part in wrapped(f"{count} skipped: {plain(reason)}", width - 2, "    ", "  – ")]
-    where = plain(read.path) if read else ""
+    for left_out in offer.outlook.skipped:
+        lines += [line(part) for part in wrapped(left_out, width - 2, "    ", "  – ")]
+    lines += [line(part) for part in wrapped(offer.outlook.amount, width - 2, indent="  ")]
+    return lines + [line((part, FAINT)) for part in wrapped(offer.outlook.command, width - 2, "    ", "  $ ")]
+
+
+def outlook(scenario: Scenario, plan: Plan, chosen: Choices, directory: str) -> Outlook:
+    """Of a scenario's plan."""
+    reasons = Counter(step.skip for step in plan.steps if step.skip)
     amount = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else f"at most {size(plan.max_bytes)}"
-    words = f"Writes {amount} into {where.rstrip('/')}/.fstui-…, then removes it."
-    if plan.by_hand:
-        words = f"Writes {amount} into {where.rstrip('/')}/.fstui-powercut-…, which stays until it is verified."
-    lines += [line(part) for part in wrapped(words, width - 2, indent="  ")]
-    return lines + [line((part, FAINT)) for part in wrapped(plain(plan.command), width - 2, "    ", "  $ ")]
+    return Outlook(
+        time="until s" if plan.seconds is None else clock(plan.seconds),
+        writes=writes_at_most(plan),
+        extent=_extent(scenario, plan, chosen),
+        skipped=tuple(f"{count} skipped: {reason}" for reason, count in reasons.items()),
+        amount=f"Writes {amount} into {directory.rstrip('/')}/.fstui-…, then removes it.{_on_server(plan)}",
+        command=plan.command,
+    )
 
 
-def _extent(offer: Offer, chosen: Choices) -> str:
-    """``7 steps × 2 s``; of a matrix ``2 × 2 = 4 steps × 10 s``."""
-    if offer.plan is None:
+def _on_server(plan: Plan) -> str:
+    if plan.server is None:
         return ""
-    steps = [step for step in offer.plan.steps if not step.skip]
+    return f" On {plan.server}: at most {size(plan.server_bytes)} into a database of its own, then drops it."
+
+
+def power_cut_outlook(cut: power_cut.Plan, chosen: Choices, directory: str) -> Outlook:
+    """Of the check that no runner can do."""
+    each_second = f"{size(cut.bytes_per_s)} a second" if cut.bytes_per_s else "as much as it can"
+    amount = each_second if cut.max_bytes is None else f"at most {size(cut.max_bytes)}"
+    place = f"{directory.rstrip('/')}/{power_cut.PREFIX}…"
+    return Outlook(
+        time=BY_HAND,
+        writes=power_cut_writes(cut),
+        extent=f"{counted(len(cut.ways), 'way')} × {counted(cut.asked.writers, 'writer')}",
+        skipped=(),
+        amount=f"Writes {amount} into {place}, which stays until it is verified.",
+        command=power_cut.write_command(directory, chosen.of(power_cut.FORM)),
+    )
+
+
+def _extent(scenario: Scenario, plan: Plan, chosen: Choices) -> str:
+    """``7 steps × 2 s``; of a matrix ``2 × 2 = 4 steps × 10 s``."""
+    steps = [step for step in plan.steps if not step.skip]
     sides = [
-        len(choices.values(setting, chosen.settings.get(name)))
-        for name, setting in offer.scenario.settings.items()
+        len(choices.values(setting, chosen.of(scenario).get(name)))
+        for name, setting in scenario.settings.items()
         if isinstance(setting.value, list)
     ]
-    product = f"{' × '.join(map(str, sides))} = " if len(sides) > 1 and prod(sides) == len(offer.plan.steps) else ""
-    lengths = {float(step.settings.get("seconds", 0)) for step in steps}
+    product = f"{' × '.join(map(str, sides))} = " if len(sides) > 1 and prod(sides) == len(plan.steps) else ""
+    lengths = {step.settings.seconds for step in steps}
     each = f" × {lengths.pop():g} s" if len(lengths) == 1 else ""
     return f"{product}{len(steps)} step{'s' if len(steps) != 1 else ''}{each}"
 
@@ -155,18 +195,18 @@ def _setting(
     """One line, a matrix more; ``option`` is the cursor's place in it, None where the cursor is elsewhere."""
     selected = option is not None
     style = HEAD if selected else ""
-    lead = ("  ▌ " if selected else "    ") + fit(plain(name), 14)
+    lead = ("  ▌ " if selected else "    ") + fit(name, 14)
     if name == choices.MEDIUM:
-        value, note = _declaration(chosen.medium, _read(read, "class_"))
+        value, note = _declaration(chosen.declaration, chosen.declaration.medium, _read(read, "class_"))
     elif name == choices.WRITE_CACHE:
-        value, note = _declaration(chosen.write_cache, _read(read, "write_cache"))
+        value, note = _declaration(chosen.declaration, chosen.declaration.write_cache, _read(read, "write_cache"))
     else:
-        setting = offer.scenario.settings[name]
+        setting, now = offer.form.settings[name], chosen.of(offer.form).get(name)
         if isinstance(setting.value, list) and setting.choices:
-            return _boxes(setting, choices.values(setting, chosen.settings.get(name)), lead, option, width)
-        text = choices.values(setting, chosen.settings.get(name))[0]
+            return _boxes(setting, choices.values(setting, now), lead, option, width)
+        text = choices.values(setting, now)[0]
         value = choices.shown(setting, text) + (" s" if setting.unit == "s" else "")
-        note = _options(setting, text) or plain(setting.help)
+        note = _options(setting, text) or setting.help
     runs = (lead, style), (fit(value, 13), style), (fit(note, max(width - 32, 0)).rstrip(), "" if selected else FAINT)
     return [line(*runs)]
 
@@ -183,19 +223,19 @@ def _boxes(setting: Setting, now: Sequence[str], lead: str, option: int | None, 
     lines, text = [], line((lead, "" if option is None else HEAD))
     for index, value in enumerate(choices.options(setting)):
         words = f"[{'x' if choices.as_text(value) in now else ' '}] {choices.shown(setting, choices.as_text(value))}"
-        if text.cell_len + cell_len(words) > width - 2:
+        box = line((words, "reverse" if index == option else ""), "  ")
+        if text.cell_len + box.cell_len > width:
             lines.append(text)
             text = line(" " * cell_len(lead))
-        text.append(words, "reverse" if index == option else None)
-        text.append("  ")
+        text.append_text(box)
     return [*lines, text]
 
 
-def _declaration(said: str | None, read: tuple[str, str]) -> tuple[str, str]:
+def _declaration(whole: Declaration, said: str | None, read: tuple[str, str]) -> tuple[str, str]:
     value, because = read
     if said is None:
         return value, f"as read   ({because})" if because else "as read"
-    return said, f"declared   (read: {value})"
+    return said, f"{'remembered' if whole.remembered else 'declared'}   (read: {value})"
 
 
 def _read(target: Target | None, field: str) -> tuple[str, str]:
@@ -203,4 +243,4 @@ def _read(target: Target | None, field: str) -> tuple[str, str]:
     mediums = [node.medium for node in target.lowest if node.medium and not node.medium.declared] if target else []
     found = list(dict.fromkeys(str(getattr(medium, field)) for medium in mediums))
     because = mediums[0].because if mediums and field == "class_" else ""
-    return (", ".join(found) or "unknown"), plain(because)
+    return (", ".join(found) or "unknown"), because

@@ -7,8 +7,8 @@ import shlex
 import msgspec
 from rich.text import Text
 
-from fstui.model import Target
-from fstui.quantities import counted, plain
+from fstui.model.storage import Target
+from fstui.quantities import counted
 from fstui.tui.drawing import stack
 from fstui.tui.drawing.cells import ends, line, wrapped
 from fstui.tui.glyphs import DOUBT, FAINT, HEAD
@@ -24,7 +24,8 @@ class Guide(msgspec.Struct, frozen=True):
     verify: str
     guest: str | None
     """The kind of virtual machine, where it is one."""
-    survived: int
+    survived: int | None = None
+    """None while the history is read."""
     pending: tuple[str, ...] = ()
     """Directories of cuts that wait to be verified."""
     storage_was_cut: bool = False
@@ -48,17 +49,18 @@ def _through_two_shells(command: str) -> str:
 
 
 def title(guide: Guide, width: int) -> Text:
-    times = counted(guide.survived, "cut")
-    return ends([" ", ("fstui", HEAD), f"  power-cut   {stack.path(guide.target)}"], f"{times} survived", width)
+    survived = "" if guide.survived is None else f"{counted(guide.survived, 'cut')} survived"
+    return ends([" ", ("fstui", HEAD), f"  power-cut   {stack.path(guide.target)}"], survived, width)
 
 
 def page(guide: Guide, width: int) -> list[Text]:
     """All of it; it is scrolled where the screen is too short."""
-    host = plain(guide.host)
     lines = [
         *_numbered(1, "Connect. On another machine with power of its own (a laptop will do), run:", width),
         *_command(guide.witness, width),
-        *_numbered(2, f"Wait until it shows acknowledgements. What else runs on {host} loses its power too.", width),
+        *_numbered(
+            2, f"Wait until it shows acknowledgements. What else runs on {guide.host} loses its power too.", width
+        ),
         *_numbered(
             3,
             "Pull the wall plug, both where there are two; a laptop runs on its battery. Not reset, not reboot, not "
@@ -75,7 +77,7 @@ def page(guide: Guide, width: int) -> list[Text]:
         *_box(guide.unmountable, "m", "since the cut the filesystem cannot be mounted any more", width),
     ]
     for waiting in guide.pending:
-        words = f"a cut waits to be verified: {plain(waiting)}"
+        words = f"a cut waits to be verified: {waiting}"
         lines += [line((part, DOUBT)) for part in wrapped(words, width - 2, "    ", "  ! ")]
     return lines
 
@@ -86,7 +88,7 @@ def _numbered(number: int, words: str, width: int) -> list[Text]:
 
 
 def _command(words: str, width: int) -> list[Text]:
-    return [line((part, HEAD)) for part in wrapped(plain(words), width - 2, "        ", "      $ ")]
+    return [line((part, HEAD)) for part in wrapped(words, width - 2, "        ", "      $ ")]
 
 
 def _proves(guide: Guide, width: int) -> list[Text]:
@@ -97,7 +99,7 @@ def _proves(guide: Guide, width: int) -> list[Text]:
     lines = [line((part, FAINT)) for part in wrapped(words, width - 2, indent="  ")]
     if guide.guest is not None:
         words = (
-            f"This is a guest ({plain(guide.guest)}). Killing the VM proves only that it passes its syncs on to the "
+            f"This is a guest ({guide.guest}). Killing the VM proves only that it passes its syncs on to the "
             "host, whose cache survives: pull the host's plug."
         )
         lines += [line((part, DOUBT)) for part in wrapped(words, width - 2, "    ", "  ! ")]

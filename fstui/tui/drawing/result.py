@@ -7,14 +7,33 @@ from datetime import datetime
 
 from rich.text import Text
 
-from fstui.model import VERDICTS, Finding, Run, Step, Target
-from fstui.quantities import count, plain, rate, ratio, seconds, size
+from fstui.model.judgement import Finding
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.quantities import count, rate, ratio, seconds, size
 from fstui.report import figures
+from fstui.report.figures import Counts
+from fstui.report.findings import leading
+from fstui.report.text import speed_words
 from fstui.tui.drawing import appendix, stack
 from fstui.tui.drawing.appendix import Section
-from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window, wrapped
+from fstui.tui.drawing.cells import (
+    Column,
+    ends,
+    fit,
+    fit_end,
+    heading,
+    labelled,
+    line,
+    row,
+    rule,
+    shown,
+    window,
+    wrapped,
+)
+from fstui.tui.drawing.names import distinct
 from fstui.tui.drawing.run import NONE, latency, told
-from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD, of_step, of_verdict, word
+from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD, of_speed, of_step, of_verdict, word
 
 STEPS = (
     Column("STEP", gap=0, middle=True),
@@ -31,26 +50,14 @@ FINDINGS = (
     Column("CONFIDENCE", 6, from_width=60),
     Column("TITLE"),
 )
-_CONFIDENCE = ("high", "medium", "low")
-
-
-def ordered(run: Run) -> list[Finding]:
-    """What the verdict rests on first, then worst first, notes last."""
-    deciding = figures.leading(run)
-
-    def weight(finding: Finding) -> tuple[bool, int, int]:
-        worst = VERDICTS.index(finding.verdict) if finding.verdict else len(VERDICTS)
-        return finding is not deciding, worst, _CONFIDENCE.index(finding.confidence)
-
-    return sorted(run.findings, key=weight)
 
 
 def title(run: Run, width: int) -> Text:
-    name = plain(run.scenario.name) if run.scenario else ""
+    name = run.scenario.name if run.scenario else ""
     where = stack.path(run.target) if run.target else ""
     when = datetime.fromisoformat(run.started_at).strftime("%-d %b %H:%M")
     status = "" if run.status == "finished" else f" · {run.status}"
-    simulated = f" SIMULATED {plain(run.simulated)}" if run.simulated else ""
+    simulated = f" SIMULATED {run.simulated}" if run.simulated else ""
     return ends(
         [" ", ("fstui", HEAD), (simulated, HEAD), "  ", (name, HEAD), f"   {where}"],
         f"{when} · {seconds(run.elapsed_s)}{status}",
@@ -61,13 +68,22 @@ def title(run: Run, width: int) -> Text:
 def verdict(run: Run, width: int) -> Text:
     """The word that a person reads first."""
     glyph, style = of_verdict(run.verdict)
-    deciding = figures.leading(run)
+    deciding = leading(run)
     ceiling = "not proof: only a power cut is" if run.verdict == "consistent" else ""
-    beside = plain(deciding.title) if deciding and not ceiling else ceiling
+    beside = deciding.title if deciding and not ceiling else ceiling
     said = word(run.verdict)
     room = width - len(said) - len(run.confidence) - 20
     beside = fit(beside, min(len(beside), room)) if room > 12 else ""
     return ends([" ", (f"{glyph} ", style), (said, style), f"  {run.confidence} confidence"], beside, width)
+
+
+def speed(run: Run, width: int) -> list[Text]:
+    """The second answer, in its own line; none of a document that is older than the question."""
+    if not run.speed.title:
+        return []
+    (glyph, style), (_, _, said) = of_speed(run.speed.answer), speed_words(run.speed).partition(" ")
+    word, _, title = said.partition("  ")
+    return [line(" ", (f"{glyph} ", style), (word, style), fit(f"  {title}", width - len(word) - 4).rstrip())]
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
@@ -76,33 +92,33 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
     What to do next must be seen without a key: where the room is short, the last of the evidence gives way.
     """
     sentence = finding.sentence or finding.title if finding else run.sentence
-    if finding is not None and finding is figures.leading(run):
+    if finding is not None and finding is leading(run):
         sentence = run.sentence or sentence
-    lines = [line(part) for part in wrapped(plain(sentence), width)]
+    lines = [line(part) for part in wrapped(sentence, width)]
     if finding is None:
         return lines
     if finding.scope == "step":
-        lines.append(line(("   of this step only: " + ", ".join(map(plain, finding.steps)), FAINT)))
-    pairs = [part.partition(": ")[::2] for part in map(plain, finding.because)]
+        lines.append(line(("   of this step only: " + ", ".join(finding.steps), FAINT)))
+    pairs = [part.partition(": ")[::2] for part in finding.because]
     because = labelled(pairs, "because", width)
-    steps = labelled([(plain(step), "") for step in finding.next], "next", width)
+    steps = labelled([(step, "") for step in finding.next], "next", width)
     room = max(height - len(lines) - len(steps), 2)
     if len(because) > room:
         because = [*because[: room - 1], line((" " * 12 + "… more (PgDn)", FAINT))]
     return [*lines, *because, *steps]
 
 
-def step_detail(step: Step, target: Target | None, width: int) -> list[Text]:
+def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     """Everything measured of one step."""
     whole = step.latency_ns
-    lines = [line(part) for part in wrapped(f"{plain(step.name)}: {step.status}. {figures.failure(step)}", width - 1)]
+    lines = [line(part) for part in wrapped(f"{step.name}: {step.status}. {figures.failure(step)}", width - 1)]
     asked = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
     asked += f", {step.writers} writers" if step.writers > 1 else ""
     pairs = [("asked", f"{asked} in {seconds(step.elapsed_s)}")]
-    if words := figures.growth(step.figures):
+    if words := figures.words(step):
         pairs.append(("flush", words.removeprefix("flush ")))
     for label, part in (("whole operation", whole), ("its write", step.write_ns), ("its sync", step.sync_ns)):
-        if part is not None and figures.rated(step.probe):
+        if part is not None and step.settings.alike:
             marks = " ".join(
                 f"{name} {latency(part, field)}"
                 for name, field in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
@@ -112,13 +128,15 @@ def step_detail(step: Step, target: Target | None, width: int) -> list[Text]:
     for device in step.counters:
         flushed = "flushes not counted" if device.flushes is None else f"{count(device.flushes)} flushes"
         written = "" if device.written_bytes is None else f", {size(device.written_bytes)}"
-        pairs.append((plain(device.device), f"{count(device.writes or 0)} writes{written}, {flushed}"))
+        pairs.append((device.device, f"{count(device.writes or 0)} writes{written}, {flushed}"))
     if step.stalls.count:
         pairs.append(("stalls", f"{step.stalls.count}, {seconds(step.stalls.lost_s)} lost"))
-    if target is not None and (arrived := figures.bytes_ratio(step, target)) is not None:
+    if (arrived := Counts(run).bytes_ratio(step)) is not None:
         pairs.append(("bytes that arrived", f"{ratio(arrived)} of those written"))
-    settings = ", ".join(f"{key} {value}" for key, value in step.settings.items() if value not in ((), [], 0, ""))
-    pairs.append(("settings", plain(settings)))
+    settings = ", ".join(
+        f"{key} {value}" for key, value in step.settings.as_dict().items() if value not in ((), [], 0, "")
+    )
+    pairs.append(("settings", settings))
     return lines + labelled(pairs, "measured", width - 1)
 
 
@@ -133,7 +151,12 @@ def findings(found: Sequence[Finding], selected: int | None, width: int, height:
 def steps(run: Run, more: Sequence[Section], selected: int | None, width: int, height: int) -> list[Text]:
     """One line each, and beneath them what else there is to choose."""
     columns = shown(STEPS, width - 4)
-    rows = [_step(step, run.target, columns, index == selected) for index, step in enumerate(run.steps)]
+    counts = Counts(run)
+    names = distinct([step.name for step in run.steps], columns[0].width)
+    rows = [
+        _step(step, name, counts, columns, index == selected)
+        for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
+    ]
     rows += [appendix.row(part, width, selected=index == selected) for index, part in enumerate(more, len(run.steps))]
     titles = heading(columns, margin="── ").plain
     return [line((titles, FAINT)), *window(rows, selected or 0, height - 1)]
@@ -142,35 +165,32 @@ def steps(run: Run, more: Sequence[Section], selected: int | None, width: int, h
 def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) -> Text:
     """Where the document is, or what is left to do."""
     if run.left_behind:
-        return line((fit(f" ! could not be removed: {plain(run.left_behind[0])}", width), BAD))
+        return line((fit(f" ! could not be removed: {run.left_behind[0]}", width), BAD))
     if saved_to is None:
-        words = f" ! not saved: {plain(save_error)}" if save_error else " not saved: this was not measured here"
+        words = f" ! not saved: {save_error}" if save_error else " not saved: this was not measured here"
         return line((fit(words, width), DOUBT if save_error else FAINT))
-    words = f" saved {plain(saved_to)}"
-    if len(words) > width:
-        words = f" saved …{plain(saved_to)[-(width - 9) :]}"
-    return line((words, FAINT))
+    return line((f" saved {fit_end(saved_to, width - 8)}", FAINT))
 
 
 def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Text:
     glyph, style = of_verdict(finding.verdict)
     values = {
-        "RULE": plain(finding.rule),
+        "RULE": finding.rule,
         "VERDICT": finding.verdict or "note",
         "CONFIDENCE": finding.confidence,
-        "TITLE": plain(finding.title),
+        "TITLE": finding.title,
     }
     words = row(columns, values).rstrip()
     return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), (words, HEAD if selected else ""))
 
 
-def _step(step: Step, target: Target | None, columns: Sequence[Column], selected: bool) -> Text:
-    per_sync, arrived = figures.flushes_per_sync(step, target), figures.bytes_ratio(step, target)
+def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], selected: bool) -> Text:
+    per_sync, arrived = counts.flushes_per_sync(step, step.settings), counts.bytes_ratio(step)
     glyph, style = of_step(step.status) if step.status != "finished" else (" ", "")
     mark = "▌" if selected else " "
-    values = {"STEP": plain(step.name)}
-    if step.ops and not figures.rated(step.probe):
-        words = told(columns, values["STEP"], figures.growth(step.figures))
+    values = {"STEP": name}
+    if step.ops and not step.settings.alike:
+        words = told(columns, values["STEP"], figures.words(step))
         return line((mark, HEAD), (glyph, style), " ", (words, HEAD if selected else ""))
     if step.ops:
         values |= {

@@ -7,12 +7,18 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model import DeviceCounters, Latency, Node, Snapshot, Step, Target
-from fstui.quantities import clock, count, duration_ns, plain, rate, ratio, seconds, size
+from fstui.model.counters import DeviceCounters
+from fstui.model.judgement import TOO_SLOW
+from fstui.model.settings import Settings
+from fstui.model.steps import Latency, Snapshot, Step
+from fstui.model.storage import Node, Target
+from fstui.quantities import clock, count, duration_ns, rate, ratio, seconds, size
 from fstui.report import figures
-from fstui.tui.drawing import reported, stack
+from fstui.report.findings import leading
+from fstui.tui.drawing import stack
 from fstui.tui.drawing.cells import Column, ends, fit, fit_middle, fit_right, heading, line, row, rule, shown, window
-from fstui.tui.glyphs import BAD, FAINT, HEAD, of_step, of_verdict
+from fstui.tui.drawing.names import distinct
+from fstui.tui.glyphs import BAD, FAINT, HEAD, of_speed, of_step, of_verdict
 from fstui.tui.progress import Progress
 from fstui.tui.rates import Rate
 
@@ -33,15 +39,12 @@ ENDS = (
     Column("PER SYNC", 8, right=True, gap=2),
 )
 NONE = "–"
-_REPORTED = ("sysbench",)
-"""Probes that tell of themselves once a second; the counters are newer than what they have told."""
-_ASKED = {"sysbench": "transactions", "sqlite_commits": "commits"}
 
 
 def title(progress: Progress, simulated: str | None, width: int) -> Text:
     left_s = progress.left_s
     time = "until s" if left_s is None else f"{clock(left_s)} left"
-    name = plain(progress.plan.scenario.name)
+    name = progress.plan.scenario.name
     mark = "  SIMULATED" if simulated else ""
     return ends(
         [" ", ("fstui", HEAD), (mark, HEAD), "  ", (name, HEAD), f"   {stack.path(progress.target)}"], time, width
@@ -51,7 +54,9 @@ def title(progress: Progress, simulated: str | None, width: int) -> Text:
 def steps(progress: Progress, selected: int | None, width: int, height: int) -> list[Text]:
     """One row per planned step; numbers of the one that runs move in place."""
     columns = shown(STEPS, width - 5)
-    rows = [_step(progress, index, columns) for index in range(len(progress.plan.steps))]
+    counts = figures.Counts(progress.evidence)
+    names = distinct([step.name for step in progress.plan.steps], columns[0].width)
+    rows = [_step(progress, counts, index, name, columns) for index, name in enumerate(names)]
     return [heading(columns, margin="   "), *window(rows, selected or 0, height - 1)]
 
 
@@ -62,11 +67,13 @@ def strip_rule(progress: Progress, held: bool, width: int) -> Text:
         words = f"measuring others for {progress.idle.elapsed_s:.1f} s" if progress.idle else "measuring others first"
         return rule(width, words)
     planned = progress.plan.steps[index]
-    name = plain(planned.name)
-    if progress.preparing:
-        done, total = progress.preparing
-        return rule(width, f"{name} · writing its file first", f"{size(done)} of {size(total)}")
-    sign = "p95 of each second" if planned.probe in _REPORTED else "p50 ' max"
+    name = planned.name
+    if (preparing := progress.preparing) and preparing.server_s:
+        return rule(width, f"{name} · its server is starting", seconds(preparing.server_s))
+    if preparing:
+        far = f"{size(preparing.done)} of {size(preparing.total)}" if preparing.total else ""
+        return rule(width, f"{name} · writing its file first", far)
+    sign = "p95 of each second" if planned.settings.reports_itself else "p50 ' max"
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one turn" if planned.limit_ns and width >= 70 else ""
     far = "view held: space goes on" if held else _far(progress, index)
     return rule(width, f"{name} · ▁ {sign}{limit}", far)
@@ -81,20 +88,20 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
     seen: Step | Snapshot | None = progress.snapshot
     if seen is None and progress.current is None and progress.done:
         seen = progress.done[max(progress.done)]
-    probe = progress.plan.steps[progress.shown].probe if progress.shown is not None else ""
+    asked_for = progress.plan.steps[progress.shown].settings if progress.shown is not None else Settings()
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
     while len(layers) > max(height - 2, 1) and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
-    syncs = 0 if seen is None or (probe in _REPORTED and progress.snapshot is seen) else seen.syncs
-    asked = {"BOTH ENDS": f"{_ASKED[probe]} asked" if probe in _ASKED else "fstui asked"}
+    syncs = 0 if seen is None or (asked_for.reports_itself and progress.snapshot is seen) else seen.syncs
+    asked = {"BOTH ENDS": f"{asked_for.operations or 'fstui'} asked"}
     if seen is not None:
         asked |= {"WRITES": count(seen.ops), "SYNCS": count(seen.syncs)}
-        asked |= {} if probe in _REPORTED else {"BYTES": size(seen.bytes)}
+        asked |= {} if asked_for.reports_itself else {"BYTES": size(seen.bytes)}
     lines = [heading(columns, margin="   "), line("   " + row(columns, asked))]
     for node in layers[: max(height - 2, 1)]:
         counted = next((device for device in seen.counters if device.device == node.id), None) if seen else None
         values = {"BOTH ENDS": _label(node, progress.target)}
-        values |= _counted(counted, syncs, probe) if counted is not None else {}
+        values |= _counted(counted, syncs, asked_for) if counted is not None else {}
         lines.append(line("   " + row(columns, values).rstrip()))
     return lines
 
@@ -106,25 +113,38 @@ def finding(progress: Progress, width: int) -> Text:
     stall = progress.snapshot.stall if progress.snapshot else None
     if stall is not None and progress.snapshot is not None:
         waiting = [
-            f"{plain(device.device)}: {device.in_flight} in flight"
+            f"{device.device}: {device.in_flight} in flight"
             for device in figures.lowest(progress.snapshot.counters, progress.target)
             if device.in_flight
         ]
-        words = f" ▲ {plain(stall.call)} in flight for {seconds(stall.elapsed_s)}"
+        words = f" ▲ {stall.call} in flight for {seconds(stall.elapsed_s)}"
         return line((fit(" · ".join([words, *waiting]), width).rstrip(), BAD))
-    judgement = progress.judgement
-    worst = (
-        next((found for found in judgement.findings if found.verdict == judgement.verdict), None) if judgement else None
-    )
-    if judgement is None or worst is None or worst.verdict is None:
-        return line((" nothing found so far", FAINT))
+    if progress.preparing and progress.preparing.silent_s:
+        words = f" ▲ writing its file: no answer for {seconds(progress.preparing.silent_s)}"
+        return line((fit(words, width).rstrip(), BAD))
+    worst = leading(progress.judgement) if progress.judgement else None
+    if worst is None or worst.verdict is None:
+        return _beside(line((" nothing found so far", FAINT)), progress, width)
     glyph, style = of_verdict(worst.verdict)
-    words = f"{worst.verdict} so far: {plain(worst.title)}"
-    return line((f" {glyph} ", style), fit(words, width - 3).rstrip())
+    words = f"{worst.verdict} so far: {worst.title}"
+    return _beside(line((f" {glyph} ", style), fit(words, width - 3).rstrip()), progress, width)
+
+
+def _beside(found: Text, progress: Progress, width: int) -> Text:
+    """The second answer so far, at the end of the line, where it is too slow."""
+    answer = progress.judgement.speed.answer if progress.judgement else "unknown"
+    if answer not in TOO_SLOW:
+        return found
+    glyph, style = of_speed(answer)
+    room = width - len(answer) - 4
+    if found.cell_len > room:
+        found.truncate(room - 1)
+        found.append("…")
+    return found.append(" " * (room + 1 - found.cell_len)).append(f"{glyph} {answer}", style)
 
 
 def others(progress: Progress, width: int) -> Text:
-    """What others did to the lowest devices while fstui did nothing."""
+    """What others did to the lowest devices while fstui did nothing, and who wrote most meanwhile."""
     idle = progress.idle
     if idle is None or not idle.elapsed_s:
         return line()
@@ -133,14 +153,15 @@ def others(progress: Progress, width: int) -> Text:
         done = [f"{_per_s(device.writes, idle.elapsed_s)} writes/s"] if device.writes is not None else []
         done += [f"{_per_s(device.flushes, idle.elapsed_s)} flushes/s"] if device.flushes is not None else []
         if done:
-            parts.append(f"others on {plain(device.device)} before the start: {', '.join(done)}")
-    return line((fit("   " + "; ".join(parts), width).rstrip(), FAINT))
+            parts.append(f"others on {device.device} before the start: {', '.join(done)}")
+    names = figures.names_of(idle.writers) if parts else ""
+    return line((fit("   " + "; ".join(parts) + (f" by {names}" if names else ""), width).rstrip(), FAINT))
 
 
 def busy(rates: dict[str, Rate], target: Target) -> str:
     """Others at work on the lowest devices now, in words; empty where they are quiet."""
     parts = [
-        f"others use {plain(node.id)} now: {now.writes or 0:.0f} writes/s"
+        f"others use {node.id} now: {now.writes or 0:.0f} writes/s"
         + ("" if now.flushes is None else f", {now.flushes:.0f} flushes/s")
         for node in target.lowest
         if (now := rates.get(node.id)) and (now.writes or 0) + (now.flushes or 0) >= 1
@@ -154,26 +175,24 @@ def latency(value: Latency | None, field: str) -> str:
     return NONE if ns is None else duration_ns(ns)
 
 
-def _step(progress: Progress, index: int, columns: Sequence[Column]) -> Text:
+def _step(progress: Progress, counts: figures.Counts, index: int, name: str, columns: Sequence[Column]) -> Text:
     planned = progress.plan.steps[index]
-    values = {"STEP": plain(planned.name)}
+    values = {"STEP": name}
     if (step := progress.done.get(index)) is not None:
         glyph, style = of_step(step.status)
-        if step.ops and not figures.rated(step.probe):
-            return line(" ", (glyph, style), " " + told(columns, values["STEP"], figures.growth(step.figures)))
+        if step.ops and not step.settings.alike:
+            return line(" ", (glyph, style), " " + told(columns, values["STEP"], figures.words(step)))
         if step.ops:
-            values |= _numbers(step, progress.target)
+            values |= _numbers(step, step.settings, counts)
         elif reason := figures.failure(step):
-            return line(" ", (glyph, style), " " + fit(f"{values['STEP']}: {reason}", _width(columns)))
+            return line(" ", (glyph, style), " " + fit(f"{values['STEP'].rstrip()}: {reason}", _width(columns)))
     elif index == progress.current:
         glyph, style = "▸", HEAD
-        if progress.snapshot and not figures.rated(planned.probe):
-            return line(
-                " ", (glyph, style), " " + told(columns, values["STEP"], figures.growth(progress.snapshot.figures))
-            )
-        if progress.snapshot and planned.probe in _REPORTED:
+        if progress.snapshot and not planned.settings.alike:
+            return line(" ", (glyph, style), " " + told(columns, values["STEP"], figures.words(progress.snapshot)))
+        if progress.snapshot and planned.settings.reports_itself:
             return line(" ", (glyph, style), " " + _said(columns, values["STEP"], progress.snapshot))
-        values |= _numbers(progress.snapshot, progress.target) if progress.snapshot else {}
+        values |= _numbers(progress.snapshot, planned.settings, counts) if progress.snapshot else {}
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
     return line(" ", (glyph, style), " " + row(columns, values))
@@ -181,19 +200,19 @@ def _step(progress: Progress, index: int, columns: Sequence[Column]) -> Text:
 
 def _said(columns: Sequence[Column], name: str, seen: Snapshot) -> str:
     """A row of what the program has told last: transactions per second, and the rest in the latencies' place."""
-    told_so_far = reported.intervals(seen.figures)
-    if not told_so_far:
+    newest = seen.figures.newest if seen.figures else None
+    if newest is None:
         return row(columns, {"STEP": name})
+    per_second, words = newest
     first, per_s, *latencies, flushes = columns
     room = sum(column.gap + column.width for column in latencies)
-    words = reported.words(told_so_far[-1])
     between = fit_right(words if cell_len(words) < room else "", room)
-    numbers = row([first, per_s], {"STEP": name, "RATE/S": rate(told_so_far[-1].tps)})
+    numbers = row([first, per_s], {"STEP": name, "RATE/S": rate(per_second)})
     return numbers + between + " " * (flushes.gap + flushes.width)
 
 
-def _numbers(seen: Step | Snapshot, target: Target) -> dict[str, str]:
-    per_sync = figures.flushes_per_sync(seen, target)
+def _numbers(seen: Step | Snapshot, settings: Settings, counts: figures.Counts) -> dict[str, str]:
+    per_sync = counts.flushes_per_sync(seen, settings)
     return {
         "RATE/S": rate(seen.rate_per_s),
         "P50": latency(seen.latency_ns, "p50"),
@@ -213,11 +232,11 @@ def told(columns: Sequence[Column], name: str, words: str) -> str:
 def _label(node: Node, target: Target) -> str:
     below_filesystem = target.stack[0].below if target.stack else ()
     words = "lowest" if node.lowest else target.fstype if node.id in below_filesystem else node.kind
-    return plain(f"{node.id}, {words}")
+    return f"{node.id}, {words}"
 
 
-def _counted(device: DeviceCounters, syncs: int, probe: str) -> dict[str, str]:
-    per_sync = figures.device_flushes_per_sync(device, syncs, probe)
+def _counted(device: DeviceCounters, syncs: int, settings: Settings) -> dict[str, str]:
+    per_sync = figures.device_flushes_per_sync(device, syncs, settings)
     return {
         "WRITES": NONE if device.writes is None else count(device.writes),
         "BYTES": NONE if device.written_bytes is None else size(device.written_bytes),

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model import Node, Target
-from fstui.quantities import plain, short_size
+from fstui.model.storage import Node, Target
+from fstui.quantities import short_size
+from fstui.report.layers import called, link, unread
 from fstui.tui.drawing.cells import Run, fit, line
 from fstui.tui.glyphs import BAD, DOUBT, FAINT
-
-_KINDS = {"dm-linear": "linear", "dm-crypt": "encrypted", "dm-stripe": "striped", "disk": "", "partition": "partition"}
 
 
 def tree(target: Target, width: int) -> list[Text]:
@@ -22,24 +21,24 @@ def tree(target: Target, width: int) -> list[Text]:
     seen: set[str] = set()
     lines: list[Text] = []
 
-    def draw(node: Node, lead: str, beneath: str, stopped: bool) -> None:
+    def draw(node: Node, role: str, lead: str, beneath: str, stopped: bool) -> None:
         seen.add(node.id)
         top = node is target.stack[0]
-        words = ",".join(target.mount_options) if top else _facts(node)
+        words = ",".join(target.mount_options) if top else _facts(node, role)
         name = target.fstype if top else _name(node)
-        lines.extend(_layer(f"{lead}{plain(name)}  {plain(words)}", _note(node, stopped), width))
+        lines.extend(_layer(f"{lead}{name}  {words}", _note(node, stopped), width))
         for reading in node.state:
-            lines.append(line(f"{beneath}  ", (f"! {plain(reading.what)} {plain(reading.value)}", DOUBT)))
-        for reading in node.readings:
-            if reading.what == "missing":
-                lines.append(line((fit(f"{beneath}  not read: {plain(reading.value)}", width).rstrip(), FAINT)))
+            lines.append(line(f"{beneath}  ", (f"! {reading.what} {reading.value}", DOUBT)))
+        for missing in unread(node):
+            lines.append(line((fit(f"{beneath}  not read: {missing}", width).rstrip(), FAINT)))
         below = [target.node(name) for name in node.below if name not in seen]
         for number, layer in enumerate(below, 1):
             branch, more = ("└ ", "  ") if number == len(below) else ("├ ", "│ ")
             if layer.id not in seen:
-                draw(layer, beneath + branch, beneath + more, stopped or node.sync == "stops")
+                serves = node.below_roles.get(layer.id, "")
+                draw(layer, serves, beneath + branch, beneath + more, stopped or node.sync == "stops")
 
-    draw(target.stack[0], "  ", "  ", False)
+    draw(target.stack[0], "", "  ", "  ", False)
     return lines
 
 
@@ -52,16 +51,14 @@ def lowest(nodes: Sequence[Node]) -> str:
         return f"{len(nodes)} × {classes.pop() or 'devices'}" if len(classes) == 1 else f"{len(nodes)} devices"
     node = nodes[0]
     if node.layer in ("memory", "remote"):
-        return plain(node.name if node.layer == "remote" else "memory")
-    return plain(f"{node.id} {_class(node)}".strip())
+        return node.name if node.layer == "remote" else "memory"
+    return f"{node.id} {_class(node)}".strip()
 
 
 def path(target: Target) -> str:
     """``/srv/data · ext4 › sda1 › sda``: the directory, the filesystem, the layers below."""
-    layers = " › ".join(plain(_name(node)) for node in target.stack[1:] if node.layer != "remote")
-    return " · ".join(part for part in (plain(target.path), plain(target.fstype)) if part) + (
-        f" › {layers}" if layers else ""
-    )
+    layers = " › ".join(_name(node) for node in target.stack[1:] if node.layer != "remote")
+    return " · ".join(part for part in (target.path, target.fstype) if part) + (f" › {layers}" if layers else "")
 
 
 def _layer(left: str, note: Run, width: int) -> list[Text]:
@@ -80,38 +77,31 @@ def _name(node: Node) -> str:
 
 def _note(node: Node, stopped: bool) -> Run:
     if node.sync == "stops" and stopped:
-        return f"· {plain(node.because)}", FAINT
+        return f"· {node.because}", FAINT
     if node.sync == "stops":
-        return f"✗ flush stops here: {plain(node.because)}", BAD
+        return f"✗ flush stops here: {node.because}", BAD
     if node.lowest and node.write_cache:
         cache = "on" if node.write_cache == "write back" else "off"
         fua = {True: ", FUA", False: ", no FUA", None: ""}[node.fua]
         return f"· write cache {cache}{fua}", ""
     if node.sync == "passes":
         return "· would pass it on" if stopped else "· passes it on", FAINT
-    return (f"? {plain(node.because)}", "") if node.because else ("", "")
+    return (f"? {node.because}", "") if node.because else ("", "")
 
 
-def _facts(node: Node) -> str:
+def _facts(node: Node, role: str) -> str:
     medium = node.medium
-    kind = _KINDS.get(node.kind, node.kind)
+    kind = called(node)
     facts = [
-        *(reading.value for reading in node.readings if reading.what == "role"),
+        role,
         node.model or (node.name if node.name != _name(node) and node.name != node.id else ""),
         "" if _name(node).startswith(kind) else kind,
-        _link(node),
+        link(node),
         f"{medium.rpm} rpm" if medium and medium.rpm else "",
         medium.class_ if medium and not medium.rpm and medium.class_ != "unknown" else "",
         short_size(node.size_bytes) + "iB" if node.size_bytes and node.layer == "block" and not node.model else "",
     ]
     return ", ".join(fact.strip() for fact in dict.fromkeys(facts) if fact)
-
-
-def _link(node: Node) -> str:
-    """``sata 6.0 Gbps``: what it is, where the name does not say so, and how fast."""
-    rate = node.reading("link_rate")
-    link = "" if node.link and node.id.startswith(node.link) else node.link
-    return " ".join(filter(None, [link, rate.value if rate else None]))
 
 
 def _class(node: Node) -> str:

@@ -7,8 +7,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from rich.text import Text
 
-from fstui.model import VERDICTS, Finding, Inventory, Judgement, Node, Target, Verdict
-from fstui.quantities import counted, duration_ns, plain, short_size, size
+from fstui.model.host import Inventory
+from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
+from fstui.model.storage import Node, Target
+from fstui.quantities import counted, duration_ns, short_size, size
+from fstui.report import findings
+from fstui.report.layers import in_memory
 from fstui.tui.drawing import stack
 from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window, wrapped
 from fstui.tui.glyphs import FAINT, HEAD, of_verdict
@@ -51,7 +55,7 @@ class Entry(msgspec.Struct, frozen=True):
     @property
     def memory(self) -> bool:
         """It is in memory by its very type, which surprises nobody."""
-        return self.target is not None and self.target.fstype in ("tmpfs", "devtmpfs", "ramfs")
+        return self.target is not None and in_memory(self.target)
 
     @property
     def devices(self) -> tuple[Node, ...]:
@@ -61,16 +65,12 @@ class Entry(msgspec.Struct, frozen=True):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Worst first, notes last."""
-        found = self.judgement.findings if self.judgement else ()
-        return tuple(sorted(found, key=lambda f: VERDICTS.index(f.verdict) if f.verdict else len(VERDICTS)))
+        return self.judgement.findings if self.judgement else ()
 
     @property
     def verdict(self) -> Verdict | None:
         """What is wrong already, before a byte is written; None where nothing is known to be."""
-        if self.target and self.target.silent_s is not None:
-            return "cannot-tell"
-        worst = next((finding.verdict for finding in self.findings), None)
-        return None if worst in ("consistent", "kept") else worst
+        return findings.verdict(self.target, self.judgement) if self.target else None
 
     @property
     def flag(self) -> str:
@@ -79,12 +79,18 @@ class Entry(msgspec.Struct, frozen=True):
             return f"silent {self.target.silent_s:.0f} s"
         if not self.target:
             return "no fs"
-        return self.findings[0].rule.replace("-", " ") if self.findings else ""
+        named = findings.first(self.judgement)
+        return named.rule.replace("-", " ") if named else ""
+
+    @property
+    def severity(self) -> tuple[int, bool]:
+        """To sort by, the worst first."""
+        return findings.severity(self.target, self.judgement) if self.target else (len(VERDICTS), False)
 
 
 def entries(
     inventory: Inventory,
-    flags: Mapping[str, Judgement],
+    judgements: Mapping[str, Judgement],
     rates: Mapping[str, Rate],
     *,
     pseudo: bool = False,
@@ -93,7 +99,7 @@ def entries(
 ) -> list[Entry]:
     """The rows in their order; ``words`` must occur in the mount point, type, source or a device."""
     filesystems = [
-        Entry(target, judgement=flags.get(target.mount_point))
+        Entry(target, judgement=judgements.get(target.mount_point))
         for target in inventory.filesystems
         if pseudo or not target.pseudo
     ]
@@ -103,7 +109,7 @@ def entries(
     elif sort == "writes":
         found.sort(key=lambda entry: -(rate_of(entry, rates).writes or 0))
     else:
-        found.sort(key=lambda entry: (_severity(entry), entry.memory))
+        found.sort(key=lambda entry: entry.severity)
     unused = [Entry(None, device=node) for node in inventory.unused]
     return found + [entry for entry in unused if words.lower() in _haystack(entry)]
 
@@ -120,14 +126,14 @@ def rate_of(entry: Entry, rates: Mapping[str, Rate]) -> Rate:
 
 def title(inventory: Inventory, rows: Sequence[Entry], simulated: str | None, width: int) -> Text:
     host = inventory.host
-    box = [plain(host.hostname), f"Linux {plain(host.kernel)}"]
-    box.append(f"{plain(host.virtualization)} guest" if host.virtualization else "real hardware")
+    box = [host.hostname, f"Linux {host.kernel}"]
+    box.append(f"{host.virtualization} guest" if host.virtualization else "real hardware")
     filesystems = [entry for entry in rows if entry.target]
     flagged = sum(1 for entry in filesystems if entry.verdict)
     marked = f"{counted(len(filesystems), 'filesystem')} · {flagged} flagged"
     if width < 70:
         marked = f"{flagged} of {len(filesystems)} flagged"
-    mark = f"   SIMULATED {plain(simulated)}" if simulated else ""
+    mark = f"   SIMULATED {simulated}" if simulated else ""
     return ends([" ", ("fstui", HEAD), (mark, HEAD), "   ", " · ".join(box)], marked, width)
 
 
@@ -142,13 +148,11 @@ def detail(entry: Entry | None, rates: Mapping[str, Rate], width: int) -> list[T
     """The selected row's stack, with where a flush stops, and every flag with the path and value it was read from."""
     if entry is None:
         return [rule(width), line("  nothing matches the filter: Esc shows all")]
-    lines = [rule(width, plain(entry.name), "nothing written")]
+    lines = [rule(width, entry.name, "nothing written")]
     if entry.target:
         lines += stack.tree(entry.target, width)
     elif entry.device:
-        lines += [
-            line(f"  {plain(entry.device.id)}  {stack.lowest((entry.device,))}: no mounted filesystem stands on it")
-        ]
+        lines += [line(f"  {entry.device.id}  {stack.lowest((entry.device,))}: no mounted filesystem stands on it")]
     lines += [_activity(node, rates[node.id], width) for node in entry.devices if node.id in rates]
     if entry.target and entry.target.silent_s is not None:
         lines += [line(), *_silence(entry.target, width)]
@@ -162,7 +166,7 @@ def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
     hidden = sum(1 for target in inventory.filesystems if target.pseudo)
     parts = [] if pseudo or not hidden else [f"{counted(hidden, 'pseudo filesystem')} hidden"]
     if words:
-        parts.append(f"filter: {plain(words)}")
+        parts.append(f"filter: {words}")
     if sort != "flag":
         parts.append(f"sorted by {sort}")
     if not inventory.host.udev:
@@ -170,17 +174,13 @@ def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
     return " " + " · ".join(parts)
 
 
-def _severity(entry: Entry) -> int:
-    return VERDICTS.index(entry.verdict) if entry.verdict else len(VERDICTS)
-
-
 def _row(entry: Entry, columns: Sequence[Column], now: Rate, selected: bool) -> Text:
     glyph, style = of_verdict(entry.verdict)
     space = entry.target.space if entry.target else None
     bytes_ = space.free_bytes if space else entry.device.size_bytes if entry.device else None
     values = {
-        "MOUNT": plain(entry.name),
-        "TYPE": plain(entry.target.fstype) if entry.target else "",
+        "MOUNT": entry.name,
+        "TYPE": entry.target.fstype if entry.target else "",
         "FREE": "–" if bytes_ is None else short_size(bytes_),
         "LOWEST DEVICE": stack.lowest(entry.devices),
         "R/S": _number(now.reads),
@@ -190,7 +190,7 @@ def _row(entry: Entry, columns: Sequence[Column], now: Rate, selected: bool) -> 
         "FL/S": _number(now.flushes),
         "MS/FL": _ms(now.ms_per_flush),
         "BUSY": _number(now.in_flight),
-        "FLAG": plain(entry.flag),
+        "FLAG": entry.flag,
     }
     words = row(columns, values)
     return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), (words, HEAD if selected else ""))
@@ -200,11 +200,11 @@ def _flag(finding: Finding, width: int) -> list[Text]:
     glyph, style = of_verdict(finding.verdict)
     word = f"{finding.verdict}, {finding.confidence}" if finding.verdict else "note"
     sentence = finding.sentence or finding.title
-    first, *more = wrapped(f"{word}   {plain(sentence)}", width - 1, indent="    ")
+    first, *more = wrapped(f"{word}   {sentence}", width - 1, indent="    ")
     named = 4 + len(word)
     head = line("  ", (f"{glyph} ", style), (first[4:named], style or HEAD), first[named:])
-    pairs = [part.partition(": ")[::2] for part in map(plain, finding.because)]
-    steps = [(plain(step), "") for step in finding.next]
+    pairs = [part.partition(": ")[::2] for part in finding.because]
+    steps = [(step, "") for step in finding.next]
     return [
         head,
         *(line(part) for part in more),
@@ -215,7 +215,7 @@ def _flag(finding: Finding, width: int) -> list[Text]:
 
 def _silence(target: Target, width: int) -> list[Text]:
     words = (
-        f"{plain(target.source)} has not answered for {target.silent_s or 0:.0f} s: its server or its disk hangs. "
+        f"{target.source} has not answered for {target.silent_s or 0:.0f} s: its server or its disk hangs. "
         "A run there would hang as well."
     )
     return [line(part) for part in wrapped(words, width - 1, indent="    ", first="  ? ")]
@@ -230,7 +230,7 @@ def _activity(node: Node, now: Rate, width: int) -> Text:
         "" if now.ms_per_flush is None else f"{duration_ns(now.ms_per_flush * 1e6)} each",
         "" if now.in_flight is None else f"{now.in_flight} in flight",
     ]
-    return line((fit(f"  now   {plain(node.id)}: " + ", ".join(filter(None, parts)), width), FAINT))
+    return line((fit(f"  now   {node.id}: " + ", ".join(filter(None, parts)), width), FAINT))
 
 
 def _haystack(entry: Entry) -> str:

@@ -12,7 +12,7 @@ from math import floor, log10
 
 from rich.text import Text
 
-from fstui.model import TimelinePoint
+from fstui.model.steps import TimelinePoint
 from fstui.tui.drawing.cells import line
 
 LABEL = 8

@@ -7,27 +7,31 @@ from pathlib import Path
 
 from msgspec.structs import replace
 from rich.text import Text
+from textual import work
 from textual.app import ComposeResult
 
-from fstui.model import Run
-from fstui.quantities import counted, plain
-from fstui.state import runs
+from fstui.model.errors import Refused
+from fstui.model.run import Run
+from fstui.quantities import counted
+from fstui.session import history
+from fstui.session.history import Saved, Summary
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window, wrapped
 from fstui.tui.glyphs import HEAD, of_verdict
-from fstui.tui.screens.face import Face
-from fstui.tui.screens.reading import comparison_screen
+from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.screens.page_screen import comparison_screen
 
 COLUMNS = (
     Column("WHEN", 16, gap=0),
     Column("VERDICT", 11, gap=2),
+    Column("SLOW?", 7, gap=2, from_width=70),
     Column("SCENARIO", 14, gap=2),
     Column("TARGET", gap=2),
     Column("HOST", 12, gap=2, from_width=92),
 )
 
 
-class HistoryScreen(Face):
+class HistoryScreen(BaseScreen):
     """One row per saved run; Enter opens its result, or compares it with the run that was chosen before."""
 
     KEYS = (
@@ -49,7 +53,9 @@ class HistoryScreen(Face):
         self.against = against
         """The next run that is opened is put beside it."""
         self._opened_to_compare = against is not None
-        self.rows: list[runs.Summary] = []
+        self.rows: list[Summary] | None = None
+        """None until they have been read."""
+        self._unlisted = "Reading the saved runs …"
         self.selected = 0
 
     def compose(self) -> ComposeResult:
@@ -59,22 +65,39 @@ class HistoryScreen(Face):
         yield self.footer_lines()
 
     def on_mount(self) -> None:
-        self.rows = runs.history()
+        self.list_runs()
+
+    @work(exclusive=True, group="list")
+    async def list_runs(self) -> None:
+        """Their disk may hang: a child reads them."""
+        try:
+            self.rows = await history.listed()
+        except (OSError, Refused) as trouble:
+            self._unlisted = "The saved runs could not be read."
+            self.say(str(trouble))
         self.redraw()
 
+    @property
+    def chosen(self) -> Summary | None:
+        """What the cursor is on."""
+        return self.rows[self.selected] if self.rows else None
+
     def action_move(self, by: int) -> None:
-        self.selected = max(0, min(self.selected + by, len(self.rows) - 1))
+        self.selected = max(0, min(self.selected + by, len(self.rows or ()) - 1))
         self.redraw()
 
     def action_scroll(self, by: int) -> None:
         self.action_move(by)
 
-    def action_open(self) -> None:
-        run = self._read()
-        if run is None:
+    @work(exclusive=True, group="read")
+    async def action_open(self) -> None:
+        """The chosen run's result, or the chosen one beside another."""
+        saved = await self._read()
+        if saved is None or not self.is_active:
             return
+        run = saved.run
         if self.against is None:
-            self.fstui.open_result(run, self.rows[self.selected].path, run.target.path if run.target else None)
+            self.fstui.open_result(run, saved.path, run.target.path if run.target else None)
         elif run.id == self.against.id:
             self.say("That is the run itself: choose another one.")
         else:
@@ -83,8 +106,14 @@ class HistoryScreen(Face):
     def action_compare(self) -> None:
         if self.against is not None:
             self.action_open()
-            return
-        self.against = self._read()
+        else:
+            self.choose_first()
+
+    @work(exclusive=True, group="read")
+    async def choose_first(self) -> None:
+        """The next run that is opened is put beside the chosen one."""
+        saved = await self._read()
+        self.against = saved.run if saved else None
         self.redraw()
 
     async def action_back(self) -> None:
@@ -94,45 +123,46 @@ class HistoryScreen(Face):
         else:
             await self.fstui.action_back()
 
-    def _read(self) -> Run | None:
-        """The selected run; says why where it cannot be read."""
-        if not self.rows:
+    async def _read(self) -> Saved | None:
+        """The chosen run; says why where it cannot be read."""
+        if self.chosen is None:
             return None
         try:
-            return runs.read(Path(self.rows[self.selected].path))
-        except (runs.RunNotFound, runs.UnreadableRun) as trouble:
-            self.say(plain(str(trouble)))
+            return await history.find(self.chosen.path)
+        except (OSError, Refused) as trouble:
+            self.say(str(trouble))
             return None
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        what = f"  compare {plain(self.against.id)} with …" if self.against else "  history"
-        return [ends([" ", ("fstui", HEAD), what], counted(len(self.rows), "saved run"), width)]
+        what = f"  compare {self.against.id} with …" if self.against else "  history"
+        number = "" if self.rows is None else counted(len(self.rows), "saved run")
+        return [ends([" ", ("fstui", HEAD), what], number, width)]
 
     def _draw_runs(self, width: int, height: int) -> list[Text]:
         if not self.rows:
-            return [line(), line("  No run is saved yet.")]
+            return [line(), line(f"  {self._unlisted if self.rows is None else 'No run is saved yet.'}")]
         columns = shown(COLUMNS, width - 4)
         rows = [_row(summary, columns, index == self.selected) for index, summary in enumerate(self.rows)]
         return [heading(columns, margin="   "), *window(rows, self.selected, height - 1)]
 
     def _draw_where(self, width: int, height: int) -> list[Text]:
-        if not self.rows:
+        if (chosen := self.chosen) is None:
             return [line()]
-        chosen = self.rows[self.selected]
-        words = plain(chosen.unreadable) if chosen.unreadable else plain(chosen.path)
+        words = chosen.unreadable or chosen.path
         return [line(part) for part in wrapped(words, width - 2, indent=" ")]
 
 
-def _row(summary: runs.Summary, columns: tuple[Column, ...], selected: bool) -> Text:
+def _row(summary: Summary, columns: tuple[Column, ...], selected: bool) -> Text:
     glyph, style = of_verdict(summary.verdict)
     remarks: list[str] = [] if summary.status in (None, "finished") else [summary.status]
     remarks += ["simulated"] * (summary.simulated is not None)
     values = {
         "WHEN": _moment(summary.started_at),
         "VERDICT": "unreadable" if summary.unreadable else summary.verdict or "",
-        "SCENARIO": plain(summary.scenario),
-        "TARGET": (f"({', '.join(remarks)}) " if remarks else "") + plain(summary.target or Path(summary.path).name),
-        "HOST": plain(summary.hostname),
+        "SLOW?": summary.speed or "",
+        "SCENARIO": summary.scenario,
+        "TARGET": (f"({', '.join(remarks)}) " if remarks else "") + (summary.target or Path(summary.path).name),
+        "HOST": summary.hostname,
     }
     words = row(columns, values)
     return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), (words, HEAD if selected else ""))

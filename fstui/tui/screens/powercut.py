@@ -10,24 +10,19 @@ from msgspec.structs import replace
 from textual import work
 from textual.app import ComposeResult
 
-from fstui.engine import powercut_check
-from fstui.engine.plan import powercut_command
-from fstui.engine.powercut import is_root
-from fstui.engine.powercut_check import Told, read_file
-from fstui.engine.saving import save
-from fstui.model import Refused, Target
-from fstui.quantities import plain
-from fstui.state import cuts
+from fstui.model.errors import Refused
+from fstui.model.storage import Target
+from fstui.session import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import powercut as drawing
 from fstui.tui.drawing.powercut import Guide
-from fstui.tui.screens.face import Face
+from fstui.tui.screens.base_screen import BaseScreen
 
 if TYPE_CHECKING:
     from textual.widgets import Input
 
 
-class PowerCutScreen(Face):
+class PowerCutScreen(BaseScreen):
     """What to connect, when to pull, what to run afterwards."""
 
     KEYS = (
@@ -61,6 +56,20 @@ class PowerCutScreen(Face):
         yield self.lines("page", lambda width, height: drawing.page(self._guide, width), classes="rest")
         yield self.footer_lines()
 
+    def on_mount(self) -> None:
+        self.look_back()
+
+    @work(exclusive=True, group="history")
+    async def look_back(self) -> None:
+        """The cuts so far, from a disk that may hang."""
+        try:
+            survived, pending = await power_cut.so_far(self._target)
+        except (OSError, Refused) as trouble:
+            self.say(str(trouble))
+            return
+        self.guide = replace(self._guide, survived=survived, pending=tuple(entry.what for entry in pending))
+        self.redraw()
+
     @property
     def _guide(self) -> Guide:
         if self.guide is None:
@@ -68,10 +77,10 @@ class PowerCutScreen(Face):
         return self.guide
 
     def _looked_up(self) -> Guide:
-        inventory = self.fstui.machine.survey()
+        inventory = self.fstui.session.survey().inventory
         host = inventory.host
-        write = powercut_command(self.directory, self._settings)
-        if is_root(self._target, inventory):
+        write = power_cut.write_command(self.directory, self._settings)
+        if power_cut.is_root(self._target, inventory):
             write += f" --root-of {shlex.quote(host.hostname)}"
         return Guide(
             host=host.hostname or "BOX",
@@ -79,8 +88,6 @@ class PowerCutScreen(Face):
             write=write,
             verify=shlex.join(["fstui", "powercut", "verify", self.directory]),
             guest=host.virtualization,
-            survived=cuts.survived(self._target.identity, besides="") if self._target.identity else 0,
-            pending=tuple(entry.what for entry in cuts.pending()),
         )
 
     def action_move(self, by: int) -> None:
@@ -129,11 +136,13 @@ class PowerCutScreen(Face):
     async def verify(self, file: str) -> None:
         """Read the records back, judge and save the cut, show the result."""
         self.say("Reading the records back …")
-        told = Told(storage_was_cut=self._guide.storage_was_cut, unmountable=self._guide.unmountable)
+        session, guide = self.fstui.session, self._guide
+        declared = power_cut.Declared(guide.storage_was_cut, guide.unmountable)
         try:
-            checked = await powercut_check.check(self.directory, await read_file(file), self.fstui.machine, told)
-        except Refused as refusal:
-            self.say(plain(str(refusal)))
+            log = await power_cut.read_file(file)
+            verified = await power_cut.verify(session, self.directory, log, declared)
+        except (OSError, Refused) as refusal:
+            self.say(str(refusal))
             return
-        saved_to, trouble = (checked.saved_to, None) if checked.saved_to else await save(checked.run)
-        self.fstui.open_result(checked.run, saved_to, self.directory, trouble)
+        saved_to, trouble = await power_cut.save(session, verified)
+        self.fstui.open_result(verified.run, saved_to, self.directory, trouble)

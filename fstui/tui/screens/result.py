@@ -7,22 +7,31 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 
-from fstui.model import Finding, Run, Step
-from fstui.quantities import plain
+from fstui.model.judgement import Finding
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.report import formats
+from fstui.report.findings import ordered
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import result as drawing
 from fstui.tui.drawing.appendix import Section, sections
-from fstui.tui.screens.face import Face
+from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.lines import UNBOUNDED
 
 
-class ResultScreen(Face):
+class ResultScreen(BaseScreen):
     """Word, sentence, because, next; findings; steps. The selected finding or step explains itself."""
 
     KEYS = (
         replace(COPY, help="Copy the result as plain text (OSC 52); Y copies Markdown."),
         Command("result.markdown", "Y", "copy_markdown", "", "Copy the result as Markdown."),
-        Command("result.export", "e", "export", "export", "Write JSON, CSV and Markdown into the current directory."),
+        Command(
+            "result.export",
+            "e",
+            "export",
+            "export",
+            "Write the run into the current directory, as a file of each format.",
+        ),
         Command("result.again", "r", "again", "run again", "Run the same again, on the same directory."),
         Command("result.explain", "x", "explain", "explain", "What the selected rule looks at, and why."),
         Command("result.powercut", "w", "power_cut", "power cut", "Prove it: pull the plug with a witness elsewhere."),
@@ -37,7 +46,8 @@ class ResultScreen(Face):
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "The verdict covers the seconds measured, and no test inside a box proves durability: only a power cut with a "
-        "witness does. Move through findings, steps, and what stands beneath them: tables of databases, and where this "
+        "witness does. Beneath it stands whether it is slow, and by what. Move through findings, steps, and what "
+        "stands beneath them: why it is slow or not, tables of databases, and where this "
         "storage stands among published rates; the selected one is shown above. FLUSH/SYNC: flushes at "
         "the lowest devices for each sync asked for. BYTES: bytes that arrived there for each byte written."
     )
@@ -48,7 +58,7 @@ class ResultScreen(Face):
         self.saved_to = saved_to
         self.directory = directory
         self.save_error = save_error
-        self.findings = drawing.ordered(run)
+        self.findings = list(ordered(run))
         self.more = sections(run)
         self.selected = 0
         self.whole = False
@@ -57,6 +67,7 @@ class ResultScreen(Face):
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, height: [drawing.title(self.result, width)], classes="line")
         yield self.lines("verdict", lambda width, height: [drawing.verdict(self.result, width)], classes="line")
+        yield self.lines("speed", lambda width, height: drawing.speed(self.result, width))
         yield self.lines("detail", self._draw_detail)
         yield self.lines("findings", self._draw_findings)
         yield self.lines("steps", self._draw_steps, classes="rest")
@@ -84,17 +95,13 @@ class ResultScreen(Face):
         self.part("detail").scroll_lines(by)
 
     def action_copy(self) -> None:
-        from fstui.report import plain as report  # noqa: PLC0415
-
-        self._copy(report.render(self.result, self.saved_to))
+        self._copy(formats.PLAIN)
 
     def action_copy_markdown(self) -> None:
-        from fstui.report import markdown  # noqa: PLC0415
+        self._copy("markdown")
 
-        self._copy(markdown.render(self.result))
-
-    def _copy(self, text: str) -> None:
-        self.app.copy_to_clipboard(text)
+    def _copy(self, format_: str) -> None:
+        self.app.copy_to_clipboard(str(formats.render(format_, self.result, self.saved_to)))
         self.say("Copied, if your terminal takes OSC 52.")
 
     @work(exclusive=True, group="export")
@@ -107,7 +114,7 @@ class ResultScreen(Face):
     async def action_again(self) -> None:
         self.say("Looking at the directory …")
         if trouble := await self.fstui.run_again(self.result, self.directory):
-            self.say(plain(trouble))
+            self.say(trouble)
 
     def action_power_cut(self) -> None:
         if self.directory is None or self.result.target is None:
@@ -121,18 +128,23 @@ class ResultScreen(Face):
         self.app.push_screen(HistoryScreen(against=self.result))
 
     def action_explain(self) -> None:
-        from fstui.tui.screens.reading import explain_screen  # noqa: PLC0415
+        from fstui.session.rules import rule_names  # noqa: PLC0415
+        from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
-        if isinstance(self.chosen, Finding):
-            self.app.push_screen(explain_screen(self.chosen.rule))
-        else:
+        if isinstance(self.chosen, Section) and self.chosen.page:
+            self.app.push_screen(explain_screen(self.chosen.page))
+        elif not isinstance(self.chosen, Finding):
             self.say("Choose a finding: only findings have a rule to explain.")
+        elif self.chosen.rule not in rule_names():
+            self.say(f"This version has no rule {self.chosen.rule}: fstui judge judges the run again, with its own.")
+        else:
+            self.app.push_screen(explain_screen(self.chosen.rule))
 
     def action_view(self) -> None:
-        from fstui.tui.screens.reading import ReadingScreen  # noqa: PLC0415
+        from fstui.tui.screens.page_screen import PageScreen  # noqa: PLC0415
 
         chosen = self.chosen
-        self.app.push_screen(ReadingScreen(lambda width: self._explained(chosen, width, UNBOUNDED)))
+        self.app.push_screen(PageScreen(lambda width: self._explained(chosen, width, UNBOUNDED)))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         # its height is that of the first finding, whatever is chosen: nothing below moves
@@ -143,7 +155,7 @@ class ResultScreen(Face):
         if isinstance(chosen, Section):
             return chosen.lines(width)
         if isinstance(chosen, Step):
-            return drawing.step_detail(chosen, self.result.target, width)
+            return drawing.step_detail(chosen, self.result, width)
         return drawing.explanation(self.result, chosen, width, height)
 
     def _draw_findings(self, width: int, height: int) -> list[Text]:

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Protocol
-
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 
-from fstui.model import Event, Plan, Refused, Target
-from fstui.quantities import plain
+from fstui.model.errors import Refused
+from fstui.model.plan import Plan
+from fstui.model.storage import Target
+from fstui.session.running import RunInProgress
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
-from fstui.tui.drawing import reported
 from fstui.tui.drawing import run as drawing
 from fstui.tui.messages import RunAdvanced
 from fstui.tui.progress import Progress
-from fstui.tui.screens.face import Face
+from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.latency_strip import LatencyStrip, View
 
 DRAW_S = 0.25
 """At most four updates a second go to the terminal."""
 
 
-class Running(Protocol):
-    """A run under way, as the runner hands it out."""
-
-    def events(self) -> AsyncIterator[Event]: ...
-
-    def stop(self) -> None: ...
-
-    def skip_step(self) -> None: ...
-
-
-class RunScreen(Face):
+class RunScreen(BaseScreen):
     """Steps above, the strip, both ends, the finding so far."""
 
     KEYS = (
@@ -57,7 +45,7 @@ class RunScreen(Face):
         "does not count flushes says so. Other programs' writes are counted there too."
     )
 
-    def __init__(self, running: Running, plan: Plan, target: Target) -> None:
+    def __init__(self, running: RunInProgress, plan: Plan, target: Target) -> None:
         super().__init__()
         self.running = running
         self.progress = Progress(plan, target)
@@ -86,10 +74,10 @@ class RunScreen(Face):
             async for event in self.running.events():
                 self.post_message(RunAdvanced(event))
         except Refused as refusal:
-            self.progress.trouble = plain(str(refusal))
+            self.progress.trouble = str(refusal)
         except Exception as error:  # a fault of ours: it must not take the terminal with it
             self.fstui.fault = error
-            self.progress.trouble = f"a fault in fstui ended the run: {type(error).__name__}: {plain(str(error))}"
+            self.progress.trouble = f"a fault in fstui ended the run: {type(error).__name__}: {error}"
         finally:
             # posted messages are handled after this; what was saved stands in the last of them
             self.call_later(self._over)
@@ -98,6 +86,8 @@ class RunScreen(Face):
         self.fstui.run_ended(self.progress.run, self.progress.saved_to)
         self.over = True
         self._changed = True
+        if self.progress.trouble:  # whole: its line on the screen has room for the beginning
+            self.say(self.progress.trouble)
         if self.progress.run is not None and not self.held:
             self.action_result()
 
@@ -146,7 +136,7 @@ class RunScreen(Face):
         self.part("ends").scroll_lines(by)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        return [drawing.title(self.progress, self.fstui.machine.simulated, width)]
+        return [drawing.title(self.progress, self.fstui.session.simulated, width)]
 
     def _draw_steps(self, width: int, height: int) -> list[Text]:
         return drawing.steps(self.progress, self.progress.shown, width, height)
@@ -161,11 +151,12 @@ class RunScreen(Face):
             return View()
         planned = progress.plan.steps[index]
         seen = progress.snapshot or progress.done.get(index)
-        length_s = None if progress.plan.seconds is None else float(planned.settings.get("seconds", 1.0))
+        length_s = None if progress.plan.seconds is None else planned.settings.seconds
         if progress.snapshot is not None:
             length_s = progress.snapshot.length_s
         if seen is None:
             return View(index, length_s=length_s, limit_ns=planned.limit_ns)
         while length_s and length_s * 1.1 < seen.elapsed_s:
             length_s *= 2  # a step that goes on halves its columns, now and then, not with every drawing
-        return View(index, reported.timeline(seen.figures) or seen.timeline, seen.elapsed_s, length_s, planned.limit_ns)
+        timeline = seen.figures.timeline() if seen.figures else ()
+        return View(index, timeline or seen.timeline, seen.elapsed_s, length_s, planned.limit_ns)

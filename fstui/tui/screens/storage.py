@@ -11,19 +11,19 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 
-from fstui.model import Counters, Inventory, Judgement, Node, Target
+from fstui.model.host import Inventory
+from fstui.model.judgement import Judgement
+from fstui.model.storage import Node, Target
+from fstui.session.writable_directories import usual_directories
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import storage
 from fstui.tui.drawing.cells import line
 from fstui.tui.glyphs import DOUBT
-from fstui.tui.places import usual_directories
-from fstui.tui.rates import Rate, rates
-from fstui.tui.screens.face import Face
+from fstui.tui.rates import Activity
+from fstui.tui.screens.base_screen import BaseScreen
 
 if TYPE_CHECKING:
     from textual.widgets import Input
-
-    from fstui.state.ledger import Entry as Left
 
 COUNTERS_S = 1.0
 SURVEY_S = 5.0
@@ -32,11 +32,12 @@ COPIED_WIDTH = 200
 """Nothing is cut short on a clipboard."""
 
 
-class StorageScreen(Face):
+class StorageScreen(BaseScreen):
     """Filesystems above, the selected one's stack and flags below."""
 
     KEYS = (
         Command("storage.run", "enter", "run_here", "run here", "Choose a scenario for this filesystem."),
+        Command("storage.watch", "t", "watch", "watch", "See who waits for the files of this filesystem."),
         Command("storage.filter", "slash", "filter", "filter", "Show only the rows that hold these words."),
         Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide filesystems that cannot hold files."),
         Command("storage.sort", "o", "sort", "sort", "Sort by flag, by mount point, by writes per second."),
@@ -60,14 +61,12 @@ class StorageScreen(Face):
         super().__init__()
         self.inventory = Inventory()
         self.flags: dict[str, Judgement] = {}
-        self.rates: dict[str, Rate] = {}
+        self.activity = Activity()
         self.rows: list[storage.Entry] = []
         self.selected = 0
         self.pseudo = False
         self.words = ""
         self.sort = storage.SORTS[0]
-        self.left: list[Left] = []
-        self._before: Counters | None = None
         self._surveyed = self._spaced = float("-inf")
 
     def compose(self) -> ComposeResult:
@@ -83,7 +82,7 @@ class StorageScreen(Face):
         self.set_interval(COUNTERS_S, self.tick)
 
     def on_screen_resume(self) -> None:
-        self.left = self.fstui.left_behind()
+        self.fstui.look_back()
         self.tick()
 
     def tick(self) -> None:
@@ -94,7 +93,7 @@ class StorageScreen(Face):
         if not self.is_active:
             return
         with self.fstui.guarded():
-            if self.fstui.machine.changed() or time.monotonic() - self._surveyed >= SURVEY_S:
+            if self.fstui.session.changed() or time.monotonic() - self._surveyed >= SURVEY_S:
                 self.survey()
             else:
                 self.read_counters()
@@ -104,38 +103,33 @@ class StorageScreen(Face):
         """Look at what is here; /proc and /sys only, so it cannot hang."""
         began = time.monotonic()
         known = {target.mount_point: target for target in self.inventory.filesystems}
-        found = self.fstui.machine.survey()
+        found, self.flags = self.fstui.session.survey()
         # a large box takes its time: never more than a tenth of ours
         self._surveyed = time.monotonic() + 9 * (time.monotonic() - began)
         self.inventory = _with_known_space(found, known)
-        self.flags = self.fstui.flags(self.inventory)
         self.read_counters()
         self.refresh_rows()
         if time.monotonic() - self._spaced >= SPACE_S or {t.mount_point for t in found.filesystems} - known.keys():
             self._spaced = time.monotonic()
-            self.measure_space(found)
+            self.call_after_refresh(self.measure_space, found)  # the first frame comes before any child
 
     @work(exclusive=True, group="space")
     async def measure_space(self, inventory: Inventory) -> None:
         """statvfs can hang on a dead server: the machine does it in a child that can be abandoned."""
         with self.fstui.guarded():
-            self.inventory = await self.fstui.machine.with_space(inventory)
-            self.flags = self.fstui.flags(self.inventory)
+            self.inventory, self.flags = await self.fstui.session.with_space(inventory)
             self.refresh_rows()
 
     def read_counters(self) -> None:
         nodes: dict[str, Node] = {node.id: node for target in self.inventory.filesystems for node in target.lowest}
         nodes |= {node.id: node for node in self.inventory.unused}
-        now = self.fstui.machine.counters(nodes.values())
-        if self._before:
-            self.rates = rates(self._before, now) or self.rates
-        self._before = now
+        self.activity.add(self.fstui.session.counters(nodes.values()))
 
     def refresh_rows(self) -> None:
         """Order the rows anew; the cursor stays with its filesystem."""
         key = self.rows[self.selected].key if self.row else None
         self.rows = storage.entries(
-            self.inventory, self.flags, self.rates, pseudo=self.pseudo, words=self.words, sort=self.sort
+            self.inventory, self.flags, self.activity.rates, pseudo=self.pseudo, words=self.words, sort=self.sort
         )
         keys = [row.key for row in self.rows]
         if key in keys and self._moved:
@@ -175,6 +169,12 @@ class StorageScreen(Face):
             mounts = [target.mount_point for target in self.inventory.filesystems]
             self.fstui.open_plan(self.row.target.path or mount_point, usual_directories(mount_point, mounts))
 
+    def action_watch(self) -> None:
+        if self.row is not None and self.row.target is None:
+            self.say("No filesystem is mounted from it: nobody syncs there.")
+        elif self.row is not None and self.row.target is not None:
+            self.fstui.open_watch(self.row.target)
+
     def action_toggle_pseudo(self) -> None:
         self.pseudo = not self.pseudo
         self.refresh_rows()
@@ -205,10 +205,9 @@ class StorageScreen(Face):
 
     @work(exclusive=True, group="clean")
     async def action_clean(self) -> None:
-        if self.left:
+        if self.fstui.left_behind:
             self.say(await self.fstui.clean())
-            self.left = self.fstui.left_behind()
-            self.redraw()
+            self.fstui.look_back()
 
     def action_copy(self) -> None:
         text = "\n".join(text.plain.rstrip() for text in self._draw_detail(COPIED_WIDTH, 0))
@@ -216,17 +215,16 @@ class StorageScreen(Face):
         self.say("Copied, if your terminal takes OSC 52.")
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        return [storage.title(self.inventory, self.rows, self.fstui.machine.simulated, width)]
+        return [storage.title(self.inventory, self.rows, self.fstui.session.simulated, width)]
 
     def _draw_table(self, width: int, height: int) -> list[Text]:
-        return storage.table(self.rows, self.rates, self.selected, width, height)
+        return storage.table(self.rows, self.activity.rates, self.selected, width, height)
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        return storage.detail(self.row, self.rates, width)
+        return storage.detail(self.row, self.activity.rates, width)
 
     def _draw_hint(self, width: int, height: int) -> list[Text]:
-        if self.left:
-            count = len(self.left)
+        if count := len(self.fstui.left_behind):
             words = f" ! a killed run has left {count} thing{'s' if count > 1 else ''} behind: c removes them"
             return [line((words, DOUBT))]
         return [line(storage.hint(self.inventory, self.pseudo, self.sort, self.words))]

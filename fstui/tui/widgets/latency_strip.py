@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rich.text import Text
 
-from fstui.model import TimelinePoint
+from fstui.model.steps import TimelinePoint
 from fstui.tui.drawing import strip
 from fstui.tui.widgets.lines import UNBOUNDED, Lines
 

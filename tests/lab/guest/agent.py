@@ -29,6 +29,8 @@ def disks() -> dict[str, str]:
     """Serial number → device, by whatever the driver shows a serial in."""
     found = {}
     for block in Path("/sys/block").iterdir():
+        if (block / "hidden").exists() and (block / "hidden").read_text().strip() == "1":
+            continue  # one path of an NVMe disk: no device node
         for place in ("serial", "device/serial", "device/vpd_pg80"):
             try:
                 data = (block / place).read_bytes()

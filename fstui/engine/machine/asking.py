@@ -1,0 +1,57 @@
+"""What is asked of a child because it may hang: free space, and what only tools can tell."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from typing import Any
+
+from fstui.children import Child
+from fstui.layers.sources import claims
+from fstui.layers.sources.claims import Claims
+from fstui.model.storage import Space
+
+START_S = 30.0
+"""A program of ours that has not begun by then has no processor to run on. Only what comes later is the storage's."""
+SILENT_S = 1.0
+"""A filesystem that has not answered statvfs for so long is shown as silent."""
+TOOLS_S = 7.0
+"""The tools' program gives up after 6 s."""
+
+
+async def tools(commands: tuple[claims.Command, ...]) -> Claims:
+    """What the tools said, from a child that is abandoned when it takes too long."""
+    answers = dict(claims.unanswered(commands))
+    child = await Child.start("helpers.claims")
+    child.send(json.dumps(commands))
+    for answer in await _said(child, TOOLS_S):
+        answers.update(claims.decode(answer))
+    return answers
+
+
+async def free_space(mount_points: list[str]) -> dict[str, Space | None]:
+    """What statvfs says, from a child that is abandoned when a mount is silent; None where it is refused."""
+    child = await Child.start("helpers.directory", "space")
+    for mount_point in mount_points:
+        child.send(json.dumps(mount_point))
+    child.hang_up()
+    return {answer["mount_point"]: _space(answer) for answer in await _said(child, SILENT_S)}
+
+
+def _space(answer: dict[str, Any]) -> Space | None:
+    return None if "error" in answer else Space.stated(answer["total_bytes"], answer["free_bytes"])
+
+
+async def _said(child: Child, limit_s: float) -> list[Any]:
+    """Its answers, until its end or for so long after its first line, with which it says that it has begun."""
+    said: list[Any] = []
+    with contextlib.suppress(TimeoutError, ValueError):  # a line that is too long, or no JSON
+        async with asyncio.timeout(START_S):
+            await child.read_line()
+        async with asyncio.timeout(limit_s):
+            while line := await child.read_line():
+                said.append(json.loads(line))
+    if await child.reap(0.1) is None:
+        child.abandon()
+    return said

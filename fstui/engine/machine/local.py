@@ -1,0 +1,219 @@
+"""This box: its /proc and /sys, probes in child processes, directories and servers that are removed after a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fstui.children import Child, in_a_child
+from fstui.engine.another_cgroup import AnotherCgroup
+from fstui.engine.machine import asking
+from fstui.engine.machine.base import NoTrace, Trace
+from fstui.inventory import counters as device_counters
+from fstui.inventory import questions, survey
+from fstui.inventory.watch import Watch
+from fstui.layers import preloads
+from fstui.layers.sources.claims import Claims, Command
+from fstui.model.counters import Counters
+from fstui.model.declaration import Declaration
+from fstui.model.host import Inventory, Process
+from fstui.model.plan import PlannedStep
+from fstui.model.run import Earlier, Run
+from fstui.model.storage import Node, Space, Target
+from fstui.wire.frames import Frame, Samples
+from fstui.workspace import Held, Place, Workspace, inspect
+
+if TYPE_CHECKING:
+    from fstui.databases.programs import Installed
+    from fstui.engine.serving import Serving
+    from fstui.inventory.writers import Processes
+
+CLAIMS_S, RECENT_S = 60.0, 5.0
+"""How old the tools' answers may be in a list, and before a run."""
+
+
+class LocalMachine:
+    """This box."""
+
+    def __init__(
+        self, root: Path = Path("/"), like: int | None = None, *, trace: bool = True, trusting: bool = False
+    ) -> None:
+        """``like``: the process in whose io cgroup the probes run. Raises Refused where that cannot be.
+
+        ``trace``: let the kernel's trace bear witness, where it can be had. ``trusting``: as root, write also where
+        another user may rename what is written.
+        """
+        self.simulated: str | None = None
+        self._another = AnotherCgroup(like, root) if like is not None else None
+        self._root = root
+        self._trace = trace
+        self._trusting = trusting
+        self._silent_since: dict[str, float] = {}
+        self._files = count(1)
+        self._watch: Watch | None = None
+        self._newest: Inventory | None = None
+        self._claims: Claims = {}
+        self._asked: tuple[Command, ...] = ()
+        self._asked_at = -math.inf
+
+    def survey(self) -> Inventory:
+        self._newest = survey.survey(self._root, self._claims)
+        return self._newest
+
+    def changed(self) -> bool:
+        if self._watch is None:
+            self._watch = Watch(self._root)
+        return self._watch.changed()
+
+    async def _learn(self, inventory: Inventory, older_than_s: float) -> bool:
+        """Ask the tools about what is here, where it changed or the answers are older; False: nothing was asked.
+
+        The next survey knows the answers.
+        """
+        commands = questions.commands(inventory) if self._root == Path("/") else ()
+        if not commands or (commands == self._asked and time.monotonic() - self._asked_at < older_than_s):
+            return False
+        self._asked, self._asked_at = commands, time.monotonic()
+        self._claims = await asking.tools(commands)
+        return True
+
+    async def with_space(self, inventory: Inventory) -> Inventory:
+        asked = [target.mount_point for target in inventory.filesystems if not target.pseudo]
+        learned, answers = await asyncio.gather(self._learn(inventory, CLAIMS_S), asking.free_space(asked))
+        if learned:
+            inventory = self.survey()
+        now = time.monotonic()
+        for mount_point in asked:
+            if mount_point in answers:
+                self._silent_since.pop(mount_point, None)
+            else:
+                self._silent_since.setdefault(mount_point, now - asking.SILENT_S)
+        return msgspec.structs.replace(
+            inventory,
+            filesystems=tuple(self._with_answer(target, answers, now) for target in inventory.filesystems),
+        )
+
+    def _with_answer(self, target: Target, answers: dict[str, Space | None], now: float) -> Target:
+        since = self._silent_since.get(target.mount_point)
+        return msgspec.structs.replace(
+            target,
+            space=answers.get(target.mount_point),
+            silent_s=None if since is None or target.pseudo else round(now - since, 1),
+        )
+
+    def target(self, directory: str) -> Target:
+        return survey.target_of(directory, self._newest or self.survey())
+
+    def counters(self, stack: Iterable[Node]) -> Counters:
+        return device_counters.read_counters(tuple(stack), self._root)
+
+    def like(self) -> Process | None:
+        return self._another.process if self._another else None
+
+    def written_so_far(self) -> Processes:
+        from fstui.inventory.writers import written_so_far  # noqa: PLC0415  the first screen comes without
+
+        return written_so_far()
+
+    async def inspect(self, directory: str) -> Place:
+        looking = inspect(directory, trusting=self._trusting)
+        place, learned = await asyncio.gather(looking, self._learn(self.survey(), RECENT_S))
+        if learned:
+            self.survey()
+        return place
+
+    async def installed(self) -> Installed:
+        from fstui.databases import programs  # noqa: PLC0415  the first screen comes without
+
+        try:
+            return await in_a_child(programs.look, timeout_s=2 * programs.ANSWER_S)
+        except TimeoutError:
+            return programs.NOTHING
+
+    async def make_directory(self, directory: str, run_id: str) -> Workspace:
+        return await Workspace.make(directory, run_id)
+
+    def servers(self, run_id: str, workspace: Held) -> Serving:
+        from fstui.engine.serving import Serving  # noqa: PLC0415
+
+        return Serving(run_id, workspace)
+
+    async def trace(self, run_id: str, stack: Iterable[Node]) -> Trace:
+        if not self._trace or self._root != Path("/"):
+            return NoTrace()
+        from fstui.tracing.child import Untraceable  # noqa: PLC0415
+        from fstui.tracing.run_trace import RunTrace  # noqa: PLC0415
+
+        try:
+            return await RunTrace.start(run_id, [node.id for node in stack if node.layer == "block"])
+        except Untraceable as problem:
+            return NoTrace(str(problem))
+
+    async def start(
+        self, step: PlannedStep, directory: Held, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
+    ) -> LocalProbe:
+        probe = LocalProbe(await Child.start(f"probes.{step.settings.probe}"))
+        if self._another:
+            self._another.join(probe.child.pid)
+        lowest = [node.id for node in stack if node.lowest and node.layer == "block"]
+        here = {
+            **directory.told,
+            # a name of its own: a probe that was killed leaves its file to the keeper of the directory
+            "path": f"data-{next(self._files)}",
+            "facts": preloads.PATTERN if facts else "",
+            "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
+        }
+        probe.child.send(json.dumps({**step.settings.as_dict(), **told, **here}))
+        return probe
+
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def remember(self, identity: str, declaration: Declaration) -> None:
+        from fstui.engine.saving import remember  # noqa: PLC0415
+
+        await remember(identity, declaration)
+
+    async def earlier(self, run: Run) -> tuple[Earlier, ...]:
+        from fstui.engine.saving import earlier  # noqa: PLC0415
+
+        return await earlier(run)
+
+    async def save(self, run: Run) -> tuple[str | None, str | None]:
+        from fstui.engine.saving import save  # noqa: PLC0415
+
+        return await save(run)
+
+
+class LocalProbe:
+    """A probe in a child process."""
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+
+    @property
+    def pid(self) -> int | None:
+        return self.child.pid
+
+    def frames(self) -> AsyncIterator[Frame | Samples]:
+        return self.child.read_frames()
+
+    def go(self) -> None:
+        self.child.send("go")
+
+    def stop(self) -> None:
+        self.child.send("stop")
+
+    async def finish(self, timeout_s: float) -> int | None:
+        status = await self.child.reap(timeout_s)
+        if status is None:
+            self.child.abandon()
+        return status

@@ -1,0 +1,1 @@
+"""Child programs that answer a question or look after something. Standard library only."""

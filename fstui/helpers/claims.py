@@ -1,0 +1,87 @@
+"""Program: run commands that only look, at the same time, none longer than it may take.
+
+stdin: one line, a JSON list of commands, each a list of words; stdout: an empty object when it begins, then a JSON line
+per answer, in the order in which they come: "command" as it is typed, and "output" or "error". A tool can hang in the
+kernel on a dead device, and then cannot even be killed: it is left behind, and the others' answers are told without it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+AT_ONCE = 8
+EACH_S = 4.0
+ALL_S = 6.0
+MAX_BYTES = 100_000
+"""Of one answer: a reader takes lines of a quarter of a megabyte at the most."""
+SAYING = threading.Lock()
+PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "zfs", "zpool"})
+"""Nothing else is run, whatever is asked."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def main() -> None:
+    os.write(1, b"{}\n")
+    commands = [[str(word) for word in command] for command in json.loads(sys.stdin.readline() or "[]")]
+    waiting: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
+    for command in commands:
+        waiting.put(command)
+    workers = [threading.Thread(target=work, args=(waiting,), daemon=True) for _ in range(AT_ONCE)]
+    until = time.monotonic() + ALL_S
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(max(0.0, until - time.monotonic()))
+    os._exit(0)  # a thread that waits for a stuck tool would keep us
+
+
+def work(waiting: queue.SimpleQueue[list[str]]) -> None:
+    """Run command after command until none is left."""
+    while True:
+        try:
+            command = waiting.get_nowait()
+        except queue.Empty:
+            return
+        line = json.dumps({"command": shlex.join(command), **run(command)}).encode() + b"\n"
+        with SAYING:
+            while line:
+                line = line[os.write(1, line) :]
+
+
+def run(command: list[str]) -> dict[str, str]:
+    """What the command printed, or why there is no answer."""
+    program = shutil.which(command[0], path=PATH) if command[0] in PROGRAMS else None
+    if program is None:
+        return {"error": f"{command[0]} is not installed"}
+    try:
+        child = subprocess.Popen(
+            [program, *command[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={"PATH": PATH, "LC_ALL": "C"},
+        )
+    except OSError as error:
+        return {"error": str(error.strerror)}
+    try:
+        data, _ = child.communicate(timeout=EACH_S)
+    except subprocess.TimeoutExpired:
+        child.kill()  # and no wait: it may sit in the kernel
+        return {"error": f"no answer for {EACH_S:.0f} s"}
+    output = data[:MAX_BYTES].decode("utf-8", "surrogateescape")
+    if child.returncode:
+        first = next((line.strip() for line in output.split("\n") if line.strip()), "")
+        return {"error": first or f"exit status {child.returncode}"}
+    return {"output": output}
+
+
+if __name__ == "__main__":
+    main()

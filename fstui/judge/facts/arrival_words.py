@@ -1,0 +1,54 @@
+"""What the arrivals of several steps at one level come to, in words."""
+
+from __future__ import annotations
+
+from fstui.judge import words
+from fstui.judge.facts.arrival import Arrival
+from fstui.judge.facts.traced import TRACE
+from fstui.layers import kind
+from fstui.quantities import count, size
+
+
+def whose(last: tuple[Arrival, ...]) -> str:
+    """After how many there were: that they are known to be ours, or that their bytes came with them."""
+    traced = [arrival.traced for arrival in last if arrival.sent.traced and arrival.traced]
+    if not traced:
+        return _bytes_too(last)
+    others = sum(seen.others for seen in traced)
+    said = f", its own by {TRACE}" + (f", while others asked for {count(others)}" if others else "")
+    beneath = words.devices(last[0].devices)
+    further = f"; further down, at {beneath}, they cannot be told apart" if traced[0].devices != last[0].devices else ""
+    return said + further
+
+
+def not_told_apart(drowned: tuple[Arrival, ...]) -> str:
+    """Why what arrived beside others' proves nothing."""
+    shares = [arrival.sent.each for arrival in drowned if arrival.sent.traced]
+    if not shares:
+        return "theirs cannot be told from ours"
+    own = f"{words.between(shares)} of them were asked for by fstui itself, by {TRACE}"
+    return f"{own}, and a commit that others asked for may have carried the rest"
+
+
+def _bytes_too(arrivals: tuple[Arrival, ...]) -> str:
+    # on copy-on-write enough bytes prove nothing: 3 to 9 times as many are written anyway
+    copies = kind(arrivals[0].level.filesystem.kind).copies_on_write
+    if copies or not all(arrival.asked.low for arrival in arrivals):
+        return ""
+    asked = sum(arrival.step.bytes for arrival in arrivals)
+    got = sum(arrival.arrived_bytes for arrival in arrivals)
+    return f", and {f'all {size(asked)}' if got >= asked else f'{size(got)} of {size(asked)}'} arrived"
+
+
+def unproven(level: tuple[Arrival, ...]) -> str:
+    """The sentence about the first level that proves nothing; empty where all was proven."""
+    if not level:
+        return ""
+    where = words.devices(level[0].level.devices) or words.named(level[0].level.filesystem)
+    if any(arrival.noisy for arrival in level):
+        return f"At {where}, further down, others write too, so nothing is proven there. "
+    if any(arrival.flushes is None for arrival in level):
+        return f"Further down, {where} counts no flushes, so nothing is proven there. "
+    if any(arrival.expected == (0, 0) for arrival in level):
+        return f"Further down, {where} is owed none: the kernel takes it for “write through”. "
+    return f"Further down, at {where}, it is not known what is owed, so nothing is proven there. "

@@ -1,0 +1,209 @@
+"""What arrived of every step on its way down the stack, and how far down it proves anything."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+from fstui.judge.facts.arrival import ENOUGH, TOLERANCE, Arrival, fewest_bytes, fewest_flushes
+from fstui.judge.facts.configuration import Configuration
+from fstui.judge.facts.counting import count_down
+from fstui.judge.facts.other_writers import OtherWriters
+from fstui.judge.facts.received import counted
+from fstui.judge.facts.stack import Level, Stack
+from fstui.judge.facts.steps import Steps, SyncStep
+from fstui.judge.facts.traced import Withheld, of_ours, withheld
+from fstui.layers.flushes import Range
+from fstui.model.steps import Step
+
+WayDown = tuple[Arrival, ...]
+"""What every level received of one step, topmost first."""
+
+
+class Proven(NamedTuple):
+    """The steps with an exact count, and how many levels of them, from the top, are proven."""
+
+    ways: tuple[WayDown, ...]
+    depth: int
+
+    @property
+    def noisy(self) -> bool:
+        """In one of them somebody else's writes cannot be told from ours at the topmost level."""
+        return any(way[0].drowned for way in self.ways)
+
+
+class Arrivals:
+    """The ways down of the measured steps."""
+
+    def __init__(self, stack: Stack, steps: Steps, others: OtherWriters, configuration: Configuration) -> None:
+        self._stack, self._steps, self._others, self._configuration = stack, steps, others, configuration
+        self._counted: dict[int, WayDown] = {}
+
+    def of(self, done: SyncStep) -> WayDown:
+        """That step's way down, whatever the configuration says."""
+        if id(done.step) not in self._counted:
+            self._counted[id(done.step)] = count_down(self._stack, done, self._others)
+        return self._counted[id(done.step)]
+
+    def of_commits(self, done: SyncStep) -> WayDown:
+        """The same of a step that was made up of another: the commits of a database as syncs."""
+        return count_down(self._stack, done, self._others)
+
+    @cached_property
+    def synced(self) -> tuple[WayDown, ...]:
+        """Those of the synced steps. None where the configuration already tells why nothing arrives."""
+        if self._configuration.breaks_sync:
+            return ()
+        return tuple(way for done in self._steps.synced if (way := self.of(done)))
+
+    @cached_property
+    def lacking_flushes(self) -> tuple[Arrival, ...]:
+        """The topmost level of each step at which flushes are missing: what is below it merely passes that on.
+
+        Where the whole step has them, that of its turn with the fewest: a lapse hides in the rest.
+        """
+        found = (_topmost_lacking(self.of(done)) or self._lapse(done) for done in self._steps.synced if self.synced)
+        return tuple(arrival for arrival in found if arrival)
+
+    @cached_property
+    def lacking_bytes(self) -> tuple[Arrival, ...]:
+        """The topmost level of each step at which bytes are missing."""
+        return _lacking_bytes(self.synced)
+
+    @cached_property
+    def not_direct(self) -> tuple[Arrival, ...]:
+        """O_DIRECT steps without a sync whose bytes stayed above the device: some layer kept them in memory."""
+        if self._configuration.breaks_sync:
+            return ()
+        return _lacking_bytes(tuple(map(self.of, self._steps.direct_alone)))
+
+    @cached_property
+    def withheld(self) -> tuple[Withheld, ...]:
+        """Layers that the trace saw asked for our flushes and not pass them on; each pair once."""
+        if not self._stack.levels:
+            return ()
+        top = self._stack.levels[0]
+        found = (pair for done in self._steps.synced for pair in withheld(self._stack, top, done))
+        return tuple({(pair.above.id, pair.below.id): pair for pair in found}.values())
+
+    @cached_property
+    def of_ours(self) -> tuple[str, ...]:
+        """A line for the step with most syncs, where the trace saw fewer flushes of ours than that."""
+        top = next(iter(self._stack.levels), None)
+        most = max(self._steps.synced, key=lambda done: done.syncs, default=None)
+        line = of_ours(self._stack, top, most) if top and most else None
+        return (line,) if line else ()
+
+    @cached_property
+    def noisy(self) -> tuple[Arrival, ...]:
+        """The arrivals in which somebody else's writes cannot be told from ours."""
+        return tuple(arrival for way in self.synced for arrival in way if arrival.noisy)
+
+    @cached_property
+    def proven(self) -> Proven | None:
+        """How far down the syncs are known to have arrived; None where none is owed a flush, or something is missing.
+
+        Where the filesystem may owe one flush or two, a neighbour can hide in the difference, so an exact count goes
+        before such a one.
+        """
+        owing = tuple(way for way in self.synced if _owing(way[0]))
+        if not owing or self.lacking_flushes or self.lacking_bytes:
+            return None
+        exact = tuple(way for way in owing if _is_exact(way[0].sent.expected))
+        return Proven(exact or owing, _proven_depth(exact or owing))
+
+    @cached_property
+    def level(self) -> Level | None:
+        """The level of the stack that the finding about arrivals speaks of; where there is none, the lowest.
+
+        Where the configuration breaks syncs, the one that received the fewest of them: what is above a stack's broken
+        level sends them, and what is below it may hear its neighbours.
+        """
+        if self._configuration.breaks_sync and self._counts:
+            return fewest_flushes(self._counts).level
+        if self.lacking_flushes:
+            return fewest_flushes(self.lacking_flushes).level
+        if self.lacking_bytes:
+            return fewest_bytes(self.lacking_bytes).level
+        told = self.proven
+        if told and (told.depth or told.noisy):
+            return self._stack.levels[max(told.depth, 1) - 1]
+        return next(reversed(self._stack.levels), None)
+
+    @cached_property
+    def at_the_bottom(self) -> Arrival | None:
+        """The lowest level, in a step whose flushes and bytes all arrived there, and nobody else can have sent them."""
+        return next((way[-1] for way in self.synced if way[-1].proves_by_counters), None)
+
+    @property
+    def bytes_at_the_bottom(self) -> bool:
+        """All that was synced in some step was counted at the lowest level, whatever was owed there."""
+        last = (way[-1] for way in self.synced)
+        return any(each.written is not None and each.asked.low and not each.lacks_bytes for each in last)
+
+    def _lapse(self, done: SyncStep) -> Arrival | None:
+        ways = (count_down(self._stack, turn, self._others) for turn in done.turns)
+        return min(filter(None, map(_topmost_lacking, ways)), key=lambda arrival: arrival.per_sync, default=None)
+
+    @property
+    def _counts(self) -> tuple[Arrival, ...]:
+        """Of every synced step, whatever the configuration says: the levels that count flushes."""
+        return tuple(arrival for done in self._steps.synced for arrival in self.of(done) if arrival.flushes)
+
+    @property
+    def arrived(self) -> bool:
+        """The syncs are known to have arrived as the flushes they owe, as far down as one level at the least."""
+        return self.proven is not None and self.proven.depth > 0
+
+    def counting_levels(self, step: Step) -> WayDown:
+        """The levels that count flushes and owe a known number of them, in that synced step."""
+        way = next((way for way in self.synced if way[0].step is step), ())
+        return tuple(arrival for arrival in way if arrival.expected and arrival.flushes)
+
+    def as_expected(self, step: Step) -> bool:
+        """Its syncs were counted, and arrived as the flushes that the filesystem owes."""
+        way = self.counting_levels(step)
+        return bool(way) and not any(arrival.lacks_flushes for arrival in way)
+
+    def flushes_each(self, done: SyncStep) -> float | None:
+        """Flushes per sync at the topmost level that counts them; None where none does."""
+        return next((arrival.per_sync for arrival in self.of(done) if arrival.flushes), None)
+
+    def synced_out_of_sight(self, step: Step) -> bool:
+        """As many flushes as writes reached a device that was quiet before: syncs may be out of sight (chattr +S)."""
+        for node in self._stack.nodes:
+            found = counted(node, step)
+            others = (self._others.flushes_per_s((node,)) or 0.0) * step.elapsed_s
+            enough = found is not None and found.flushes is not None and found.flushes >= ENOUGH * step.ops
+            if enough and others <= TOLERANCE * step.ops:
+                return True
+        return False
+
+
+def _owing(arrival: Arrival) -> bool:
+    """It is owed flushes, and they were counted, or seen."""
+    counted = arrival.expected is not None and arrival.expected.low > 0 and arrival.flushes is not None
+    return counted or arrival.proves_by_trace
+
+
+def _is_exact(expected: Range | None) -> bool:
+    return expected is not None and expected.low == expected.high
+
+
+def _topmost_lacking(way: WayDown) -> Arrival | None:
+    return next((arrival for arrival in way if arrival.lacks_flushes), None)
+
+
+def _lacking_bytes(ways: tuple[WayDown, ...]) -> tuple[Arrival, ...]:
+    topmost = (next((arrival for arrival in way if arrival.lacks_bytes), None) for way in ways)
+    return tuple(arrival for arrival in topmost if arrival)
+
+
+def _proven_depth(ways: tuple[WayDown, ...]) -> int:
+    """How many levels, from the top, more steps prove than others' writes spoil."""
+    depth = 0
+    for level in zip(*ways, strict=True):
+        if sum(arrival.proves for arrival in level) <= sum(arrival.drowned for arrival in level):
+            break
+        depth += 1
+    return depth

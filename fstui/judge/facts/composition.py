@@ -1,0 +1,148 @@
+"""What a filesystem's syncs and bytes came to below it, whatever stands on whatever.
+
+A device that counts answers for itself. A layer that does not was handed no more than those below it: the least of
+those that each get everything, the sum of those that share it; and no fewer than what was counted there asks for, if
+nobody else wrote. What cannot be known is left open, and an open range accuses nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import Literal, NamedTuple
+
+from fstui.layers.flushes import Range
+from fstui.layers.handing import Handed, How, Member
+from fstui.layers.kinds import kind
+from fstui.model.counters import DeviceCounters
+from fstui.model.storage import Node
+
+What = Literal["flushes", "forced", "bytes"]
+"""Empty flushes; what writes marked FUA became, as flushes; or bytes."""
+Below = Callable[[Node], tuple[tuple[Node, str | None], ...]]
+"""The layers directly beneath one, each with what it is to it."""
+Counted = Callable[[Node], DeviceCounters | None]
+Asked = Callable[[Node], float | None]
+"""Flushes and FUA writes that a layer was handed, as the kernel's trace saw it; None of one that was not traced."""
+OPEN = Range(inf, 0)
+"""Nothing is known of it: any number may have arrived, none need have."""
+TOOK_PART = 0.1
+"""A leg, a stripe or a segment with less than this share of the busiest one's bytes holds nothing of this step."""
+
+
+class Edge(NamedTuple):
+    """From one layer to one beneath it."""
+
+    node: Node
+    handed: Handed
+
+    def of(self, what: What) -> How:
+        """How that comes down."""
+        return {"flushes": self.handed.flushes, "forced": self.handed.forced, "bytes": self.handed.bytes}[what]
+
+
+class Composition:
+    """The layers beneath one filesystem, down to the next filesystem or the bottom, and what they counted."""
+
+    def __init__(self, filesystem: Node, below: Below, counted: Counted, asked: Asked = lambda _: None) -> None:
+        """``asked``: where it knows, it is believed before any counter."""
+        self._asked = asked
+        self._filesystem = filesystem
+        self._below = below
+        self._counted = counted
+        self._edges: dict[str, tuple[Edge, ...]] = {}
+
+    def arrived(self, what: What) -> Range:
+        """``low``: as many have arrived at the most, so far as can be shown; ``high``: as many must have been sent, if
+        only this filesystem sends there. Of an honest stack that nobody else uses they are the same."""
+        ways = Counter(end.id for end in self._ends(self._filesystem, what))
+        return self._arrived(self._filesystem, what, ways, {})
+
+    def counting(self, what: What) -> tuple[Node, ...]:
+        """The layers that count what must arrive there, each once."""
+        return tuple({end.id: end for end in self._ends(self._filesystem, what)}.values())
+
+    def edges(self, node: Node) -> tuple[Edge, ...]:
+        """The ways down from one layer."""
+        if node.id not in self._edges:
+            below = self._below(node)
+            row, beside = kind(node.kind), tuple(role for _, role in below)
+            self._edges[node.id] = tuple(
+                Edge(child, row.hands(node, Member(child.id, role, self._takes_fua(child)), beside, self._filesystem))
+                for child, role in below
+            )
+        return self._edges[node.id]
+
+    def _takes_fua(self, node: Node) -> bool | None:
+        """By its own word; a partition's is its disk's."""
+        below = self._below(node)
+        return node.fua if node.fua is not None or len(below) != 1 else self._takes_fua(below[0][0])
+
+    def _arrived(self, node: Node, what: What, ways: Counter[str], found: dict[str, Range]) -> Range:
+        if node.id not in found:
+            own = self._own(node, what)
+            if own is None:
+                found[node.id] = self._composed(node, what, ways, found)
+            else:  # a device that several ways lead to counts what comes by each of them
+                found[node.id] = _divided(own, max(1, ways[node.id]))
+        return found[node.id]
+
+    def _composed(self, node: Node, what: What, ways: Counter[str], found: dict[str, Range]) -> Range:
+        each = [self._arrived(edge.node, what, ways, found) for edge in self.taking_part(node, what)]
+        shared = [
+            _divided(self._arrived(edge.node, what, ways, found), edge.handed.copies)
+            for edge in self.edges(node)
+            if edge.of(what) == "shared"
+        ]
+        parts = [*each, *([_together(shared)] if shared else [])]
+        return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else OPEN
+
+    def taking_part(self, node: Node, what: What) -> list[Edge]:
+        """Those that get everything; without a leg that failed, a stripe or a device that none of the data lies on."""
+        each = [edge for edge in self.edges(node) if edge.of(what) == "each"]
+        written = {edge.node.id: self._bytes_below(edge.node) for edge in each}
+        least = TOOK_PART * max((amount for amount in written.values() if amount < inf), default=0)
+        return [edge for edge in each if written[edge.node.id] >= least]
+
+    def _bytes_below(self, node: Node) -> float:
+        """Bytes at the devices beneath; infinite where one does not count them."""
+        own = self._own(node, "bytes")
+        if own is not None:
+            return own.low
+        return sum(self._bytes_below(edge.node) for edge in self.edges(node)) if self.edges(node) else inf
+
+    def _own(self, node: Node, what: What) -> Range | None:
+        """What this layer tells of itself; None where those below must tell."""
+        counters = self._counted(node)
+        if what == "bytes":
+            written = counters.written_bytes if counters and node.counted and not self.edges(node) else None
+            return None if written is None else Range(written, written)
+        asked = self._asked(node)
+        if asked is not None:
+            return Range(asked, asked)
+        if node.write_cache == "write through":
+            return OPEN  # flushes end here, by the kernel's own view of it
+        if not node.counted or counters is None or counters.flushes is None:
+            return None
+        if node.write_cache is None:
+            return OPEN  # whether flushes are sent to it is not known
+        # a FUA write to a device that has FUA is not counted
+        return OPEN if what == "forced" and node.fua is not False else Range(counters.flushes, counters.flushes)
+
+    def _ends(self, node: Node, what: What) -> Iterator[Node]:
+        """Each way down to a layer that tells, the same one once for each."""
+        if self._own(node, what) is not None:
+            yield node
+            return
+        for edge in self.edges(node):
+            if edge.of(what) in ("each", "shared"):
+                yield from self._ends(edge.node, what)
+
+
+def _divided(whole: Range, parts: int) -> Range:
+    return Range(whole.low / parts, whole.high / parts)
+
+
+def _together(parts: list[Range]) -> Range:
+    return Range(sum(part.low for part in parts), sum(part.high for part in parts))

@@ -1,0 +1,193 @@
+"""What the configuration alone decides, whatever any number says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from fstui.judge import words
+from fstui.judge.facts.process import stub_signs
+from fstui.judge.facts.stack import Stack
+from fstui.judge.facts.steps import Steps, SyncStep
+from fstui.layers import disk, dm, kind, loop, zfs
+from fstui.layers.caches import outlives_power_cut, protected_cache, volatile_cache
+from fstui.layers.facts import barriers, read_only, volatile
+from fstui.layers.kinds import Unsent
+from fstui.model.run import Evidence
+from fstui.model.steps import Step
+from fstui.model.storage import Node, Reading
+
+_FLAT = 0.05
+"""ZIL commits per sync. With sync=disabled zil_commit returns before it counts; others only add."""
+
+
+class WithoutBarriers(NamedTuple):
+    """A filesystem that was told to send no flushes, and the disks and loop devices beneath it."""
+
+    filesystem: Node
+    barrier: Reading
+    caches: tuple[Node, ...]
+
+    @property
+    def on(self) -> tuple[Node, ...]:
+        """Those whose write cache is on, in the kernel's view."""
+        return tuple(node for node in self.caches if node.write_cache == "write back")
+
+    @property
+    def off(self) -> tuple[Node, ...]:
+        return tuple(node for node in self.caches if node.write_cache == "write through")
+
+    @property
+    def unheard(self) -> tuple[Node, ...]:
+        """Those of them whose host offers no flush: that the kernel says "write through" means nothing there."""
+        offers = ((node, disk.facts(node).host_flushes) for node in self.off)
+        return tuple(node for node, offered in offers if offered and not offered.value)
+
+    @property
+    def loses_data(self) -> bool:
+        """A cache is on that nothing is said to keep through a power cut."""
+        return not all(map(protected_cache, self.on))
+
+
+class Override(NamedTuple):
+    """A device that the kernel takes for "write through", and who says that its cache is on: a line each."""
+
+    device: Node
+    contradictions: tuple[str, ...]
+
+
+class Uncommitted(NamedTuple):
+    """A step of syncs on ZFS, and how often its intent log was committed meanwhile."""
+
+    step: Step
+    syncs: int
+    commits: int
+
+
+class Configuration:
+    """Each way in which a sync is known to be worth nothing, before or without counting it."""
+
+    def __init__(self, evidence: Evidence, stack: Stack, steps: Steps) -> None:
+        self._evidence, self._stack, self._steps = evidence, stack, steps
+
+    @cached_property
+    def breaks_sync(self) -> bool:
+        """It already tells why flushes are missing; counting them again adds nothing."""
+        return bool(
+            self._stack.forgets
+            or self.volatile_overlays
+            or self.sync_disabled
+            or self.uncommitted
+            or self.log_ignored
+            or self.transient
+            or self.unsent
+            or any(found.loses_data for found in self.without_barriers)
+            or self.overrides
+            or self.stub_signs
+        )
+
+    @cached_property
+    def stub_signs(self) -> tuple[str, ...]:
+        """Nothing that this process measured says anything about the disk; why, a line each."""
+        return tuple(stub_signs(self._evidence.process))
+
+    @cached_property
+    def volatile_overlays(self) -> tuple[tuple[Node, Reading], ...]:
+        """The overlays that leave every sync out, and where that was read."""
+        overlays = (node for node in self._stack.nodes if kind(node.kind).over_filesystem)
+        return tuple((node, told.reading) for node in overlays if (told := volatile(node)) and told.value)
+
+    @cached_property
+    def sync_disabled(self) -> tuple[tuple[Node, Reading], ...]:
+        """The ZFS datasets and volumes with sync=disabled."""
+        return tuple(
+            (dataset, told.disabled.reading)
+            for dataset in self._stack.nodes
+            if (told := zfs.facts(dataset)) and told.disabled and told.disabled.value
+        )
+
+    @cached_property
+    def uncommitted(self) -> tuple[Uncommitted, ...]:
+        """The synced steps of a dataset whose intent log stayed flat; none where it was committed.
+
+        Only where the program's own filesystem is the dataset, and nothing above swallows its syncs.
+        """
+        dataset = next((level.filesystem for level in self._stack.levels), None)
+        told = zfs.facts(dataset) if dataset else None
+        swallowed = self.stub_signs or self.volatile_overlays
+        if dataset is None or told is None or swallowed or (told.disabled and told.disabled.value):
+            return ()
+        found = tuple(done for step in self._steps.synced if (done := _commits(step, dataset)))
+        flat = sum(done.commits for done in found) <= _FLAT * sum(done.syncs for done in found)
+        return found if flat else ()
+
+    @cached_property
+    def log_ignored(self) -> tuple[tuple[Node, Reading], ...]:
+        """The ZFS datasets and volumes whose intent log nobody reads after a power cut."""
+        return tuple(
+            (dataset, told.replayed.reading)
+            for dataset in self._stack.nodes
+            if (told := zfs.facts(dataset)) and told.replayed and not told.replayed.value
+        )
+
+    @cached_property
+    def transient(self) -> tuple[tuple[Node, Reading], ...]:
+        """The snapshots whose store is forgotten at the next boot."""
+        told = ((node, dm.persistent(node)) for node in self._stack.nodes)
+        return tuple((node, found.reading) for node, found in told if found and not found.value)
+
+    @cached_property
+    def unsent(self) -> tuple[tuple[Node, Unsent], ...]:
+        """The filesystems that were told to answer syncs by themselves."""
+        told = ((node, kind(node.kind).unsent(node)) for node in self._stack.filesystems)
+        return tuple((node, found) for node, found in told if found)
+
+    @cached_property
+    def without_barriers(self) -> tuple[WithoutBarriers, ...]:
+        """The filesystems whose barriers are off."""
+        return tuple(
+            WithoutBarriers(filesystem, told.reading, self._caches_beneath(filesystem))
+            for filesystem in self._stack.filesystems
+            if (told := barriers(filesystem)) and not told.value
+        )
+
+    @cached_property
+    def overrides(self) -> tuple[Override, ...]:
+        """The devices that the kernel was told are "write through", while their cache is on."""
+        through = (node for node in self._stack.nodes if node.write_cache == "write through")
+        found = (
+            Override(node, tuple(self._contradictions(node)))
+            for node in through
+            if node not in self._stack.in_memory and not outlives_power_cut(node) and not self._is_only_read(node)
+        )
+        return tuple(override for override in found if override.contradictions)
+
+    def _caches_beneath(self, filesystem: Node) -> tuple[Node, ...]:
+        """Disks and loop devices have a cache of their own; md always claims one, dm repeats what is below."""
+        return tuple(node for node in self._stack.beneath(filesystem) if self._stack.ends_in(node.id))
+
+    def _is_only_read(self, node: Node) -> bool:
+        """Set read-only beneath a device that was writable before, it is written to all the same."""
+        told = read_only(node)
+        seen = (step.device(node.id) for step in self._evidence.steps)
+        written = any(counters is not None and counters.written_bytes for counters in seen)
+        return told is not None and told.value and not written
+
+    def _contradictions(self, node: Node) -> Iterator[str]:
+        if (told := volatile_cache(node)) and told.value:
+            yield words.reading(node, told.reading)
+        below = [other for other in self._stack.beneath(node) if other.write_cache == "write back"]
+        for other in below:
+            yield words.write_cache(other)
+        direct = loop.facts(node).direct
+        buffers = direct is None or not direct.value
+        if not below and self._stack.backing(node) and not self._stack.in_memory and buffers:
+            yield f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)"
+
+
+def _commits(done: SyncStep, dataset: Node) -> Uncommitted | None:
+    counters = done.step.device(dataset.id)
+    if counters is None or counters.commits is None:
+        return None
+    return Uncommitted(done.step, done.syncs, counters.commits)

@@ -1,0 +1,102 @@
+"""What a write costs here and what a flush adds to it: Tw, Ts and Td, each the typical time of one operation.
+
+Tw: an O_DIRECT write. Ts: a write and fdatasync. Td: an O_DIRECT+O_DSYNC write. A neighbour only adds to a time, so of
+two measurements of the same thing the shorter one stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+from fstui.judge.facts.arrivals import Arrivals
+from fstui.judge.facts.configuration import Configuration
+from fstui.judge.facts.steps import Steps, SyncStep
+from fstui.model.steps import Latency, Step
+from fstui.quantities import duration_ns
+
+NETWORK_PER_S = 10_000
+"""One round trip within a zone takes 50 to 250 µs, and a cloud's volume writes to several places before it answers."""
+MEAN_TO_MEDIAN = 3
+"""Beyond this a few slow operations carry the time: on a throttled disk p50 was 245 µs at 50 a second."""
+
+
+class Cost(NamedTuple):
+    """The typical time of one operation, and the step that showed it."""
+
+    ns: int
+    step: Step
+    part: str = ""
+
+    @property
+    def because(self) -> str:
+        return f"{self.step.name}{self.part}: {duration_ns(self.ns)}"
+
+
+class Costs:
+    """None of each where it was not measured."""
+
+    def __init__(self, steps: Steps, configuration: Configuration, arrivals: Arrivals) -> None:
+        self._steps, self._configuration, self._arrivals = steps, configuration, arrivals
+
+    @cached_property
+    def write(self) -> Cost | None:
+        """Tw. None where O_DIRECT met a cache in memory, too, or was synced by the mount."""
+        if self._configuration.breaks_sync or self._arrivals.not_direct or self._steps.mounted_sync:
+            return None
+        alone = [_whole(done) for done in self._steps.direct_alone if done.overwrites_alone]
+        parts = [
+            Cost(typical_ns(done.step.write_ns), done.step, ", its write")
+            for done in self._fdatasynced
+            if done.direct and done.step.write_ns
+        ]
+        return _shortest([*alone, *parts])
+
+    @cached_property
+    def synced(self) -> Cost | None:
+        """Ts."""
+        return _shortest(map(_whole, self._fdatasynced))
+
+    @cached_property
+    def dsync(self) -> Cost | None:
+        """Td."""
+        return _shortest(_whole(done) for done in self._overwrites if done.call == "O_DSYNC" and done.direct)
+
+    @cached_property
+    def fastest_synced(self) -> Step | None:
+        """The quickest of the overwrites that one writer synced one by one, as fast as it could."""
+        return max((done.step for done in self._overwrites), key=lambda step: step.rate_per_s, default=None)
+
+    @property
+    def beyond_network(self) -> bool:
+        """One writer was answered more often than a cloud's network allows."""
+        fastest = self.fastest_synced
+        return fastest is not None and fastest.rate_per_s >= NETWORK_PER_S
+
+    @cached_property
+    def _overwrites(self) -> tuple[SyncStep, ...]:
+        return tuple(done for done in self._steps.synced if done.overwrites_alone)
+
+    @cached_property
+    def _fdatasynced(self) -> tuple[SyncStep, ...]:
+        return tuple(done for done in self._overwrites if done.call == "fdatasync")
+
+
+def typical_ns(latency: Latency) -> int:
+    """p50, or the mean where it is far beyond."""
+    return latency.mean if latency.mean > MEAN_TO_MEDIAN * latency.p50 else latency.p50
+
+
+def added(write: Cost, flushed: Cost) -> str:
+    """What a flush adds to a write, in words."""
+    extra_ns = flushed.ns - write.ns
+    return duration_ns(extra_ns) if extra_ns > 0 else "nothing"
+
+
+def _whole(done: SyncStep) -> Cost | None:
+    return Cost(typical_ns(done.step.latency_ns), done.step) if done.step.latency_ns else None
+
+
+def _shortest(costs: Iterable[Cost | None]) -> Cost | None:
+    return min((cost for cost in costs if cost), key=lambda cost: cost.ns, default=None)

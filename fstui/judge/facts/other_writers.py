@@ -1,0 +1,66 @@
+"""What others did to the same devices while fstui did nothing: looked at, never subtracted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+from fstui.judge.facts.stack import Stack
+from fstui.model.counters import Idle
+from fstui.model.host import Writer
+from fstui.model.storage import Node
+
+MIN_IDLE_S = 0.5
+"""A shorter look at the idle devices is none: half-second windows already miss most of a steady log writer."""
+
+
+class Busy(NamedTuple):
+    """A device that somebody wrote to while fstui was idle."""
+
+    device: str
+    flushes_per_s: float
+    writes_per_s: float
+
+
+class OtherWriters:
+    """Who else writes here, as far as was seen before the run and between its steps."""
+
+    def __init__(self, idle: Idle | None, stack: Stack) -> None:
+        self._idle = idle if idle and idle.elapsed_s >= MIN_IDLE_S else None
+        self._stack = stack
+        self.writers: tuple[Writer, ...] = idle.writers if idle else ()
+
+    def flushes_per_s(self, devices: Iterable[Node]) -> float | None:
+        """Their flushes, all these devices together; None where nobody looked."""
+        if self._idle is None:
+            return None
+        ids = {device.id for device in devices}
+        counters = (found for found in self._idle.counters if found.device in ids)
+        seen = [found.flushes for found in counters if found.flushes is not None]
+        return sum(seen) / self._idle.elapsed_s if seen else None
+
+    @cached_property
+    def busy_shares(self) -> tuple[tuple[str, float], ...]:
+        """Our devices, and the share of the idle time in which others had them at work, the busiest first."""
+        if self._idle is None:
+            return ()
+        shares = [
+            (found.device, min(1.0, found.busy_ms / 1000 / self._idle.elapsed_s))
+            for found in self._idle.counters
+            if found.busy_ms is not None and self._stack.ends_in(found.device)
+        ]
+        return tuple(sorted(shares, key=lambda share: -share[1]))
+
+    @cached_property
+    def while_idle(self) -> tuple[Busy, ...]:
+        """What our devices did by themselves, the busiest first."""
+        if self._idle is None:
+            return ()
+        elapsed_s = self._idle.elapsed_s
+        seen = [
+            Busy(found.device, (found.flushes or 0) / elapsed_s, (found.writes or 0) / elapsed_s)
+            for found in self._idle.counters
+            if self._stack.ends_in(found.device) and (found.flushes or found.writes)
+        ]
+        return tuple(sorted(seen, key=lambda busy: -busy.flushes_per_s))

@@ -1,0 +1,165 @@
+"""The stack as the rules read it: each filesystem with the devices it writes to, level by level to the bottom.
+
+A level ends where a device has no other block layer beneath it: at a disk, or at a loop device, whose backing file
+belongs to the filesystem of the next level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from fstui.layers import kind
+from fstui.layers.handing import Member
+from fstui.model.storage import Node, Target
+
+_WITHIN = ("block", "pool")
+
+
+class Level(NamedTuple):
+    """A filesystem and what it stands on, down to the next filesystem or the bottom."""
+
+    filesystem: Node
+    path: tuple[Node, ...]
+    """Every block layer and pool of this level, topmost first, the devices included."""
+    devices: tuple[Node, ...]
+    """Where the level ends: disks, or loop devices on a file of the next level."""
+
+    @property
+    def claims_fua(self) -> bool | None:
+        """The filesystem's own device says whether it supports FUA; None where it does not say."""
+        return next((node.fua for node in self.path if node.fua is not None), None)
+
+    @property
+    def reduces(self) -> bool:
+        """A layer on the way compresses or removes duplicates: fewer bytes may honestly arrive."""
+        return any(kind(node.kind).reduces for node in self.path)
+
+
+class Stack:
+    """The layers of a target. Without a target there are none."""
+
+    def __init__(self, target: Target | None) -> None:
+        self.nodes = target.stack if target else ()
+        self.lowest = target.lowest if target else ()
+        self.block_bytes = target.space.block_bytes if target and target.space else 0
+        """Of the topmost filesystem; 0 where nobody asked."""
+
+    @cached_property
+    def filesystems(self) -> tuple[Node, ...]:
+        """Every filesystem of the stack, the backing files' too."""
+        return tuple(node for node in self.nodes if node.layer == "filesystem")
+
+    @cached_property
+    def in_memory(self) -> tuple[Node, ...]:
+        """The layers that forget with the power: tmpfs, ramfs, zram, RAM disks, or what was declared to be memory.
+
+        The lowest of them, where a filesystem in memory has a layer of its own beneath.
+        """
+        found = tuple(
+            node
+            for node in self.nodes
+            if node.layer == "memory"
+            or kind(node.kind).in_memory
+            or (node.lowest and node.medium is not None and node.medium.class_ == "memory")
+        )
+        return tuple(node for node in found if node.lowest) or found
+
+    @cached_property
+    def forgets(self) -> tuple[Node, ...]:
+        """Those of them with which the data is gone: no copies, and no more of an array than it can do without."""
+        return self._lost(self.nodes[0]) if self.nodes else ()
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels, topmost first. An overlay is not a level: its upper directory's filesystem is."""
+        found: dict[str, Level] = {}
+        pending = [real for top in self.nodes[:1] for real in self._real(top)]
+        while pending:
+            filesystem = pending.pop(0)
+            if filesystem.id not in found:
+                found[filesystem.id] = level = self._level(filesystem)
+                pending.extend(node for device in level.devices for node in self.backing(device))
+        return tuple(found.values())
+
+    def children(self, node: Node) -> tuple[Node, ...]:
+        """The layers directly beneath. Ids that the stack does not hold are left out."""
+        return tuple(other for other in self.nodes if other.id in node.below)
+
+    def beneath(self, node: Node) -> tuple[Node, ...]:
+        """Every layer beneath, each once, nearest first."""
+        found: dict[str, Node] = {}
+        pending = list(self.children(node))
+        while pending:
+            below = pending.pop(0)
+            if below.id not in found:
+                found[below.id] = below
+                pending.extend(self.children(below))
+        return tuple(found.values())
+
+    def backing(self, device: Node) -> tuple[Node, ...]:
+        """The filesystems that hold the backing file of a loop device; nothing for a disk."""
+        direct = self.children(device)
+        holders = (below for node in direct if node.layer == "file" for below in self.children(node))
+        return tuple(real for node in (*direct, *holders) for real in self._real(node))
+
+    def drops_flushes(self, level: Level, device: Node) -> bool | None:
+        """Whether the kernel drops flushes on the way to this device ("write through"); None where it does not say."""
+        return self._drops.get((level.filesystem.id, device.id))
+
+    def ends_in(self, device: str) -> bool:
+        """A level ends there: at a disk or a loop device, which have a cache of their own."""
+        return device in self._devices
+
+    @cached_property
+    def _devices(self) -> frozenset[str]:
+        return frozenset(device.id for level in self.levels for device in level.devices)
+
+    @cached_property
+    def _drops(self) -> dict[tuple[str, str], bool | None]:
+        return {
+            (level.filesystem.id, device.id): self._is_dropped(level, device)
+            for level in self.levels
+            for device in level.devices
+        }
+
+    def _is_dropped(self, level: Level, device: Node) -> bool | None:
+        above = (node for node in level.path if device.id in {node.id, *(below.id for below in self.beneath(node))})
+        if any(node.write_cache == "write through" for node in above):
+            return True
+        return False if device.write_cache == "write back" else None
+
+    def _lost(self, node: Node) -> tuple[Node, ...]:
+        """The layers in memory by which what this one holds is lost."""
+        row, below = kind(node.kind), self.children(node)
+        roles = tuple(node.below_roles.get(child.id) for child in below)
+        members = [Member(child.id, role) for child, role in zip(below, roles, strict=True)]
+        holds = [row.hands(node, member, roles, self.nodes[0]).bytes != "never" for member in members]
+        holders = [child for child, has in zip(below, holds, strict=True) if has]
+        if not holders:
+            return (node,) if node in self.in_memory else ()
+        lost = [found for child in holders if (found := self._lost(child))]
+        return tuple(each for found in lost for each in found) if len(lost) > row.tolerates(node, len(holders)) else ()
+
+    def _real(self, node: Node) -> Iterator[Node]:
+        if kind(node.kind).over_filesystem:
+            for below in self.children(node):
+                yield from self._real(below)
+        elif node.layer in {"filesystem", "memory", "remote"}:
+            yield node
+
+    def _level(self, filesystem: Node) -> Level:
+        path: dict[str, Node] = {}
+        devices: dict[str, Node] = {}
+        pending = list(self.children(filesystem))
+        while pending:
+            node = pending.pop(0)
+            if node.layer not in _WITHIN or node.id in path:
+                continue
+            path[node.id] = node
+            within = [below for below in self.children(node) if below.layer in _WITHIN]
+            pending.extend(within)
+            if not within and node.layer == "block":
+                devices[node.id] = node
+        return Level(filesystem, tuple(path.values()), tuple(devices.values()))

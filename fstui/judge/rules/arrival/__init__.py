@@ -1,0 +1,1 @@
+"""Did what was synced arrive below, and did a flush do any work there?"""

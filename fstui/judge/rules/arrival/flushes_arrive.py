@@ -1,0 +1,105 @@
+"""*consistent: low confidence, medium where each lowest device was seen to work. cannot-tell where others write too*
+
+## What it means
+Every sync arrived below as the flushes that the filesystem owes the device, and all synced bytes arrived with them.
+
+## How it was measured
+Flushes are field 16 of `/sys/block/X/stat`, read before and after each step with one writer, on every layer that
+counts: whole disks and loop devices, not partitions, dm, md or zram. For an overwrite with fdatasync, ext4 and XFS owe
+one flush, btrfs two (one with FUA), ext4 `data=journal` two (Linux 6.1) or three (6.18), ZFS one to the devices that
+hold its intent log. One sync or 0.2 % may be missing where exactly one flush is owed, else a tenth. What each layer
+hands on is composed: every stripe, segment and leg gets each flush, paths share them. A flush of a loop device is an
+fsync of its backing file and is followed further down.
+
+As root the kernel's trace tells who asked, at the layer that the filesystem hands its flushes to, FUA writes and layers
+that count nothing (dm, md, partitions) included. It is what is told where others write too.
+
+## What it proves, and what not
+It proves that nothing above the driver drops the flush, for the seconds measured. A drive, a bridge or a host that
+acknowledges a flush and forgets it counts it all the same: above low confidence, each lowest device that holds what was
+acknowledged was seen at work (`flush-flat`), or is known to lose nothing. Without a trace others' flushes cannot be
+told from ours: where over 5 % too many arrive, or the idle device flushes for over 5 % of the syncs, it proves nothing.
+
+## What to do next
+Where others write: stop them, or use a disk of its own, and run again. Otherwise: cut the power in the middle of
+acknowledged writes, with a witness on another box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.arrival import Arrival
+from fstui.judge.facts.arrival_words import not_told_apart, unproven, whose
+from fstui.judge.facts.arrivals import Proven
+from fstui.model.judgement import Confidence, Finding
+from fstui.quantities import count, rate, size
+
+
+@rule(place=30)
+def flushes_arrive(case: Case) -> Iterator[Finding]:
+    """Every sync arrived as the flushes it owes, with its bytes, as far down as can be counted."""
+    proven = case.arrivals.proven
+    if proven and proven.depth:
+        yield _arrived(case, proven)
+    elif proven and proven.noisy:
+        yield _drowned(case, tuple(way[0] for way in proven.ways))
+
+
+def _arrived(case: Case, proven: Proven) -> Finding:
+    proving = tuple(way for way in proven.ways if way[proven.depth - 1].proves)
+    amid_others = tuple(way for way in proving if way[proven.depth - 1].noisy)
+    # else by what was counted; a FUA write, which no device counts, has its line besides
+    ways = amid_others or tuple(way for way in proving if way[proven.depth - 1].proves_by_counters) or proving
+    last = tuple(way[proven.depth - 1] for way in ways)
+    sent = last[0].sent
+    where, shares = words.devices(sent.devices), words.between([arrival.sent.each for arrival in last])
+    rest = unproven(tuple(way[proven.depth] for way in ways if proven.depth < len(way)))
+    unsampled = last[0].others_per_s is None and not sent.traced
+    doubt = "" if rest else case.holders.doubt(beside=last[0].devices)
+    sure = case.holders.vouched and sent.devices == last[0].devices
+    confidence: Confidence = "medium" if sure and not (rest or unsampled) else "low"
+    return Finding(
+        rule="flushes-arrive",
+        verdict="consistent",
+        confidence=confidence,
+        scope="storage",
+        title=f"{shares} flushes per sync at {where}",
+        sentence=f"{count(sum(arrival.syncs for arrival in last))} syncs reached {where} as {shares} flushes each "
+        f"({words.expected(sent.expected)} owed){whose(last)}. {rest}This covers "
+        f"{words.time_measured(arrival.step for arrival in last)}; only a power cut proves more.{doubt}",
+        steps=words.names(arrival.step for arrival in last),
+        because=(
+            *(arrival.flush_line for way in ways for arrival in way[: proven.depth]),
+            *(way[0].flush_line for way in proving if way not in ways),
+            *(("idle: not measured, so other writers cannot be excluded",) if unsampled else ()),
+        ),
+        next=(words.CUT_THE_POWER,),
+    )
+
+
+def _drowned(case: Case, arrivals: tuple[Arrival, ...]) -> Finding:
+    first = arrivals[0]
+    where = words.devices(first.devices)
+    shares = words.between([arrival.most_per_sync for arrival in arrivals])
+    who = f"Somebody else wrote to {where} meanwhile, or a layer between adds flushes of its own"
+    if first.others_per_s:
+        writers = f": {words.writers(case.others.writers)}" if case.others.writers else ""
+        who = f"Others write to {where} ({rate(first.others_per_s)} flushes/s while fstui was idle){writers}"
+    surplus = sum(arrival.surplus_bytes for arrival in arrivals)
+    bytes_too = f", and {size(surplus)} more than was written" if surplus else ""
+    return Finding(
+        rule="flushes-arrive",
+        verdict="cannot-tell",
+        confidence="low",
+        scope="storage",
+        title=f"{shares} flushes per sync at {where}, not all ours",
+        sentence=f"{who}. In {words.time_measured(arrival.step for arrival in arrivals)} {shares} flushes arrived per "
+        f"sync ({words.expected(first.expected)} owed){bytes_too}: {not_told_apart(arrivals)}.",
+        steps=words.names(arrival.step for arrival in arrivals),
+        because=tuple(arrival.flush_line for arrival in arrivals),
+        next=(f"Stop the other writers on {where}, or use a disk of its own, and run again.",),
+    )

@@ -1,0 +1,81 @@
+"""*not-durable, medium confidence*
+
+## What it means
+Writes and their syncs returned in less time than any device needs to answer, and none is known to lie beneath: nothing
+can have been written anywhere but to memory. So it is in a container whose overlay is on a tmpfs that cannot be seen
+from inside.
+
+## How it was measured
+The typical time of fsync or fdatasync after a buffered write of fresh data, by one writer: under 2 µs, and the write
+itself under 20 µs, so that it cannot have done the work either. A sync of a tmpfs took 0.2 to 2 µs, one that reaches
+even a RAM disk 12 µs, a loop device without a flush 33 µs.
+
+## What it proves, and what not
+No device was moved, by the time alone. It says nothing where a device is known beneath: there the counters speak
+(`bytes-missing`). Nothing of shares and FUSE, where a write may have been passed on at once. Persistent memory with DAX
+might come near that time.
+
+## What to do next
+Ask on the host what the directory lies on: `docker inspect`, `findmnt`. Run fstui in a volume that is on a disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.stack import Stack
+from fstui.judge.facts.steps import SyncStep
+from fstui.layers import kind
+from fstui.model.judgement import Finding
+from fstui.model.steps import Latency
+from fstui.quantities import duration_ns
+
+NO_DEVICE_NS = 2_000
+"""The system call alone takes a tenth of it, the quickest device that is known five times as long."""
+NO_WORK_NS = 20_000
+"""16 KiB are copied into the page cache in a fifth of it; a write that is synced by itself takes longer."""
+
+
+@rule(place=25)
+def sync_too_quick(case: Case) -> Iterator[Finding]:
+    """Nothing is known to lie beneath, and nothing could have answered so soon."""
+    if case.configuration.breaks_sync or not _out_of_sight(case.stack):
+        return
+    quick = tuple(done for done in case.steps.synced if done.overwrites_alone and _is_too_quick(done))
+    if quick:
+        top, worst = case.stack.nodes[0], min(quick, key=_sync_ns)
+        took = duration_ns(_sync_ns(worst))
+        yield Finding(
+            rule="sync-too-quick",
+            verdict="not-durable",
+            confidence="medium",
+            scope="storage",
+            title=f"a sync takes {took}: no device can answer so soon",
+            sentence=f"{worst.call} returned after {took} in {words.time_measured([worst.step])}, and no device is "
+            f"known beneath {words.named(top)}: none can have answered so soon, so what was synced is in memory.",
+            steps=words.names(done.step for done in quick),
+            because=tuple(f"{done.step.name}: {duration_ns(_sync_ns(done))}" for done in quick),
+            next=("Ask on the host what this directory lies on: docker inspect, findmnt.",),
+        )
+
+
+def _out_of_sight(stack: Stack) -> bool:
+    """No device is known, and no server or program that may have been given the data by the write."""
+    remote = any(kind(node.kind).remote or node.layer == "remote" for node in stack.nodes)
+    return bool(stack.nodes) and not stack.lowest and not remote
+
+
+def _is_too_quick(done: SyncStep) -> bool:
+    by_call = done.sync is not None and done.sync.by_call and not done.direct
+    return by_call and 0 < _sync_ns(done) < NO_DEVICE_NS and _p50(done.step.write_ns) < NO_WORK_NS
+
+
+def _sync_ns(done: SyncStep) -> int:
+    return _p50(done.step.sync_ns)
+
+
+def _p50(latency: Latency | None) -> int:
+    return latency.p50 if latency else 0

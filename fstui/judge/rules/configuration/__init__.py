@@ -1,0 +1,1 @@
+"""Does the configuration alone decide what a sync is worth?"""

@@ -1,0 +1,108 @@
+"""*not-durable where a write cache is on; plausible where it is protected (medium) or there is none (low)*
+
+## What it means
+The filesystem was told to send no flushes (`nobarrier`, `barrier=0`; ZFS: `zfs_nocacheflush`). An fsync returns when
+the device has accepted the data, not when it is safe.
+
+## How it was measured
+ext4: `/proc/fs/ext4/DEVICE/options`, which always states it; others: `/proc/self/mountinfo`. The caches beneath:
+`/sys/block/X/queue/write_cache` of every disk and loop device.
+
+## What it proves, and what not
+With a volatile cache beneath, syncs are not durable. Behind a controller whose cache survives a power cut, or where
+no device has a cache, it may be: that is a claim of the hardware, which nothing here can check.
+
+## What to do next
+Turn barriers on and run again. Behind a RAID controller: check that the battery or capacitor is healthy, and that the
+write caches of the drives themselves are off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fstui.judge import words
+from fstui.judge.declaration import rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.configuration import WithoutBarriers
+from fstui.layers import kind
+from fstui.layers.caches import protected_cache
+from fstui.model.judgement import Confidence, Finding, Verdict
+from fstui.model.storage import Node
+
+
+class _Said(NamedTuple):
+    verdict: Verdict
+    title: str
+    sentence: str
+    next: tuple[str, ...]
+
+
+@rule(place=50)
+def barriers_off(case: Case) -> Iterator[Finding]:
+    """The filesystem sends no flushes. What that means depends on the caches beneath."""
+    for found in case.configuration.without_barriers:
+        said = _by_the_caches(found)
+        yield Finding(
+            rule="barriers-off",
+            verdict=said.verdict,
+            confidence=_sure(case, said.verdict),
+            scope="storage",
+            title=said.title,
+            sentence=said.sentence,
+            because=(
+                words.reading(found.filesystem, found.barrier),
+                *map(_cache_line, found.caches),
+                *case.arrivals.of_ours,
+            ),
+            next=said.next,
+        )
+
+
+def _sure(case: Case, verdict: Verdict) -> Confidence:
+    if verdict == "plausible":
+        return "medium" if case.holders.vouched else "low"
+    return "high" if verdict == "not-durable" else "medium"
+
+
+def _by_the_caches(found: WithoutBarriers) -> _Said:
+    off_here = f"{words.named(found.filesystem)} sends no flushes (barriers off)"
+    if found.loses_data:
+        to = (
+            f"{off_here} to {words.devices(found.on)}, whose write cache is on: a sync returns before the data is safe."
+        )
+        return _Said("not-durable", "barriers off", to, (_barriers_on(found),))
+    if found.on:
+        return _Said(
+            "plausible",
+            "barriers off above a protected cache",
+            f"{off_here}: durable only if the cache of {words.devices(found.on)} really outlives a power cut.",
+            (
+                "Check the controller's battery or capacitor: charged, and its cache set to write back only with it.",
+                "Check that the write caches of the drives behind the controller are off.",
+            ),
+        )
+    if found.caches and len(found.off) == len(found.caches) and not found.unheard:
+        return _Said(
+            "plausible",
+            "barriers off, no write cache beneath",
+            f"{off_here}: durable if {words.devices(found.off)} really has no volatile write cache, as it says.",
+            (f"{_barriers_on(found)} Where there is no cache they cost nothing.",),
+        )
+    unknown = f"{off_here}, and what lies beneath does not say whether it has a write cache."
+    if found.unheard:
+        unknown = f"{off_here}, and the host of {words.devices(found.unheard)} offers none: what it keeps is up to it."
+    return _Said("cannot-tell", "barriers off, caches beneath unknown", unknown, (_barriers_on(found),))
+
+
+def _barriers_on(found: WithoutBarriers) -> str:
+    option = kind(found.filesystem.kind).barriers_on
+    if option is None:
+        return f"echo 0 > {found.barrier.path}, then run fsync-rate there."
+    return f"mount -o remount,{option} {found.filesystem.name}, then run fsync-rate there."
+
+
+def _cache_line(node: Node) -> str:
+    protected = f", {node.medium.because or node.medium.class_}" if node.medium and protected_cache(node) else ""
+    return words.write_cache(node) + protected

@@ -1,0 +1,78 @@
+"""*not-durable, high confidence*
+
+## What it means
+The data ends in memory: tmpfs, ramfs, zram or a RAM disk lies at the bottom of the stack, perhaps below a loop device,
+an overlay or a dm device. A power cut or a reboot loses it.
+
+## How it was measured
+Read from `/proc/self/mountinfo` and `/sys/block`, following each layer down. Nothing is written for it.
+
+## What it proves, and what not
+Where a copy lies elsewhere (the other leg of a mirror, the device behind a read or write-through cache) it is a note.
+Else it is certain. How fast syncs return there says nothing about any disk.
+
+## What to do next
+Put what must survive on a filesystem that stands on a disk; `fstui list` shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import rule
+from fstui.judge.facts import Case
+from fstui.model.judgement import Finding
+from fstui.model.storage import Node
+
+
+@rule(place=20)
+def in_memory(case: Case) -> Iterator[Finding]:
+    """The bottom of the stack forgets with the power."""
+    if not case.stack.forgets:
+        yield from _partly(case.stack.in_memory)
+    else:
+        found = case.stack.forgets
+        kinds = words.listed(dict.fromkeys(map(_kind, found)))
+        yield Finding(
+            rule="in-memory",
+            verdict="not-durable",
+            confidence="high",
+            scope="storage",
+            title=f"in memory ({kinds})",
+            sentence=f"The data ends in memory ({kinds}): a sync there has nothing to write to, and a power cut or a "
+            "reboot loses everything.",
+            because=tuple(map(_because, found)),
+            next=("Put what must survive on a filesystem that stands on a disk: fstui list shows them.",),
+        )
+
+
+def _partly(found: tuple[Node, ...]) -> Iterator[Finding]:
+    """Copies, or what an array can do without: nothing that was acknowledged is lost with it."""
+    if found:
+        where = words.devices(found)
+        yield Finding(
+            rule="in-memory",
+            verdict=None,
+            confidence="high",
+            scope="storage",
+            title=f"in memory, and doubled: {where}",
+            sentence=f"{where} is in memory, and what it holds is elsewhere too: a power cut takes it and loses no "
+            "data, but an array goes on without that member, and the next failure may be the last.",
+            because=tuple(map(_because, found)),
+            next=("Put a disk in its place, or keep to reads there (a read cache).",),
+        )
+
+
+def _kind(node: Node) -> str:
+    """ "Disk" would say nothing of one that is memory by its model: its name does."""
+    if node.layer == "block" and node.medium is not None and node.medium.declared:
+        return "declared"
+    return node.name if node.kind == "disk" else node.kind
+
+
+def _because(node: Node) -> str:
+    medium = node.medium
+    if medium and medium.declared:
+        return f"{node.id}: declared by you to be memory"
+    return f"{node.id}: {(medium and medium.because) or node.because or node.kind}"

@@ -1,0 +1,72 @@
+"""*not-durable, high confidence, for this process only*
+
+## What it means
+A library (libeatmydata and its kin), or a filter of the system calls (seccomp, in containers started with syncs
+suppressed), answers a sync in the kernel's place. Nothing that this process writes is made durable. The disk was not
+judged.
+
+## How it was measured
+A pipe, an eventfd, a file opened with O_PATH cannot be synced: fsync and fdatasync of them, and syncfs, sync_file_range
+and msync of what is not there, are tried 60 times each, and some more between the measured syncs. The kernel refuses
+each: one that succeeds was answered in its place, were it only every twentieth, or each one call late. A file opened
+with O_DSYNC must still say so (`F_GETFL`). libc's fdatasync takes under 5 µs while the raw system call takes at least
+five times as long. Such a library stands in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
+
+## What it proves, and what not
+It proves that syncs of this process are faked, all or some. It says nothing about any other process, nor of the disk.
+What knows which descriptors the kernel would refuse is seen only by `flushes-missing` and `bytes-missing`.
+
+## What to do next
+Run fstui without the library, or outside the container where `grep Seccomp /proc/self/status` says 2. Then look at the
+database: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge.declaration import rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.process import named, stub_signs
+from fstui.model.host import Process
+from fstui.model.judgement import Finding
+
+
+@rule(place=10)
+def sync_stubbed(case: Case) -> Iterator[Finding]:
+    """This process' syncs never reach the kernel's filesystems, or those of the one that it stands for."""
+    signs = case.configuration.stub_signs
+    if signs:
+        yield Finding(
+            rule="sync-stubbed",
+            verdict="not-durable",
+            confidence="high",
+            scope="process",
+            title="syncs of this process are stubbed out",
+            sentence="In this process a sync returns without syncing: a library, or a filter of its system calls, "
+            "answers in the kernel's place. Nothing that it writes is made durable, and the disk was not judged.",
+            because=(*signs, *case.arrivals.of_ours),
+            next=(
+                "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload; outside this container, if "
+                "grep Seccomp /proc/self/status says 2.",
+                "Look whether the database runs with it: grep eatmydata /proc/PID/maps, grep Seccomp /proc/PID/status.",
+            ),
+        )
+    like = case.evidence.like
+    if like and (loaded := tuple(stub_signs(like))):
+        yield _of_another(like, loaded)
+
+
+def _of_another(like: Process, loaded: tuple[str, ...]) -> Finding:
+    who = named(like)
+    return Finding(
+        rule="sync-stubbed",
+        verdict="not-durable",
+        confidence="high",
+        scope="process",
+        title=f"syncs of {who} are stubbed out",
+        sentence=f"{who} has a library loaded that answers syncs without making them. Nothing that it writes is "
+        "made durable, whatever the disk does for others.",
+        because=loaded,
+        next=(f"Restart {who} without the library: unset LD_PRELOAD for it, empty /etc/ld.so.preload.",),
+    )

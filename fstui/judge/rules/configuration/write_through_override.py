@@ -1,0 +1,51 @@
+"""*not-durable, high confidence*
+
+## What it means
+The kernel takes a device for "write through" and drops every flush to it, although a volatile cache is behind it:
+somebody wrote to `queue/write_cache`, which changes the kernel's view and not the device.
+
+## How it was measured
+`/sys/block/X/queue/write_cache` against what the drive itself answers (`hdparm -W`, `smartctl -g wcache`, NVMe's `vwc`
+and feature 6; root only), what the driver says (`cache_type`), what udev found (`ID_ATA_WRITE_CACHE_ENABLED`), and what
+every layer beneath says, the filesystem of a loop device's backing file included. A loop device without direct-io keeps
+data in the page cache: that is a cache too.
+
+## What it proves, and what not
+Flushes do not get past this layer: that is certain. The best witness counts alone: the drive, then the driver, then
+udev, whose property dates from when the drive was found.
+
+## What to do next
+`echo 'write back' > /sys/block/X/queue/write_cache`, then run again. On a loop device the setting outlives detaching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import rule
+from fstui.judge.facts import Case
+from fstui.model.judgement import Finding
+
+
+@rule(place=60)
+def write_through_override(case: Case) -> Iterator[Finding]:
+    """The kernel was told "write through" about a device whose cache is on."""
+    for node, contradictions in case.configuration.overrides:
+        path = f"/sys/block/{node.id}/queue/write_cache"
+        yield Finding(
+            rule="write-through-override",
+            verdict="not-durable",
+            confidence="high",
+            scope="storage",
+            title=f"{node.id}: “write through” over a cache",
+            sentence=f"The kernel takes {node.id} for “write through” and drops every flush to it, but there is "
+            "a volatile cache behind it: a sync returns before the data is safe.",
+            because=(
+                words.read(node, "kernel's view", "write through", path),
+                *contradictions,
+                *case.arrivals.of_ours,
+                *(pair.because for pair in case.arrivals.withheld if pair.below == node),
+            ),
+            next=(f"echo 'write back' > {path}, then run again. The setting outlives detaching a loop.",),
+        )

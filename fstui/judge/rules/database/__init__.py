@@ -1,0 +1,1 @@
+"""Does a database make its commits durable?"""

@@ -1,0 +1,75 @@
+"""*suspicious, medium confidence*
+
+## What it means
+A write with O_DIRECT and O_DSYNC is marked FUA: the drive must have it on the medium before it answers. Here such a
+write costs no more than a plain one, while write + flush costs more than five times as much.
+
+## How it was measured
+Typical times of three steps: O_DIRECT alone (Tw), O_DIRECT+O_DSYNC (Td), write + fdatasync (Ts): Td < 1.5 × Tw and Ts >
+5 × Td, on a lowest device that supports FUA and has its cache on. Published case: ADATA SX8200PNP, 94 385, 91 375
+(O_DSYNC) and 2 767 (fdatasync) per second.
+
+## What it proves, and what not
+It speaks of FUA alone: fdatasync may be fine. The reverse, FUA slower than a flush, is normal. md always claims FUA, so
+only lowest devices count; a protected cache may answer FUA at once, so such drives are left alone.
+
+## What to do next
+Let the database use fdatasync instead of O_DSYNC (`wal_sync_method`, `innodb_flush_method`). To prove it: a power cut
+with a witness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.costs import Cost
+from fstui.layers.caches import outlives_power_cut
+from fstui.model.judgement import Finding
+from fstui.model.storage import Node
+from fstui.quantities import duration_ns
+
+TIMES = 5
+"""A forced write that is so much cheaper than write and flush did not wait for the medium."""
+ALIKE = 1.5
+
+
+@rule(place=30)
+def fua_ignored(case: Case) -> Iterator[Finding]:
+    """A forced write costs no more than a plain one, while a flush costs many times as much."""
+    lowest = case.stack.lowest
+    write, forced, flushed = case.costs.write, case.costs.dsync, case.costs.synced
+    if not (lowest and write and forced and flushed) or any(map(outlives_power_cut, lowest)):
+        return
+    sends_fua = all(node.fua and node.write_cache == "write back" for node in lowest)
+    if sends_fua and flushed.ns > TIMES * forced.ns and forced.ns < ALIKE * write.ns:
+        yield _ignored(lowest, write, forced, flushed)
+
+
+def _ignored(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> Finding:
+    where, steps = words.devices(lowest), (write.step, forced.step, flushed.step)
+    return Finding(
+        rule="fua-ignored",
+        verdict="suspicious",
+        confidence="medium",
+        scope="storage",
+        title=f"a forced write takes {duration_ns(forced.ns)}, a flushed one {duration_ns(flushed.ns)}",
+        sentence=f"With O_DIRECT+O_DSYNC the kernel marks each write FUA: {where} must have it on the medium before it "
+        f"answers. It answered after {duration_ns(forced.ns)}, as fast as without ({duration_ns(write.ns)}), while "
+        f"write and flush take {duration_ns(flushed.ns)}, {flushed.ns / forced.ns:.1f} × as long, in "
+        f"{words.time_measured(steps)}: it seems to ignore FUA.",
+        steps=words.names(steps),
+        because=(
+            write.because,
+            forced.because,
+            flushed.because,
+            *(words.read(node, "FUA", "supported", f"/sys/block/{node.id}/queue/fua") for node in lowest),
+        ),
+        next=(
+            "Let the database sync with fdatasync, not O_DSYNC: PostgreSQL wal_sync_method=fdatasync, InnoDB "
+            "innodb_flush_method=O_DIRECT.",
+            words.CUT_THE_POWER,
+        ),
+    )

@@ -1,0 +1,68 @@
+"""*a note*
+
+## What it means
+Somebody else writes to the same devices. Their flushes and bytes are counted with ours.
+
+## How it was measured
+The devices' counters while fstui was idle, 1 s before the run and between steps; the writers' names from
+`/proc/PID/io` where it may be read. Also any step in which more than 5 % too many flushes or bytes arrived.
+
+## What it proves, and what not
+Others only add. Too few flushes therefore stay too few, while enough of them prove nothing, unless the kernel's trace
+tells whose they were. Nothing is subtracted.
+
+## What to do next
+Stop the others, or measure on a disk of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.arrival import Arrival
+from fstui.model.judgement import Finding
+from fstui.quantities import rate, ratio, size
+
+
+@rule(place=60)
+def other_writers(case: Case) -> Iterator[Finding]:
+    """Somebody else writes to these devices: named, counted, never subtracted."""
+    while_idle = [
+        f"{busy.device} {rate(busy.flushes_per_s)} flushes/s, {rate(busy.writes_per_s)} writes/s"
+        for busy in case.others.while_idle
+    ]
+    noisy = case.arrivals.noisy
+    if while_idle or noisy:
+        yield Finding(
+            rule="other-writers",
+            verdict=None,
+            confidence="low",
+            scope="storage",
+            title=f"by others: {while_idle[0]}" if while_idle else f"others wrote during {noisy[0].step.name}",
+            sentence=f"Others write to the same devices ({words.listed(while_idle) or 'not while fstui was idle'}). "
+            + _meaning(noisy),
+            steps=words.names(arrival.step for arrival in noisy),
+            because=(
+                *(f"while idle: {line}" for line in while_idle),
+                *map(_surplus, noisy),
+                *(
+                    f"writer: {writer.name} ({writer.pid}), {size(writer.written_bytes)}"
+                    for writer in case.others.writers
+                ),
+            ),
+        )
+
+
+def _meaning(noisy: tuple[Arrival, ...]) -> str:
+    if any(arrival.proves_by_trace for arrival in noisy):
+        return "The kernel's trace tells their flushes from fstui's."
+    return "They only add: too few flushes stay too few, while enough of them prove nothing."
+
+
+def _surplus(arrival: Arrival) -> str:
+    surplus = f", {size(arrival.surplus_bytes)} more than was written" if arrival.surplus_bytes else ""
+    received = f"{ratio(arrival.most_per_sync)} flushes per sync, {words.expected(arrival.expected)} owed{surplus}"
+    return f"{arrival.step.name}: {received} at {words.devices(arrival.devices)}"

@@ -1,0 +1,72 @@
+"""*not-durable, high confidence, for an I/O error on a sync; otherwise a note*
+
+## What it means
+A sync failed. The kernel may have marked the pages clean, so that a second sync succeeds while the data is gone.
+
+## How it was measured
+The call and the errno that the probe got. EIO on fsync, fdatasync or a write through O_DSYNC is a finding; a full disk
+and other errors are notes.
+
+## What it proves, and what not
+What was not synced before must be taken for lost. One error does not tell whether the disk or the path to it is at
+fault.
+
+## What to do next
+`dmesg`, `smartctl -a`. Copy the data off before anything else.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import rule
+from fstui.judge.facts import Case
+from fstui.model.judgement import Finding
+from fstui.model.steps import Failure, Step
+from fstui.quantities import count
+
+_SYNC_CALLS = frozenset({"fsync", "fdatasync"})
+_WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+@rule(place=20)
+def sync_error(case: Case) -> Iterator[Finding]:
+    """A sync that failed: the pages may be marked clean and a second try succeed, with the data gone."""
+    for step in case.steps.all:
+        if step.error is not None and step.error.call in _SYNC_CALLS | _WRITE_CALLS:
+            yield _failed(case, step, step.error)
+
+
+def _failed(case: Case, step: Step, error: Failure) -> Finding:
+    lost = error.errno == errno.EIO and (error.call in _SYNC_CALLS or _writes_are_synced(case, step))
+    name = errno.errorcode.get(error.errno or 0, "an error")
+    return Finding(
+        rule="sync-error",
+        verdict="not-durable" if lost else None,
+        confidence="high",
+        scope="storage" if lost else "step",
+        title=f"{error.call} failed with {name}",
+        sentence=f"In step {step.name}, {error.call} failed with {name} after {count(step.ops)} "
+        f"operations, in {words.time_measured([step])}. {_meaning(error, lost=lost)}",
+        steps=(step.name,),
+        because=(f"{step.name}: {error.call}: {error.message}",),
+        next=("Look at the kernel's log (dmesg) and the disk's own (smartctl -a), and copy the data off first.",)
+        if error.errno == errno.EIO
+        else (),
+    )
+
+
+def _meaning(error: Failure, *, lost: bool) -> str:
+    if lost:
+        return "The kernel may have marked the pages clean: a second sync would succeed with the data gone."
+    if error.errno in _FULL:
+        return "There was no room left."
+    return "The step ended there; what was synced before it stands."
+
+
+def _writes_are_synced(case: Case, step: Step) -> bool:
+    done = case.steps.of(step)
+    return case.steps.mounted_sync or (done is not None and bool({"dsync", "sync"} & set(done.settings.open_flags)))

@@ -1,0 +1,1 @@
+"""Was the power cut, and what survived?"""

@@ -1,0 +1,1 @@
+"""Can a platter have done this?"""

@@ -1,0 +1,73 @@
+"""What every yardstick makes of the steps: too slow by it, as it should be, or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fstui.judge.facts import Case
+from fstui.judge.facts.steps import SyncStep, has_rate
+from fstui.model.steps import Step
+from fstui.quantities import duration_ns, rate
+
+
+class Comparison(NamedTuple):
+    """One step beside one yardstick."""
+
+    step: Step
+    slow_below_per_s: float
+    normal_from_per_s: float
+    evidence: str
+    """What it is held against, with its number: ``the slowest has 83/s``."""
+    paced: bool = False
+    """Its rate is its pace: what counts is how long each operation took."""
+
+    @property
+    def per_s(self) -> float:
+        """So many as fit, one after another."""
+        whole = self.step.latency_ns
+        return 1e9 / max(1, whole.mean) if self.paced and whole else self.step.rate_per_s
+
+    @property
+    def slow(self) -> bool:
+        return self.per_s < self.slow_below_per_s
+
+    @property
+    def normal(self) -> bool:
+        return self.per_s >= self.normal_from_per_s
+
+    @property
+    def did(self) -> str:
+        """``840/s``, or ``1.2 ms each``."""
+        return f"{duration_ns(1e9 / self.per_s)} each" if self.paced else f"{rate(self.per_s)}/s"
+
+    @property
+    def line(self) -> str:
+        return f"{self.step.name}: {self.did}; {self.evidence}"
+
+
+class Yardstick(NamedTuple):
+    """All steps beside one yardstick."""
+
+    name: str
+    """``53 published on ssd``"""
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def slow(self) -> bool:
+        """Half of the steps or more: a single one may have met somebody else's work."""
+        return bool(self.comparisons) and 2 * sum(one.slow for one in self.comparisons) >= len(self.comparisons)
+
+    @property
+    def normal(self) -> bool:
+        return bool(self.comparisons) and 2 * sum(one.normal for one in self.comparisons) > len(self.comparisons)
+
+    @property
+    def worst(self) -> Comparison:
+        """The step that is furthest below."""
+        return min(self.comparisons, key=lambda one: one.per_s / one.normal_from_per_s)
+
+
+def rated(case: Case) -> Iterable[SyncStep]:
+    """The steps whose times are the storage's: synced one by one, by one writer."""
+    return (done for done in case.steps.synced if has_rate(done.step))

@@ -1,0 +1,81 @@
+"""What is missing where no rule could say anything about the storage."""
+
+from __future__ import annotations
+
+from math import isinf
+
+from fstui.judge import words
+from fstui.judge.facts import Case
+from fstui.judge.facts.arrival import Arrival
+from fstui.judge.facts.stack import Level
+from fstui.judge.facts.steps import MIN_SYNCS
+from fstui.layers import kind
+from fstui.layers.disk import PARTITION
+
+
+def why_undecided(case: Case) -> str:
+    """One sentence, or two: why this evidence decides nothing, and what would."""
+    if not case.stack.nodes:
+        for unseen in (each.promised for each in case.commits.all if each.promised.existing):
+            said = f" It says: {', '.join(unseen.settings)}." if unseen.settings else ""
+            return f"The storage of {unseen.database} is not seen here: what its commits come to is not known.{said}"
+        return "Nothing is known about the stack beneath, so nothing can be judged."
+    if not case.steps.all:
+        return (
+            "The configuration shows no fault, and nothing was measured yet: run fsync-rate to follow its syncs down."
+        )
+    if not case.steps.synced:
+        return (
+            f"No step was measured to its end in which one writer synced at least {MIN_SYNCS} times, so there is "
+            "nothing to follow down: run fsync-rate, or give it more seconds."
+        )
+    covered = words.time_measured(done.step for done in case.steps.synced)
+    return f"In {covered} nothing contradicts durability, and nothing shows it: {_why(case)}"
+
+
+def _why(case: Case) -> str:
+    top = case.stack.levels[0] if case.stack.levels else None
+    if top is None or not top.devices:
+        return "no device of this box that could count flushes is known to lie beneath."
+    tops = [way[0] for done in case.steps.synced if (way := case.arrivals.of(done))]
+    return _of_the_topmost(top, tops)
+
+
+def _of_the_topmost(level: Level, arrivals: list[Arrival]) -> str:
+    where, filesystem = words.devices(level.devices), words.named(level.filesystem)
+    if not arrivals:
+        return f"{filesystem} uses DAX, which passes every counter by. {_own_words(level)}".strip()
+    if all(arrival.flushes is None for arrival in arrivals):
+        return _uncounted(level)
+    if all(arrival.expected is None for arrival in arrivals):
+        return f"how many flushes {filesystem} owes for a sync is not known."
+    if all(arrival.expected and isinf(arrival.expected.high) for arrival in arrivals):
+        return (
+            f"{words.between([arrival.per_sync for arrival in arrivals])} flushes per sync arrived at {where}, and how "
+            f"many {filesystem} owes for one is not known."
+        )
+    written_through = all(device.write_cache == "write through" for device in level.devices)
+    if all(arrival.expected == (0, 0) for arrival in arrivals) and not written_through:
+        return f"with these steps {where} is owed none that it would count: run a step with fdatasync."
+    return (
+        f"the kernel takes {where} for “write through” and sends it no flush that could be counted. The device's word "
+        "that it has no volatile cache is all there is."
+    )
+
+
+def _uncounted(level: Level) -> str:
+    """Whose doing it is that no flush is known to have arrived: a layer's between, the kernel's, the driver's."""
+    where = words.devices(level.devices)
+    if all(device.counted for device in level.devices):
+        between = [node for node in level.path if node not in level.devices and node.kind != PARTITION.name]
+        layers = words.listed(f"{node.id} ({node.kind})" for node in between) or "the filesystem"
+        return f"what {layers} makes of a flush cannot be told from what {where} counted."
+    if any(kind(device.kind).counts_flushes for device in level.devices):
+        return f"{where} counts no flushes (a kernel before 5.5, or queue/iostats is 0: echo 1 there and run again)."
+    return f"no flushes are counted at {where}: no queue of requests is there. {_own_words(level)}".strip()
+
+
+def _own_words(level: Level) -> str:
+    """What each device says of a sync, by what it is."""
+    said = "; ".join(f"{device.id}: {device.because}" for device in level.devices if device.because)
+    return f"{said}." if said else ""

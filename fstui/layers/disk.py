@@ -1,0 +1,253 @@
+"""Disks and their partitions: what a drive, or the host of a virtual one, says about itself.
+
+From sysfs, and from udev where it runs: ``cache_type`` (the driver's; "temporary" never shows there),
+``ID_ATA_WRITE_CACHE_ENABLED`` (udev's, when the drive was found), ``rpm``, ``zoned``, ``F_FLUSH`` and ``CONFIG_WCE``
+(yes | no, virtio-blk), ``vmbus_id`` and ``lun`` (Hyper-V), ``card`` (MMC | SD), ``grade`` (consumer | data centre |
+cloud | raid | virtual, by the model table).
+
+A card's flush is counted as any: the MMC driver takes it as a request, and ends it with the card's own cache flush
+(CMD6, EXT_CSD FLUSH_CACHE) where the card has a cache that is on; "write back" also stands for one without a cache that
+takes reliable writes, which is what FUA becomes (drivers/mmc/core/block.c, mmc.c).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fstui.layers import drives, links, models, nvme, own_disks
+from fstui.layers.caches import volatile_cache
+from fstui.layers.facts import Fact, number, one_of, word
+from fstui.layers.kinds import Kind
+from fstui.layers.links import link
+from fstui.layers.readers import Device, DeviceReader, Role, some, with_readings
+from fstui.layers.sources.claims import Question
+from fstui.layers.sources.files import Tree, integer
+from fstui.layers.sources.udev import DATABASE
+from fstui.model.storage import Node, Reading, SyncPath
+
+VPD_NOT_ROTATING = 1
+_VPD_RATES = range(0x0401, 0xFFFF)
+"""SBC: 1 is a medium that does not rotate, 0401h to FFFEh a rate in revolutions per minute."""
+_FEATURES = {"F_FLUSH": 9, "CONFIG_WCE": 11}
+"""Bits of virtio-blk (include/uapi/linux/virtio_blk.h); sysfs shows them from the lowest on, one character each."""
+_VMBUS = re.compile(r"/(?:VMBUS|MSFT1000)[^/]*/([0-9a-f]{8}-[0-9a-f-]+)/.*/\d+:\d+:\d+:(\d+)/", re.IGNORECASE)
+_CARDS = {"MMC": "eMMC", "SD": "an SD card"}
+_YES_NO = {"yes": True, "no": False}
+
+
+class DiskFacts(NamedTuple):
+    """What was read of one."""
+
+    host_flushes: Fact[bool] | None
+    """virtio F_FLUSH: the host offers the guest a flush."""
+    host_cache: Fact[bool] | None
+    """virtio CONFIG_WCE: the host lets the guest switch a write cache."""
+    transport: Fact[str] | None
+    """NVMe: pcie, tcp, rdma, fc, loop."""
+    grade: Fact[str] | None
+    """consumer, data centre, cloud, raid, virtual, by the model table."""
+    link_rate: Fact[str] | None
+    payload_mb_s: Fact[int] | None
+    """What the link can carry at the most."""
+    bridge: Fact[str] | None
+    """The USB bridge before the drive."""
+    card: Fact[str] | None
+    """What sits in the slot, or is soldered there."""
+
+
+def facts(node: Node) -> DiskFacts:
+    """What the readings of a disk say."""
+    return DiskFacts(
+        host_flushes=one_of(node, "F_FLUSH", _YES_NO),
+        host_cache=one_of(node, "CONFIG_WCE", _YES_NO),
+        transport=word(node, "transport"),
+        grade=word(node, "grade"),
+        link_rate=word(node, "link_rate"),
+        payload_mb_s=number(node, "payload_mb_s"),
+        bridge=word(node, "usb_bridge"),
+        card=one_of(node, "card", _CARDS),
+    )
+
+
+def is_virtual(node: Node) -> bool:
+    """A hypervisor made this disk: its rotational flag says nothing."""
+    row = models.known(node.model) if node.model else None
+    return link(node.link).virtual or (row is not None and row.grade == "virtual")
+
+
+def is_attached_here(node: Node) -> bool:
+    """A drive of this box with no host, bridge, controller or network between: what takes time there is its work."""
+    between = node.medium is not None and node.medium.class_ in {"network", "raid-cache"}
+    transport = word(node, "transport")
+    fabric = transport is not None and transport.value in nvme.OF_ONES_OWN
+    return link(node.link).direct and not (is_virtual(node) or between or fabric)
+
+
+def over_own_network(node: Node) -> bool:
+    """It is reached over a fabric or a SAN of one's own, and not over a cloud's network."""
+    transport = word(node, "transport")
+    return link(node.link).of_ones_own or (transport is not None and transport.value in nvme.OF_ONES_OWN)
+
+
+class DiskReader(DeviceReader):
+    """Reads disks: whatever has no driver that is known by the names of its devices."""
+
+    def read(self, name: str) -> Device:
+        tree, directory = self.tree, f"/sys/block/{name}"
+        path = links.path_of(tree, name)
+        attached = links.link_of(path, name)
+        number = (tree.word(f"{directory}/dev") or "") if self.sources.udev.present else ""
+        properties, database = self.sources.udev.properties(number), f"{DATABASE}/b{number}"
+        inner = own_disks.in_memory(self.sources, name, path)
+        model = _model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
+        enabled = properties.get("ID_ATA_WRITE_CACHE_ENABLED")
+        own = (
+            _cache_type(tree, directory, name),
+            *(_features(tree, directory) if name.startswith("vd") else ()),
+            _zoned(tree, directory),
+            Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=enabled, path=database) if enabled else None,
+            _rpm(tree, directory, name) or _udev_rpm(properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
+            *links.readings(tree, path, attached),
+            *(nvme.readings(tree, name) if attached == "nvme" else ()),
+            tree.reading("card", f"{directory}/device/type") if attached == "mmc" else None,
+            *_on_vmbus(path, directory),
+            _grade(model),
+        )
+        return Device(
+            kind=self.row.name,
+            label=name,
+            below=tuple(layer.id for layer in inner) or self.slaves(name),
+            readings=(*self.queue(name), *some(own)),
+            others=inner,
+            state=_state(tree, directory),
+            identity=_identity(tree, directory) or properties.get("ID_SERIAL", ""),
+            model=model,
+            link=attached,
+        )
+
+    def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
+        """With the drive's own word on its write cache."""
+        return with_readings(node, drives.told(node, self.sources.claims)), roles
+
+
+def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
+    """Whether the host offers a flush, and lets the guest switch its cache."""
+    path = f"{directory}/device/features"
+    bits = tree.word(path) or ""
+    if not bits or set(bits) - {"0", "1"} or len(bits) <= max(_FEATURES.values()):
+        return ()
+    named = (Reading(what=what, value="yes" if bits[at] == "1" else "no", path=path) for what, at in _FEATURES.items())
+    return (Reading(what="features", value=bits, path=path), *named)
+
+
+def _on_vmbus(path: str, directory: str) -> tuple[Reading, ...]:
+    """Hyper-V's id of the controller and the unit there, which tell Azure's disks from each other."""
+    match = _VMBUS.search(path)
+    told = zip(("vmbus_id", "lun"), match.groups(), strict=True) if match else ()
+    return tuple(Reading(what=what, value=value, path=directory) for what, value in told)
+
+
+def _grade(model: str | None) -> Reading | None:
+    row = models.known(model) if model else None
+    return Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row is not None else None
+
+
+def _model(tree: Tree, directory: str) -> str | None:
+    model = tree.word(f"{directory}/device/model")
+    vendor = tree.word(f"{directory}/device/vendor")
+    # libata says ATA for every vendor; PCI and virtio put a number there
+    if model is None or vendor is None or vendor == "ATA" or vendor.startswith("0x") or model.startswith(vendor):
+        return model
+    return f"{vendor} {model}"
+
+
+def _identity(tree: Tree, directory: str) -> str:
+    for path in ("wwid", "device/wwid", "serial", "device/serial"):
+        if (word := tree.word(f"{directory}/{path}")) is not None:
+            return word
+    return ""
+
+
+def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
+    """virtio's own word, or that of the SCSI disk driver, which asked the drive (mode page 8).
+
+    After "temporary …" was written there, the driver shows what it was told, without that word (drivers/scsi/sd.c).
+    """
+    if name.startswith("vd"):
+        return tree.reading("cache_type", f"{directory}/cache_type")
+    if name.startswith("sd"):
+        for address in tree.names(f"{directory}/device/scsi_disk"):
+            return tree.reading("cache_type", f"{directory}/device/scsi_disk/{address}/cache_type")
+    return None
+
+
+def _zoned(tree: Tree, directory: str) -> Reading | None:
+    """``host-managed`` or ``host-aware`` for a shingled or zoned disk; left out where it is ``none``."""
+    zoned = tree.reading("zoned", f"{directory}/queue/zoned")
+    return zoned if zoned is not None and zoned.value != "none" else None
+
+
+def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:
+    """The rotation rate of SCSI VPD page B1, bytes 4 and 5; 0 for a medium that does not rotate."""
+    path = f"{directory}/device/vpd_pgb1"
+    page = tree.data(path, 64) if name.startswith("sd") else None
+    if page is None or len(page) < 6 or page[1] != 0xB1:
+        return None
+    rate = int.from_bytes(page[4:6], "big")
+    if rate == VPD_NOT_ROTATING:
+        return Reading(what="rpm", value="0", path=path)
+    return Reading(what="rpm", value=str(rate), path=path) if rate in _VPD_RATES else None
+
+
+def _udev_rpm(value: str | None, path: str) -> Reading | None:
+    rate = integer(value)
+    return Reading(what="rpm", value=str(rate), path=path) if rate is not None and 0 <= rate <= 65535 else None
+
+
+def _state(tree: Tree, directory: str) -> tuple[Reading, ...]:
+    """SCSI says ``running``, NVMe ``live`` where all is well."""
+    state = tree.reading("state", f"{directory}/device/state")
+    return (state,) if state is not None and state.value not in ("running", "live") else ()
+
+
+class Drive(Kind, frozen=True, kw_only=True):
+    """The row of a lowest device with a write cache of its own."""
+
+    def sync_of(self, node: Node) -> tuple[SyncPath, str]:
+        """By the kernel's view of its cache, and what the drive says of that."""
+        if node.write_cache == "write back":
+            return "passes", "write cache on" + (", no FUA" if node.fua is False else "")
+        if node.write_cache != "write through":
+            return "unknown", ""
+        if (cache := volatile_cache(node)) is not None and cache.value:
+            return "stops", "the kernel was told write through, the drive says its write cache is on"
+        if (offered := facts(node).host_flushes) is not None and not offered.value:
+            return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"
+        return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
+
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+        return tuple(Question(command, root=True) for node in nodes for command in drives.commands(node))
+
+
+PARTITION = Kind(
+    name="partition",
+    layer="block",
+    sync="passes",
+    because="a partition of a disk passes everything on",
+    adds_bytes=False,
+)
+KINDS = (
+    Drive(
+        name="disk",
+        layer="block",
+        label="",
+        device_names="",
+        counts_flushes=True,
+        adds_bytes=False,
+        settings=("cache_type",),
+    ),
+    PARTITION,
+)
+DEVICES = DiskReader

@@ -1,0 +1,245 @@
+"""device-mapper, by target. Its core hands a flush to each device below (Documentation/admin-guide/device-mapper).
+
+Names tell most targets to everybody (``dm_names``), the table all of them to root (``dm_tables``): ``target``, and
+``cache_mode`` (dm-cache), ``level`` (dm-raid), ``writecache_type`` (ssd | pmem), ``integrity_mode`` (J | B | D),
+``persistent`` (yes | no: what a snapshot's store holds after a reboot).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+
+import msgspec
+
+from fstui.layers import dm_names, dm_tables
+from fstui.layers.cached import Cached
+from fstui.layers.dm_tables import Table
+from fstui.layers.facts import Fact, one_of
+from fstui.layers.handing import (
+    ALL,
+    AT_TIMES,
+    BYTES_ALONE,
+    FLUSHED,
+    FLUSHES_ONLY,
+    JOURNALED,
+    NOTHING,
+    ONE_PATH,
+    Handed,
+    Member,
+    by_role,
+)  # fmt: skip
+from fstui.layers.kinds import Kind
+from fstui.layers.levels import Array
+from fstui.layers.readers import Device, DeviceReader, Role, with_readings
+from fstui.layers.sources import claims
+from fstui.layers.sources.claims import Question
+from fstui.model.storage import Node, Reading
+
+PVMOVE = "pvmove"
+
+
+class DmReader(DeviceReader):
+    """Reads device-mapper devices."""
+
+    def read(self, name: str) -> Device:
+        directory, slaves = f"/sys/block/{name}/dm", self.slaves(name)
+        uuid = self.tree.word(f"{directory}/uuid") or ""
+        label = self.tree.word(f"{directory}/name") or name
+        names = {slave: self.tree.word(f"/sys/block/{slave}/dm/name") or "" for slave in slaves}
+        kind = dm_names.kind(uuid, names.values())
+        target = Reading(what="target", value=kind.removeprefix("dm-"), path=f"{directory}/uuid")
+        roles = ((slave, dm_names.role(kind, name), f"/sys/block/{slave}/dm/name") for slave, name in names.items())
+        return Device(
+            kind=kind,
+            label=dm_names.lvm_name(label) if uuid.startswith("LVM-") else label,
+            below=slaves,
+            readings=(*((target,) if kind != "dm" else ()), *self._requests(name, kind), *self.queue(name)),
+            state=tuple(self._trouble(directory, label)),
+            identity=uuid,
+            roles=tuple((slave, Reading(what="role", value=role, path=path)) for slave, role, path in roles if role),
+        )
+
+    def _trouble(self, directory: str, label: str) -> Iterator[Reading]:
+        """It is suspended, or the mirror by which LVM moves volumes from one disk to another (pvmove(8))."""
+        suspended = self.tree.reading("suspended", f"{directory}/suspended")
+        if suspended is not None and suspended.value == "1":
+            yield suspended
+        if dm_names.moves(label):
+            yield Reading(what=PVMOVE, value="under way", path=f"{directory}/name")
+
+    def _requests(self, name: str, kind: str) -> tuple[Reading, ...]:
+        """``request_based`` (yes | no): multipath is, unless its table says ``queue_mode bio``."""
+        if kind not in ("dm", "dm-multipath"):
+            return ()
+        path = f"/sys/block/{name}/mq"
+        return (Reading(what="request_based", value="yes" if self.tree.exists(path) else "no", path=path),)
+
+    def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
+        """By its table, which knows the true target, and more of what the devices below do than their names."""
+        table = self._tables.get(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
+        if table is None:
+            return with_readings(node, self._missing), roles
+        rest = tuple(reading for reading in node.readings if reading.what != "target")
+        changed = msgspec.structs.replace(node, kind=table.kind, readings=table.readings + rest)
+        told = dm_tables.named_roles(table, self.sources.names.of)
+        by_name = roles if table.kind == node.kind else ()
+        return changed, tuple({**dict(by_name), **dict(told)}.items())
+
+    @cached_property
+    def _tables(self) -> Mapping[str, Table]:
+        return dm_tables.read(self.sources.claims)
+
+    @cached_property
+    def _missing(self) -> tuple[Reading, ...]:
+        """Says so where the tables were not read."""
+        if claims.answer(self.sources.claims, dm_tables.COMMAND) is not None:
+            return ()
+        asked, unasked = [dm_tables.COMMAND], "root only, or not asked yet"
+        return (claims.missing("the device-mapper table", asked, self.sources.claims, unasked),)
+
+
+class Target(Kind, frozen=True, kw_only=True):
+    """The row of a target."""
+
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+        """One table tells of all."""
+        return (Question(dm_tables.COMMAND, root=True),)
+
+
+_WITHOUT_JOURNAL = frozenset({"B", "D"})
+"""Modes of dm-integrity: with a bitmap, and direct."""
+
+
+def persistent(node: Node) -> Fact[bool] | None:
+    """Whether a snapshot finds what was written again after a reboot."""
+    return one_of(node, "persistent", {"yes": True, "no": False})
+
+
+class Multipath(Target, frozen=True, kw_only=True):
+    """The row of dm-multipath. Where it is request-based it counts flushes itself: its paths get clones of the
+    requests, which they do not count as flushes."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        told = node.reading("request_based")
+        return ONE_PATH if told is not None and told.value == "no" else BYTES_ALONE
+
+
+class Raid(Array, Target, frozen=True, kw_only=True):
+    """The row of dm-raid, whose level is read."""
+
+
+class CachedTarget(Cached, Target, frozen=True, kw_only=True):
+    """The row of a target in which one device caches for another."""
+
+
+class Untold(Target, frozen=True, kw_only=True):
+    """The row of a target that nothing tells: what it hands on is not known, and nothing is missed below it."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return AT_TIMES
+
+
+class Integrity(Target, frozen=True, kw_only=True):
+    """The row of dm-integrity. With its journal a flush becomes journal sections marked FUA, of which a disk that takes
+    FUA counts no flush (drivers/md/dm-integrity.c: write_journal); else it is handed on."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        if len(beside) > 1:
+            return AT_TIMES  # its metadata has a device of its own
+        mode = node.reading("integrity_mode")
+        journaled = mode is None or mode.value not in _WITHOUT_JOURNAL
+        return JOURNALED if journaled and member.takes_fua is not False else FLUSHED
+
+
+class Clone(Target, frozen=True, kw_only=True):
+    """The row of dm-clone: each flush, by itself or by a commit of its metadata, goes to the destination; the source is
+    only read (drivers/md/dm-clone-target.c: commit_metadata)."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return by_role(member.role, {"data": ALL, "origin": NOTHING}.get(member.role or "", BYTES_ALONE))
+
+
+class Zoned(Target, frozen=True, kw_only=True):
+    """The row of dm-zoned: of several devices the first alone is asked for every flush
+    (drivers/md/dm-zoned-metadata.c: dmz_flush_metadata)."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return FLUSHED if len(beside) == 1 else BYTES_ALONE
+
+
+class Vdo(Target, frozen=True, kw_only=True):
+    """The row of dm-vdo: each flush is sent on once what was written before is in its journal
+    (drivers/md/dm-vdo/flush.c); what a write becomes is a matter of what it has already."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return FLUSHES_ONLY
+
+
+_target = partial(Target, layer="block", sync="passes", because="would pass it on")
+_cached = partial(CachedTarget, layer="block", sync="passes", may_cache=True)
+_thin = partial(_target, because="a flush commits the pool's metadata and goes below")
+_OTHERS = (
+    "dm-delay", "dm-dust", "dm-ebs", "dm-era", "dm-flakey", "dm-log-writes", "dm-snapshot", "dm-snapshot-merge",
+    "dm-snapshot-origin", "dm-switch", "dm-unstriped", "dm-verity",
+)  # fmt: skip
+
+KINDS = (
+    # plain: nothing tells which target it is
+    Untold(
+        name="dm",
+        layer="block",
+        device_names="dm-",
+        because="what it does with a flush is not told here",
+        counts_flushes=True,
+        may_cache=True,
+    ),
+    _target(name="dm-linear", label="linear", adds_bytes=False),
+    _target(name="dm-stripe", label="striped", adds_bytes=False, spreads="stripe"),
+    _target(name="dm-crypt", label="encrypted", because="encrypts, and passes a flush on", adds_bytes=False),
+    Multipath(
+        name="dm-multipath",
+        layer="block",
+        sync="passes",
+        because="a flush takes one of the paths",
+        counts_flushes=True,
+        adds_bytes=False,
+        spreads="path",
+    ),
+    _target(name="dm-mirror", spreads="raid1"),
+    Raid(name="dm-raid", layer="block", sync="passes", because="would pass it on"),
+    _thin(name="dm-thin"),
+    _thin(name="dm-thin-pool"),
+    _cached(name="dm-cache", because="a flush commits the cache's metadata and goes below"),
+    _cached(
+        name="dm-writecache",
+        because="a flush makes the cache device durable; the origin is written later",
+        always_behind=True,
+    ),
+    _cached(
+        name="dm-pcache",
+        because="a flush makes the persistent memory durable; the disk is written later",
+        always_behind=True,
+    ),
+    Vdo(
+        name="dm-vdo",
+        layer="block",
+        sync="passes",
+        because="a flush goes below once what was written is journaled",
+        reduces=True,
+        may_cache=True,
+    ),
+    Integrity(
+        name="dm-integrity",
+        layer="block",
+        sync="passes",
+        because="a flush commits its journal, or goes below where it has none",
+    ),
+    Clone(name="dm-clone", layer="block", sync="passes", because="a flush goes to the destination"),
+    Zoned(name="dm-zoned", layer="block", sync="passes", because="a flush writes its metadata and goes below"),
+    _target(name="dm-dedup", reduces=True),
+    *(_target(name=name) for name in _OTHERS),
+    Target(name="dm-error", layer="block", sync="stops", because="every request fails here"),
+    Target(name="dm-zero", layer="block", sync="stops", because="what is written is thrown away"),
+)
+DEVICES = DmReader

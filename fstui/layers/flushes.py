@@ -1,0 +1,109 @@
+"""What a filesystem sends the device for one sync, as flushes that the device counts.
+
+Measured on Linux 6.1 and 6.18 for devices without FUA, derived for those with it: a FUA write reaches such a device as
+one request, and /sys/block/X/stat does not count it as a flush (Documentation/block/stat.rst, block/blk-flush.c).
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Literal, NamedTuple
+
+from fstui.layers.facts import barriers, flagged_sync, mounted_sync
+from fstui.layers.kinds import kind
+from fstui.model.storage import Node
+
+Call = Literal["fdatasync", "fsync", "O_DSYNC", "O_SYNC"]
+
+
+class Sync(NamedTuple):
+    """How a program makes its writes durable."""
+
+    call: Call
+    direct: bool = False
+    """With O_DIRECT."""
+    overwrites: bool = True
+    """Of blocks that were written before; False: it appends, or fills space that was only allocated."""
+    every: int = 1
+    """Writes per sync."""
+
+    @property
+    def by_call(self) -> bool:
+        """It calls after writing; else the writes themselves are synced."""
+        return self.call in ("fsync", "fdatasync")
+
+
+class Range(NamedTuple):
+    """From the least that is honest to the most."""
+
+    low: float
+    high: float
+
+    def times(self, other: Range) -> Range:
+        return Range(self.low * other.low, self.high * other.high)
+
+    def __or__(self, other: object) -> Range:
+        if not isinstance(other, Range):
+            return NotImplemented
+        return Range(min(self.low, other.low), max(self.high, other.high))
+
+
+class ExpectedFlushes(NamedTuple):
+    """Flushes per sync at a device without FUA, and at one with it."""
+
+    plain: Range
+    fua: Range
+
+    def at(self, fua: bool | None) -> Range:
+        """What such a device counts; either, where it does not say."""
+        return self.plain | self.fua if fua is None else self.fua if fua else self.plain
+
+    def and_at_most(self, more: float) -> ExpectedFlushes:
+        """The same with that many more allowed."""
+        return ExpectedFlushes(*(Range(each.low, each.high + more) for each in self))
+
+
+NOTHING = Range(0, 0)
+ONE = Range(1, 1)
+ONE_OR_TWO = Range(1, 2)
+AT_LEAST_ONE = ExpectedFlushes(Range(1, inf), Range(0, inf))
+"""Exactly one was seen of f2fs, nilfs2, exfat, vfat, ntfs3, reiserfs and UDF; how many more there may be is open."""
+MORE_THAN_NONE = ExpectedFlushes(Range(0.02, inf), Range(0, inf))
+"""Of any filesystem: a sync that sends nothing to a write cache leaves there what it calls durable. JFS, gfs2 and ocfs2
+send none, with their defaults."""
+ONE_FLUSH = ExpectedFlushes(ONE, ONE)
+ONE_OR_TWO_FLUSHES = ExpectedFlushes(ONE_OR_TWO, ONE_OR_TWO)
+
+
+def expected_flushes(filesystem: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes | None:
+    """What each such sync sends down; None where that is no matter of flushes: the data is in memory, elsewhere, or
+    another filesystem's.
+
+    ``claims_fua``: the filesystem's own device says that it supports FUA; only then does O_DIRECT+O_DSYNC become one
+    FUA write instead of a write and a flush.
+    """
+    if barriers_off(filesystem):
+        return ExpectedFlushes(NOTHING, NOTHING)
+    row = kind(filesystem.kind)
+    elsewhere = row.in_memory or row.remote or row.over_filesystem
+    expected = row.expected_flushes(filesystem, sync, claims_fua) or (None if elsewhere else MORE_THAN_NONE)
+    if expected and sync.by_call and every_write_synced(filesystem):
+        return expected.and_at_most(2 * sync.every)  # every write has been synced once already
+    return expected
+
+
+def expected_of_backing(filesystem: Node) -> Range | None:
+    """Flushes that one flush of a loop device becomes below: an fsync of its backing file."""
+    return NOTHING if barriers_off(filesystem) else kind(filesystem.kind).expected_of_backing(filesystem)
+
+
+def barriers_off(filesystem: Node) -> bool:
+    """The filesystem was told to send no flushes."""
+    told = barriers(filesystem)
+    return told is not None and not told.value
+
+
+def every_write_synced(filesystem: Node) -> bool:
+    """Mounted ``-o sync``, or its files under ``chattr +S``, and it heeds that: every write is one with O_DSYNC."""
+    told = (mounted_sync(filesystem), flagged_sync(filesystem))
+    return kind(filesystem.kind).sync_mount and any(fact is not None and fact.value for fact in told)

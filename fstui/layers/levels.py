@@ -1,0 +1,33 @@
+"""RAID levels, as md and dm-raid name them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fstui.layers.facts import one_of
+from fstui.layers.handing import PARITY, Handed, Member, by_role
+from fstui.layers.kinds import Kind, Spread
+from fstui.model.storage import Node
+
+_SPREADS: dict[str, Spread] = {"linear": "one", "raid1": "raid1", "raid10": "raid10"}
+_PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
+"""Members that an array of that level can do without."""
+
+
+class Array(Kind, frozen=True, kw_only=True):
+    """The row of an array whose level is read; like a stripe where no mirror is known."""
+
+    def spread(self, node: Node) -> Spread:
+        level = one_of(node, "level", _SPREADS)
+        return level.value if level is not None else "stripe"
+
+    def tolerates(self, node: Node, members: int) -> int:
+        return _parity(node) or super().tolerates(node, members)
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return by_role(member.role, PARITY) if _parity(node) else super().hands(node, member, beside, filesystem)
+
+
+def _parity(node: Node) -> int:
+    level = one_of(node, "level", _PARITY)
+    return level.value if level is not None else 0

@@ -1,0 +1,99 @@
+"""Software RAID: ``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy``, ``bitmap``; members and state.
+
+Documentation/admin-guide/md.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from fstui.layers.facts import word
+from fstui.layers.handing import NOTHING, Handed, Member
+from fstui.layers.levels import Array
+from fstui.layers.readers import Device, DeviceReader, Role, some
+from fstui.model.storage import Node, Reading, SyncPath
+
+_AT_WORK = frozenset({"resync", "recover", "reshape", "check", "repair"})
+_STOPPED = frozenset({"clear", "inactive", "suspended", "readonly", "broken"})
+_MIRRORS = frozenset({"raid1", "raid10"})
+_WITHOUT_PARITY = frozenset({"linear", "raid0", "raid1"})
+
+
+class MdReader(DeviceReader):
+    """Reads arrays."""
+
+    def read(self, name: str) -> Device:
+        directory, slaves = f"/sys/block/{name}/md", self.slaves(name)
+        return Device(
+            kind=self.row.name,
+            label=name,
+            below=slaves,
+            readings=(*self._own(directory), *self.queue(name)),
+            state=tuple(self._trouble(directory, slaves)),
+            identity=self.tree.word(f"{directory}/uuid") or "",
+            roles=tuple(self._roles(directory, slaves)),
+        )
+
+    def _own(self, directory: str) -> tuple[Reading, ...]:
+        """``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy`` and ``bitmap``."""
+        names = ("level", "raid_disks", "journal_mode", "consistency_policy")
+        found = [self.tree.reading(what, f"{directory}/{what}") for what in names]
+        return some([*found, self.tree.reading("bitmap", f"{directory}/bitmap/location")])
+
+    def _roles(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Role]:
+        """What each member is for: journal, spare, mirror leg or stripe."""
+        member = "mirror leg" if self.tree.word(f"{directory}/level") in _MIRRORS else "stripe"
+        for slave in slaves:
+            path = f"{directory}/dev-{slave}/state"
+            state = (self.tree.word(path) or "").split(",")
+            role = next((role for role in ("journal", "spare") if role in state), member)
+            yield slave, Reading(what="role", value=role, path=path)
+
+    def _trouble(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
+        """Missing or faulty members, work under way, a stopped array."""
+        degraded = self.tree.reading("degraded", f"{directory}/degraded")
+        if degraded is not None and degraded.value != "0":
+            yield degraded
+        for slave in slaves:
+            path = f"{directory}/dev-{slave}/state"
+            if "faulty" in (self.tree.word(path) or "").split(","):
+                yield Reading(what="faulty", value=slave, path=path)
+        for what, bad in (("sync_action", _AT_WORK), ("array_state", _STOPPED)):
+            reading = self.tree.reading(what, f"{directory}/{what}")
+            if reading is not None and reading.value in bad:
+                yield reading
+
+
+class Md(Array, frozen=True, kw_only=True):
+    """The row of this family."""
+
+    def sync_of(self, node: Node) -> tuple[SyncPath, str]:
+        """A journal takes a flush first (drivers/md/raid5-cache.c)."""
+        policy = node.reading("consistency_policy")
+        journalled = policy is None or "journal" in policy.value
+        if node.reading("journal_mode") is not None and journalled:
+            return "passes", "a flush goes to the journal, then to the members"
+        return self.sync, self.because
+
+    def may_add_bytes(self, node: Node) -> bool:
+        """Each leg of a mirror stands by itself; parity and the halves of RAID10 add."""
+        level = word(node, "level")
+        return level is None or level.value not in _WITHOUT_PARITY
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        """Nothing to a member that failed."""
+        failed = member.id in (trouble.value for trouble in node.state if trouble.what == "faulty")
+        return NOTHING if failed else super().hands(node, member, beside, filesystem)
+
+
+KINDS = (
+    Md(
+        name="md",
+        layer="block",
+        device_names="md",
+        sync="passes",
+        because="a flush goes to every member",
+        settings=("level", "journal_mode"),
+    ),
+)
+DEVICES = MdReader

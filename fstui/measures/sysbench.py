@@ -1,0 +1,236 @@
+"""Transactions of a database server, driven by one of sysbench's own OLTP scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Literal
+
+from fstui.measures.base import MOST_BYTES, MOST_SECONDS, StepFigures, StepSettings
+from fstui.measures.servers import Server
+from fstui.model.base import Amount, Base, Count, Share
+from fstui.model.settings import Amounts, Commits, Figures
+from fstui.model.steps import Latency, TimelinePoint
+from fstui.quantities import count, duration_ns
+
+MOST_THREADS = 1024
+PROCESSOR_BOUND = 0.85
+"""From this share of the processor time that its clients could use, a step was limited by it and not by the storage."""
+BOX_BOUND, SHARED = 0.95, 0.3
+"""The same, where all processors of the box were busy with whatever, and it had this share of what it could use."""
+_READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
+_ROW_BYTES = 200
+_ROW_BYTES_HELD = 240
+"""With its index."""
+_SERVER_BYTES = 256 << 20
+"""An empty MariaDB takes 170 MiB, MySQL 9 takes 220, PostgreSQL 40: system tables, redo logs, temporary tablespaces."""
+_LOGS_BYTES_PER_S = 32 << 20
+"""Binary log or WAL at the rate of a server that does not wait for its disk: 30 000 small transactions a second."""
+_OPTION = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class Sysbench(StepSettings, frozen=True, kw_only=True, tag="sysbench"):
+    """The script, its tables and clients, and the server that it runs against."""
+
+    seconds: float = 10.0
+    workload: Literal[
+        "oltp_read_write", "oltp_update_index", "oltp_read_only", "oltp_insert", "oltp_write_only",
+        "oltp_update_non_index", "oltp_point_select", "oltp_delete",
+    ] = "oltp_read_write"  # fmt: skip
+    threads: int = 1
+    tables: int = 1
+    rows: int = 10_000
+    """Per table."""
+    server: Literal["mariadb", "mysql", "postgresql"]
+    pool_bytes: int = 67108864
+    """The server's buffer pool: innodb_buffer_pool_size, shared_buffers."""
+    options: dict[str, bool | int | float | str] = {}
+    """Of the server, besides."""
+    host: str = ""
+    """Any of host, port, socket and login_path: an existing server; its options are read, never changed."""
+    port: int = 0
+    socket: str = ""
+    user: str = ""
+    login_path: str = ""
+    """MySQL kinds: a group of ~/.my.cnf, or a login path, that says all of these."""
+
+    @property
+    def writers(self) -> int:
+        return self.threads
+
+    @property
+    def operations(self) -> str | None:
+        return "transactions"
+
+    @property
+    def program(self) -> str | None:
+        return "sysbench"
+
+    @property
+    def wants_server(self) -> bool:
+        return True
+
+    @property
+    def existing_server(self) -> str | None:
+        """``mariadb at db7:3306, as app``."""
+        if not (self.host or self.port or self.socket or self.login_path):
+            return None
+        path = f"login path {self.login_path}" if self.login_path else "127.0.0.1"
+        where = f"socket {self.socket}" if self.socket else self.host or path
+        port = f":{self.port}" if self.port else ""
+        return f"{self.server} at {where}{port}{f', as {self.user}' if self.user else ''}"
+
+    @property
+    def reports_itself(self) -> bool:
+        return True
+
+    @property
+    def read_only(self) -> bool:
+        """It has nothing to be durable about."""
+        return self.workload in _READ_ONLY
+
+    def amounts(self) -> Amounts:
+        """An estimate: what a server writes is up to the server."""
+        data = _SERVER_BYTES + 2 * self.tables * self.rows * _ROW_BYTES_HELD
+        logs = int(self.seconds * _LOGS_BYTES_PER_S)
+        return Amounts(data + 3 * logs, data + logs)
+
+    def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
+        return ops if self.commits(figures).durable else 0
+
+    def commits(self, figures: Figures) -> Commits:
+        server = figures.server if isinstance(figures, SysbenchFigures) else None
+        if server is None:
+            return Commits(database="the server", counted=not self.read_only)
+        counted = server.on_target and not self.read_only
+        return Commits(
+            database=server.title,
+            settings=server.durability,
+            lossy=server.lossy,
+            durable=counted and not server.lossy,
+            counted=counted,
+            existing=server.existing,
+            log_flags=server.log_flags,
+            preloads=server.preloads,
+        )
+
+    def mistakes(self) -> Iterator[str]:
+        if not 1 <= self.seconds <= MOST_SECONDS:  # its intervals are whole seconds
+            yield f"seconds must be between 1 and {MOST_SECONDS}, not {self.seconds}"
+        if not 1 <= self.threads <= MOST_THREADS:
+            yield f"threads must be between 1 and {MOST_THREADS}, not {self.threads}"
+        if self.tables < 1 or self.rows < 1 or self.tables * self.rows * _ROW_BYTES > MOST_BYTES:
+            yield f"tables and rows must be at least 1, together at most {MOST_BYTES // _ROW_BYTES} rows"
+        if not 8 << 20 <= self.pool_bytes <= MOST_BYTES:
+            yield f"pool_bytes must be between 8 MiB and {MOST_BYTES}, not {self.pool_bytes}"
+        for name in self.options:
+            if not _OPTION.fullmatch(name):
+                yield f"options: {name!r} is no name of a server's option"
+
+
+class Queries(Base, frozen=True, kw_only=True):
+    """Counts of sysbench's report."""
+
+    read: Count = 0
+    write: Count = 0
+    other: Count = 0
+    total: Count = 0
+
+
+class ReportedLatency(Base, frozen=True, kw_only=True):
+    """Of sysbench's report, in ms."""
+
+    min: Amount | None = None
+    avg: Amount | None = None
+    max: Amount | None = None
+    p95: Amount | None = None
+
+    def in_ns(self) -> tuple[int, int, int, int] | None:
+        """Minimum, average, maximum and p95; None where it did not print them all."""
+        if self.min is None or self.avg is None or self.max is None or self.p95 is None:
+            return None
+        return round(self.min * 1e6), round(self.avg * 1e6), round(self.max * 1e6), round(self.p95 * 1e6)
+
+
+class Interval(Base, frozen=True, kw_only=True):
+    """One line of ``--report-interval=1``; ``t_s`` is the end of what it covers."""
+
+    t_s: Amount
+    tps: Amount
+    qps: Amount
+    p95_ms: Amount
+    errors_per_s: Amount = 0.0
+    length_s: Amount = 1.0
+
+
+class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
+    """As sysbench prints them, to the digit, and the server that it ran against."""
+
+    server: Server | None = None
+    intervals: tuple[Interval, ...] = ()
+    transactions: Count = 0
+    tps: Amount | None = None
+    """None until its report at the end."""
+    qps: Amount | None = None
+    queries: Queries | None = None
+    latency_ms: ReportedLatency | None = None
+    ignored_errors: Count | None = None
+    reconnects: Count | None = None
+    cpu_s: Amount | None = None
+    cpu_share: Share | None = None
+    """Processor time of server and clients against what so many clients can use."""
+    box_cpu_share: Share | None = None
+    """That of all processors, by whatever."""
+
+    @property
+    def ops(self) -> int:
+        return self.transactions
+
+    @property
+    def newest(self) -> tuple[float, str] | None:
+        """``1 260 qps, p95 2.4 ms``."""
+        if not self.intervals:
+            return None
+        last = self.intervals[-1]
+        return last.tps, f"{count(last.qps)} qps, p95 {duration_ns(last.p95_ms * 1e6)}"
+
+    @property
+    def limited_by_processor(self) -> bool:
+        """Its clients and their server were nearly always running, or waiting for a processor; hardly ever for
+        storage."""
+        own, box = self.cpu_share or 0.0, self.box_cpu_share or 0.0
+        return own >= PROCESSOR_BOUND or (box >= BOX_BOUND and own >= SHARED)
+
+    def timeline(self) -> tuple[TimelinePoint, ...]:
+        """Its p95 in the place of the p50, which it does not tell before its end."""
+        return tuple(
+            TimelinePoint(
+                t_s=part.t_s - part.length_s, ops=round(part.tps * part.length_s), p50_ns=round(part.p95_ms * 1e6)
+            )
+            for part in self.intervals
+        )
+
+    def latency(self, histogram: Sequence[tuple[int, int]]) -> Latency | None:
+        """Its own minimum, mean, maximum and p95, and the other percentiles from its histogram."""
+        total = sum(count for _, count in histogram)
+        stated = self.latency_ms.in_ns() if self.latency_ms else None
+        if stated is None or not total:
+            return None
+        low, mean, high, p95 = stated
+        return Latency(
+            min=low,
+            mean=mean,
+            max=high,
+            p95=p95,
+            p50=_percentile(histogram, 0.5 * total),
+            p90=_percentile(histogram, 0.9 * total),
+            p99=_percentile(histogram, 0.99 * total) if total >= 100 else None,
+            p99_9=_percentile(histogram, 0.999 * total) if total >= 1000 else None,
+        )
+
+
+def _percentile(histogram: Sequence[tuple[int, int]], rank: float) -> int:
+    """The value of the bucket that holds it."""
+    reached = accumulate(count for _, count in histogram)
+    return next(value for (value, _), seen in zip(histogram, reached, strict=True) if seen >= rank)

@@ -1,0 +1,77 @@
+"""What a user declares to be really underneath a target, since a virtual disk cannot know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fstui.model.base import Base
+from fstui.model.errors import Refused
+from fstui.model.storage import CACHES, MEDIA, Medium, MediumCache, MediumClass, Node, Target
+
+_CACHE_OF: dict[MediumClass, MediumCache] = {"ssd-plp": "plp", "raid-cache": "plp", "optane": "none"}
+"""What declaring such a medium says of its write cache, where the user says nothing else of it."""
+
+
+class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):
+    """The medium of the lowest devices, their write cache, or both; None where nothing was said."""
+
+    medium: MediumClass | None = None
+    write_cache: MediumCache | None = None
+    remembered: bool = False
+    """It was declared on another day."""
+
+    @classmethod
+    def of(cls, medium: str | None, write_cache: str | None) -> Declaration:
+        """From the user's words. Raises Refused for one that is not known."""
+        return cls(medium=_known(medium, MEDIA, "medium"), write_cache=_known(write_cache, CACHES, "write cache"))
+
+    def __bool__(self) -> bool:
+        """Anything is declared."""
+        return self.medium is not None or self.write_cache is not None
+
+    def over(self, remembered: Declaration) -> Declaration:
+        """What holds when this is said now: a word of the cache alone leaves the medium of then in place."""
+        if not self:
+            return remembered
+        return self if self.medium else msgspec.structs.replace(self, medium=remembered.medium)
+
+    @property
+    def words(self) -> str:
+        """``medium hdd-7200, write cache none``."""
+        said = {"medium": self.medium, "write cache": self.write_cache}
+        return ", ".join(f"{what} {word}" for what, word in said.items() if word)
+
+
+NOTHING = Declaration()
+
+
+def declared(target: Target, declaration: Declaration) -> Target:
+    """The same target with what the user says its lowest devices really are."""
+    if not declaration:
+        return target
+    stack = tuple(_declared(node, declaration) if node.lowest else node for node in target.stack)
+    return msgspec.structs.replace(target, stack=stack)
+
+
+def _declared(node: Node, said: Declaration) -> Node:
+    read = node.medium or Medium()
+    class_ = said.medium or read.class_
+    rpm = int(class_.removeprefix("hdd-")) if class_.startswith("hdd-") else None
+    implied = _CACHE_OF.get(said.medium) if said.medium else None
+    medium = Medium(
+        class_=class_,
+        rpm=rpm if said.medium else read.rpm,
+        write_cache=said.write_cache or implied or read.write_cache,
+        ephemeral=read.ephemeral,
+        declared=True,
+        because=f"declared by you{' (remembered)' if said.remembered else ''}: {said.words}",
+    )
+    return msgspec.structs.replace(node, medium=medium)
+
+
+def _known(word: str | None, words: tuple[Any, ...], what: str) -> Any:
+    if word is not None and word not in words:
+        raise Refused(f"no {what} '{word}'. There are: {', '.join(words)}.")
+    return word

@@ -1,0 +1,65 @@
+"""What the runner tells any face, in order."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fstui.model.counters import Idle
+from fstui.model.host import Host
+from fstui.model.judgement import Judgement
+from fstui.model.plan import Plan
+from fstui.model.run import Run
+from fstui.model.steps import Snapshot, Step
+from fstui.model.storage import Target
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+    """What the runner tells any face, in order."""
+
+
+class RunStarted(Event, frozen=True, kw_only=True, tag=True):
+    id: str
+    target: Target
+    plan: Plan
+    host: Host
+    untraced: str | None = None
+    """Why the kernel's trace is not to be had, in a sentence."""
+
+
+class IdleMeasured(Event, frozen=True, kw_only=True, tag=True):
+    idle: Idle
+
+
+class StepPreparing(Event, frozen=True, kw_only=True, tag=True):
+    index: int
+    name: str
+    done: int
+    total: int
+    silent_s: float = 0.0
+    """How long its probe has said nothing: storage that hangs shows here, too."""
+    server_s: float = 0.0
+    """How long the server that it wants has been starting."""
+
+
+class StepStarted(Event, frozen=True, kw_only=True, tag=True):
+    index: int
+    name: str
+
+
+class StepProgressed(Event, frozen=True, kw_only=True, tag=True):
+    snapshot: Snapshot
+
+
+class StepFinished(Event, frozen=True, kw_only=True, tag=True):
+    index: int
+    step: Step
+
+
+class FindingsChanged(Event, frozen=True, kw_only=True, tag=True):
+    judgement: Judgement
+
+
+class RunFinished(Event, frozen=True, kw_only=True, tag=True):
+    run: Run
+    saved_to: str | None = None
+    save_error: str | None = None

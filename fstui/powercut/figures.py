@@ -1,0 +1,92 @@
+"""What was acknowledged against what was read back → the figures that are judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from fstui.measures.powercut import PowerCutFigures
+from fstui.powercut.header import Header, boot_id
+from fstui.powercut.log import Log
+
+_SUMS = ("checked", "present", "newer", "in_flight", "unpromised", "reordered")
+_LOST = ("missing", "stale", "torn", "misplaced", "unreadable")
+
+
+class Witnessed(NamedTuple):
+    """What the witness has."""
+
+    log: Log
+    header: Header
+    cut_off: bool
+    """The log ended within a line, which was left out."""
+
+
+class Declared(NamedTuple):
+    """What the user says, because no box can see it."""
+
+    storage_was_cut: bool = False
+    unmountable: bool = False
+
+
+class ReadBack:
+    """What the reader of the records said."""
+
+    def __init__(self) -> None:
+        self.error: str | None = None
+        self.found = False
+        self.ended: str | None = None
+        """The mark that the writer leaves where no power is cut: why it stopped."""
+        self.read_only = False
+        self.sums: dict[int, dict[str, int]] = {}
+        """By writer."""
+        self.lost: dict[int, list[tuple[int, str]]] = {}
+        """By writer: sequence and kind, the oldest first."""
+
+    def hear(self, line: dict[str, Any]) -> None:
+        """One line of the reader's."""
+        if "error" in line:
+            self.error = line["error"]
+        elif "found" in line:
+            self.found, self.ended = line["found"], line["ended"]
+        elif "lost" in line:
+            self.lost.setdefault(line["writer"], []).extend((sequence, kind) for sequence, kind in line["lost"])
+        else:
+            self.sums[line["writer"]] = {name: line[name] for name in _SUMS}
+
+
+def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_before: int) -> PowerCutFigures:
+    """All that the rule looks at."""
+    log, header, cut_off = witnessed
+    now = boot_id()
+    kinds = Counter(kind for lost in read.lost.values() for _, kind in lost)
+    ages_ms = [log.last_ms - log.writers[writer].when(lost[0][0]) for writer, lost in read.lost.items()]
+    return PowerCutFigures(
+        cut=header.run,
+        identity=header.target.identity,
+        cuts_before=cuts_before,
+        rebooted=bool(now and header.boot) and now != header.boot,
+        storage_was_cut=declared.storage_was_cut,
+        unmountable=declared.unmountable,
+        gone=not read.found and not declared.unmountable,
+        ended=read.ended or log.ended,
+        read_only=read.read_only,
+        log_cut_off=cut_off,
+        acknowledged=log.acknowledged,
+        oldest_lost_s=max(ages_ms, default=0) / 1e3,
+        by_claim=_by_claim(log, header, read),
+        **{name: sum(sums[name] for sums in read.sums.values()) for name in _SUMS},
+        **{name: kinds[name] for name in _LOST},
+    )
+
+
+def _by_claim(log: Log, header: Header, read: ReadBack) -> dict[str, dict[str, int]]:
+    """Apart for each way to sync and to write, as each claims for itself that a record is durable."""
+    claims: dict[str, Counter[str]] = {}
+    for stream in header.streams:
+        sums = claims.setdefault(f"{stream.sync}, {stream.writes}", Counter())
+        writer = log.writers.get(stream.writer)
+        sums["acknowledged"] += len(writer.at_ms) if writer else 0
+        sums["checked"] += read.sums.get(stream.writer, {}).get("checked", 0)
+        sums["lost"] += len(read.lost.get(stream.writer, ()))
+    return {claim: dict(sums) for claim, sums in claims.items()}

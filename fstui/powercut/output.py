@@ -1,0 +1,103 @@
+"""One writer's files: prepared before the first acknowledgement, then written record by record, each made durable."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable
+
+from fstui.powercut.records import Stream, Sync
+from fstui.wire.held import make
+from fstui.wire.talk import calling, write_whole
+
+FLAGS: dict[Sync, int] = {
+    "fsync": 0,
+    "fdatasync": 0,
+    "O_DSYNC": os.O_DSYNC,
+    "O_DIRECT+O_DSYNC": os.O_DIRECT | os.O_DSYNC,
+}
+SYNCS: dict[Sync, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
+_PLAIN = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def sync_directory(path: str) -> None:
+    fd = calling("open", os.open, path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        calling("fsync", os.fsync, fd)
+    finally:
+        os.close(fd)
+
+
+def prepare(directory: str, run: str, streams: list[Stream]) -> tuple[int, int]:
+    """Make the directory and what is overwritten, all of it durable; its device and inode. Raises CallError."""
+    held = calling("mkdir", make, directory)
+    os.fchdir(held)
+    for stream in streams:
+        home = f"w{stream.writer}"
+        calling("mkdir", os.mkdir, home, 0o700)
+        fill(stream, home, run)
+        sync_directory(home)
+    sync_directory(".")
+    sync_directory("..")
+    found = os.fstat(held)
+    return found.st_dev, found.st_ino
+
+
+def fill(stream: Stream, home: str, run: str) -> None:
+    """The records that the first round overwrites; for the others, see that such a file can be opened."""
+    fd = calling("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        if stream.goes_round:
+            for sequence in range(stream.per_file):
+                calling("pwrite", write_whole, fd, stream.pack(run, sequence), stream.place(sequence)[1])
+            calling("fsync", os.fsync, fd)
+        os.close(calling("open", os.open, f"{home}/0", _PLAIN | FLAGS[stream.sync]))
+        if not stream.goes_round:
+            calling("unlink", os.unlink, f"{home}/0")
+    finally:
+        os.close(fd)
+
+
+class Output:
+    """One writer's files in the run's directory, which it has entered. A record is durable, by the chosen sync's word,
+    when ``put`` returns."""
+
+    def __init__(self, run: str, stream: Stream) -> None:
+        self.run = run
+        self.stream = stream
+        self.home = f"w{stream.writer}"
+        self.home_fd = calling("open", os.open, self.home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.flags = _PLAIN | FLAGS[stream.sync]
+        if stream.writes == "append":
+            self.flags |= os.O_APPEND
+        self.sync = SYNCS.get(stream.sync)
+        self.buffer = mmap.mmap(-1, stream.block_bytes)  # page-aligned, as O_DIRECT wants it
+        self.number = -1
+        self.fd = -1
+
+    def put(self, sequence: int) -> None:
+        """Write the record and make it durable. Raises CallError."""
+        number, offset = self.stream.place(sequence)
+        new = number != self.number
+        if new:
+            self.open(number)
+        self.buffer[:] = self.stream.pack(self.run, sequence)
+        calling("pwrite", write_whole, self.fd, self.buffer, offset)
+        if self.sync:
+            calling(self.stream.sync, self.sync, self.fd)
+        if new and not self.stream.goes_round and self.stream.syncs_directory:
+            calling("fsync of the directory", os.fsync, self.home_fd)
+
+    def open(self, number: int) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+        new = 0 if self.stream.goes_round else os.O_CREAT | os.O_EXCL
+        self.fd = calling("open", os.open, f"{self.home}/{number}", self.flags | new, 0o600)
+        self.number = number
+
+    def retire(self, sequence: int) -> None:
+        """This record was acknowledged: the file that is too old now goes."""
+        number, offset = self.stream.place(sequence)
+        old = number - self.stream.kept_files
+        if offset == 0 and old >= 0 and not self.stream.goes_round:
+            calling("unlink", os.unlink, f"{self.home}/{old}")

@@ -1,0 +1,108 @@
+"""Power cuts in the history: which were verified, how many a storage has survived, which are still to be verified.
+
+A cut is one run of the writer, by its id: verified twice, it counts once. Cuts add up per target identity (of the time
+when the records were written) since that identity's last loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from fstui.measures.powercut import PowerCutFigures
+from fstui.model.errors import Refused
+from fstui.model.run import Run
+from fstui.powercut.plan import NAME
+from fstui.powercut.records import PREFIX
+from fstui.state import ledger, runs
+from fstui.state.ledger import Entry
+
+
+class Saved(NamedTuple):
+    """A verification that was saved."""
+
+    path: Path
+    run: Run
+    figures: PowerCutFigures
+
+
+def figures_of(run: Run) -> PowerCutFigures | None:
+    """The figures of a power-cut run, or None where it is another one."""
+    return next((step.figures for step in run.steps if isinstance(step.figures, PowerCutFigures)), None)
+
+
+def verified() -> Iterator[Saved]:
+    """Every verification, newest first."""
+    for summary in runs.history():
+        if summary.scenario == NAME and summary.unreadable is None:
+            try:
+                run = runs.read(Path(summary.path))
+            except Refused:
+                continue
+            if (figures := figures_of(run)) is not None:
+                yield Saved(Path(summary.path), run, figures)
+
+
+class Earlier(NamedTuple):
+    """What was there when a cut is verified."""
+
+    decided: Saved | None
+    """The newest verification of the same cut that decided something."""
+    survived: int
+    """How many other cuts its storage has survived since its last loss."""
+
+
+def earlier(cut: str, identity: str) -> Earlier:
+    """Before this cut's verification."""
+    saved = list(verified())
+    return Earlier(_decided(saved, cut), _survived(saved, identity, besides=cut))
+
+
+class SoFar(NamedTuple):
+    """What is known before a cut."""
+
+    survived: int
+    """How many its storage has survived since its last loss."""
+    pending: list[Entry]
+    """Cuts, of whatever storage, that wait to be verified."""
+
+
+def so_far(identity: str) -> SoFar:
+    """Of that storage; an empty identity is none."""
+    return SoFar(_survived(verified(), identity) if identity else 0, pending())
+
+
+def _survived(saved: Iterable[Saved], identity: str, besides: str = "") -> int:
+    kept: set[str] = set()
+    for found in saved:
+        figures = found.figures
+        if figures.identity != identity or figures.cut == besides:
+            continue
+        if figures.any_lost:
+            break
+        if figures.kept:
+            kept.add(figures.cut)
+    return len(kept)
+
+
+def _decided(saved: Iterable[Saved], cut: str) -> Saved | None:
+    """One before the cut decides nothing."""
+    of_cut = (found for found in saved if found.figures.cut == cut)
+    return next((found for found in of_cut if found.figures.decides), None)
+
+
+def pending() -> list[Entry]:
+    """Directories of cuts that nobody has verified yet, whose writer is dead: they must survive until then."""
+    return [entry for entry in ledger.stale() if is_pending(entry)]
+
+
+def is_pending(entry: Entry) -> bool:
+    """It holds the records of a cut that is not verified yet."""
+    name = Path(entry.what).name
+    return name.startswith(PREFIX) and _decided(verified(), name.removeprefix(PREFIX)) is None
+
+
+def left_behind() -> list[Entry]:
+    """What killed runs have left, and what cuts that are verified have: all that may be removed without a question."""
+    return [entry for entry in ledger.stale() if not is_pending(entry)]

@@ -1,0 +1,219 @@
+"""Child: reads the records of a power-cut run back and changes nothing. It is left where the storage hangs.
+
+stdin: one JSON line: ``directory``, ``run``, ``streams``, ``last`` (writer → the newest acknowledged sequence).
+stdout: JSON lines: ``error`` where the directory cannot be looked into; ``found`` with ``ended`` (the writer's own
+end) and ``others`` (records of other runs); then, per writer, ``lost`` ([sequence, kind] each) and its sums.
+
+What must be there of an acknowledged record: itself, or, where a file is overwritten, a newer one in its place. One
+write per writer may have been in flight: the place of the record after the newest may be torn or unreadable, and counts
+as ``in_flight``.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import mmap
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from fstui.powercut.records import ENDED, PREFIX, Record, Stream, unpack
+
+LOST_PER_LINE = 500
+MOST_ENDED_BYTES = 1000
+
+
+def say(**fields: Any) -> None:
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
+
+
+def open_to_read(path: str) -> int:
+    """Past the page cache where the filesystem lets us: the question is what the disk has."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        return os.open(path, flags | os.O_DIRECT)
+    except OSError:
+        fd = os.open(path, flags)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        return fd
+
+
+class Files:
+    """One writer's files, block by block."""
+
+    def __init__(self, home: str, run: str, stream: Stream) -> None:
+        self.home = home
+        self.run = run
+        self.stream = stream
+        self.buffer = mmap.mmap(-1, stream.block_bytes)
+        self._blocks: dict[int, dict[int, Record]] = {}
+
+    def numbers(self) -> list[int]:
+        """Of the files that are there."""
+        try:
+            return sorted(int(name) for name in os.listdir(self.home) if name.isdecimal())
+        except OSError:
+            return []
+
+    def at(self, number: int, offset: int) -> Record:
+        """What stands there."""
+        if number not in self._blocks:
+            self._blocks[number] = dict(self.read(number))
+        everywhere = self._blocks[number].get(-1)
+        return everywhere or self._blocks[number].get(offset, Record("missing"))
+
+    def intact(self) -> Iterator[int]:
+        """The sequences of our own intact records, where they belong, in every file that is there."""
+        for number in self.numbers():
+            self.at(number, 0)
+            for offset, found in self._blocks[number].items():
+                if found.kind == "intact" and self.own(found, number, offset):
+                    yield found.sequence
+
+    def own(self, found: Record, number: int, offset: int) -> bool:
+        """Ours, and where it belongs."""
+        here = self.stream.place(found.sequence) == (number, offset)
+        return here and (found.run, found.writer) == (self.run, self.stream.writer)
+
+    def read(self, number: int) -> Iterator[tuple[int, Record]]:
+        """(offset, what is there); offset -1: it holds for the whole file."""
+        try:
+            fd = open_to_read(f"{self.home}/{number}")
+        except FileNotFoundError:
+            yield -1, Record("no file")
+            return
+        except OSError:
+            yield -1, Record("unreadable")
+            return
+        try:
+            size = os.fstat(fd).st_size if stat.S_ISREG(os.fstat(fd).st_mode) else 0
+            for offset in range(0, min(size, self.stream.per_file * self.stream.block_bytes), self.stream.block_bytes):
+                yield offset, self.block(fd, offset)
+        finally:
+            os.close(fd)
+
+    def block(self, fd: int, offset: int) -> Record:
+        try:
+            try:
+                got = os.preadv(fd, [self.buffer], offset)
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                fcntl.fcntl(fd, fcntl.F_SETFL, 0)  # no O_DIRECT here after all
+                got = os.preadv(fd, [self.buffer], offset)
+        except OSError:
+            return Record("unreadable")
+        return unpack(memoryview(self.buffer)[:got])
+
+
+class Comparison:
+    """One writer's acknowledgements against its files."""
+
+    def __init__(self, directory: str, run: str, stream: Stream, last: int) -> None:
+        self.run = run
+        self.stream = stream
+        self.last = last
+        self.files = Files(f"{directory}/w{stream.writer}", run, stream)
+        self.newest = max(self.files.intact(), default=-1)
+        self.present: set[int] = set()
+        self.lost: dict[int, str] = {}
+        self.newer = self.in_flight = self.unpromised = 0
+
+    def compare(self) -> None:
+        """Look at every record that must still be there."""
+        for sequence in self.expected():
+            number, offset = self.stream.place(sequence)
+            found = self.files.at(number, offset)
+            kind = self.kind(found, sequence)
+            if kind == "present":
+                self.present.add(sequence)
+                self.newer += found.sequence > sequence
+            elif kind in ("torn", "unreadable") and self.was_in_flight(sequence):
+                self.in_flight += 1
+            elif kind == "no file" and not self.stream.syncs_directory:
+                self.unpromised += 1
+            else:
+                self.lost[sequence] = "missing" if kind == "no file" else kind
+
+    def expected(self) -> range:
+        """Acknowledged, and neither overwritten nor removed since by a newer one."""
+        stream = self.stream
+        if stream.goes_round:
+            return range(max(stream.first, self.last - stream.per_file + 1), self.last + 1)
+        newest_file = max(self.last, self.newest) // stream.per_file
+        oldest = max(0, newest_file - stream.kept_files + 1) * stream.per_file
+        return range(oldest, self.last + 1)
+
+    def kind(self, found: Record, sequence: int) -> str:
+        if found.kind != "intact":
+            return "missing" if found.kind == "empty" else found.kind
+        if found.run != self.run or found.writer != self.stream.writer:
+            return "misplaced"
+        if self.stream.goes_round and found.sequence % self.stream.per_file == sequence % self.stream.per_file:
+            return "present" if found.sequence >= sequence else "stale"
+        return "present" if found.sequence == sequence else "misplaced"
+
+    def was_in_flight(self, sequence: int) -> bool:
+        next_one = max(self.last, self.newest) + 1
+        return self.stream.goes_round and next_one % self.stream.per_file == sequence % self.stream.per_file
+
+    def say(self) -> None:
+        lost = sorted(self.lost.items())
+        newest_present = max(self.present, default=-1)
+        for first in range(0, len(lost), LOST_PER_LINE):
+            say(writer=self.stream.writer, lost=lost[first : first + LOST_PER_LINE])
+        say(
+            writer=self.stream.writer,
+            checked=len(self.present) + len(lost),
+            present=len(self.present),
+            newer=self.newer,
+            in_flight=self.in_flight,
+            unpromised=self.unpromised,
+            reordered=sum(sequence < newest_present for sequence in self.lost),
+        )
+
+
+def own_end(directory: str) -> str | None:
+    """Why the writer stopped in good order; None where it did not."""
+    try:
+        fd = os.open(f"{directory}/{ENDED}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        return os.read(fd, MOST_ENDED_BYTES).decode(errors="backslashreplace") or "unknown"
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def main() -> None:
+    asked = json.loads(sys.stdin.readline())
+    directory: str = asked["directory"]
+    home, own_name = os.path.split(directory)
+    try:
+        names = os.listdir(home)
+        found = own_name in names
+        if found:
+            os.listdir(directory)
+    except OSError as error:
+        say(error=error.strerror)
+        return
+    others = sorted(name for name in names if name.startswith(PREFIX) and name != own_name)
+    say(found=found, ended=own_end(directory) if found else None, others=others[:10])
+    for fields in asked["streams"] if found else ():
+        stream = Stream(*fields)
+        last = asked["last"].get(str(stream.writer))
+        if last is not None:
+            comparison = Comparison(directory, asked["run"], stream, last)
+            comparison.compare()
+            comparison.say()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""A run as plain text, for a terminal, a log or a ticket: the word, the sentence, because, next, then the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.model.judgement import Finding, Speed
+from fstui.model.run import Run
+from fstui.quantities import seconds
+from fstui.report import figures, oltp, pivot, ruler, steps
+from fstui.report.characters import page
+from fstui.report.findings import leading, ordered, title
+from fstui.report.glyphs import GLYPHS
+from fstui.report.text import (
+    WIDTH,
+    because,
+    hanging,
+    labelled,
+    moment,
+    speed_words,
+    verdict_words,
+    wrap,
+)
+
+ENDING = ""
+
+
+def render(run: Run, saved_to: str | None = None) -> str:
+    """The whole result; ``saved_to`` is the file it can be read from again."""
+    lines = [*_head(run), *_verdict(run), "", *_findings(run), *steps.table(run.steps, figures.Counts(run))]
+    for table in pivot.tables(run):
+        lines += ["", *pivot.lines(table, WIDTH)]
+    lines += [part for note in oltp.notes(run) for part in ["", *wrap(note, WIDTH)]]
+    if placed := ruler.of_run(run):
+        lines += ["", *placed]
+    if run.left_behind:
+        lines += [
+            "",
+            "Could not be removed, see 'fstui clean':",
+            *(f"  {path}" for path in run.left_behind),
+        ]
+    if saved_to:
+        lines += ["", f"saved {saved_to}"]
+    return page(lines)
+
+
+def _head(run: Run) -> Iterator[str]:
+    scenario = run.scenario.name if run.scenario else "no scenario"
+    target = run.target.path if run.target else ""
+    stack = figures.stack_line(run.target)
+    yield f"{scenario}   {target} · {stack}" if stack else f"{scenario}   {target}"
+    where = f"{run.host.hostname} · {run.host.kernel} · " if run.host.hostname else ""
+    status = "" if run.status == "finished" else f" · {run.status}"
+    yield f"{where}{moment(run.started_at)} · {seconds(run.elapsed_s)}{status} · run {run.id}"
+    if run.simulated:
+        yield f"SIMULATED: {run.simulated}. None of this was measured on storage."
+    yield ""
+
+
+def _verdict(run: Run) -> Iterator[str]:
+    yield verdict_words(run.verdict, run.confidence)
+    yield from hanging([tuple(speed_words(run.speed).partition("  ")[::2])]) if run.speed.title else ()
+    yield from (f"  {line}" for line in wrap(run.sentence, WIDTH - 2))
+    if found := leading(run):
+        yield from because(found.because)
+        yield from labelled("next", found.next)
+    yield from _speed(run.speed)
+
+
+def _speed(speed: Speed) -> Iterator[str]:
+    """The second answer, after the first one is explained."""
+    if speed.sentence:
+        yield ""
+        yield from (f"  {line}" for line in wrap(f"Is it slow? {speed.sentence}", WIDTH - 2))
+        yield from because(speed.because)
+        yield from labelled("next", speed.next)
+
+
+def _findings(run: Run) -> list[str]:
+    if not run.findings:
+        return []
+    found = f"{len(run.findings)} finding" + ("s" if len(run.findings) > 1 else "")
+    return [found, *hanging([finding_row(finding) for finding in ordered(run)]), ""]
+
+
+def finding_row(finding: Finding) -> tuple[str, str, str, str, str]:
+    """Glyph, rule, verdict or ``note``, confidence, title."""
+    glyph = GLYPHS[finding.verdict] if finding.verdict else " "
+    return (
+        glyph,
+        finding.rule,
+        finding.verdict or "note",
+        finding.confidence,
+        title(finding),
+    )

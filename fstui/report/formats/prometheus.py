@@ -1,0 +1,122 @@
+"""A run as metrics, for the textfile collector of Prometheus' node exporter (``--output /…/fstui.prom``).
+
+After its text format 0.0.4. Every value carries scenario and target, so that the files of several runs stand beside
+each other; one that was not measured, or cannot be told, is left out, and no 0 stands in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from fstui.model.judgement import VERDICTS
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.report import figures
+from fstui.report.characters import escape_controls, page
+from fstui.report.glyphs import SPEEDS
+
+ENDING = "prom"
+_QUANTILES = (("0.5", "p50"), ("0.9", "p90"), ("0.95", "p95"), ("0.99", "p99"), ("0.999", "p99_9"), ("1", "max"))
+
+Labels = dict[str, str]
+
+
+class Value(NamedTuple):
+    """One line of a metric."""
+
+    value: float
+    labels: Labels = {}  # noqa: RUF012  never changed
+    part: str = ""
+    """What a summary adds to its name: ``_sum``, ``_count``."""
+
+
+class Metric(NamedTuple):
+    """Lines under one name, which ends in their unit."""
+
+    name: str
+    help: str
+    values: Iterable[Value]
+    kind: str = "gauge"
+
+
+def render(run: Run, saved_to: str | None = None) -> str:
+    """What the run came to, when, and its steps."""
+    return render_all([run])
+
+
+def render_all(runs: Iterable[Run]) -> str:
+    """The same of several: a metric stands there once, with the values of all of them."""
+    told: dict[str, list[str]] = {}
+    for run in runs:
+        for metric in _metrics(run):
+            values = list(_lines(metric, _of_run(run)))
+            if values:
+                told.setdefault(metric.name, _head(metric)).extend(values)
+    return page(line for lines in told.values() for line in lines)
+
+
+def _metrics(run: Run) -> Iterator[Metric]:
+    verdicts = [Value(each == run.verdict, {"verdict": each, "confidence": run.confidence}) for each in VERDICTS]
+    yield Metric("fstui_verdict", "1 at what the run came to, 0 at every other verdict.", verdicts)
+    speeds = [Value(each == run.speed.answer, {"speed": each}) for each in SPEEDS]
+    yield Metric("fstui_speed", "1 at how slow it was, 0 at every other answer.", speeds if run.speed.title else [])
+    yield Metric("fstui_run_started_timestamp_seconds", "When the run began.", _started(run))
+    yield Metric("fstui_run_duration_seconds", "How long it took.", [Value(run.elapsed_s)])
+    yield Metric("fstui_run_written_bytes", "What it wrote.", [Value(run.written_bytes)])
+    alike = [step for step in run.steps if step.ops and step.settings.alike]
+    rates = [Value(step.rate_per_s, _of(step)) for step in alike]
+    yield Metric("fstui_step_operations_per_second", "Each with its sync, where it has one.", rates)
+    latencies = [value for step in alike for value in _latency(step)]
+    yield Metric("fstui_step_latency_seconds", "Of a whole operation; quantile 1 is the longest.", latencies, "summary")
+    yield Metric("fstui_step_flushes_per_sync", "Flushes that arrived for each sync.", _flushes(run))
+
+
+def _started(run: Run) -> Iterator[Value]:
+    try:
+        yield Value(datetime.fromisoformat(run.started_at).timestamp())
+    except ValueError:  # a document of somebody else's
+        return
+
+
+def _latency(step: Step) -> Iterator[Value]:
+    if (latency := step.latency_ns) is None:
+        return
+    for quantile, field in _QUANTILES:
+        if (ns := getattr(latency, field)) is not None:
+            yield Value(ns / 1e9, _of(step) | {"quantile": quantile})
+    yield Value(latency.mean * step.ops / 1e9, _of(step), "_sum")
+    yield Value(step.ops, _of(step), "_count")
+
+
+def _flushes(run: Run) -> Iterator[Value]:
+    counts = figures.Counts(run)
+    for step in run.steps:
+        if (per_sync := counts.flushes_per_sync(step, step.settings)) is not None:
+            yield Value(per_sync, _of(step))
+
+
+def _of(step: Step) -> Labels:
+    return {"step": step.name}
+
+
+def _of_run(run: Run) -> Labels:
+    """What every value carries; one that was not measured on storage says so."""
+    scenario, target = run.scenario.name if run.scenario else "", run.target.path if run.target else ""
+    return {"scenario": scenario, "target": target} | ({"simulated": run.simulated} if run.simulated else {})
+
+
+def _head(metric: Metric) -> list[str]:
+    return [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
+
+
+def _lines(metric: Metric, common: Labels) -> Iterator[str]:
+    for value, labels, part in metric.values:
+        told = ",".join(f'{name}="{_escaped(text)}"' for name, text in (common | labels).items())
+        yield f"{metric.name}{part}{{{told}}} {float(value)!r}"
+
+
+def _escaped(text: str) -> str:
+    """A label's value: backslash and quote escaped; of line feeds none is left."""
+    return escape_controls(text).replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,48 @@
+"""What a run will do, as plain text, before it does it."""
+
+from __future__ import annotations
+
+from fstui.model.plan import Plan, PlannedStep
+from fstui.model.storage import Target
+from fstui.quantities import seconds, short_size
+from fstui.report import figures
+from fstui.report.characters import page
+from fstui.report.text import hanging
+
+
+def render(planned: Plan, target: Target) -> str:
+    """The question, then each step."""
+    listed = hanging([(f"{at:>2}", *_planned(step)) for at, step in enumerate(planned.steps, 1)])
+    return page([*head(planned, target), "", *listed])
+
+
+def head(planned: Plan, target: Target) -> list[str]:
+    """The question, where it writes, how long, how much, and the command that does it again."""
+    lasts = "until it is stopped" if planned.seconds is None else f"about {seconds(planned.seconds)}"
+    declared = {node.medium.because for node in target.lowest if node.medium and node.medium.declared}
+    place = "beside" if planned.server else "into"
+    return [
+        f"{planned.scenario.name}: {planned.question}",
+        *_server(planned),
+        f"  {place:<8}  {target.path} ({figures.stack_line(target)})",
+        *(f"  which is  {words}" for words in sorted(declared)),
+        f"  takes     {lasts}",
+        f"  writes    {figures.writes_at_most(planned)}, at most {short_size(planned.room_bytes)} of it there at a "
+        "time; all is removed at the end",
+        f"  again     {planned.command}",
+    ]
+
+
+def _server(planned: Plan) -> list[str]:
+    """What an existing one is asked for."""
+    if planned.server is None:
+        return []
+    return [
+        f"  server    {planned.server}",
+        f"            a database of its own there, ≤ {short_size(planned.server_bytes)} written, at most "
+        f"{short_size(planned.server_room_bytes)} at a time; dropped at the end",
+    ]
+
+
+def _planned(step: PlannedStep) -> tuple[str, str]:
+    return step.name, f"skipped: {step.skip}" if step.skip else step.settings.probe

@@ -1,0 +1,147 @@
+"""A watch in plain text: who waits, what the devices did, and the sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+
+from fstui.model.judgement import TOO_SLOW
+from fstui.model.tracing import DeviceTimes
+from fstui.model.watch import Commits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
+from fstui.quantities import count, counted, duration_ns, rate, seconds, size
+from fstui.report.characters import page
+from fstui.report.text import NONE, WIDTH, columns, speed_words, table, wrap
+
+MOST_ROWS = 20
+WAITS = ("PROGRAM", "SYNCS/S", "P50", "P99", "MAX", "DEVICE", "CPU ≤", "WAITS", "FILE")
+DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "P50", "FLUSHES/S", "P50", "P99", "FUA")
+
+
+def render(report: WatchReport, width: int | None = None) -> str:
+    """The whole of it; the sentence last, where a terminal shows it."""
+    whole = report.whole
+    lines = [_head(report), ""]
+    if whole.waits:
+        lines += _waits(whole, width)
+    if whole.writers:
+        lines += columns(
+            [
+                ("PROGRAM", "WRITTEN/S"),
+                *((f"{w.name} ({w.pid})", size(w.written_bytes / whole.elapsed_s)) for w in whole.writers),
+            ],
+            "<>",
+        )
+    lines += ["", *columns([DEVICES, *(device_cells(one, whole.elapsed_s) for one in whole.devices)], "<>>>>>>>")]
+    lines += [*_journals(whole), *_notes(whole), *map(_lost_write, report.errors), "", *wrap(report.sentence, WIDTH)]
+    lines += [part for answer in two_answers(report) for part in wrap(answer, WIDTH)]
+    return page(lines)
+
+
+def two_answers(report: WatchReport) -> Iterator[str]:
+    """Is it honest, and is it slow? None of a watch that is older than the questions."""
+    if report.honest:
+        yield report.honest
+        yield f"Is it slow? {speed_words(report.speed)}. {report.speed.sentence}"
+
+
+def closing(report: WatchReport) -> str:
+    """The sentence, and the second answer where that is too slow."""
+    return f"{report.sentence} {speed_words(report.speed) if report.speed.answer in TOO_SLOW else ''}".rstrip()
+
+
+def line(second: Watched) -> str:
+    """One second in one line: who waited longest."""
+    row = next((row for row in second.waits if not row.kernel), None)
+    flushes = sum(device.flushes or 0 for device in second.devices)
+    below = f"{rate(flushes / second.elapsed_s)} flushes/s" if second.devices else "devices idle"
+    if row is None:
+        return f"nobody waits · {below}"
+    syncs = f"{rate(row.syncs / second.elapsed_s)} syncs/s of {row.where}, p50 {_p50(row.latency_ns)}"
+    return f"{row.who} {syncs} · {below}"
+
+
+def _head(report: WatchReport) -> str:
+    of = f"process {report.pid}" if report.pid is not None else report.mount_point or "all programs"
+    return f"watched {of} for {seconds(report.whole.elapsed_s)}" + (
+        f"; not traced by the kernel: {report.untraced}" if report.untraced else ""
+    )
+
+
+def _waits(whole: Watched, width: int | None) -> list[str]:
+    rows = [waiting_cells(row, whole.elapsed_s) for row in whole.waits[:MOST_ROWS]]
+    lines = table([WAITS, *rows], "<>>>>>>><", width)
+    left = len(whole.waits) - len(rows)
+    return [*lines, f"… {counted(left, 'row')} more, all of them in json"] if left > 0 else lines
+
+
+def waiting_cells(row: Waiting, elapsed_s: float) -> tuple[str, ...]:
+    """A row of who waits, by ``WAITS``."""
+    times = row.latency_ns
+    return (
+        row.who,
+        rate(row.syncs / elapsed_s),
+        _p50(times),
+        _p99(times),
+        duration_ns(times.max) if times else NONE,
+        duration_ns(row.device_ns) if row.device_ns is not None else NONE,
+        f"{row.cpu_ns / row.waited_ns:.0%}" if row.waited_ns else NONE,
+        f"{row.waited_ns / 1e9 / elapsed_s:.1%}",
+        row.where,
+    )
+
+
+def _p50(times: DeviceTimes | None) -> str:
+    return duration_ns(times.p50) if times else NONE
+
+
+def _p99(times: DeviceTimes | None) -> str:
+    return duration_ns(times.p99) if times and times.p99 is not None else NONE
+
+
+def device_cells(device: WatchedDevice, elapsed_s: float) -> tuple[str, ...]:
+    """A row of a device, by ``DEVICES``."""
+
+    def per_s(number: int | None) -> str:
+        return rate(number / elapsed_s) if number is not None else NONE
+
+    written = size(device.written_bytes / elapsed_s) if device.written_bytes is not None else NONE
+    return (
+        device.device,
+        per_s(device.writes),
+        written,
+        _p50(device.write_ns),
+        per_s(device.flushes),
+        _p50(device.flush_ns),
+        _p99(device.flush_ns),
+        count(device.fua) if device.fua is not None else NONE,
+    )
+
+
+def _journals(whole: Watched) -> Iterator[str]:
+    for one in whole.commits:
+        yield journal(one, whole.elapsed_s)
+
+
+def journal(commits: Commits, elapsed_s: float) -> str:
+    """The commits of one, in a line."""
+    longest = f", {duration_ns(commits.latency_ns.max)} at the most" if commits.latency_ns else ""
+    often = f"{rate(commits.count / elapsed_s)} commits/s, p50 {_p50(commits.latency_ns)}"
+    return f"journal of {commits.device}: {often}{longest}"
+
+
+def _notes(whole: Watched) -> Iterator[str]:
+    if whole.lost:
+        yield f"{counted(whole.lost, 'event')} found no room in the kernel's buffers: the rates are lower bounds"
+    if whole.looked_s < 0.95 * whole.elapsed_s and whole.waits:
+        share = whole.looked_s / whole.elapsed_s
+        yield f"the devices' own times and FUA are of {share:.0%} of the time: there is too much to look at it all"
+    for row in whole.waits:
+        for number, times in row.failed.items():
+            yield f"{row.who}: {counted(times, 'sync')} of {row.where} failed: {os.strerror(number)}"
+
+
+def _lost_write(error: LostWrite) -> str:
+    told = f"told {counted(error.told, 'time')}" if error.told else "nobody was told"
+    name = errno.errorcode.get(error.errno, str(error.errno))
+    return f"a write of inode {error.inode} on {error.device or '?'} failed with {name}: {told}"

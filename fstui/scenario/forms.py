@@ -1,0 +1,117 @@
+"""What a check says of itself, the settings that the user may change, and the values that they were given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from fstui.model.base import Base
+from fstui.model.errors import Refused
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", re.IGNORECASE)
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+Scalar = bool | int | float | str
+
+
+class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing that the user may change. Its type is its value's; a list makes one step per value."""
+
+    value: Scalar | list[Scalar]
+    unit: str = ""
+    help: str = ""
+    choices: list[Scalar] | dict[str, dict[str, Any]] | None = None
+    """The values allowed, or words that each stand for several options."""
+    min: float | None = None
+    max: float | None = None
+    absent: Scalar | None = None
+    """The value that says nothing: a key that is to take it is left out, for a word or a default to say."""
+
+    def says(self, value: Scalar) -> bool:
+        """Whether that value of it is one."""
+        return self.absent is None or (type(value), value) != (type(self.absent), self.absent)
+
+
+class Form(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a check says of itself, and what the user may change of it."""
+
+    name: str
+    title: str
+    question: str
+    help: str = ""
+    settings: dict[str, Setting] = msgspec.field(default_factory=dict)
+
+
+def chosen(form: Form, overrides: Mapping[str, str]) -> dict[str, Any]:
+    """Every setting's value, with the user's ``key=value`` pairs applied.
+
+    Raises Refused for an unknown key, and a value of the wrong type or out of its choices.
+    """
+    values: dict[str, Any] = {key: setting.value for key, setting in form.settings.items()}
+    for key, text in overrides.items():
+        if key not in form.settings:
+            known = ", ".join(form.settings)
+            raise Refused(f"{form.name} has no setting '{key}'. It has: {known}.")
+        values[key] = _parse(key, form.settings[key], text)
+    return values
+
+
+def changed(form: Form, values: Mapping[str, Any]) -> dict[str, str]:
+    """Of these values, as a run document has them, those that are not the usual ones: as ``key=value`` pairs."""
+    return {
+        key: ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        for key, value in values.items()
+        if key not in form.settings or value != form.settings[key].value
+    }
+
+
+def _parse(key: str, setting: Setting, text: str) -> Scalar | list[Scalar]:
+    listed = isinstance(setting.value, list)
+    example = as_list(setting.value)[0]
+    values = [_scalar(key, example, item.strip(), setting.unit) for item in text.split(",")]
+    if len(values) > 1 and not listed and not setting.choices:
+        raise Refused(f"{key} takes one value, not '{text}'")
+    for value in values:
+        check_value(key, setting, value)
+    return values if listed or len(values) > 1 else values[0]
+
+
+def _scalar(key: str, example: Scalar, text: str, unit: str) -> Scalar:
+    size = _SIZE.fullmatch(text) if unit == "bytes" else None
+    try:
+        if size:
+            return int(float(size[1]) * _UNITS[size[2].upper()])
+        if isinstance(example, bool):
+            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
+        if unit == "s" and not isinstance(example, str):
+            return int(text) if text.isdecimal() else float(text)
+        return type(example)(text)
+    except (ValueError, KeyError, OverflowError):
+        kind = "float" if unit == "s" and isinstance(example, int) else type(example).__name__
+        wanted = {"bool": "true or false", "int": "a whole number", "float": "a number"}[kind]
+        of_unit = f" of {unit}" if unit else ""
+        raise Refused(f"{key} takes {wanted}{of_unit}, not '{text}'") from None
+
+
+def check_value(key: str, setting: Setting, value: Scalar) -> None:
+    """Raises Refused where that setting does not take it."""
+    if setting.choices is not None and value not in setting.choices:
+        allowed = ", ".join(map(str, setting.choices))
+        raise Refused(f"{key} takes {allowed}; not '{value}'")
+    if isinstance(value, str):
+        return
+    if isinstance(value, float) and not isfinite(value):
+        raise Refused(f"{key} must be a finite number, not {value}")
+    if setting.min is not None and value < setting.min:
+        raise Refused(f"{key} must be at least {setting.min:.12g}, not {value}")
+    if setting.max is not None and value > setting.max:
+        raise Refused(f"{key} must be at most {setting.max:.12g}, not {value}")
+
+
+def as_list(value: Any) -> list[Any]:
+    """A setting's value or values."""
+    return value if isinstance(value, list) else [value]

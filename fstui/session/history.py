@@ -1,0 +1,39 @@
+"""The runs that were saved."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fstui.model.run import Run
+from fstui.session import kept
+from fstui.state import paths, runs
+from fstui.state.runs import Summary
+
+__all__ = ["Saved", "Summary", "directory", "find", "listed"]
+
+
+class Saved(NamedTuple):
+    """A run, and the file that it was read from."""
+
+    run: Run
+    path: str
+
+
+def directory() -> str:
+    """Where they are. Raises Refused without a home."""
+    return str(paths.runs_dir())
+
+
+async def listed() -> list[Summary]:
+    """All of them, newest first. A file that cannot be read is among them, with the reason. Raises Refused."""
+    return await kept.ask(runs.history)
+
+
+async def find(reference: str) -> Saved:
+    """The run of that id, unique beginning of an id, file name or path; ``last`` is the newest. Raises Refused."""
+    return await kept.ask(_read, reference)
+
+
+def _read(reference: str) -> Saved:
+    path = runs.find(reference)
+    return Saved(runs.read(path), str(path))

@@ -1,0 +1,23 @@
+"""What the judge says, and why: of a saved run again, and of each rule by its name."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fstui.judge import explain, judge, rule_names
+from fstui.model.run import Run
+
+__all__ = ["explain", "judged_again", "rule_names"]
+
+
+def judged_again(run: Run) -> Run:
+    """The same evidence with today's rules."""
+    found = judge(run)
+    return replace(
+        run,
+        findings=found.findings,
+        verdict=found.verdict,
+        confidence=found.confidence,
+        sentence=found.sentence,
+        speed=found.speed,
+    )

@@ -1,0 +1,5 @@
+"""A watch."""
+
+from fstui.engine.watch import Watching
+
+__all__ = ["Watching"]

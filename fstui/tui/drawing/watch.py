@@ -1,0 +1,96 @@
+"""The watch: who waits in this second above, what the devices below did in it, and what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from rich.text import Text
+
+from fstui.model.storage import Target
+from fstui.model.watch import Watched
+from fstui.quantities import clock, size
+from fstui.report import watch
+from fstui.tui.drawing import stack
+from fstui.tui.drawing.cells import Column, ends, heading, line, row, rule, shown, wrapped
+from fstui.tui.glyphs import FAINT, HEAD
+
+WAITS = (
+    Column("PROGRAM", 18, gap=0),
+    Column("SYNCS/S", 7, right=True),
+    Column("P50", 7, right=True),
+    Column("P99", 7, right=True, from_width=76),
+    Column("MAX", 7, right=True, from_width=96),
+    Column("DEVICE", 7, right=True, from_width=66),
+    Column("CPU ≤", 6, right=True, from_width=96),
+    Column("WAITS", 6, right=True, from_width=60),
+    Column("FILE", gap=2, middle=True),
+)
+DEVICES = (
+    Column("DEVICE", gap=0),
+    Column("WRITES/S", 8, right=True),
+    Column("BYTES/S", 9, right=True, from_width=60),
+    Column("P50 W", 8, right=True, from_width=66),
+    Column("FLUSHES/S", 9, right=True),
+    Column("P50 FL", 8, right=True, gap=2),
+    Column("P99 FL", 8, right=True, from_width=70),
+    Column("FUA", 6, right=True, from_width=76),
+)
+_DEVICE_CELLS = ("DEVICE", "WRITES/S", "BYTES/S", "P50 W", "FLUSHES/S", "P50 FL", "P99 FL", "FUA")
+WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
+
+
+class View(msgspec.Struct, frozen=True):
+    """What there is to see of a watch."""
+
+    target: Target
+    untraced: str | None = None
+    second: Watched = Watched()
+    """The latest."""
+    sentence: str = ""
+    elapsed_s: float = 0.0
+    begun: bool = False
+
+
+def title(view: View, width: int) -> Text:
+    where = f"   {stack.path(view.target)}"
+    return ends([" ", ("fstui", HEAD), "  ", ("watch", HEAD), where], clock(view.elapsed_s), width)
+
+
+def waits(view: View, width: int) -> list[Text]:
+    """Who waited, the longest first; where only /proc can be read, who wrote most."""
+    if view.untraced:
+        why = wrapped(f"not traced by the kernel: {view.untraced}", width - 2, indent=" ")
+        return [*(line((part, FAINT)) for part in why), *_writers(view.second, width)]
+    columns = shown(WAITS, width - 2)
+    per_s = max(view.second.elapsed_s, 1e-9)
+    rows = [watch.waiting_cells(each, per_s) for each in view.second.waits]
+    quiet = "  nobody waits for it" if view.begun else "  the kernel's trace is being set up"
+    return _table(columns, watch.WAITS, rows) if rows else [heading(columns), line((quiet, FAINT))]
+
+
+def devices(view: View, width: int) -> list[Text]:
+    """What each did, with its own times, and the journals' commits."""
+    per_s = max(view.second.elapsed_s, 1e-9)
+    columns = shown(DEVICES, width - 2)
+    journals = [line(f"  {watch.journal(each, per_s)}") for each in view.second.commits]
+    rows = [watch.device_cells(each, per_s) for each in view.second.devices]
+    table = _table(columns, _DEVICE_CELLS, rows)
+    return [rule(width, "devices", "nothing written"), *table, *journals]
+
+
+def sentence(view: View, width: int) -> list[Text]:
+    """What this second comes to."""
+    return [rule(width), *(line((part, HEAD)) for part in wrapped(view.sentence, width - 1, indent=" "))]
+
+
+def _writers(second: Watched, width: int) -> list[Text]:
+    columns = shown(WRITERS, width - 2)
+    per_s = max(second.elapsed_s, 1e-9)
+    rows = [(f"{each.name} ({each.pid})", size(each.written_bytes / per_s)) for each in second.writers]
+    return _table(columns, ("PROGRAM", "WRITTEN/S"), rows)
+
+
+def _table(columns: Sequence[Column], titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Text]:
+    lines = [line("  " + row(columns, dict(zip(titles, cells, strict=True)))) for cells in rows]
+    return [heading(columns), *lines]

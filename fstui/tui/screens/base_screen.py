@@ -1,0 +1,76 @@
+"""What every screen of ours has: its keys, a footer that names them, and help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from rich.text import Text
+from textual.screen import Screen
+
+from fstui.tui import commands
+from fstui.tui.commands import Command
+from fstui.tui.drawing.cells import line, wrapped
+from fstui.tui.glyphs import HEAD
+from fstui.tui.widgets.lines import Draw, Lines
+
+if TYPE_CHECKING:
+    from fstui.tui.app import FstuiApp
+
+
+class BaseScreen(Screen[None]):
+    """A screen whose parts are lines drawn by functions."""
+
+    KEYS: ClassVar[tuple[Command, ...]] = ()
+    HELP_TEXT: ClassVar[str] = ""
+    """What this screen shows, for the help."""
+
+    @property
+    def fstui(self) -> FstuiApp:
+        """The app, by its own type."""
+        return cast("FstuiApp", self.app)  # the app imports the screens, not they the app
+
+    def lines(self, id: str, draw: Draw, *, classes: str = "") -> Lines:  # noqa: A002
+        """A part of the screen."""
+        part = Lines(draw, ascii_only=self.fstui.ascii_only, id=id)
+        part.set_classes(classes)
+        return part
+
+    def footer_lines(self) -> Lines:
+        """The last line: what the keys do here."""
+        return self.lines("footer", self._draw_footer)
+
+    def part(self, id: str) -> Lines:  # noqa: A002
+        """The part of that name."""
+        return self.query_one(f"#{id}", Lines)
+
+    def redraw(self) -> None:
+        """Draw every part again; only what changed is sent."""
+        for part in self.query(Lines):
+            part.redraw()
+
+    def on_screen_resume(self) -> None:
+        """What changed while another screen stood in front is drawn now."""
+        self.redraw()
+
+    _notice = ""
+
+    def say(self, words: str) -> None:
+        """Show the sentence in the footer's place, until the next key."""
+        self._notice = words
+        self.part("footer").redraw()
+
+    def on_key(self) -> None:
+        """A key has been pressed: the notice has been read."""
+        if self._notice:
+            self._notice = ""
+            self.part("footer").redraw()
+
+    def footer_commands(self) -> Iterable[Command]:
+        """What the footer names now."""
+        return self.KEYS
+
+    def _draw_footer(self, width: int, height: int) -> list[Text]:
+        if self._notice:
+            return [line((part, HEAD)) for part in wrapped(self._notice, width - 1, indent=" ")]
+        return [commands.footer(self.footer_commands(), self.fstui.keymap, width)]

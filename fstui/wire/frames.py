@@ -1,0 +1,100 @@
+"""The bytes between a probe and the engine.
+
+A frame is a header (payload length, kind) and a payload: JSON, but for ``samples``, which are binary. A frame never
+exceeds PIPE_BUF, so the writers of one probe share its stdout without a lock: pipe(7) promises that such a write is
+not interleaved.
+
+Probe → engine: ``facts`` ``preparing`` ``ready`` ``inflight`` ``samples`` ``figures`` ``error`` ``done``.
+Engine → probe: the settings as one line of JSON, then the lines ``go`` and ``stop``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+PIPE_BUF = 4096
+_TIME = "n" if struct.calcsize("n") == 8 else "q"
+"""A time in ns. The machine's own word packs three times as quickly as a ``q``, which goes the big numbers' way."""
+_HEADER = struct.Struct("IB3x")
+_SAMPLES_HEADER = struct.Struct(f"IB3x{_TIME}")
+_MARKS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2
+
+KINDS = ("facts", "preparing", "ready", "inflight", "samples", "figures", "error", "done", "futile")
+_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
+
+
+class Frame(NamedTuple):
+    """A JSON frame: its kind and its fields."""
+
+    kind: str
+    fields: dict[str, Any]
+
+
+class Samples(NamedTuple):
+    """Consecutive operations of one writer, from ``start_ns`` on (monotonic).
+
+    ``marks`` holds two times per operation where it has a write and a sync part (written, synced), one where it has a
+    single part. An operation begins where the one before it ended: neighbours share a clock reading.
+    """
+
+    writer: int
+    parts: int
+    start_ns: int
+    marks: Sequence[int]
+
+
+def encode(kind: str, **fields: Any) -> bytes:
+    """A JSON frame. Raises ValueError if it would exceed PIPE_BUF."""
+    payload = json.dumps(fields, separators=(",", ":")).encode()
+    if len(payload) + _HEADER.size > PIPE_BUF:
+        raise ValueError(f"a {kind} frame of {len(payload)} bytes exceeds {PIPE_BUF}")
+    return _HEADER.pack(len(payload), _NUMBER[kind]) + payload
+
+
+def encode_samples(writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Iterator[bytes]:
+    """The samples of one hand-over, cut into frames that fit into PIPE_BUF."""
+    for first in range(0, len(marks), _MARKS_PER_FRAME):
+        chunk = marks[first : first + _MARKS_PER_FRAME]
+        length = _SAMPLES_HEADER.size + 8 * len(chunk)
+        begun_ns = start_ns if first == 0 else marks[first - 1]
+        form = f"{_HEADER.format}{_SAMPLES_HEADER.format}{len(chunk)}{_TIME}"  # quicker than an array made of a list
+        yield struct.pack(form, length, _NUMBER["samples"], writer, parts, begun_ns, *chunk)
+
+
+def send(kind: str, **fields: Any) -> None:
+    """Write one JSON frame to stdout."""
+    os.write(1, encode(kind, **fields))
+
+
+class Decoder:
+    """Bytes as they arrive → frames. Keeps the unfinished rest."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[Frame | Samples]:
+        """The frames that are complete now. Raises ValueError on bytes that are no frame."""
+        view = memoryview(self._rest + data)
+        at = 0
+        while at + _HEADER.size <= len(view):
+            length, number = _HEADER.unpack_from(view, at)
+            if number >= len(KINDS) or length > PIPE_BUF:
+                raise ValueError("not a frame: the probe printed something else")
+            end = at + _HEADER.size + length
+            if end > len(view):
+                break
+            yield _decode(KINDS[number], view[at + _HEADER.size : end])
+            at = end
+        self._rest = bytes(view[at:])
+
+
+def _decode(kind: str, payload: memoryview) -> Frame | Samples:
+    if kind != "samples":
+        return Frame(kind, json.loads(bytes(payload)))
+    writer, parts, start_ns = _SAMPLES_HEADER.unpack_from(payload)
+    count = (len(payload) - _SAMPLES_HEADER.size) // 8
+    return Samples(writer, parts, start_ns, struct.unpack_from(f"{count}{_TIME}", payload, _SAMPLES_HEADER.size))

@@ -1,0 +1,123 @@
+"""``fstui check`` off a terminal, on whatever storage the tests stand on: streams, exit codes and amounts."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fstui.cli.check import leave_the_busy
+from fstui.measures.documents import decode_run
+from fstui.session import Session
+from fstui.session.checking import Checkup
+from fstui.state import ledger, runs
+from tests.cli.conftest import Fstui, command
+
+CHECK = ("check", "--yes")
+
+
+def nothing_left(target: Path) -> bool:
+    return list(target.iterdir()) == [] and ledger.entries() == []
+
+
+def test_a_list_of_runs_each_saved_within_its_time_and_its_bytes(fstui: Fstui, target: Path) -> None:
+    done = fstui(*CHECK, str(target), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (document,) = json.loads(done.stdout)
+    run = decode_run(json.dumps(document))
+    assert runs.load("last") == run
+    assert run.scenario is not None and run.scenario.name == "check"
+    longest_s = sum(step.latency_ns.max / 1e9 for step in run.steps if step.latency_ns)
+    assert sum(step.elapsed_s for step in run.steps) <= 2.0 + longest_s
+    assert run.written_bytes <= 20_000_000
+    assert all(step.syncs <= 500 for step in run.steps)
+    assert run.idle is not None and run.idle.elapsed_s >= 1.0
+    assert nothing_left(target)
+
+
+def test_the_table_is_the_default_and_the_run_can_be_judged_and_shown(fstui: Fstui, target: Path) -> None:
+    done = fstui(*CHECK, str(target))
+    assert done.returncode == 0
+    assert b"FILESYSTEM" in done.stdout and str(target).encode() in done.stdout
+    assert b"\x1b" not in done.stdout
+    for again in ("show", "judge"):
+        assert b"O_DIRECT+O_DSYNC" in fstui(again, "last").stdout
+
+
+def test_fail_on_takes_what_is_slow_too(fstui: Fstui, target: Path) -> None:
+    assert fstui(*CHECK, str(target), "--fail-on", "slow", "--fail-on", "kept").returncode == 3
+
+
+def test_events_are_those_of_the_runs(fstui: Fstui, target: Path) -> None:
+    done = fstui(*CHECK, str(target), "--format", "events")
+    events = [json.loads(line)["event"] for line in done.stdout.splitlines()]
+    assert (events[0], events[-1]) == ("RunStarted", "RunFinished")
+
+
+def test_what_is_no_directory_is_refused_before_a_byte_is_written(fstui: Fstui, target: Path) -> None:
+    done = fstui(*CHECK, str(target), str(target / "nothing"))
+    assert done.returncode == 2
+    assert b"nothing" in done.stderr and nothing_left(target)
+
+
+def test_a_pseudo_filesystem_holds_nothing_to_check(fstui: Fstui) -> None:
+    done = fstui(*CHECK, "/proc")
+    assert done.returncode == 2
+
+
+def test_ctrl_c_leaves_nothing_behind_and_prints_what_there_is(target: Path) -> None:
+    words = [*command(), *CHECK, str(target), "--format", "events"]
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout
+    while json.loads(process.stdout.readline())["event"] != "StepStarted":
+        pass
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert json.loads(out.splitlines()[-1])["event"] == "RunFinished"
+    assert nothing_left(target)
+
+
+def test_what_is_busy_is_left_alone_where_nobody_can_be_asked(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    session = Session.here(trace=False)
+    checkup = Checkup(session, [str(target)])
+    asyncio.run(checkup.look())
+    (subject,) = checkup.subjects
+    checkup.subjects = [subject._replace(busy=0.97)]
+    leave_the_busy(checkup, yes=True)
+    assert len(checkup.subjects) == 1
+    leave_the_busy(checkup, yes=False)
+    assert checkup.subjects == []
+    assert "97% busy" in checkup.left_out[0].reason
+
+
+ASKING = """
+import asyncio, sys
+from fstui.cli.check import leave_the_busy
+from fstui.session import Session
+from fstui.session.checking import Checkup
+
+checkup = Checkup(Session.here(trace=False), [sys.argv[1]])
+asyncio.run(checkup.look())
+checkup.subjects = [checkup.subjects[0]._replace(busy=0.97)]
+leave_the_busy(checkup, yes=False)
+print(len(checkup.subjects), "to check")
+"""
+
+
+@pytest.mark.parametrize(("answer", "said"), [(b"y\n", b"1 to check"), (b"\n", b"0 to check")])
+def test_on_a_terminal_it_asks_before_it_writes_to_what_is_busy(target: Path, answer: bytes, said: bytes) -> None:
+    master, terminal = os.openpty()
+    with os.fdopen(master, "r+b", buffering=0) as hands:
+        words = [sys.executable, "-c", ASKING, str(target)]
+        process = subprocess.Popen(words, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal)
+        os.close(terminal)
+        hands.write(answer)
+        out, _ = process.communicate(timeout=60)
+        assert b"97% busy. Check it all the same?" in hands.read(4096)
+    assert out.strip() == said

@@ -1,0 +1,249 @@
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fstui import __version__
+from fstui.cli.commands import COMMANDS
+from fstui.state import ledger, runs
+from fstui.wire.held import MARK
+from tests.cli.conftest import Fstui, command
+from tests.factories.samples import FAILED_RUN, RUN
+
+
+@pytest.fixture
+def saved(own_home: Path) -> Path:
+    """Two saved runs."""
+    runs.save(FAILED_RUN)
+    return runs.save(RUN)
+
+
+def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The one sentence of a refused call."""
+    assert done.returncode == 2
+    assert done.stdout == b""
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("fstui: ")
+    return line
+
+
+def test_the_version(fstui: Fstui) -> None:
+    assert fstui("--version").stdout.decode() == f"fstui {__version__}\n"
+
+
+def test_help_names_every_command_and_every_command_has_help(fstui: Fstui) -> None:
+    text = fstui("--help").stdout.decode()
+    for name, sentence in COMMANDS.items():
+        assert name in text and sentence in text
+        done = fstui(name, "--help")
+        assert done.returncode == 0
+        assert done.stdout.decode().startswith(f"Usage: fstui {name} ")
+
+
+@pytest.mark.parametrize("arguments", [(), ("/tmp",)])
+def test_off_a_terminal_the_app_says_how_to_run_headless(fstui: Fstui, arguments: tuple[str, ...]) -> None:
+    assert "fstui run SCENARIO DIR" in refusal(fstui(*arguments))
+
+
+def test_a_word_close_to_a_command_is_asked_about(fstui: Fstui) -> None:
+    assert "Did you mean 'fstui history'?" in refusal(fstui("histroy"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (("--bogus",), "--bogus"),
+        (("/tmp", "/tmp"), "/tmp"),
+        (("show",), "RUN"),
+        (("show", "nothing"), "'nothing'"),
+        (("show", "last"), "no run is saved"),
+        (("show", "/nowhere.json"), "/nowhere.json"),
+        (("show", "last", "--format", "xml"), "'xml'"),
+        (("compare", "last"), "two runs"),
+        (("compare", "last", "last", "--price", "last=free"), "--price takes RUN=0.17/h, not 'last=free'"),
+        (("compare", "last", "last", "--price", "x=1/h"), "--price 'x' is none of the runs"),
+        (("judge", "\x1b[31m"), "\\x1b[31m"),
+        (("explain", "no-such-rule"), "no-such-rule"),
+        (("scenarios", "no-such-scenario"), "no-such-scenario"),
+        (("history", "extra"), "extra"),
+        (("list", "--format", "csv"), "'csv'"),
+    ],
+)
+def test_a_mistake_is_one_sentence_that_names_the_thing(fstui: Fstui, arguments: tuple[str, ...], names: str) -> None:
+    assert names in refusal(fstui(*arguments))
+
+
+def test_scenarios_are_listed_with_their_question_time_and_bytes(fstui: Fstui) -> None:
+    text = fstui("scenarios").stdout.decode()
+    assert "odirect-truth" in text and "fsync-rate" in text and "≤" in text
+
+
+def test_one_scenario_shows_its_steps_and_settings(fstui: Fstui, scenario: str) -> None:
+    text = fstui("scenarios", scenario).stdout.decode()
+    assert "fdatasync" in text and "block    4096" in text and "0.1 s" in text
+
+
+def test_the_power_cut_is_listed_among_them_and_points_to_its_own_commands(fstui: Fstui) -> None:
+    *_, row, blank, pointer = fstui("scenarios").stdout.decode().splitlines()
+    assert row.split()[0] == "power-cut" and "by hand" in row and row.endswith("12 M/s")
+    assert blank == "" and "'fstui powercut --help'" in pointer
+    detail = fstui("scenarios", "power-cut").stdout.decode()
+    for words in (
+        "3 ways at the same time, until the power goes",
+        "pace     1000 /s",
+        "create-no-dirsync",
+        "file     4M",
+    ):
+        assert words in detail
+    assert detail.endswith("fstui powercut write DIR\n")
+
+
+def test_a_broken_scenario_of_ones_own_does_not_hide_the_others(fstui: Fstui, own_home: Path) -> None:
+    mine = own_home / ".config/fstui/scenarios"
+    mine.mkdir(parents=True)
+    (mine / "broken.toml").write_text("name = 3")
+    done = fstui("scenarios")
+    assert b"fsync-rate" in done.stdout and b"broken.toml" in done.stderr
+    assert done.returncode == 0
+
+
+def test_history_shows_the_saved_runs_and_an_empty_one_is_no_mistake(fstui: Fstui) -> None:
+    empty = fstui("history")
+    assert (empty.returncode, empty.stdout) == (0, b"")
+    runs.save(RUN)
+    assert b"k3f9a1" in fstui("history").stdout
+    assert json.loads(fstui("history", "--format", "json").stdout)[0]["id"] == "k3f9a1"
+
+
+@pytest.mark.parametrize(
+    ("format_", "part"), [("plain", "! SUSPICIOUS"), ("json", '"id":"k3f9a1"'), ("markdown", "### !"), ("csv", "run,")]
+)
+def test_a_saved_run_is_shown_in_any_format(fstui: Fstui, saved: Path, format_: str, part: str) -> None:
+    assert part in fstui("show", "k3", "--format", format_).stdout.decode()
+
+
+def test_runs_are_compared_side_by_side(fstui: Fstui, saved: Path) -> None:
+    assert fstui("compare", "k3f9a1", "x7b2c9").stdout.decode().splitlines()[0].split() == ["k3f9a1", "x7b2c9"]
+    priced = fstui("compare", "k3f9a1", "x7b2c9", "--price", "k3f9a1=4.8/d").stdout.decode()
+    assert "price an hour" in priced and " 0.2 " in priced
+
+
+def test_judging_a_saved_run_again_leaves_the_document_as_it_is(fstui: Fstui, saved: Path) -> None:
+    before = saved.read_bytes()
+    done = fstui("judge", "k3f9a1", "--format", "json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["steps"] == json.loads(before)["steps"]
+    assert saved.read_bytes() == before
+
+
+def test_a_rule_is_explained(fstui: Fstui) -> None:
+    lines = fstui("explain", "flushes-arrive").stdout.decode().splitlines()
+    assert lines[0] == "flushes-arrive" and "  What it means" in lines
+    assert not any(set("#*`") & set(line) or len(line) > 80 for line in lines)
+    assert fstui("explain", "flushes-arrive", "--format", "markdown").stdout.startswith(b"# flushes-arrive\n")
+
+
+def test_a_shell_gets_the_completion_of_a_command(fstui: Fstui, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_FSTUI_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "fstui hist")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    done = fstui()
+    assert (done.returncode, done.stdout) == (0, b"plain,history\n")
+
+
+def test_published_rates_are_listed_by_class_of_medium(fstui: Fstui) -> None:
+    every, some = fstui("references").stdout.decode(), fstui("references", "--medium", "optane").stdout.decode()
+    assert "Optane" in some and "ADATA" in every and "ADATA" not in some
+    assert "sources" in some
+
+
+def test_a_class_that_nobody_published_is_a_sentence(fstui: Fstui) -> None:
+    done = fstui("references", "--medium", "memory")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert "Nothing was published on memory" in done.stderr.decode()
+    assert "'floppy'" in refusal(fstui("references", "--medium", "floppy"))
+
+
+def test_the_schema_is_a_json_schema(fstui: Fstui) -> None:
+    assert json.loads(fstui("schema").stdout)["$ref"] == "#/$defs/Run"
+
+
+def test_the_list_names_the_filesystem_we_stand_on(fstui: Fstui) -> None:
+    done = fstui("list", "--format", "json")
+    assert done.returncode == 0
+    assert "/" in [filesystem["mount_point"] for filesystem in json.loads(done.stdout)["filesystems"]]
+    assert fstui("list").returncode == 0
+
+
+def abandon(what: Path) -> None:
+    """An entry in the ledger as a killed fstui leaves it."""
+    program = "import sys; from fstui.state import ledger; ledger.enter('dead01', 'directory', sys.argv[1])"
+    subprocess.run([command()[0], "-c", program, str(what)], check=True)
+
+
+def test_clean_removes_what_a_killed_run_has_left(fstui: Fstui, target: Path) -> None:
+    left = target / ".fstui-dead01"
+    left.mkdir()
+    (left / "data").write_bytes(b"x")
+    (left / MARK).touch()
+    abandon(left)
+    done = fstui("clean")
+    assert (done.returncode, done.stdout.decode()) == (0, f"removed {left}\n")
+    assert not left.exists() and ledger.entries() == []
+
+
+def test_clean_exits_1_where_something_stays(fstui: Fstui, target: Path) -> None:
+    (target / "not-ours").mkdir()
+    abandon(target / "not-ours")
+    done = fstui("clean")
+    assert done.returncode == 1
+    assert b"not-ours" in done.stderr
+    assert (target / "not-ours").is_dir()
+
+
+def test_clean_leaves_a_living_run_alone(fstui: Fstui, target: Path) -> None:
+    left = target / ".fstui-alive1"
+    left.mkdir()
+    ledger.enter("alive1", "directory", str(left))
+    assert fstui("clean").returncode == 0
+    assert left.is_dir()
+
+
+@pytest.mark.parametrize("arguments", [("schema",), ("scenarios",), ("--help",)])
+def test_a_closed_pipe_is_no_traceback(arguments: tuple[str, ...]) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(command(*arguments), stdout=write_end, stderr=subprocess.PIPE, check=False)
+    os.close(write_end)
+    assert done.stderr == b""
+    assert done.returncode not in (0, 2)
+
+
+def test_a_full_disk_behind_stdout_is_a_sentence() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command("schema"), stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr.decode() == "fstui: No space left on device\n"
+
+
+def test_a_surprise_is_a_sentence_and_a_traceback_only_on_request(fstui: Fstui, own_home: Path) -> None:
+    surprise = "import fstui.report.json as j; j.schema = None; from fstui.cli import main; main()"
+    call = [command()[0], "-c", surprise, "schema"]
+    done = subprocess.run(call, capture_output=True, check=False)
+    assert done.returncode == 1
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("fstui: unexpected TypeError")
+    told = subprocess.run(call, capture_output=True, check=False, env={**os.environ, "FSTUI_DEBUG": "1"})
+    assert b"Traceback" in told.stderr
+
+
+def test_names_that_are_not_utf8_are_said_visibly(fstui: Fstui) -> None:
+    assert "\\xff" in refusal(fstui("show", b"/nowhere/\xff"))
+
+
+def test_a_plain_ascii_locale_gets_ascii(fstui: Fstui, saved: Path) -> None:
+    done = fstui("show", "k3f9a1", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert done.stdout.isascii() and b"flush" in done.stdout.lower()

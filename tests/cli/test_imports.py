@@ -1,0 +1,57 @@
+"""What is imported is what a user waits for."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "pyudev", "sh", "asyncio")
+
+
+def modules_after(*arguments: str) -> set[str]:
+    """Top-level modules that one call of fstui has loaded."""
+    program = (
+        "import atexit, json, os, sys\n"
+        "sys.argv[0] = 'fstui'\n"
+        "atexit.register(lambda: os.write(2, json.dumps([m.partition('.')[0] for m in sys.modules]).encode()))\n"
+        "from fstui.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, check=False)
+    return set(json.loads(done.stderr.rpartition(b"\n")[2]))
+
+
+def test_the_version_is_said_before_anything_heavy_is_imported() -> None:
+    assert modules_after("--version").isdisjoint(HEAVY)
+
+
+def test_help_imports_no_sub_command() -> None:
+    assert modules_after("--help").isdisjoint({"textual", "psutil", "pyudev", "sh", "asyncio"})
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("scenarios",), ("history",), ("schema",), ("clean",)])
+def test_no_headless_command_loads_textual_or_what_only_a_run_wants(arguments: tuple[str, ...]) -> None:
+    assert modules_after(*arguments).isdisjoint({"textual", "psutil", "sh"})
+
+
+def test_the_first_screen_comes_without_what_only_a_run_wants() -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from fstui.session import Session\n"
+        "from fstui.tui.app import FstuiApp\n"
+        "async def first_screen():\n"
+        "    async with FstuiApp(Session.here()).run_test() as pilot:\n"
+        "        await pilot.app.workers.wait_for_complete()\n"
+        "        await pilot.pause()\n"
+        "asyncio.run(first_screen())\n"
+        "print(*sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    assert "textual" in done.stdout.split() and {"psutil", "sh"}.isdisjoint(done.stdout.split())
+
+
+def test_a_headless_run_loads_no_textual(scenario: str, target: object) -> None:
+    loaded = modules_after("run", scenario, str(target))
+    assert {"textual", "sh"}.isdisjoint(loaded)
+    assert "asyncio" in loaded

@@ -1,0 +1,314 @@
+"""``fstui run`` off a terminal, on whatever storage the tests stand on: streams and exit codes, not the verdict."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fstui.measures.documents import decode_run
+from fstui.model.declaration import Declaration
+from fstui.model.judgement import VERDICTS
+from fstui.model.run import Run
+from fstui.session import Session
+from fstui.state import declarations, files, ledger, paths, runs
+from tests.cli.conftest import SCENARIO, Fstui, command
+
+
+def run_of(data: bytes) -> Run:
+    return decode_run(data)
+
+
+def nothing_left(target: Path) -> bool:
+    return list(target.iterdir()) == [] and ledger.entries() == []
+
+
+def events_of(data: bytes) -> list[dict[str, object]]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def test_the_document_goes_to_stdout_the_story_to_stderr_and_the_same_is_saved(
+    fstui: Fstui, scenario: str, target: Path
+) -> None:
+    done = fstui("run", scenario, str(target), "--format", "json")
+    assert done.returncode == 0
+    run = run_of(done.stdout)
+    assert (run.status, [step.name for step in run.steps]) == ("finished", ["fdatasync"])
+    assert run.steps[0].syncs == run.steps[0].ops > 0
+    assert runs.load("last") == run
+    story = done.stderr.decode()
+    assert str(target) in story and "fdatasync" in story and run.verdict.upper() in story
+    assert nothing_left(target)
+
+
+def test_a_saved_run_is_judged_as_the_run_was(fstui: Fstui, scenario: str, target: Path) -> None:
+    run = run_of(fstui("run", scenario, str(target), "--medium", "hdd-7200", "--format", "json").stdout)
+    assert run.findings
+    assert run_of(fstui("judge", "last", "--format", "json").stdout) == run
+
+
+def test_plain_is_the_default_and_no_escape_leaves_off_a_terminal(fstui: Fstui, scenario: str, target: Path) -> None:
+    done = fstui("run", scenario, str(target), FORCE_COLOR="1", TTY_COMPATIBLE="1")
+    assert done.returncode == 0
+    assert b"\x1b" not in done.stdout + done.stderr and b"\r" not in done.stderr
+    assert b"STEP" in done.stdout and b"saved " in done.stdout
+
+
+def test_events_are_one_per_line_and_the_last_one_is_the_run(fstui: Fstui, scenario: str, target: Path) -> None:
+    done = fstui("run", scenario, str(target), "--format", "events")
+    events = events_of(done.stdout)
+    names = [event["event"] for event in events]
+    assert names[0] == "RunStarted" and names[-1] == "RunFinished"
+    assert {"IdleMeasured", "StepStarted", "StepFinished", "FindingsChanged"} <= set(names)
+    assert decode_run(json.dumps(events[-1]["run"])) == runs.load("last")
+
+
+@pytest.mark.parametrize("format_", ["json", "events"])
+def test_output_goes_to_a_file_and_stdout_stays_empty(
+    fstui: Fstui, scenario: str, target: Path, tmp_path: Path, format_: str
+) -> None:
+    file = tmp_path / "out.json"
+    file.write_text("older")
+    done = fstui("run", scenario, str(target), "--format", format_, "--output", str(file))
+    assert (done.returncode, done.stdout) == (0, b"")
+    last = json.loads(file.read_bytes().splitlines()[-1])
+    assert last.get("schema") == "fstui.run/2" or last["event"] == "RunFinished"
+
+
+def test_settings_and_declarations_reach_the_run(fstui: Fstui, scenario: str, target: Path) -> None:
+    arguments = ("--set", "block=16384", "--medium", "hdd-7200", "--write-cache", "none", "--format", "json")
+    run = run_of(fstui("run", scenario, str(target), *arguments).stdout)
+    assert run.steps[0].settings.as_dict()["block_bytes"] == 16384
+    assert run.target is not None
+    for node in run.target.lowest:
+        assert node.medium is not None
+        assert (node.medium.class_, node.medium.write_cache, node.medium.declared) == ("hdd-7200", "none", True)
+
+
+@pytest.fixture
+def remembered(target: Path) -> None:
+    """What was declared of the target's storage in the app, on another day."""
+    identity = asyncio.run(Session.here().look_up(str(target))).read.identity
+    declarations.remember(identity, Declaration(medium="hdd-7200", write_cache="none"))
+
+
+@pytest.mark.usefixtures("remembered")
+@pytest.mark.parametrize(
+    ("options", "holds"),
+    [
+        ((), ("hdd-7200", "none", "declared by you (remembered): medium hdd-7200, write cache none")),
+        (("--medium", "ssd-plp"), ("ssd-plp", "plp", "declared by you: medium ssd-plp")),
+        (
+            ("--write-cache", "unknown"),
+            ("hdd-7200", "unknown", "declared by you: medium hdd-7200, write cache unknown"),
+        ),
+    ],
+)
+def test_what_was_declared_in_the_app_holds_here_until_an_option_says_otherwise(
+    fstui: Fstui, scenario: str, target: Path, options: tuple[str, ...], holds: tuple[str, str, str]
+) -> None:
+    run = run_of(fstui("run", scenario, str(target), *options, "--format", "json").stdout)
+    media = [node.medium for node in run.target.lowest] if run.target else []
+    assert {medium and (medium.class_, medium.write_cache, medium.because) for medium in media} == {holds}
+    planned = fstui("run", scenario, str(target), *options, "--plan").stdout.decode()
+    assert f"  which is  {holds[2]}" in planned and "--medium" in planned
+
+
+@pytest.mark.usefixtures("remembered")
+def test_what_was_declared_in_the_app_is_listed(fstui: Fstui, target: Path) -> None:
+    here = asyncio.run(Session.here().look_up(str(target))).read.mount_point
+    listed = json.loads(fstui("list", "--format", "json").stdout)["filesystems"]
+    (filesystem,) = (found for found in listed if found["mount_point"] == here)
+    media = [node["medium"] for node in filesystem["stack"] if node["lowest"]]
+    assert {(medium["class"], medium["declared"]) for medium in media} == {("hdd-7200", True)}
+    assert all("declared by you (remembered)" in medium["because"] for medium in media)
+    assert "hdd-7200 (declared)" in fstui("list").stdout.decode()
+
+
+@pytest.mark.parametrize("format_", ["plain", "json"])
+def test_the_plan_alone_writes_nothing(fstui: Fstui, scenario: str, target: Path, format_: str) -> None:
+    done = fstui("run", scenario, str(target), "--plan", "--format", format_)
+    assert done.returncode == 0
+    assert b"fdatasync" in done.stdout and str(target).encode() in done.stdout
+    assert nothing_left(target) and not paths.state_dir().exists()
+
+
+def test_fail_on_exits_3_where_the_verdict_is_that_or_worse(fstui: Fstui, scenario: str, target: Path) -> None:
+    best, worst = VERDICTS[-1], VERDICTS[0]
+    assert fstui("run", scenario, str(target), "--fail-on", best).returncode == 3
+    assert fstui("run", scenario, str(target), "--fail-on", worst).returncode == 0
+
+
+def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
+    fstui: Fstui, scenario: str, target: Path, own_home: Path
+) -> None:
+    files.make_private(paths.state_dir())
+    paths.runs_dir().write_text("a file in the place of the directory")
+    done = fstui("run", scenario, str(target), "--format", "json")
+    assert done.returncode == 1
+    assert run_of(done.stdout).steps[0].ops > 0
+    assert b"could not be saved" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (("--set", "seconds"), "KEY=VALUE"),
+        (("--set", "=1"), "KEY=VALUE"),
+        (("--set", "bogus=1"), "bogus"),
+        (("--set", "seconds=soon"), "soon"),
+        (("--set", "block=512"), "512"),
+        (("--medium", "cheese"), "cheese"),
+        (("--write-cache", "some"), "some"),
+        (("--format", "xml"), "xml"),
+        (("--fail-on", "bad"), "bad"),
+        (("--plan", "--format", "csv"), "plain or json"),
+        (("--output", "/nowhere/out.json"), "/nowhere"),
+        (("--output", "/tmp"), "/tmp is a directory"),
+    ],
+)
+def test_a_mistake_is_one_sentence_that_names_the_thing_and_writes_nothing(
+    fstui: Fstui, scenario: str, target: Path, arguments: tuple[str, ...], names: str
+) -> None:
+    done = fstui("run", scenario, str(target), *arguments)
+    assert_refused(done, names)
+    assert nothing_left(target) and not paths.state_dir().exists()
+
+
+def assert_refused(done: subprocess.CompletedProcess[bytes], names: str) -> None:
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == b""
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("fstui: ") and line.isprintable()
+    assert names in line
+
+
+@pytest.mark.parametrize("name", ["no-such-scenario", "./none.toml", "\x1b[31m"])
+def test_an_unknown_scenario_is_named(fstui: Fstui, target: Path, name: str) -> None:
+    assert_refused(fstui("run", name, str(target)), name.replace("\x1b", "\\x1b").lstrip("./"))
+
+
+@pytest.mark.parametrize(
+    ("broken", "names"),
+    [
+        ("name = ", "broken.toml"),
+        (SCENARIO.replace("value = 0.1", "value = true"), "seconds"),
+        (SCENARIO.replace('probe = "sync_writes"', 'probe = "magic"'), "magic"),
+        (SCENARIO.replace("file_bytes", "file_bites"), "file_bites"),
+        (SCENARIO.replace('"{block}"', '"{blok}"'), "blok"),
+        ("\x00", "broken.toml"),
+    ],
+)
+def test_a_broken_scenario_file_is_named_with_its_mistake(
+    fstui: Fstui, target: Path, tmp_path: Path, broken: str, names: str
+) -> None:
+    file = tmp_path / "broken.toml"
+    file.write_text(broken)
+    assert_refused(fstui("run", str(file), str(target)), names)
+
+
+def test_a_directory_that_is_none_is_named(fstui: Fstui, scenario: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert_refused(fstui("run", scenario, str(tmp_path / "nothing")), "nothing")
+    assert_refused(fstui("run", scenario, str(tmp_path / "file")), "not a directory")
+    assert_refused(fstui("run", scenario, "/proc"), "/proc")
+    assert_refused(fstui("run", scenario, ""), "DIR is empty")
+
+
+@pytest.mark.parametrize(
+    "name", [b"two\nlines", b"\xff\xfe", b"\x1b[31mred", b"[bold]brackets[b]", b"-dash", "äö ü".encode(), b"a\\040b"]
+)
+def test_a_directory_may_have_any_name(fstui: Fstui, scenario: str, target: Path, name: bytes) -> None:
+    directory = target / os.fsdecode(name)
+    directory.mkdir()
+    done = fstui("run", scenario, os.fsencode(directory), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert b"\x1b" not in done.stdout + done.stderr
+    assert run_of(done.stdout).steps[0].ops > 0
+    assert nothing_left(directory)
+
+
+def test_a_directory_that_begins_with_a_dash_follows_a_double_dash(
+    fstui: Fstui, scenario: str, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (target / "-dash").mkdir()
+    monkeypatch.chdir(target)
+    assert fstui("run", "--plan", scenario, "--", "-dash").returncode == 0
+
+
+def begun(scenario: str, target: Path, *, nohup: bool = False) -> subprocess.Popen[bytes]:
+    """A run of a minute whose first step has begun."""
+    call = command("run", scenario, str(target), "--set", "seconds=60", "--format", "events")
+    if nohup:
+        call = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", *call]
+    process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout and process.stderr
+    for line in process.stdout:
+        if json.loads(line)["event"] == "StepProgressed":
+            return process
+    raise AssertionError(process.stderr.read())
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_stops_the_run_which_cleans_up_prints_and_saves(
+    scenario: str, target: Path, number: signal.Signals, code: int
+) -> None:
+    with begun(scenario, target) as process:
+        process.send_signal(number)
+        out, _ = process.communicate()
+    assert process.returncode == code
+    run = decode_run(json.dumps(events_of(out)[-1]["run"]))
+    assert (run.status, run.steps[0].status) == ("stopped", "stopped")
+    assert run.steps[0].ops > 0
+    assert runs.load("last") == run
+    assert nothing_left(target)
+
+
+def test_an_impatient_second_signal_changes_nothing(scenario: str, target: Path) -> None:
+    with begun(scenario, target) as process:
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert process.returncode in (143, 130)
+    assert runs.load("last").status == "stopped"
+    assert nothing_left(target)
+
+
+def test_a_signal_that_nohup_ignores_does_not_stop_the_run(scenario: str, target: Path) -> None:
+    with begun(scenario, target, nohup=True) as process:
+        process.send_signal(signal.SIGHUP)
+        assert process.stdout
+        later = [json.loads(process.stdout.readline())["event"] for _ in range(3)]
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert later == ["StepProgressed"] * 3
+    assert process.returncode == 143
+
+
+def test_a_reader_that_has_gone_ends_the_run_without_a_traceback(scenario: str, target: Path) -> None:
+    with begun(scenario, target) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        story = process.stderr.read()
+    assert process.returncode == 141
+    assert b"Traceback" not in story
+    assert runs.load("last").status == "stopped"
+    assert nothing_left(target)
+
+
+def test_after_kill_9_nothing_stays_behind_or_clean_removes_it(fstui: Fstui, scenario: str, target: Path) -> None:
+    with begun(scenario, target) as process:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert fstui("clean").returncode == 0
+    assert nothing_left(target)
+
+
+def test_with_stderr_closed_the_run_goes_on(scenario: str, target: Path) -> None:
+    call = command("run", scenario, str(target), "--format", "json")
+    done = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *call], stdout=subprocess.PIPE, check=False)
+    assert done.returncode == 0
+    assert run_of(done.stdout).status == "finished"

@@ -1,0 +1,140 @@
+"""What reaches a terminal, a pipe that nobody empties, a file."""
+
+import fcntl
+import json
+import os
+import pty
+import signal
+import stat
+import subprocess
+import termios
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from fstui.cli.events import EventLines
+from fstui.cli.output_file import put_file
+from fstui.model.events import RunFinished, StepProgressed
+from fstui.model.steps import Snapshot
+from tests.cli.conftest import command
+from tests.factories.samples import RUN
+
+PROGRESS = StepProgressed(
+    snapshot=Snapshot(index=0, name="x", elapsed_s=1, length_s=2, ops=1, syncs=1, bytes=1, rate_per_s=1)
+)
+
+
+def on_a_terminal(call: list[str | bytes], until: bytes = b"", number: int = 0) -> tuple[int, bytes]:
+    """Run with stderr on a terminal; send the signal once ``until`` was seen there. Exit code and what came there."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(call, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    try:
+        while data := os.read(ours, 65536):
+            seen += data
+            if number and until in seen:
+                process.send_signal(number)
+                number = 0
+    except OSError:  # EIO: the other side is closed
+        pass
+    os.close(ours)
+    return process.wait(), seen
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+def test_on_a_terminal_a_table_keeps_to_its_width(columns: int) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    process = subprocess.Popen(command("scenarios"), stdin=subprocess.DEVNULL, stdout=theirs)
+    os.close(theirs)
+    seen = b""
+    with suppress(OSError):  # EIO: the other side is closed
+        while data := os.read(ours, 65536):
+            seen += data
+    os.close(ours)
+    assert process.wait() == 0
+    table = seen.decode().split("\r\n\r\n")[0].split("\r\n")
+    assert table[0].startswith("SCENARIO") and max(map(len, table)) <= columns
+
+
+def test_on_a_terminal_a_bar_is_drawn_and_taken_away(scenario: str, target: Path) -> None:
+    code, seen = on_a_terminal(command("run", scenario, str(target)))
+    assert code == 0
+    assert b"\x1b[?25l" in seen and seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
+
+
+def test_a_terminal_that_cannot_redraw_gets_lines_alone(
+    scenario: str, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    code, seen = on_a_terminal(command("run", scenario, str(target)))
+    assert code == 0
+    assert b"\x1b" not in seen and b"fdatasync" in seen
+
+
+def test_a_signal_leaves_the_terminal_with_its_cursor(scenario: str, target: Path) -> None:
+    call = command("run", scenario, str(target), "--set", "seconds=60")
+    code, seen = on_a_terminal(call, until=b"fdatasync", number=signal.SIGTERM)
+    assert code == 143
+    assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
+
+
+def test_a_reader_that_falls_behind_misses_progress_and_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_end, write_end = os.pipe()
+    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(write_end, b" " * 4096)
+    lines = EventLines(Path(f"/proc/self/fd/{write_end}"))
+    lines.write(PROGRESS)  # would wait for ever
+    assert os.read(read_end, 8192) == b" " * 4096
+    lines.write(PROGRESS)
+    assert json.loads(os.read(read_end, 8192))["event"] == "StepProgressed"
+    lines.close()
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_a_reader_that_has_gone_is_noticed() -> None:
+    read_end, write_end = os.pipe()
+    lines = EventLines(Path(f"/proc/self/fd/{write_end}"))
+    lines.write(PROGRESS)
+    os.close(read_end)
+    lines.write(RunFinished(run=RUN))
+    lines.close()
+    assert lines.reader_gone
+    os.close(write_end)
+
+
+def test_events_for_a_closed_stdout_have_no_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", None)  # as the interpreter leaves it
+    lines = EventLines(None)
+    lines.write(PROGRESS)
+    lines.close()
+    assert lines.reader_gone
+
+
+def test_the_version_on_a_full_disk_is_one_sentence() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command("--version"), stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (1, b"fstui: No space left on device\n")
+
+
+def test_an_output_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+    file, link = tmp_path / "run.json", tmp_path / "link.json"
+    put_file(file, b"one")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    put_file(link, "two")
+    assert (file.read_text(), link.is_symlink()) == ("two", True)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_output_into_a_pipe_is_written_to_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        put_file(pipe, b"document")
+        assert reader.communicate()[0] == b"document"
+    assert pipe.is_fifo()

@@ -1,0 +1,107 @@
+"""What sysbench 1.0.20 really printed, read back to the digit."""
+
+from __future__ import annotations
+
+from fstui.engine.reported import Reported
+from fstui.measures.sysbench import Interval, SysbenchFigures
+from fstui.probes import sysbench_text
+from fstui.probes.sysbench import reason
+
+PRINTED = """\
+sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
+
+RunInProgress the test with following options:
+Number of threads: 1
+Report intermediate results every 1 second(s)
+Initializing random number generator from current time
+
+
+Initializing worker threads...
+
+Threads started!
+
+[ 1s ] thds: 1 tps: 1563.92 qps: 1563.92 (r/w/o: 0.00/1563.92/0.00) lat (ms,95%): 1.25 err/s: 0.00 reconn/s: 0.00
+[ 2s ] thds: 1 tps: 1876.55 qps: 1876.55 (r/w/o: 0.00/1876.55/0.00) lat (ms,95%): 0.78 err/s: 0.00 reconn/s: 0.00
+Latency histogram (values are in milliseconds)
+       value  ------------- distribution ------------- count
+       0.251 |****                                     400
+       0.520 |**************************************** 4900
+       0.890 |***                                      379
+      10.069 |                                         1
+
+SQL statistics:
+    queries performed:
+        read:                            0
+        write:                           5680
+        other:                           0
+        total:                           5680
+    transactions:                        5680   (1890.24 per sec.)
+    queries:                             5680   (1890.24 per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+    reconnects:                          0      (0.00 per sec.)
+
+General statistics:
+    total time:                          3.0039s
+    total number of events:              5680
+
+Latency (ms):
+         min:                                    0.25
+         avg:                                    0.53
+         max:                                   10.07
+         95th percentile:                        0.89
+         sum:                                 2992.97
+""".splitlines()
+
+
+def test_an_interval_line() -> None:
+    seen = [interval for line in PRINTED if (interval := sysbench_text.interval(line))]
+    assert [(each["t_s"], each["tps"], each["p95_ms"]) for each in seen] == [(1, 1563.92, 1.25), (2, 1876.55, 0.78)]
+
+
+def test_the_totals() -> None:
+    assert sysbench_text.totals(PRINTED) == {
+        "queries": {"read": 0, "write": 5680, "other": 0, "total": 5680},
+        "transactions": 5680,
+        "tps": 1890.24,
+        "qps": 1890.24,
+        "latency_ms": {"min": 0.25, "avg": 0.53, "max": 10.07, "p95": 0.89},
+        "ignored_errors": 0,
+        "reconnects": 0,
+    }
+
+
+def test_a_run_that_was_killed_has_no_totals() -> None:
+    assert sysbench_text.totals(PRINTED[:14]) is None
+
+
+def test_the_histogram_gives_the_percentiles_that_sysbench_does_not_print() -> None:
+    reported = Reported("sysbench")
+    reported.note(sysbench_text.totals(PRINTED) or {})
+    for row in sysbench_text.histogram(PRINTED):
+        reported.note({"histogram": [row]})
+    assert reported.figures
+    latency = reported.figures.latency(reported.histogram)
+    assert latency and (latency.min, latency.p50, latency.p95, latency.max) == (250_000, 520_000, 890_000, 10_070_000)
+    assert (latency.mean, latency.p99, latency.p99_9) == (530_000, 890_000, 890_000)
+    assert reported.figures.ops == 5680
+
+
+def test_intervals_are_added_up_and_other_figures_replaced() -> None:
+    reported = Reported("sysbench")
+    first, second = ({"t_s": at, "tps": 10.0, "qps": 20.0, "p95_ms": 1.0} for at in (1.0, 2.0))
+    reported.note({"intervals": [first], "transactions": 10})
+    reported.note({"intervals": [second], "transactions": 25})
+    assert reported.figures == SysbenchFigures(intervals=(Interval(**first), Interval(**second)), transactions=25)
+
+
+def test_the_reason_is_the_servers_own() -> None:
+    text = [
+        "FATAL: unable to connect to MySQL server on socket '/run/s', aborting...",
+        "FATAL: error 2002: Can't connect to local server through socket '/run/s' (111)",
+        "FATAL: `thread_init' function failed: oltp_common.lua:349: connection creation failed",
+    ]
+    assert reason(text) == "error 2002: Can't connect to local server through socket '/run/s' (111)"
+    failed = "FATAL: PQexec() failed: 7 could not extend file: No space left on device"
+    assert reason([failed, "FATAL: failed query was: COMMIT"]) == failed.removeprefix("FATAL: ")
+    assert reason(["Segmentation fault"]) == "Segmentation fault"
+    assert reason([]) == "it said nothing"

@@ -1,0 +1,47 @@
+"""What a child is asked because it may hang, and how long it has."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from fstui import children
+from fstui.engine.machine import asking
+
+START = children.command
+
+
+@pytest.fixture
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Programs of ours begin when a line is written there."""
+    path = tmp_path / "gate"
+    os.mkfifo(path)
+
+    def late(module: str, *arguments: str) -> list[str]:
+        return ["sh", "-c", 'read line <"$0"; exec "$@"', str(path), *START(module, *arguments)]
+
+    monkeypatch.setattr(children, "command", late)
+    return os.open(path, os.O_RDWR)
+
+
+async def test_the_time_that_a_program_takes_to_begin_is_not_the_storages(
+    gate: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "SILENT_S", 0.5)
+    asked = asyncio.ensure_future(asking.free_space([str(tmp_path)]))
+    await asyncio.wait([asked], timeout=asking.SILENT_S + 0.1)
+    os.write(gate, b"begin\n")
+    assert list(await asked) == [str(tmp_path)]
+    os.close(gate)
+
+
+async def test_nor_is_it_the_tools(gate: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "TOOLS_S", 0.5)
+    asked = asyncio.ensure_future(asking.tools((("touch", "x"),)))
+    await asyncio.wait([asked], timeout=asking.TOOLS_S + 0.1)
+    os.write(gate, b"begin\n")
+    assert (await asked)["touch x"].error == "touch is not installed"
+    os.close(gate)

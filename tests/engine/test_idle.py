@@ -1,0 +1,56 @@
+"""What the devices do while fstui does nothing, and the flags before a run."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from fstui.engine.flags import flags
+from fstui.engine.idle import IdleWatch
+from fstui.engine.machine.local import LocalMachine
+from fstui.engine.machine.replay import ReplayMachine
+from fstui.model.counters import Idle
+from fstui.model.host import Inventory
+from tests.factories import storage
+from tests.factories.evidence import HONEST_PROCESS
+from tests.factories.runs import counted, saved, target
+
+
+async def test_idle_stretches_are_added_up() -> None:
+    run = msgspec.structs.replace(saved(), idle=Idle(elapsed_s=2.0, counters=(counted(80, 40),)))
+    machine = ReplayMachine(run, pace=0.0)
+    idle = IdleWatch(machine, target().stack)
+    for seconds in (1.0, 0.5):
+        await idle.watch(seconds, asyncio.Event())
+    assert idle.seen.elapsed_s == pytest.approx(1.5)
+    (disk,) = (counters for counters in idle.seen.counters if counters.device == "sda")
+    assert (disk.writes, disk.flushes) == (60, 30)
+
+
+async def test_a_stop_ends_the_watch_at_once() -> None:
+    stop = asyncio.Event()
+    stop.set()
+    idle = IdleWatch(LocalMachine(), target().stack)
+    await idle.watch(3600, stop)
+    assert idle.seen.elapsed_s < 3600
+
+
+def test_the_configuration_alone_raises_flags_by_mount_point() -> None:
+    off = msgspec.structs.replace(
+        storage.target(storage.filesystem(name="/off", barrier="nobarrier"), storage.disk()), path="/off"
+    )
+    pseudo = msgspec.structs.replace(off, mount_point="/proc", pseudo=True)
+    found = flags(Inventory(filesystems=(target(), off, pseudo), process=HONEST_PROCESS))
+    assert sorted(found) == ["/off", "/srv"]
+    assert found["/off"].verdict == "not-durable"
+    assert [finding.rule for finding in found["/off"].findings] == ["barriers-off"]
+    assert found["/srv"].findings == ()
+
+
+async def test_every_mount_that_answers_shows_its_room() -> None:
+    machine = LocalMachine()
+    inventory = await machine.with_space(machine.survey())
+    answered = [one for one in inventory.filesystems if not one.pseudo and one.silent_s is None]
+    assert answered
+    assert all(one.space is None or 0 <= one.space.free_bytes <= one.space.total_bytes for one in answered)
+    assert any(one.space for one in answered)

@@ -1,0 +1,51 @@
+"""What becomes of a server whose place another one takes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fstui.engine.serving import Serving
+from fstui.measures.sysbench import Sysbench
+from fstui.model.plan import PlannedStep
+from fstui.model.steps import Failure
+from fstui.workspace import Held
+
+
+class SlowToEnd:
+    """A server that takes its time to end."""
+
+    def __init__(self) -> None:
+        self.asked, self.may_end = asyncio.Event(), asyncio.Event()
+        self.struck_out = False
+
+    async def stop(self) -> str:
+        self.asked.set()
+        await self.may_end.wait()
+        self.struck_out = True
+        return "something is left"
+
+
+async def test_tools_that_went_since_the_plan_fail_their_step_and_end_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    planned = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
+    failure = await Serving("run", Held.of(tmp_path)).serve(planned, asyncio.Event(), 0.0)
+    assert isinstance(failure, Failure) and failure.message.startswith("sysbench is not installed")
+
+
+async def test_a_stop_while_the_server_before_ends_waits_until_it_has_ended(tmp_path: Path) -> None:
+    serving, before, stop = Serving("run", Held.of(tmp_path)), SlowToEnd(), asyncio.Event()
+    serving._server = before  # type: ignore[assignment]
+    planned = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
+    served = asyncio.ensure_future(serving.serve(planned, stop, 0.0))
+    await before.asked.wait()
+    stop.set()
+    for _ in range(5):  # it has heard of the stop by now
+        await asyncio.sleep(0)
+    before.may_end.set()
+    assert await served is None
+    assert before.struck_out and serving.left_behind == ["something is left"]

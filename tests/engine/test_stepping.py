@@ -1,0 +1,62 @@
+"""One step: what is told of it while its probe prepares."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fstui.engine import stepping
+from fstui.engine.machine.replay import ReplayMachine
+from fstui.engine.stepping import StepRunner
+from fstui.model.events import Event, StepPreparing
+from fstui.wire.frames import Frame, Samples
+from fstui.workspace import Held
+from tests.factories.runs import plan_of, saved
+
+
+class SilentProbe:
+    """It has said how far its file is, and then nothing: its write hangs. It ends when it is told to."""
+
+    pid = None
+
+    def __init__(self) -> None:
+        self.told_to_stop = asyncio.Event()
+
+    async def frames(self) -> AsyncIterator[Frame | Samples]:
+        yield Frame("preparing", {"done": 1 << 20, "total": 4 << 20})
+        await self.told_to_stop.wait()
+
+    def go(self) -> None:
+        raise AssertionError("it was never ready")
+
+    def stop(self) -> None:
+        self.told_to_stop.set()
+
+    async def finish(self, timeout_s: float) -> int | None:
+        return 0
+
+
+class SilentMachine(ReplayMachine):
+    async def start(self, *_: object) -> SilentProbe:  # type: ignore[override]
+        return SilentProbe()
+
+
+async def test_a_probe_that_hangs_while_it_prepares_is_told_of_with_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepping, "SILENT_S", 0.0)
+    monkeypatch.setattr(stepping, "DRAW_S", 0.001)
+    run = saved()
+    told: list[StepPreparing] = []
+
+    def hear(event: Event) -> None:
+        assert isinstance(event, StepPreparing)
+        told.append(event)
+        if len(told) == 5:
+            runner.stop()
+
+    runner = StepRunner(0, plan_of(run).steps[0], SilentMachine(run), (), hear)
+    step = await runner.run(Held("/data", 0, 0), facts=False)
+    ages_s = [event.silent_s for event in told if event.silent_s]
+    assert len(ages_s) >= 3
+    assert ages_s == sorted(ages_s)
+    assert {(event.done, event.total) for event in told if event.silent_s} == {(1 << 20, 4 << 20)}
+    assert step.status == "stopped"

@@ -1,0 +1,42 @@
+/* Syncs that are not all made: every DROP-th is answered and left out (of regular files alone where REGULAR is set, none
+   of the first AFTER), or, where BEHIND is set, each is made when the next one is asked for. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static int calls, waiting = -1;
+static const char *waiting_call;
+
+static int kernels(const char *call, int fd)
+{
+    return ((int (*)(int)) dlsym(RTLD_NEXT, call))(fd);
+}
+
+static int is_meant(int fd)
+{
+    struct stat seen;
+    return !getenv("REGULAR") || (fstat(fd, &seen) == 0 && S_ISREG(seen.st_mode));
+}
+
+static int synced(const char *call, int fd)
+{
+    const char *every = getenv("DROP");
+    const char *after = getenv("AFTER");
+    if (every && is_meant(fd) && ++calls % atoi(every) == 0 && calls > (after ? atoi(after) : 0))
+        return 0;
+    if (getenv("BEHIND")) {
+        const char *before = waiting_call;
+        int first = waiting;
+        waiting = fd;
+        waiting_call = call;
+        if (!before || kernels(before, first) == 0 || errno == EBADF)
+            return 0;
+        return -1;
+    }
+    return kernels(call, fd);
+}
+
+int fsync(int fd) { return synced("fsync", fd); }
+int fdatasync(int fd) { return synced("fdatasync", fd); }

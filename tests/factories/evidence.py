@@ -1,0 +1,52 @@
+"""Evidence of an honest, quiet box, and what the judge makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fstui.judge import judge
+from fstui.model.counters import Idle
+from fstui.model.host import Host, Process, Writer
+from fstui.model.judgement import Finding, Judgement
+from fstui.model.run import Evidence
+from fstui.model.steps import Step
+from fstui.model.storage import Target
+from tests.factories.steps import counted
+from tests.factories.storage import on_disk
+
+HONEST_PROCESS = Process(pipe_fsync_fails=True, dsync_flag_kept=True, libc_sync_ns=101_000, raw_sync_ns=99_000)
+GUEST = Host(virtualization="kvm")
+METAL = Host()
+
+
+def quiet(*devices: str) -> Idle:
+    """Nobody wrote while fstui was idle."""
+    return Idle(elapsed_s=2.0, counters=tuple(counted(device, 0, 0) for device in devices or ("sda", "sdb", "loop0")))
+
+
+def busy(device: str, flushes_per_s: int, *names: str) -> Idle:
+    return Idle(
+        elapsed_s=2.0,
+        counters=(counted(device, flushes_per_s * 2, flushes_per_s * 8192),),
+        writers=tuple(Writer(pid=700 + i, name=name, written_bytes=4096) for i, name in enumerate(names)),
+    )
+
+
+def evidence(where: Target | None = None, *steps: Step, **fields: Any) -> Evidence:
+    """Steps measured on an honest, quiet box."""
+    given = {"target": where or on_disk(), "process": HONEST_PROCESS, "host": METAL, "idle": quiet(), **fields}
+    return Evidence(steps=steps, **given)
+
+
+def verdict(where: Target | None = None, *steps: Step, **fields: Any) -> Judgement:
+    return judge(evidence(where, *steps, **fields))
+
+
+def finding(judgement: Judgement, rule: str) -> Finding:
+    """The only finding of that rule. Fails where there is none, or more than one."""
+    (found,) = (finding for finding in judgement.findings if finding.rule == rule)
+    return found
+
+
+def rules(judgement: Judgement) -> set[str]:
+    return {finding.rule for finding in judgement.findings}

@@ -1,0 +1,41 @@
+"""Looking at a made-up box: short words for what the tests ask of a survey."""
+
+from __future__ import annotations
+
+from fstui.inventory.survey import survey
+from fstui.model.host import Inventory
+from fstui.model.storage import Node, Target
+from tests.factories.box import Box
+
+
+def target(inventory: Inventory, mount_point: str) -> Target:
+    return next(target for target in inventory.filesystems if target.mount_point == mount_point)
+
+
+def look(box: Box, mount_point: str = "/srv") -> Target:
+    return target(survey(box.root), mount_point)
+
+
+def only(box: Box) -> Node:
+    """The one device of the box, which no filesystem stands on."""
+    (node,) = survey(box.root).unused
+    return node
+
+
+def edges(found: Target) -> dict[str, tuple[str, ...]]:
+    return {node.id: node.below for node in found.stack}
+
+
+def read(node: Node, what: str) -> tuple[str, str]:
+    reading = node.reading(what)
+    assert reading is not None, f"{node.id} has no {what}"
+    return reading.value, reading.path
+
+
+def trouble(node: Node) -> list[tuple[str, str]]:
+    return [(reading.what, reading.value) for reading in node.state]
+
+
+def roles(found: Target) -> dict[str, str]:
+    """What each layer is to the one above it, by id."""
+    return {node.id: reading.value for node in found.stack if (reading := node.reading("role")) is not None}

@@ -1,0 +1,110 @@
+"""Measured steps: what arrived of them, and, where that matters, how long an operation took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from fstui.measures.sync_writes import SyncWrites
+from fstui.model.counters import DeviceCounters
+from fstui.model.steps import Latency, Step
+from fstui.model.tracing import DeviceTrace
+
+
+def counted(device: str, flushes: int | None, written_bytes: int | None) -> DeviceCounters:
+    return DeviceCounters(device=device, flushes=flushes, writes=flushes, written_bytes=written_bytes)
+
+
+def step(
+    name: str = "fdatasync",
+    *,
+    ops: int = 2000,
+    rate: float = 2000.0,
+    flushes: Mapping[str, float | None] | float | None = 1.0,
+    share: Mapping[str, float | None] | float | None = 1.0,
+    status: str = "finished",
+    device: str = "sda",
+    changes: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Step:
+    """A step of 16 KiB overwrites: flushes per op and the share of the bytes that each device received."""
+    asked = SyncWrites(block_bytes=16384, file_bytes=1 << 20, **settings)
+    done = ops * asked.block_bytes
+    per_op = flushes if isinstance(flushes, Mapping) else {device: flushes}
+    shares = share if isinstance(share, Mapping) else dict.fromkeys(per_op, share)
+    fields: dict[str, Any] = {
+        "name": name,
+        "settings": asked,
+        "status": status,
+        "ops": ops,
+        "syncs": ops // asked.sync_every if asked.sync != "none" or set(asked.open_flags) & {"dsync", "sync"} else 0,
+        "bytes": done,
+        "writers": asked.writers,
+        "elapsed_s": ops / rate,
+        "rate_per_s": rate,
+        "counters": tuple(
+            counted(name, None if per is None else round(per * ops), _part(shares.get(name), done))
+            for name, per in per_op.items()
+        ),
+    }
+    return Step(**(fields | dict(changes or {})))
+
+
+def own_time(step: Step, ms_each: float) -> Step:
+    """The same, each device taking so long for its own part of an operation: a flush, or a write where it got none."""
+    counters = tuple(
+        msgspec.structs.replace(each, write_ms=round(ms_each * step.ops), flush_ms=round(ms_each * (each.flushes or 0)))
+        for each in step.counters
+    )
+    return msgspec.structs.replace(step, counters=counters)
+
+
+def _part(share: float | None, done: int) -> int | None:
+    return None if share is None else round(share * done)
+
+
+def traced(device: str = "sda", us: int = 0, kernel: int | None = 0, others: int = 0, **more: Any) -> DeviceTrace:
+    """Who asked a device for flushes; ``fua``: those of us, of ``fua_in_all`` writes that were marked so."""
+    fua = more.pop("fua", 0)
+    return DeviceTrace(
+        device=device,
+        asked_by_us=us,
+        asked_by_kernel_threads=kernel,
+        asked_by_others=others,
+        fua_writes=more.pop("fua_in_all", fua),
+        fua_writes_by_us=fua,
+        requests=None,
+        **more,
+    )
+
+
+def latency(ns: float, mean_ns: float | None = None, p99_ns: float | None = None) -> Latency:
+    typical = round(ns)
+    mean = typical if mean_ns is None else round(mean_ns)
+    p99 = typical if p99_ns is None else round(p99_ns)
+    return Latency(min=typical, mean=mean, p50=typical, p90=typical, p95=typical, p99=p99, p99_9=None, max=p99)
+
+
+def timed(name: str, us: float, *, mean_us: float | None = None, **settings: Any) -> Step:
+    """A step whose operations took so long, and that did as many a second as fit."""
+    changes = {"latency_ns": latency(us * 1000, mean_us and mean_us * 1000), **settings.pop("changes", {})}
+    return step(name, rate=1e6 / (mean_us or us), changes=changes, **settings)
+
+
+def write(us: float, **settings: Any) -> Step:
+    """Tw: O_DIRECT alone."""
+    wanted: dict[str, Any] = {"sync": "none", "open_flags": ("direct",), "flushes": 0, **settings}
+    return timed("O_DIRECT", us, **wanted)
+
+
+def forced(us: float, **settings: Any) -> Step:
+    """Td: O_DIRECT+O_DSYNC, a FUA write where the device has FUA."""
+    wanted: dict[str, Any] = {"sync": "none", "open_flags": ("direct", "dsync"), "flushes": 0, **settings}
+    return timed("O_DIRECT+O_DSYNC", us, **wanted)
+
+
+def flushed(us: float, **settings: Any) -> Step:
+    """Ts: a write and fdatasync."""
+    return timed("fdatasync", us, **settings)

@@ -1,0 +1,85 @@
+"""Layers and stacks: honest ones, to be spoilt one thing at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fstui.model.storage import Medium, Node, Reading, Target
+
+
+def readings(**values: str) -> tuple[Reading, ...]:
+    return tuple(Reading(what=what, value=value, path=f"/read/{what}") for what, value in values.items())
+
+
+def filesystem(kind: str = "ext4", name: str = "/srv", *, below: tuple[str, ...] = ("sda",), **values: str) -> Node:
+    values = {"barrier": "barrier", "data": "ordered", "journal": "yes", **values} if kind == "ext4" else values
+    return Node(id=f"mount:{name}", layer="filesystem", kind=kind, name=name, below=below, readings=readings(**values))
+
+
+def disk(name: str = "sda", **changes: Any) -> Node:
+    honest: dict[str, Any] = {
+        "id": name,
+        "layer": "block",
+        "kind": "disk",
+        "name": name,
+        "lowest": True,
+        "write_cache": "write back",
+        "fua": False,
+        "counted": True,
+        "rotational": False,
+        "link": "sata",
+        "medium": Medium(),
+    }
+    return Node(**(honest | changes))
+
+
+def block(name: str, kind: str, *below: str, **changes: Any) -> Node:
+    """A layer that passes on: it does not count."""
+    return Node(id=name, layer="block", kind=kind, name=name, below=below, **changes)
+
+
+def loop(name: str = "loop0", *, dio: str = "1", **changes: Any) -> Node:
+    return disk(
+        name,
+        kind="loop",
+        lowest=False,
+        link=None,
+        below=("file:/x.img",),
+        readings=readings(dio=dio, backing_file="/x.img"),
+        **changes,
+    )
+
+
+def target(*stack: Node) -> Target:
+    top = stack[0]
+    return Target(path=top.name, mount_point=top.name, fstype=top.kind, source="/dev/x", stack=knowing_roles(*stack))
+
+
+def knowing_roles(*stack: Node) -> tuple[Node, ...]:
+    """Each layer knows what those below are to it, as a survey has it, by the ``role`` that was read of them."""
+    role_of = {node.id: role.value for node in stack if (role := node.reading("role"))}
+    return tuple(
+        msgspec.structs.replace(
+            node, below_roles=node.below_roles or {name: role_of[name] for name in node.below if name in role_of}
+        )
+        for node in stack
+    )
+
+
+def on_disk(top: Node | None = None, *devices: Node) -> Target:
+    """A filesystem straight on a disk."""
+    return target(top or filesystem(), *(devices or (disk(),)))
+
+
+def on_loop(backing: Node | None = None, *, device: Node | None = None, below: Node | None = None) -> Target:
+    """ext4 on loop0, whose backing file is on another filesystem, on sda."""
+    image = Node(id="file:/x.img", layer="file", kind="file", name="/x.img", below=("mount:/",))
+    return target(
+        filesystem(below=("loop0",)),
+        device or loop(),
+        image,
+        backing or filesystem(name="/", below=("sda",)),
+        below or disk(),
+    )

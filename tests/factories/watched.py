@@ -1,0 +1,62 @@
+"""A second of a watch in which a database waits for a slow disk."""
+
+from __future__ import annotations
+
+from fstui.model.host import Writer
+from fstui.model.tracing import DeviceTimes
+from fstui.model.watch import Commits, Waiting, Watched, WatchedDevice
+
+MS = 1_000_000
+SLOW = DeviceTimes(p50=38 * MS, p99=91 * MS, max=120 * MS)
+SECOND = Watched(
+    elapsed_s=1.0,
+    looked_s=1.0,
+    waits=(
+        Waiting(
+            pid=50,
+            processes=1,
+            program="mariadbd",
+            file="/var/lib/mysql/ib_logfile0",
+            inode=12,
+            files=1,
+            device="sda1",
+            syncs=23,
+            waited_ns=920 * MS,
+            latency_ns=DeviceTimes(p50=40 * MS, p99=None, max=122 * MS),
+            device_ns=38 * MS,
+            cpu_ns=2 * MS,
+            in_flight_ns=None,
+        ),
+        Waiting(
+            pid=None,
+            processes=4,
+            program="postgres",
+            file=None,
+            inode=None,
+            files=3,
+            device="sda1",
+            syncs=4,
+            waited_ns=160 * MS,
+            latency_ns=DeviceTimes(p50=39 * MS, p99=None, max=41 * MS),
+            device_ns=37 * MS,
+            cpu_ns=0,
+            in_flight_ns=None,
+        ),
+    ),
+    devices=(
+        WatchedDevice(
+            device="sda",
+            writes=61,
+            written_bytes=1 << 20,
+            write_ms=90,
+            flushes=27,
+            flush_ms=1020,
+            fua=24,
+            flush_ns=SLOW,
+            write_ns=DeviceTimes(p50=2 * MS, p99=None, max=9 * MS),
+        ),
+    ),
+    commits=(Commits(device="sda1", count=24, latency_ns=SLOW),),
+    writers=(Writer(pid=700, name="rsyslogd", written_bytes=40960),),
+)
+"""Both who waits and who writes, so that each way to look is drawn of it."""

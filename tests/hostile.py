@@ -1,0 +1,57 @@
+"""Names as bad as a system may give them, in every text of a document, and what must not be left of them anywhere."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any, TypeVar
+
+import msgspec
+
+NAME = (
+    "\x1b[31m\x07\x00\r\n\t\x7f"  # C0: colour, bell, the end of a line, and DEL
+    "\x9b2J\x85"  # C1: the same in one byte, next line
+    "\u202e\u2066\u061c\u200f"  # reading directions
+    "\xad\u200b\u2060\ufeff\U000e0041"  # what is not seen
+    "\u2028\u2029"  # lines and paragraphs
+    "\udcff"  # a byte that is no UTF-8
+    "[red]|*x* <b> `c` =1+1 \"'"  # markup: rich, Markdown, HTML, a spreadsheet, TOML
+    "\nverdict: kept"  # a line of its own
+)
+_AS_THEY_ARE = ("schema", "started_at", "probe")
+"""Texts that lead somewhere: a document with others would be another one."""
+
+Document = TypeVar("Document")
+
+
+def everywhere(document: Document) -> Document:
+    """The document with the name at the end of each of its texts: what refers to another thing still does."""
+    renamed: Document = _renamed(document, None)
+    return renamed
+
+
+def is_safe(text: str) -> bool:
+    """Nothing in it commands a terminal, turns the reading direction, or is no character at all."""
+    return not any(unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") for letter in text.replace("\n", ""))
+
+
+def assert_safe(text: str) -> None:
+    """Safe, the name still there, and no line that it made up."""
+    assert is_safe(text), [line for line in text.split("\n") if not is_safe(line)]
+    assert "\nverdict: kept" not in text
+    text.encode()
+
+
+def _renamed(value: Any, kind: msgspec.inspect.Type | None, name: str = "") -> Any:
+    if isinstance(value, msgspec.Struct):
+        fields = msgspec.inspect.type_info(type(value)).fields  # type: ignore[attr-defined]
+        texts = {field.name: _renamed(getattr(value, field.name), field.type, field.name) for field in fields}
+        return msgspec.structs.replace(value, **texts)
+    match kind:
+        case msgspec.inspect.UnionType(types=types) if value is not None:
+            return _renamed(value, next(one for one in types if not isinstance(one, msgspec.inspect.NoneType)), name)
+        case msgspec.inspect.StrType() if name not in _AS_THEY_ARE:
+            return value + NAME
+        case msgspec.inspect.VarTupleType(item_type=item):
+            return tuple(_renamed(part, item) for part in value)
+        case _:
+            return value

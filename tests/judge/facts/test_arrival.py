@@ -1,0 +1,54 @@
+"""One level in one step: what it lacks, what exceeds what was asked, what it proves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fstui.judge import Case
+from fstui.judge.facts.arrival import Arrival, fewest_bytes, fewest_flushes
+from tests.factories.evidence import busy, evidence
+from tests.factories.steps import step
+
+
+def arrival(flushes: float = 1.0, share: float = 1.0, **fields: Any) -> Arrival:
+    seen = evidence(None, step(flushes=flushes, share=share), **fields)
+    ((found,),) = Case(seen).arrivals.synced
+    return found
+
+
+@pytest.mark.parametrize(
+    ("flushes", "share", "lacks_flushes", "lacks_bytes", "exceeds"),
+    [
+        (1.0, 1.0, False, False, False),
+        (0.5, 1.0, True, False, False),
+        (1.0, 0.89, False, True, False),
+        (1.04, 1.0, False, False, False),
+        (1.06, 1.0, False, False, True),
+        (1.0, 1.06, False, False, True),
+    ],
+)
+def test_too_little_and_too_much(
+    flushes: float, share: float, lacks_flushes: bool, lacks_bytes: bool, exceeds: bool
+) -> None:
+    found = arrival(flushes, share)
+    assert (found.lacks_flushes, found.lacks_bytes, found.exceeds) == (lacks_flushes, lacks_bytes, exceeds)
+    assert found.proves is not (lacks_flushes or lacks_bytes or exceeds)
+
+
+def test_a_busy_neighbour_spoils_the_proof_and_excuses_nothing() -> None:
+    quiet, spoilt = arrival(), arrival(idle=busy("sda", 101))
+    assert (quiet.noisy, quiet.proves, quiet.others_per_s) == (False, True, 0.0)
+    assert (spoilt.noisy, spoilt.proves, spoilt.others_per_s) == (True, False, 101.0)
+    assert arrival(0.5, idle=busy("sda", 101)).lacks_flushes
+
+
+def test_what_arrived_is_told_in_a_line() -> None:
+    assert arrival(0.5).flush_line == "fdatasync: 1 000 flushes for 2 000 syncs at sda (0.50, 1 owed)"
+    assert arrival(1.0, 0.5).byte_line == "fdatasync: 15.6 MiB of 31.2 MiB at sda (0.50)"
+
+
+def test_the_worst_of_several_is_that_with_the_fewest() -> None:
+    some = [arrival(0.5, 0.9), arrival(0.2, 0.95)]
+    assert fewest_flushes(some) is some[1] and fewest_bytes(some) is some[0]

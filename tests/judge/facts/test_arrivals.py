@@ -1,0 +1,179 @@
+"""Syncs on their way down: a loop, its backing file, the disk beneath."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from fstui.judge import Case
+from fstui.model.counters import Idle
+from fstui.model.steps import Step, Turn
+from fstui.model.storage import Medium, Node, Target
+from tests.factories.evidence import evidence, finding, rules, verdict
+from tests.factories.steps import counted, step
+from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
+
+PROTECTED = disk(medium=Medium(class_="ssd-plp", write_cache="plp"))
+HONEST: dict[str, float | None] = {"loop0": 1.0, "sda": 1.3}
+
+
+def test_a_loop_and_the_disk_below_its_file() -> None:
+    judgement = verdict(on_loop(below=PROTECTED), step(flushes=HONEST))
+    assert (judgement.verdict, judgement.confidence) == ("consistent", "medium")
+    assert "sda" in judgement.sentence
+    assert len(finding(judgement, "flushes-arrive").because) == 2
+
+
+def test_an_fsync_of_the_backing_file_is_one_flush_or_two() -> None:
+    assert verdict(on_loop(below=PROTECTED), step(flushes={"loop0": 1, "sda": 2})).confidence == "medium"
+    on_btrfs = on_loop(filesystem("btrfs", "/"), below=PROTECTED)
+    assert verdict(on_btrfs, step(flushes={"loop0": 1, "sda": 4}, share={"loop0": 1, "sda": 6})).confidence == "medium"
+
+
+def test_a_backing_filesystem_that_journals_data_may_owe_three() -> None:
+    stack = on_loop(filesystem(name="/", data="journal"), below=PROTECTED)
+    judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 3}, share={"loop0": 1, "sda": 2}))
+    assert judgement.confidence == "medium"
+
+
+def test_a_backing_filesystem_without_barriers_owes_none() -> None:
+    stack = on_loop(filesystem(name="/", barrier="nobarrier"), below=PROTECTED)
+    judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 0}))
+    assert finding(judgement, "barriers-off").verdict == "plausible"
+    assert "flushes-missing" not in rules(judgement)
+
+
+def test_a_mirror_of_loops_flushes_both_files() -> None:
+    stack = two_loops("raid1", filesystem(name="/", below=("sda",)), PROTECTED)
+    both = step(flushes={"loop0": 1, "loop1": 1, "sda": 3.5}, share={"loop0": 1, "loop1": 1, "sda": 2})
+    assert verdict(stack, both).confidence == "medium"
+
+
+def test_of_two_files_on_two_filesystems_neither_owes_all() -> None:
+    stack = two_loops("raid0", filesystem(name="/", below=("sda",)), disk())
+    elsewhere = filesystem(name="/b", below=("sdb",))
+    nodes = [
+        msgspec.structs.replace(node, below=("mount:/b",)) if node.id == "file:/y.img" else node for node in stack.stack
+    ]
+    apart = target(*nodes, elsewhere, disk("sdb"))
+    every = dict.fromkeys(("loop0", "loop1", "sda", "sdb"), 1.0)
+    half = dict.fromkeys(every, 0.5)
+    assert not rules(verdict(apart, step(flushes=every, share=half))) & {"flushes-missing", "bytes-missing"}
+
+
+def two_loops(level: str, *below: Node) -> Target:
+    array = block("md0", "md", "loop0", "loop1", readings=readings(level=level))
+    images = [
+        Node(id=f"file:/{x}.img", layer="file", kind="backing-file", name=f"/{x}.img", below=("mount:/",)) for x in "xy"
+    ]
+    loops = [disk(f"loop{i}", kind="loop", lowest=False, below=(image.id,)) for i, image in enumerate(images)]
+    return target(filesystem(below=("md0",)), array, *loops, *images, *below)
+
+
+def test_noise_at_the_disk_leaves_the_loop_proven() -> None:
+    judgement = verdict(on_loop(), step(flushes={"loop0": 1, "sda": 2.7}))
+    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
+    assert "reached loop0 as 1.00" in judgement.sentence
+    assert "At sda, further down, others write too, so nothing is proven there." in judgement.sentence
+
+
+def test_noise_while_idle_at_the_disk_leaves_the_loop_proven() -> None:
+    idle = Idle(elapsed_s=2.0, counters=(counted("loop0", 0, 0), counted("sda", 800, 800)))
+    judgement = verdict(on_loop(), step(flushes=HONEST), idle=idle)
+    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
+    assert "other-writers" in rules(judgement)
+
+
+def test_a_flush_lost_below_the_loop_is_found() -> None:
+    found = finding(verdict(on_loop(), step(flushes={"loop0": 1, "sda": 0.2})), "flushes-missing")
+    assert "sda" in found.title
+    assert "1 to 2 owed" in found.title
+
+
+def test_a_flush_lost_above_the_loop_is_blamed_there() -> None:
+    found = finding(verdict(on_loop(), step(flushes={"loop0": 0, "sda": 0})), "flushes-missing")
+    assert "at loop0" in found.title
+
+
+def test_bytes_that_stay_in_the_page_cache_below_the_loop_are_found() -> None:
+    found = finding(verdict(on_loop(), step(flushes=HONEST, share={"loop0": 1, "sda": 0.3})), "bytes-missing")
+    assert "sda" in found.title
+
+
+def test_a_compressing_filesystem_below_excuses_the_bytes() -> None:
+    stack = on_loop(filesystem("btrfs", "/", compress="zstd"))
+    assert "bytes-missing" not in rules(verdict(stack, step(flushes=HONEST, share={"loop0": 1, "sda": 0.3})))
+
+
+def test_below_an_unknown_filesystem_nothing_is_proven() -> None:
+    judgement = verdict(on_loop(filesystem("f2fs", "/")), step(flushes={"loop0": 1, "sda": 0}))
+    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
+    assert "not known what is owed" in judgement.sentence
+
+
+def test_a_disk_without_a_cache_below_is_owed_none() -> None:
+    stack = on_loop(below=disk(write_cache="write through"))
+    judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 0}))
+    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
+    assert "owed none" in judgement.sentence
+
+
+def test_a_loop_on_a_block_device_is_a_layer_like_any_other() -> None:
+    top, device = filesystem(below=("loop0",)), disk("loop0", kind="loop", lowest=False, below=("sda",))
+    assert verdict(target(top, device, disk()), step(flushes={"loop0": 1, "sda": 1})).verdict == "consistent"
+
+
+def in_turns(done: Step, *flushes: int, ops: int = 100) -> Step:
+    """The same step, in turns of so many operations, each with so many flushes."""
+    written = {"sda": ops * 16384}
+    turns = tuple(Turn(elapsed_s=0.1, ops=ops, flushes={"sda": each}, written_bytes=written) for each in flushes)
+    return msgspec.structs.replace(done, turns=turns)
+
+
+@pytest.mark.parametrize(
+    ("flushes", "lacks"),
+    [((105, 105, 105), False), ((200, 99, 200), False), ((200, 98, 200), True), ((200, 3, 200), True)],
+    ids=["honest", "one is at the edge", "two are missing", "a lapse"],
+)
+def test_a_lapse_of_a_moment_shows_in_its_turn(flushes: tuple[int, ...], lacks: bool) -> None:
+    """An fsync owes one flush or two, so the whole step has enough."""
+    case = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), *flushes)))
+    assert bool(case.arrivals.lacking_flushes) is lacks
+    assert (case.arrivals.proven is None) is lacks
+
+
+def test_of_several_lapses_the_worst_is_told() -> None:
+    case = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), 200, 60, 20, 90)))
+    (lapse,) = case.arrivals.lacking_flushes
+    assert (lapse.syncs, lapse.per_sync, lapse.step.name) == (100, 0.2, "fsync")
+
+
+def test_turns_too_short_or_with_rare_syncs_say_nothing() -> None:
+    few = in_turns(step("fsync", sync="fsync", flushes=1.3), 0, 0, ops=7)
+    rare = in_turns(step("rare", sync="fsync", flushes=0.2, sync_every=10), 0, 0)
+    for quiet_step in (few, rare):
+        assert not Case(evidence(None, quiet_step)).arrivals.lacking_flushes
+
+
+def test_where_the_whole_step_lacks_them_that_is_told() -> None:
+    whole = in_turns(step(flushes=0.5), 0, 100)
+    (lacking,) = Case(evidence(None, whole)).arrivals.lacking_flushes
+    assert lacking.step is whole
+
+
+@pytest.mark.parametrize(
+    ("top", "flushes", "missing"),
+    [
+        (filesystem(), 0.95, True),
+        (filesystem(), 0.999, False),
+        (filesystem("btrfs"), 1.9, True),
+        (filesystem("btrfs"), 1.997, False),
+        (filesystem("f2fs"), 0.95, True),
+        (filesystem("f2fs"), 0.98, False),
+        (filesystem(data="journal"), 1.9, False),
+    ],
+    ids=["ext4", "ext4 whole", "btrfs", "btrfs whole", "f2fs", "f2fs whole", "two or three"],
+)
+def test_a_twentieth_is_missed_wherever_the_least_is_known(top: Node, flushes: float, missing: bool) -> None:
+    case = Case(evidence(on_disk(top), step(ops=1000, flushes=flushes)))
+    assert bool(case.arrivals.lacking_flushes) is missing

@@ -1,0 +1,44 @@
+"""A case works each fact out once."""
+
+from __future__ import annotations
+
+from fstui.judge import Case
+from fstui.judge.rules import all_rules
+from fstui.model.run import Evidence
+from fstui.model.storage import Node
+from tests.factories.evidence import evidence
+from tests.factories.steps import flushed, step, write
+from tests.factories.storage import on_loop
+
+
+def test_a_step_is_counted_once_however_many_rules_ask() -> None:
+    case = Case(evidence(on_loop(), flushed(200), write(20)))
+    first = [case.arrivals.of(done) for done in case.steps.measured]
+    for rule in all_rules():
+        list(rule(case))
+    assert all(case.arrivals.of(done) is way for done, way in zip(case.steps.measured, first, strict=True))
+
+
+def test_facts_are_kept() -> None:
+    case = Case(evidence(None, step()))
+    for facts in (case.arrivals, case.configuration, case.costs, case.rotation, case.commits, case.steps, case.stack):
+        kept = {name: getattr(facts, name) for name in vars(type(facts)) if not name.startswith("_")}
+        properties = {name for name in kept if name in vars(facts)}
+        assert all(getattr(facts, name) is kept[name] for name in properties)
+        assert properties
+
+
+def test_nothing_is_known_of_nothing() -> None:
+    case = Case(Evidence())
+    assert not case.configuration.breaks_sync
+    assert (case.commit_devices, case.flush_growth, case.arrivals.synced, case.stack.levels) == ((), (), (), ())
+    assert case.arrivals.proven is None and case.rotation.platter is None and case.costs.write is None
+    assert case.received(step(), step().settings) is None
+
+
+def test_a_graph_that_turns_in_a_circle_ends() -> None:
+    one = Node(id="mount:/a", layer="filesystem", kind="ext4", name="/a", below=("dm-0",))
+    other = Node(id="dm-0", layer="block", kind="dm-linear", name="dm-0", below=("mount:/a",))
+    where = on_loop()
+    case = Case(evidence(where.__class__(path="/a", mount_point="/a", fstype="ext4", source="x", stack=(one, other))))
+    assert [level.filesystem.id for level in case.stack.levels] == ["mount:/a"]

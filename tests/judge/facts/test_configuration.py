@@ -1,0 +1,75 @@
+"""Each way in which the configuration is known to break a sync."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.judge import Case
+from fstui.model.counters import DeviceCounters
+from fstui.model.host import Process
+from fstui.model.run import Evidence
+from fstui.model.storage import Medium, Node
+from tests.factories.evidence import HONEST_PROCESS, evidence
+from tests.factories.steps import step
+from tests.factories.storage import disk, filesystem, loop, on_disk, on_loop, readings, target
+
+PLP = Medium(class_="ssd-plp", write_cache="plp")
+ZFS = target(
+    filesystem("zfs", "/tank", below=("pool:tank",)),
+    Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda",)),
+    disk(),
+)
+UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", commits=0),)})
+
+
+@pytest.mark.parametrize(
+    ("seen", "breaks"),
+    [
+        (evidence(None, step()), False),
+        (evidence(None, process=Process(pipe_fsync_fails=False)), True),
+        (evidence(None, like=Process(pipe_fsync_fails=False)), False),
+        (evidence(target(filesystem("tmpfs", below=()))), True),
+        (evidence(target(filesystem("overlay", volatile="volatile", below=()))), True),
+        (evidence(on_disk(filesystem("zfs", sync="disabled"))), True),
+        (evidence(ZFS, UNCOMMITTED), True),
+        (evidence(ZFS, UNCOMMITTED, process=Process(pipe_fsync_fails=False)), True),
+        (evidence(on_disk(filesystem(barrier="nobarrier"))), True),
+        (evidence(on_disk(filesystem(barrier="nobarrier"), disk(medium=PLP))), False),
+        (evidence(on_disk(filesystem(), disk(write_cache="write through", readings=readings(vwc="present")))), True),
+        (evidence(on_disk(filesystem(), disk(write_cache="write through"))), False),
+    ],
+    ids=[
+        "honest", "stubbed", "another process is stubbed", "memory", "volatile", "sync=disabled", "no ZIL commits",
+        "stubbed above ZFS", "no barriers", "no barriers, protected", "told write through", "write through",
+    ],
+)  # fmt: skip
+def test_what_breaks_a_sync(seen: Evidence, breaks: bool) -> None:
+    assert Case(seen).configuration.breaks_sync is breaks
+
+
+def test_a_stubbed_process_never_asked_for_a_commit() -> None:
+    case = Case(evidence(ZFS, UNCOMMITTED, process=Process(pipe_fsync_fails=False)))
+    assert case.configuration.uncommitted == ()
+
+
+def test_who_says_that_the_cache_is_on_is_told_in_lines() -> None:
+    through = on_loop(device=loop(dio="0", write_cache="write through"), below=disk(write_cache="write back"))
+    (override,) = Case(evidence(through)).configuration.overrides
+    assert override.device.id == "loop0"
+    assert override.contradictions == ("sda write cache: write back (/sys/block/sda/queue/write_cache)",)
+
+
+def test_of_a_buffered_loop_the_page_cache_is_the_cache() -> None:
+    through = on_loop(device=loop(dio="0", write_cache="write through"), below=disk(write_cache="write through"))
+    (override,) = Case(evidence(through)).configuration.overrides
+    assert "page cache" in override.contradictions[0]
+
+
+def test_barriers_are_off_above_the_caches_that_end_a_level() -> None:
+    (found,) = Case(evidence(on_loop(filesystem(name="/", barrier="nobarrier")))).configuration.without_barriers
+    assert [node.id for node in found.caches] == ["sda"]
+    assert found.loses_data and found.on == found.caches and found.off == ()
+
+
+def test_an_honest_process_has_no_sign_of_a_stub() -> None:
+    assert Case(Evidence(process=HONEST_PROCESS)).configuration.stub_signs == ()

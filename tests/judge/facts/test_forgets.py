@@ -1,0 +1,75 @@
+"""What is lost with the power, and what was only a copy."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.judge import judge
+from fstui.model.run import Evidence
+from fstui.model.storage import Medium, Node, Target
+from tests.factories.storage import block, disk, filesystem, readings, target
+
+CACHE = {"sda": "origin", "sdb": "cache", "ram0": "metadata"}
+RAM = disk("ram0", kind="ram", write_cache=None, counted=False, medium=Medium(class_="memory", write_cache="none"))
+
+
+def verdicts(stack: Target) -> set[str | None]:
+    """Of the rule, before anything was measured."""
+    return {found.verdict for found in judge(Evidence(target=stack)).findings if found.rule == "in-memory"}
+
+
+def array(kind: str, *below: str, roles: dict[str, str] | None = None, **facts: str) -> Node:
+    return block("top", kind, *below, readings=readings(**facts), below_roles=roles or {})
+
+
+@pytest.mark.parametrize(
+    ("top", "more"),
+    [
+        (array("md", "sda", "ram0", level="raid1"), ()),
+        (array("md", "sda", "sdb", "sdc", "ram0", level="raid10"), ("sdb", "sdc")),
+        (array("md", "sda", "sdb", "ram0", level="raid5"), ("sdb",)),
+        (array("dm-mirror", "sda", "ram0"), ()),
+        (array("md", "sda", "ram0", level="raid0", roles={"ram0": "spare"}), ()),
+        (array("dm-cache", "sda", "ram0", cache_mode="writethrough", roles={"sda": "origin", "ram0": "cache"}), ()),
+        (array("dm-cache", "sda", "sdb", "ram0", cache_mode="writethrough", roles=CACHE), ("sdb",)),
+        (array("bcache", "sda", "ram0", cache_mode="writethrough", roles={"sda": "origin", "ram0": "cache"}), ()),
+    ],
+    ids=["raid1", "raid10", "raid5", "mirror", "spare", "dm-cache writethrough", "its metadata", "bcache writethrough"],
+)
+def test_what_is_elsewhere_too_is_not_lost(top: Node, more: tuple[str, ...]) -> None:
+    stack = target(filesystem(below=("top",)), top, disk(), *map(disk, more), RAM)
+    assert verdicts(stack) == {None}
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        array("md", "sda", "ram0", level="raid0"),
+        array("dm-linear", "sda", "ram0"),
+        array("dm-cache", "sda", "ram0", cache_mode="writeback", roles={"sda": "origin", "ram0": "cache"}),
+        array("dm-cache", "sda", "ram0", cache_mode="writeback", roles=CACHE),
+        array("dm-thin-pool", "sda", "ram0", roles={"sda": "data", "ram0": "metadata"}),
+        array("dm-crypt", "ram0"),
+    ],
+    ids=["stripe", "segment", "write-back cache", "its metadata", "metadata", "alone"],
+)
+def test_what_is_nowhere_else_is_lost(top: Node) -> None:
+    assert verdicts(target(filesystem(below=("top",)), top, disk(), RAM)) == {"not-durable"}
+
+
+def test_both_legs_in_memory_are_none() -> None:
+    other = disk("ram1", kind="ram", write_cache=None, counted=False, medium=Medium(class_="memory"))
+    stack = target(filesystem(below=("top",)), array("md", "ram0", "ram1", level="raid1"), RAM, other)
+    assert verdicts(stack) == {"not-durable"}
+
+
+def test_a_read_cache_of_zfs_in_memory_holds_nothing() -> None:
+    pool = Node(
+        id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda", "ram0"), below_roles={"ram0": "l2arc"}
+    )
+    assert verdicts(target(filesystem("zfs", "/tank", below=("pool:tank",)), pool, disk(), RAM)) == {None}
+
+
+def test_btrfs_goes_on_without_one_member_of_its_mirror() -> None:
+    for level, expected in {"raid1": None, "single": "not-durable"}.items():
+        assert verdicts(target(filesystem("btrfs", below=("sda", "ram0"), level=level), disk(), RAM)) == {expected}

@@ -1,0 +1,113 @@
+"""The platters beneath, and the pace of steps against them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from fstui.judge import Case
+from fstui.judge.facts.rotation import Rotation, fastest
+from fstui.model.steps import Step
+from fstui.model.storage import Medium, Target
+from tests.factories.evidence import GUEST, evidence
+from tests.factories.storage import block, disk, filesystem, on_disk, target
+from tests.judge.rules.rotation.platters import NO_CACHE, READ, SPINNING, declared, o_direct, same_block
+
+
+def rotation(where: Target, *steps: Step) -> Rotation:
+    return Case(evidence(where, *(steps or (same_block(100),)))).rotation
+
+
+def test_a_platter_is_known_by_what_was_read_or_declared() -> None:
+    platter = rotation(SPINNING).platter
+    assert platter is not None
+    assert (platter.rpm, platter.assumed, platter.no_cache, platter.turns) == (7200, False, False, "7200 rpm")
+    known = rotation(declared(NO_CACHE)).platter
+    assert known is not None and known.no_cache
+
+
+def test_a_real_disk_that_does_not_say_is_taken_for_the_fastest() -> None:
+    platter = rotation(on_disk(filesystem(), disk(rotational=True))).platter
+    assert platter is not None
+    assert (platter.rpm, platter.turns) == (15_000, "at most 15000 rpm")
+    assert (
+        Case(evidence(on_disk(filesystem(), disk(rotational=True)), same_block(9), host=GUEST)).rotation.platter is None
+    )
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        on_disk(filesystem("btrfs"), disk(medium=READ)),
+        on_disk(filesystem(data="journal"), disk(medium=READ)),
+        target(filesystem(below=("top",)), block("top", "bcache", "sda"), disk(medium=READ)),
+        on_disk(filesystem(), disk(medium=Medium(class_="hdd-7200", write_cache="plp"))),
+        on_disk(filesystem(barrier="nobarrier"), disk(medium=READ)),
+        on_disk(),
+        on_disk(filesystem(), disk(medium=READ, link="fc")),
+        on_disk(filesystem(), disk(medium=READ, link="scsi")),
+    ],
+    ids=[
+        "copy on write",
+        "journalled data",
+        "a cache between",
+        "protected",
+        "barriers off",
+        "no platter",
+        "an array that states its disks' turns",
+        "a controller that does",
+    ],
+)
+def test_there_is_none_where_something_else_may_answer(where: Target) -> None:
+    assert rotation(where).platter is None
+
+
+@pytest.mark.parametrize("link", ["sata", "sas", "usb", "virtio", None])
+def test_a_disk_that_states_its_turns_is_believed_elsewhere(link: str | None) -> None:
+    assert rotation(on_disk(filesystem(), disk(medium=READ, link=link))).platter is not None
+
+
+def test_it_answers_where_the_syncs_are_as_slow_as_it_turns() -> None:
+    assert rotation(SPINNING, same_block(118)).answers
+    assert not rotation(SPINNING, same_block(181)).answers
+    assert not rotation(SPINNING, same_block(118), same_block(181)).answers
+    assert not rotation(SPINNING, o_direct(118)).answers
+
+
+def test_it_answers_only_where_it_takes_the_time_itself() -> None:
+    """Under a cgroup's limit, or beside a slower disk, one that forgets flushes is as slow as a platter."""
+    assert not rotation(SPINNING, same_block(100, own=0.4)).answers
+    assert rotation(SPINNING, same_block(100, own=0.6)).answers
+    array = target(
+        filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=READ), disk("sdb", medium=READ)
+    )
+    both = same_block(100, flushes={"sda": 1, "sdb": 1})
+    lazy = msgspec.structs.replace(both.counters[1], flush_ms=3)
+    one = msgspec.structs.replace(both, counters=(both.counters[0], lazy))
+    assert rotation(array, both).answers
+    assert rotation(array, one).turning == {"sda"} and not rotation(array, one).answers
+    assert not rotation(array, both, one).answers
+
+
+def test_without_a_cache_its_writes_take_the_time() -> None:
+    through = on_disk(filesystem(), disk(medium=READ, write_cache="write through"))
+    assert rotation(through, same_block(100, flushes=0)).answers
+    assert not rotation(through, same_block(100, flushes=0, own=0.4)).answers
+
+
+def test_where_others_write_too_the_time_may_be_theirs() -> None:
+    assert not rotation(SPINNING, same_block(100, flushes=1.3)).answers
+
+
+def test_random_offsets_may_take_half_a_turn() -> None:
+    same, random = o_direct(200, offsets="same"), o_direct(200, offsets="random")
+    assert [pace.step for pace in rotation(declared(), same, random).early] == [same]
+
+
+def test_the_fastest_is_that_which_is_furthest_beyond() -> None:
+    paces = rotation(SPINNING, same_block(200), same_block(900)).too_fast
+    assert fastest(paces).step.rate_per_s == 900
+    assert (
+        rotation(SPINNING).switch_cache_off[0].startswith("Switch the drive's write cache off (hdparm -W 0, /dev/sda)")
+    )
+    assert rotation(declared(NO_CACHE)).switch_cache_off == ()

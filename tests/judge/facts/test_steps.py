@@ -1,0 +1,91 @@
+"""Which steps a rule may rest on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fstui.judge import Case
+from fstui.judge.facts.steps import Steps
+from fstui.model.steps import Step
+from fstui.model.storage import Target
+from tests.factories.evidence import evidence
+from tests.factories.steps import step
+from tests.factories.storage import filesystem, on_disk
+
+SYNC_MOUNT = on_disk(filesystem(sync_option="sync"))
+
+
+def steps(*measured: Step, where: Target | None = None) -> Steps:
+    return Case(evidence(where, *measured)).steps
+
+
+@pytest.mark.parametrize(
+    ("changes", "measured", "synced"),
+    [
+        ({}, True, True),
+        ({"status": "stopped"}, True, True),
+        ({"status": "disturbed"}, True, True),
+        ({"ops": 19}, True, False),
+        ({"ops": 20}, True, True),
+        ({"sync": "none"}, True, False),
+        ({"open_flags": ("dsync",)}, True, False),
+        ({"status": "failed"}, False, False),
+        ({"status": "skipped"}, False, False),
+        ({"writers": 2}, False, False),
+        ({"sync_every": 100}, True, True),
+        ({"sync_every": 101}, True, False),
+    ],
+    ids=str,
+)
+def test_what_counts_as_measured_and_as_synced(changes: dict[str, Any], measured: bool, synced: bool) -> None:
+    found = steps(step(**changes))
+    assert (bool(found.measured), bool(found.synced)) == (measured, synced)
+
+
+@pytest.mark.parametrize(
+    ("settings", "call", "syncs", "forced"),
+    [
+        ({}, "fdatasync", 2000, False),
+        ({"sync": "fsync"}, "fsync", 2000, False),
+        ({"sync": "none", "open_flags": ("dsync",)}, "O_DSYNC", 2000, False),
+        ({"sync": "none", "open_flags": ("sync",)}, "O_SYNC", 2000, False),
+        ({"sync": "none", "open_flags": ("direct", "dsync")}, "O_DSYNC", 2000, True),
+        ({"open_flags": ("direct",)}, "fdatasync", 2000, False),
+        ({"sync_every": 10}, "fdatasync", 200, False),
+        ({"sync": "none"}, None, 0, False),
+    ],
+    ids=str,
+)
+def test_how_a_step_makes_its_writes_durable(
+    settings: dict[str, Any], call: str | None, syncs: int, forced: bool
+) -> None:
+    (done,) = steps(step(**settings)).measured
+    assert (done.call, done.syncs, done.forced) == (call, syncs, forced)
+
+
+def test_with_sync_mounted_an_unsynced_write_is_one_with_o_dsync() -> None:
+    plainly, direct = step(sync="none"), step(sync="none", open_flags=("direct",))
+    found = steps(plainly, direct, where=SYNC_MOUNT)
+    assert found.mounted_sync and not steps(plainly).mounted_sync
+    assert [done.call for done in found.synced] == ["O_DSYNC", "O_DSYNC"]
+    assert found.direct_alone == () and len(steps(plainly, direct).direct_alone) == 1
+
+
+def test_of_a_step_of_another_kind_there_are_no_synced_writes() -> None:
+    assert steps(step(), step(sync="none")).of(step()) is None  # another one, though it is equal
+    own = step()
+    found = steps(own).of(own)
+    assert found is not None and found.step is own
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"sync_every": 10}, {"ops_per_s": 5.0}, {"offsets": "append"}, {"prefill": "none"}, {"status": "disturbed"}],
+    ids=str,
+)
+def test_times_are_the_disks_only_where_it_overwrites_alone(changes: dict[str, Any]) -> None:
+    (done,) = steps(step()).measured
+    assert done.overwrites_alone
+    assert not any(done.overwrites_alone for done in steps(step(**changes)).measured)

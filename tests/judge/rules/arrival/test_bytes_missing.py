@@ -1,0 +1,92 @@
+"""Fewer bytes than were synced."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.measures.sync_writes import SyncWrites
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.steps import counted, step
+from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, target
+
+HONEST: dict[str, float | None] = {"loop0": 1.0, "sda": 1.3}
+
+
+def test_below_nine_tenths() -> None:
+    judgement = verdict(None, step(share=0.89))
+    found = finding(judgement, "bytes-missing")
+    assert (found.verdict, found.confidence, found.scope) == ("not-durable", "high", "storage")
+    assert "27.8 MiB of 31.2 MiB" in found.title
+    assert verdict(None, step(share=0.91)).verdict == "consistent"
+
+
+def test_compression_excuses_them() -> None:
+    assert "bytes-missing" not in rules(
+        verdict(on_disk(filesystem("btrfs", compress="zstd")), step(flushes=2, share=0.1))
+    )
+    assert "bytes-missing" in rules(verdict(on_disk(filesystem("btrfs")), step(flushes=2, share=0.1)))
+
+
+def test_a_file_that_ext4_keeps_in_its_inode_is_named_as_the_reason() -> None:
+    inline = on_disk(filesystem(inline_data="N"))
+    small = SyncWrites(file_bytes=48, block_bytes=48, offsets="same")
+    found = finding(verdict(inline, step(share=0, changes={"settings": small})), "bytes-missing")
+    assert found.verdict == "not-durable"
+    assert "ext4 keeps so small a file in its inode (inline_data)" in found.sentence
+    assert found.because[-1] == "mount:/srv inline_data: N (/read/inline_data)"
+    assert found.next[0].startswith("Sync such files with fsync")
+    large = finding(verdict(inline, step(share=0)), "bytes-missing")
+    assert "a cache above the device holds the rest" in large.sentence
+
+
+def test_an_inode_that_is_written_through_the_journal_is_nobody_else() -> None:
+    small = SyncWrites(file_bytes=48, block_bytes=48, offsets="same")
+    journalled = step(flushes=2, share=1, changes={"settings": small})
+    assert verdict(on_disk(filesystem(inline_data="N")), journalled).verdict == "consistent"
+    assert verdict(on_disk(), journalled).verdict == "cannot-tell"
+
+
+@pytest.mark.parametrize("kind", ["zfs", "f2fs", "bcachefs"])
+def test_a_filesystem_that_may_compress_excuses_them(kind: str) -> None:
+    assert "bytes-missing" not in rules(verdict(on_disk(filesystem(kind)), step(share=0)))
+
+
+def test_vdo_excuses_them() -> None:
+    stack = target(filesystem(below=("dm-0",)), block("dm-0", "dm-vdo", "sda", write_cache="write back"), disk())
+    assert "bytes-missing" not in rules(verdict(stack, step(share=0.1)))
+
+
+def test_writes_between_syncs_may_meet_in_the_cache() -> None:
+    sparse = step(sync_every=100, flushes=0.01, share=0.2, offsets="same")
+    assert "bytes-missing" not in rules(verdict(None, sparse))
+
+
+def test_small_writes_are_rounded_up_to_pages() -> None:
+    settings = SyncWrites(block_bytes=512)
+    pages = counted("sda", 2000, 2000 * 4096)
+    small = step(changes={"bytes": 2000 * 512, "settings": settings, "counters": (pages,)})
+    assert verdict(None, small).verdict == "consistent"
+
+
+def test_on_btrfs_enough_bytes_are_not_called_proof() -> None:
+    assert "arrived." not in verdict(on_disk(filesystem("btrfs")), step(flushes=2, share=5)).sentence
+
+
+def test_o_direct_alone_was_only_not_direct() -> None:
+    direct = step(
+        "O_DIRECT",
+        sync="none",
+        open_flags=("direct",),
+        flushes={"loop0": 0, "sda": 0},
+        share={"loop0": 1, "sda": 0},
+    )
+    judgement = verdict(on_loop(device=loop(dio="0")), step(flushes=HONEST), direct)
+    found = finding(judgement, "bytes-missing")
+    assert (found.verdict, found.scope, found.steps) == (None, "step", ("O_DIRECT",))
+    assert judgement.verdict == "consistent"
+
+
+def test_ext4_data_journal_buffers_o_direct() -> None:
+    direct = step("O_DIRECT", sync="none", open_flags=("direct",), flushes=0, share=0)
+    judgement = verdict(on_disk(filesystem(data="journal")), step(flushes=3, share=2), direct)
+    assert finding(judgement, "bytes-missing").verdict is None

@@ -1,0 +1,200 @@
+"""The flush against what it has to write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from fstui.measures.dirty_flush import DirtyFlushFigures
+from fstui.model.host import Host
+from fstui.model.settings import UnknownFigures
+from fstui.model.steps import Step
+from fstui.model.storage import Medium, Target
+from tests.factories.evidence import GUEST, METAL, busy, finding, rules, verdict
+from tests.factories.growth import FLAT_US, GROWN_US, flushes, line
+from tests.factories.steps import flushed, own_time, step, write
+from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
+
+GUESTS_DISK = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", rotational=True))
+
+
+def measured(*extra: Step, tw: float = 90, ts: float = 200, **changes: Any) -> tuple[Step, ...]:
+    device = {"device": "vda", **changes}
+    return (write(tw, **{**device, "flushes": 0}), flushed(ts, **device), *extra)
+
+
+def in_guest(*steps: Step, where: Target = GUESTS_DISK, **fields: Any) -> Any:
+    return verdict(where, *steps, **{"host": GUEST, **fields})
+
+
+def test_in_a_guest_it_cannot_tell_though_every_flush_arrived() -> None:
+    judgement = in_guest(*measured(flushes()))
+    assert {"flushes-arrive", "flush-flat"} <= rules(judgement)
+    assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "low")
+    assert "either a host with a protected cache or a host that ignores flushes" in judgement.sentence
+    assert "117 µs after nothing, 118 µs after 32.0 MiB" in judgement.sentence
+
+
+def test_on_real_hardware_it_says_nothing() -> None:
+    assert "flush-flat" not in rules(verdict(GUESTS_DISK, *measured(flushes()), host=METAL))
+
+
+@pytest.mark.parametrize(("ts", "hit"), [(269, True), (270, False)])
+def test_a_dear_flush_is_no_sign(ts: float, hit: bool) -> None:
+    assert ("flush-flat" in rules(in_guest(*measured(flushes(), ts=ts)))) is hit
+
+
+def test_without_the_probe_or_its_amounts_nothing_is_called_flat() -> None:
+    assert "flush-flat" not in rules(in_guest(*measured()))
+    few = flushes((117, 118))
+    assert "flush-flat" not in rules(in_guest(*measured(few)))
+
+
+def test_where_the_flushes_are_missing_that_is_the_finding() -> None:
+    judgement = in_guest(*measured(flushes(), flushes=0))
+    assert judgement.verdict == "not-durable"
+    assert "flush-flat" not in rules(judgement)
+
+
+@pytest.mark.parametrize(
+    "us",
+    [(46, 52, 60, 71, 82), (117, 400, 118, 900, 119), (175, 328, 333, 216, 308), (996, 226, 186, 191, 477)],
+    ids=["copies memory", "one slow point", "a noisy box", "noise at nothing written"],
+)
+def test_what_is_too_fast_or_only_noise_is_no_growth(us: tuple[float, ...]) -> None:
+    assert finding(in_guest(*measured(flushes(us))), "flush-flat").verdict == "cannot-tell"
+
+
+def test_growth_that_is_a_cache_above_the_device_does_not_count() -> None:
+    judgement = in_guest(*measured(flushes((80, 2000, 8000, 25000, 48000), arrived=0.0)))
+    assert finding(judgement, "flush-flat").verdict == "cannot-tell"
+    assert "of a cache above the device" in judgement.sentence
+
+
+def test_a_declared_platter_that_turns_slowly_enough_has_nothing_left_to_flush() -> None:
+    declared = Medium(class_="hdd-7200", write_cache="none", declared=True)
+    platter = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", medium=declared))
+    same = own_time(step("same", offsets="same", rate=118, ops=118, device="vda"), 8)
+    judgement = in_guest(*measured(flushes(), same, tw=8400, ts=8500), where=platter)
+    assert "flush-flat" not in rules(judgement)
+    assert judgement.verdict == "consistent"
+
+
+def test_what_the_user_knows_of_the_cache_weighs_more() -> None:
+    declared = Medium(class_="ssd-plp", write_cache="plp", declared=True)
+    known = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", medium=declared))
+    judgement = in_guest(*measured(flushes()), where=known)
+    assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
+    assert "flush-flat" not in rules(judgement)
+
+
+@pytest.mark.parametrize(
+    ("virtualization", "words"),
+    [("firecracker", "cache_type=Writeback"), ("oracle", "IgnoreFlush"), ("kvm", "QEMU")],
+)
+def test_the_next_step_is_the_hosts(virtualization: str, words: str) -> None:
+    found = finding(in_guest(*measured(flushes()), host=Host(virtualization=virtualization)), "flush-flat")
+    assert words in found.next[0]
+
+
+@pytest.mark.parametrize(("host", "confidence"), [(GUEST, "low"), (METAL, "medium")])
+def test_a_flush_that_grows_does_work_and_in_a_guest_it_may_be_the_hosts_memory(host: Host, confidence: str) -> None:
+    own = flushes(GROWN_US, own={"sda": 1.0})
+    judgement = verdict(on_disk(), write(90), flushed(400), own, host=host)
+    found = finding(judgement, "flush-flat")
+    assert (found.verdict, found.confidence) == ("consistent", confidence)
+    assert (judgement.verdict, judgement.confidence) == ("consistent", confidence)
+    assert "394 µs per MiB" in found.title
+    assert "only a power cut proves more." in found.sentence
+    assert ("on the host, cannot be seen" in found.sentence) is (host is GUEST)
+
+
+@pytest.mark.parametrize(
+    ("own", "confidence"),
+    [
+        ({"sda": 1.0, "sdb": 1.0}, "medium"),
+        ({"sda": 0.5, "sdb": 1.0}, "medium"),
+        ({"sda": 0.0, "sdb": 1.0}, "low"),
+        ({"sda": 0.2, "sdb": 1.0}, "low"),
+        ({"sdb": 1.0}, "low"),
+        (None, "low"),
+    ],
+    ids=["both", "one quicker than the other", "one hidden", "one too quick to tell", "one never asked", "not counted"],
+)
+def test_each_device_has_to_take_longer_by_its_own_counters(own: dict[str, float] | None, confidence: str) -> None:
+    array = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
+    legs = target(filesystem(below=("md0",)), array, disk(), disk("sdb"))
+    both: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}}
+    found = finding(verdict(legs, flushed(400, **both), flushes(GROWN_US, own=own), host=METAL), "flush-flat")
+    assert (found.verdict, found.confidence) == ("consistent", confidence)
+    assert ("sdb 12 ms" in found.because[0]) is (own is not None)
+    assert ("Of sda it does not show" in found.sentence) is (own is not None and confidence == "low")
+
+
+def test_a_log_on_a_disk_of_its_own_is_named_by_what_counted_elsewhere() -> None:
+    log = disk("sdb", readings=readings(role="log"))
+    apart = target(filesystem("xfs", below=("sda", "sdb")), disk(), log)
+    judgement = verdict(apart, flushed(400), flushes(GROWN_US, own={"sda": 1.0}), host=METAL)
+    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
+    assert "Of sdb it does not show" in judgement.sentence
+
+
+@pytest.mark.parametrize("own", [{"vda": 0.0}, {"vda": 0.2}, {}])
+def test_growth_of_the_filesystems_own_work_says_nothing_of_the_device(own: dict[str, float]) -> None:
+    judgement = in_guest(*measured(flushes(GROWN_US, own=own)))
+    assert finding(judgement, "flush-flat").verdict == "cannot-tell"
+    assert "the filesystem's own work" in judgement.sentence
+
+
+@pytest.mark.parametrize(("arrived", "hit"), [(0.95, True), (0.94, False), (None, False)])
+def test_it_counts_only_where_the_bytes_had_arrived(arrived: float | None, hit: bool) -> None:
+    judgement = in_guest(*measured(flushes(GROWN_US, arrived), ts=400))
+    assert ("flush-flat" in rules(judgement)) is hit
+
+
+@pytest.mark.parametrize(("extra_us", "hit"), [(3356, True), (3355, False)])
+def test_it_counts_only_up_to_10_gb_a_second(extra_us: float, hit: bool) -> None:
+    us = (100, 110, 200, 2000, 100 + extra_us)
+    judgement = in_guest(*measured(flushes(us), ts=400))
+    assert ("flush-flat" in rules(judgement)) is hit
+
+
+def test_one_pattern_that_grows_is_enough() -> None:
+    both = {"sequential": line(FLAT_US), "scattered": line(GROWN_US)}
+    figures = msgspec.convert(both, DirtyFlushFigures)
+    found = finding(in_guest(*measured(flushes(figures=figures))), "flush-flat")
+    assert found.verdict == "consistent"
+    assert [line.partition(":")[0] for line in found.because] == ["scattered"]
+
+
+def test_three_amounts_are_enough_for_a_slow_disk() -> None:
+    judgement = in_guest(*measured(flushes((9000, 40000, 130000)), ts=9000, tw=100))
+    assert finding(judgement, "flush-flat").verdict == "consistent"
+
+
+def test_beside_other_writers_it_proves_nothing() -> None:
+    judgement = in_guest(*measured(flushes(GROWN_US), ts=400), idle=busy("vda", 900))
+    assert "flush-flat" not in rules(judgement)
+
+
+def test_a_loops_page_cache_is_not_the_disk() -> None:
+    where = on_loop(device=loop(dio="0"))
+    both = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
+    judgement = verdict(where, flushed(200, **both), flushes((80, 2000, 8000, 25000, 48000), 0.0), host=METAL)
+    assert "flush-flat" not in rules(judgement)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"status": "failed"}, {"status": "disturbed"}, {"figures": None}, {"figures": UnknownFigures(sequential="x")}],
+    ids=["failed", "disturbed", "no figures", "not figures"],
+)
+def test_a_step_without_its_figures_says_nothing(changes: dict[str, Any]) -> None:
+    assert "flush-flat" not in rules(in_guest(*measured(flushes(GROWN_US, **changes))))
+
+
+def test_in_memory_nothing_else_is_said() -> None:
+    tmpfs = on_disk(filesystem("tmpfs", below=()), disk(readings=readings()))
+    assert "flush-flat" not in rules(verdict(tmpfs, *measured(flushes(GROWN_US))))

@@ -1,0 +1,283 @@
+"""Every flush that is owed, and nobody else's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fstui.measures.sysbench import Sysbench
+from fstui.model.host import Host
+from fstui.model.steps import Step
+from fstui.model.storage import Medium, Node
+from tests.factories.evidence import GUEST, METAL, busy, finding, rules, verdict
+from tests.factories.steps import step, traced
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+
+
+def test_one_flush_per_fdatasync_is_consistent() -> None:
+    judgement = verdict(None, step())
+    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
+    assert judgement.sentence == (
+        "2 000 syncs reached sda as 1.00 flushes each (1 owed), and all 31.2 MiB arrived. "
+        "This covers the 1.0 s measured; only a power cut proves more."
+    )
+
+
+@pytest.mark.parametrize(
+    ("medium", "host", "confidence"),
+    [
+        (Medium(class_="ssd-plp", write_cache="plp"), METAL, "medium"),
+        (Medium(class_="ssd-plp", write_cache="plp"), GUEST, "low"),
+        (Medium(class_="ssd", write_cache="volatile"), METAL, "low"),
+        (Medium(class_="network"), METAL, "low"),
+        (Medium(), METAL, "low"),
+    ],
+)
+def test_what_a_device_does_with_a_flush_is_seen_of_none(medium: Medium, host: Host, confidence: str) -> None:
+    """A drive that acknowledges a flush and forgets it counts it all the same."""
+    on = on_disk(filesystem(), disk(medium=medium))
+    found = finding(verdict(on, step(), host=host), "flushes-arrive")
+    assert (found.verdict, found.confidence) == ("consistent", confidence)
+
+
+def test_without_an_idle_sample_the_confidence_is_low() -> None:
+    judgement = verdict(None, step(), idle=None)
+    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
+    assert any("idle: not measured" in line for line in judgement.findings[0].because)
+
+
+@pytest.mark.parametrize(
+    ("top", "fua", "flushes", "settings"),
+    [
+        (filesystem(), False, 1, {}),
+        (filesystem(), True, 1, {}),
+        (filesystem("xfs"), False, 1, {}),
+        (filesystem(journal="no"), False, 1, {}),
+        (filesystem(), False, 1.05, {"sync": "fsync"}),
+        (filesystem(), False, 2.0, {"sync": "fsync"}),
+        (filesystem(), False, 1, {"sync": "none", "open_flags": ("direct", "dsync")}),
+        (filesystem(), True, 1, {"sync": "none", "open_flags": ("dsync",)}),
+        (filesystem(), False, 1.9, {"sync": "none", "open_flags": ("sync",)}),
+        (filesystem(), False, 2, {"offsets": "append", "prefill": "none"}),
+        (filesystem(), True, 1, {"offsets": "append", "prefill": "none"}),
+        (filesystem(), False, 2, {"prefill": "fallocate"}),
+    ],
+)
+def test_what_a_filesystem_that_writes_in_place_owes(
+    top: Node, fua: bool, flushes: float, settings: dict[str, Any]
+) -> None:
+    judgement = verdict(on_disk(top, disk(fua=fua)), step(flushes=flushes, **settings))
+    assert rules(judgement) == {"flushes-arrive"}
+    assert judgement.verdict == "consistent"
+
+
+@pytest.mark.parametrize(
+    ("top", "fua", "flushes"),
+    [
+        (filesystem("btrfs"), False, 2),
+        (filesystem("btrfs"), True, 1),
+        (filesystem(data="journal"), False, 2),
+        (filesystem(data="journal"), False, 3),
+        (filesystem(data="journal"), True, 1),
+        (filesystem(data="journal"), True, 3),
+    ],
+)
+def test_what_one_that_writes_everything_twice_owes(top: Node, fua: bool, flushes: float) -> None:
+    for sync in ("fdatasync", "fsync"):
+        judgement = verdict(on_disk(top, disk(fua=fua)), step(flushes=flushes, share=5, sync=sync))
+        assert rules(judgement) == {"flushes-arrive"}
+        assert judgement.verdict == "consistent"
+
+
+def test_a_fua_write_is_not_counted_and_none_is_owed() -> None:
+    direct = step(flushes=0, sync="none", open_flags=("direct", "dsync"))
+    judgement = verdict(on_disk(filesystem(), disk(fua=True)), direct)
+    assert rules(judgement) == set()
+    assert judgement.verdict == "cannot-tell"
+    assert "run a step with fdatasync" in judgement.sentence
+
+
+def test_md_claims_fua_and_its_disk_without_it_gets_a_flush() -> None:
+    array = block("md0", "md", "sda", fua=True, write_cache="write back", readings=readings(level="linear"))
+    direct = step(flushes=1, sync="none", open_flags=("direct", "dsync"))
+    assert verdict(target(filesystem(below=("md0",)), array, disk()), direct).verdict == "consistent"
+
+
+@pytest.mark.parametrize(
+    ("flushes", "word"),
+    [
+        ({"sda": 0.5, "sdb": 0.5}, "consistent"),
+        ({"sda": 0, "sdb": 1}, "consistent"),
+        ({"sda": 0.4, "sdb": 0.4}, "not-durable"),
+        ({"sda": 0, "sdb": 0}, "not-durable"),
+    ],
+    ids=["stripe", "log", "too few", "none"],
+)
+def test_zfs_owes_one_to_whichever_devices_hold_its_intent_log(flushes: dict[str, float], word: str) -> None:
+    pool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda", "sdb"))
+    stack = target(filesystem("zfs", "/tank", below=("pool:tank",)), pool, disk("sda"), disk("sdb"))
+    share = {device: 2 if per_sync else 0 for device, per_sync in flushes.items()}
+    assert verdict(stack, step(flushes=flushes, share=share)).verdict == word
+
+
+def test_zfs_flushes_both_legs_of_the_mirror_that_holds_its_intent_log() -> None:
+    pool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("vdev:tank/mirror-0",))
+    mirror = Node(id="vdev:tank/mirror-0", layer="pool", kind="mirror", name="mirror-0", below=("sda", "sdb"))
+    stack = target(filesystem("zfs", "/tank", below=("pool:tank",)), pool, mirror, disk("sda"), disk("sdb"))
+    share = {"sda": 2.0, "sdb": 2.0}
+    assert verdict(stack, step(flushes={"sda": 1, "sdb": 1}, share=share)).verdict == "consistent"
+    assert verdict(stack, step(flushes={"sda": 1, "sdb": 0.4}, share=share)).verdict == "not-durable"
+
+
+@pytest.mark.parametrize("kind", ["f2fs", "bcachefs", "ntfs3", "vfat", "jfs", "gfs2"])
+def test_how_many_other_filesystems_owe_is_not_known(kind: str) -> None:
+    judgement = verdict(on_disk(filesystem(kind)), step(flushes=1))
+    assert rules(judgement) == set()
+    assert judgement.verdict == "cannot-tell"
+    assert "not known" in judgement.sentence
+
+
+@pytest.mark.parametrize(
+    "unfit",
+    [
+        step(ops=19),
+        step(writers=16, flushes=0.1, share=0.51),
+        step(status="failed", flushes=0),
+        step(status="skipped", flushes=0),
+        step(sync="none", flushes=0, share=0),
+        step(flushes=0, changes={"settings": Sysbench(server="mariadb")}),
+        step(flushes=0.5, open_flags=("dsync",)),
+    ],
+    ids=["too few syncs", "16 writers", "failed", "skipped", "no sync", "another probe", "synced twice"],
+)
+def test_what_a_step_must_be_to_count(unfit: Step) -> None:
+    judgement = verdict(None, unfit)
+    assert not rules(judgement) & {"flushes-arrive", "flushes-missing", "bytes-missing", "same-block-rotation"}
+    assert judgement.verdict == "cannot-tell"
+    assert "at least 20 times" in judgement.sentence
+
+
+def test_a_stopped_step_with_enough_syncs_counts() -> None:
+    assert verdict(None, step(status="stopped", ops=20)).verdict == "consistent"
+
+
+def test_write_through_owes_nothing_and_proves_nothing() -> None:
+    judgement = verdict(on_disk(filesystem(), disk(write_cache="write through")), step(flushes=0))
+    assert rules(judgement) == set()
+    assert judgement.verdict == "cannot-tell"
+    assert "no volatile cache" in judgement.sentence
+
+
+def test_a_device_that_counts_nothing_cannot_tell() -> None:
+    uncounted = disk(counted=False, readings=readings(iostats="0"))
+    judgement = verdict(on_disk(filesystem(), uncounted), step(flushes=None, share=None))
+    assert rules(judgement) == set()
+    assert judgement.verdict == "cannot-tell"
+    assert "iostats" in judgement.sentence
+
+
+def test_the_zeros_of_a_device_that_does_not_count_are_no_zeros() -> None:
+    assert verdict(on_disk(filesystem(), disk(counted=False)), step(flushes=0, share=0)).verdict == "cannot-tell"
+
+
+def test_dax_passes_every_counter_by() -> None:
+    judgement = verdict(on_disk(filesystem(dax="always")), step(flushes=0, share=0))
+    assert judgement.verdict == "cannot-tell"
+    assert "DAX" in judgement.sentence
+
+
+def test_two_flushes_per_sync_on_an_honest_disk_prove_nothing() -> None:
+    judgement = verdict(None, step(flushes=2.01))
+    found = finding(judgement, "flushes-arrive")
+    assert (found.verdict, found.confidence) == ("cannot-tell", "low")
+    assert judgement.verdict == "cannot-tell"
+    assert "2.01" in judgement.sentence
+    assert "other-writers" in rules(judgement)
+
+
+def test_are_named() -> None:
+    judgement = verdict(None, step(flushes=1.3), idle=busy("sda", 400, "mysqld", "journald"))
+    assert "400 flushes/s" in judgement.sentence
+    assert "mysqld and journald" in judgement.sentence
+
+
+def test_that_flush_while_idle_spoil_a_clean_count() -> None:
+    assert verdict(None, step(), idle=busy("sda", 101)).verdict == "cannot-tell"
+    assert verdict(None, step(), idle=busy("sda", 99)).verdict == "consistent"
+
+
+def test_that_only_write_bytes_are_seen_too() -> None:
+    assert verdict(None, step(share=1.2)).verdict == "cannot-tell"
+
+
+def test_cannot_excuse_missing_flushes() -> None:
+    judgement = verdict(None, step(flushes=0.85), idle=busy("sda", 1000))
+    assert judgement.verdict == "not-durable"
+
+
+def test_hide_between_one_and_two_only_where_there_is_no_exact_count() -> None:
+    fsync = step("fsync", sync="fsync", flushes=1.9)
+    assert verdict(None, fsync).verdict == "consistent"
+    assert verdict(None, fsync, step(flushes=1.9)).verdict == "cannot-tell"
+
+
+def test_in_one_step_of_three_do_not_spoil_the_others() -> None:
+    judgement = verdict(None, step("a"), step("b", flushes=1.5), step("c"))
+    assert judgement.verdict == "consistent"
+    assert judgement.findings[0].steps == ("a", "c")
+
+
+def test_the_filesystems_own_commits_are_no_neighbours() -> None:
+    # one every 5 s, of two flushes
+    assert verdict(None, step(ops=20, rate=20, flushes=1.1)).verdict == "consistent"
+    assert verdict(None, step(ops=20, rate=20, flushes=1.15)).verdict == "cannot-tell"
+
+
+def test_beside_others_the_kernel_s_trace_tells_which_were_ours() -> None:
+    measured = step(flushes=3, share=2, changes={"trace": (traced(us=2000, others=4000),)})
+    judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
+    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
+    assert judgement.sentence == (
+        "2 000 syncs reached sda as 1.00 flushes each (1 owed), its own by the kernel's trace, while others asked for "
+        "4 000. This covers the 1.0 s measured; only a power cut proves more."
+    )
+    (line,) = finding(judgement, "flushes-arrive").because
+    assert (
+        line
+        == "fdatasync: 2 000 flushes or FUA writes by fstui for 2 000 syncs at sda (1.00, 1 owed; the kernel's trace)"
+    )
+    assert "tells their flushes from fstui's" in finding(judgement, "other-writers").sentence
+
+
+def test_what_is_shared_beneath_a_layer_is_told_as_far_as_that_layer() -> None:
+    lvm = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
+    seen = (traced("dm-0", us=2000), traced(us=2000, others=4000))
+    judgement = verdict(lvm, step(flushes=3, share=2, changes={"trace": seen}), idle=busy("sda", 900))
+    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
+    assert "reached dm-0 as 1.00 flushes each" in judgement.sentence
+    assert "further down, at sda, they cannot be told apart" in judgement.sentence
+
+
+def test_a_quiet_device_s_counters_are_told_with_what_the_trace_adds() -> None:
+    fua = on_disk(None, disk(fua=True))
+    plain = step(changes={"trace": (traced(us=2000),)})
+    forced = step(
+        "O_DSYNC", flushes=0, sync="none", open_flags=("direct", "dsync"), changes={"trace": (traced(fua=2000),)}
+    )
+    found = finding(verdict(fua, plain, forced), "flushes-arrive")
+    assert "and all 31.2 MiB arrived" in found.sentence
+    assert found.because == (
+        "fdatasync: 2 000 flushes for 2 000 syncs at sda (1.00, 1 owed; 2 000 asked for by fstui itself, by the "
+        "kernel's trace)",
+        "O_DSYNC: 2 000 flushes or FUA writes by fstui for 2 000 syncs at sda (1.00, 1 owed; the kernel's trace)",
+    )
+
+
+def test_a_device_that_counts_nothing_is_no_obstacle_where_the_trace_saw_who_asked() -> None:
+    """queue/iostats is 0, say."""
+    blind = on_disk(None, disk(counted=False))
+    assert verdict(blind, step(flushes=None, share=None)).verdict == "cannot-tell"
+    judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))
+    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
+    assert "2 000 syncs reached sda as 1.00 flushes each (1 owed), its own by the kernel's trace." in judgement.sentence

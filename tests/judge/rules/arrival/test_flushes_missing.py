@@ -1,0 +1,95 @@
+"""Fewer flushes than are owed."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.factories.evidence import busy, finding, rules, verdict
+from tests.factories.steps import step, traced
+from tests.factories.storage import block, disk, filesystem, on_disk, target
+
+
+@pytest.mark.parametrize(
+    ("flushes", "expected"),
+    [(0, "not-durable"), (0.9, "not-durable"), (0.997, "not-durable"), (0.998, "consistent")],
+)
+def test_where_one_is_owed_two_in_a_thousand_may_be_missing(flushes: float, expected: str) -> None:
+    judgement = verdict(None, step(flushes=flushes))
+    assert judgement.verdict == expected
+
+
+def test_says_how_many_and_where() -> None:
+    found = finding(verdict(None, step(flushes=0)), "flushes-missing")
+    assert (found.confidence, found.scope, found.steps) == ("high", "storage", ("fdatasync",))
+    assert found.title == "0.00 flushes per sync at sda, 1 owed"
+    assert "2 000 syncs" in found.sentence
+    assert "1.0 s measured" in found.sentence
+
+
+@pytest.mark.parametrize(("journal", "named"), [("no", True), ("yes", False)])
+def test_ext4_without_a_journal_may_itself_send_none(journal: str, named: bool) -> None:
+    found = finding(verdict(on_disk(filesystem(journal=journal)), step(flushes=0)), "flushes-missing")
+    assert found.verdict == "not-durable"
+    assert ("The filesystem itself" in found.sentence) is named
+    assert ("tune2fs" in found.next[0]) is named
+
+
+def test_half_of_what_btrfs_owes_is_too_few() -> None:
+    assert verdict(on_disk(filesystem("btrfs")), step(flushes=1, share=5)).verdict == "not-durable"
+
+
+def test_one_bad_step_is_enough_and_nothing_is_called_consistent_beside_it() -> None:
+    judgement = verdict(None, step(), step("O_DSYNC", sync="none", open_flags=("dsync",), flushes=0))
+    assert judgement.verdict == "not-durable"
+    assert "flushes-arrive" not in rules(judgement)
+
+
+def test_an_unknown_cache_owes_nothing() -> None:
+    assert "flushes-missing" not in rules(verdict(on_disk(filesystem(), disk(write_cache=None)), step(flushes=0)))
+
+
+def test_a_disturbed_probe_does_not_change_what_arrived() -> None:
+    assert verdict(None, step(status="disturbed", flushes=0)).verdict == "not-durable"
+
+
+@pytest.mark.parametrize("kind", ["jfs", "gfs2", "ocfs2", "bcachefs", "f2fs", "nilfs2", "a-new-one"])
+def test_no_flush_at_all_contradicts_durability_on_any_filesystem(kind: str) -> None:
+    assert verdict(on_disk(filesystem(kind)), step(flushes=0)).verdict == "not-durable"
+    with_fua = on_disk(filesystem(kind), disk(fua=True))
+    assert verdict(with_fua, step(flushes=0)).verdict == "cannot-tell"  # FUA writes are not counted
+
+
+@pytest.mark.parametrize("kind", ["f2fs", "nilfs2", "exfat", "vfat", "ntfs3", "reiserfs"])
+def test_those_that_send_one_owe_one(kind: str) -> None:
+    assert verdict(on_disk(filesystem(kind)), step(flushes=0.5)).verdict == "not-durable"
+
+
+def test_ext4_with_a_journal_elsewhere_flushes_that_one_alone_for_an_fsync_that_commits() -> None:
+    """73 fsyncs on Linux 6.12 came to 146 flushes at the journal and none at the data; two power cuts lost them all."""
+    apart = msgspec.structs.replace(filesystem(below=("sda", "sdb")), below_roles={"sdb": "journal"})
+    committed = step("fsync", sync="fsync", flushes={"sda": 0, "sdb": 2}, share={"sda": 1, "sdb": 1})
+    found = finding(verdict(on_disk(apart, disk(), disk("sdb")), committed), "flushes-missing")
+    assert found.verdict == "not-durable"
+    assert any("journal has a device to itself" in line for line in found.next)
+    kept = step(flushes={"sda": 1, "sdb": 0}, share={"sda": 1, "sdb": 0})
+    assert "flushes-missing" not in rules(verdict(on_disk(apart, disk(), disk("sdb")), kept))
+
+
+def test_a_neighbour_s_flushes_do_not_hide_that_ours_are_missing() -> None:
+    measured = step(flushes=3, share=2, changes={"trace": (traced(us=0, others=6000),)})
+    judgement = verdict(None, measured, idle=busy("sda", 900))
+    found = finding(judgement, "flushes-missing")
+    assert (judgement.verdict, found.confidence) == ("not-durable", "high")
+    assert found.title == "0.00 flushes per sync at sda, 1 owed"
+    assert (
+        "reached sda as 0 flushes of its own, by the kernel's trace, while others asked for 6 000, in" in found.sentence
+    )
+
+
+def test_the_layer_that_passed_nothing_on_is_to_blame() -> None:
+    lvm = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
+    seen = (traced("dm-0", us=2000), traced())
+    found = finding(verdict(lvm, step(flushes=0, changes={"trace": seen})), "flushes-missing")
+    assert "dm-0 drops them" in found.sentence
+    assert any(line.startswith("dm-0: fstui asked it for 2 000 flushes, sda was asked for 0") for line in found.because)

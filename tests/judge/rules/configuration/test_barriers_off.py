@@ -1,0 +1,90 @@
+"""Filesystems that send no flushes."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model.storage import Medium, MediumCache, MediumClass, Node, Target
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.steps import step
+from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
+
+NOBARRIER = filesystem(barrier="nobarrier")
+
+
+def test_above_a_write_cache_is_not_durable() -> None:
+    judgement = verdict(on_disk(NOBARRIER), step(flushes=0))
+    assert rules(judgement) == {"barriers-off"}  # flushes-missing would tell the same story twice
+    found = finding(judgement, "barriers-off")
+    assert (found.verdict, found.confidence) == ("not-durable", "high")
+    assert "/srv" in found.sentence
+    assert "sda" in found.sentence
+
+
+def test_stays_so_beside_a_neighbour_that_commits() -> None:
+    judgement = verdict(on_disk(NOBARRIER), step(flushes=2.7))
+    assert judgement.verdict == "not-durable"
+    assert "flushes-arrive" not in rules(judgement)
+
+
+@pytest.mark.parametrize(
+    ("class_", "cache", "confidence"), [("raid-cache", "unknown", "low"), ("ssd-plp", "plp", "medium")]
+)
+def test_above_a_protected_cache_is_plausible(class_: MediumClass, cache: MediumCache, confidence: str) -> None:
+    protected = disk(medium=Medium(class_=class_, write_cache=cache))
+    judgement = verdict(on_disk(NOBARRIER, protected), step(flushes=0))
+    found = finding(judgement, "barriers-off")
+    assert (found.verdict, found.confidence) == ("plausible", confidence)
+    assert "battery" in found.next[0]
+    assert rules(judgement) == {"barriers-off"}
+
+
+def test_above_disks_without_caches_is_plausible() -> None:
+    both = disk(write_cache="write through"), disk("sdb", write_cache="write through")
+    # md always claims a write cache of its own
+    array = block("md0", "md", "sda", "sdb", write_cache="write back", readings=readings(level="raid1"))
+    top = filesystem(barrier="nobarrier", below=("md0",))
+    found = finding(verdict(target(top, array, *both)), "barriers-off")
+    assert (found.verdict, found.confidence) == ("plausible", "low")  # by their word alone
+
+
+def test_of_the_filesystem_below_a_loop_counts_as_well() -> None:
+    stack = on_loop(filesystem(name="/", barrier="nobarrier"))
+    judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 0}))
+    assert judgement.verdict == "not-durable"
+    assert "ext4 /" in finding(judgement, "barriers-off").sentence
+
+
+def test_above_caches_that_nobody_knows_cannot_be_told() -> None:
+    unknown = disk(write_cache=None)
+    assert finding(verdict(on_disk(NOBARRIER, unknown)), "barriers-off").verdict == "cannot-tell"
+
+
+def pool(*below: str) -> Node:
+    return Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=below or ("sda",))
+
+
+def dataset(device: Node | None = None, **values: str) -> Target:
+    top = filesystem("zfs", "/tank", below=("pool:tank",), **values)
+    return target(top, pool(), device or disk())
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [
+        (disk(), "not-durable"),
+        (disk(medium=Medium(class_="ssd-plp", write_cache="plp")), "plausible"),
+        (disk(write_cache="write through"), "plausible"),
+    ],
+    ids=["write back", "protected", "write through"],
+)
+def test_parameters_of_zfs_that_leave_flushes_out_count_as_well(device: Node, expected: str) -> None:
+    judgement = verdict(dataset(device, barrier="nobarrier"))
+    assert finding(judgement, "barriers-off").verdict == expected
+    assert judgement.verdict == expected
+
+
+def test_of_zfs_is_undone_where_it_was_set() -> None:
+    pool = Node(id="pool:tank", layer="pool", kind="zfs", name="tank", lowest=True)
+    zfs = filesystem("zfs", below=("pool:tank",), barrier="nobarrier")
+    assert finding(verdict(target(zfs, pool)), "barriers-off").next[0].startswith("echo 0 > /read/barrier")

@@ -1,0 +1,58 @@
+"""Syncs that never reach the kernel's filesystems."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model.host import Process
+from fstui.model.storage import Reading
+from tests.factories.evidence import HONEST_PROCESS, finding, rules, verdict
+from tests.factories.steps import step
+from tests.factories.storage import readings
+
+EATMYDATA = Reading(what="preload", value="/usr/lib/libeatmydata.so", path="/proc/self/maps")
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        Process(pipe_fsync_fails=False),
+        Process(dsync_flag_kept=False),
+        Process(libc_sync_ns=1_100, raw_sync_ns=101_000),
+        Process(preloads=(EATMYDATA,)),
+    ],
+)
+def test_sync_stubbed_by_any_of_its_signs(process: Process) -> None:
+    judgement = verdict(process=process)
+    found = finding(judgement, "sync-stubbed")
+    assert (found.verdict, found.confidence, found.scope) == ("not-durable", "high", "process")
+    assert judgement.verdict == "not-durable"
+    assert "the disk was not judged" in judgement.sentence
+    assert found.because
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        HONEST_PROCESS,
+        Process(),
+        Process(libc_sync_ns=1_100, raw_sync_ns=1_050),  # tmpfs: both are fast
+        Process(libc_sync_ns=5_000, raw_sync_ns=25_000),
+        Process(libc_sync_ns=4_999, raw_sync_ns=24_000),  # less than five times
+    ],
+)
+def test_sync_path_that_is_no_stub(process: Process) -> None:
+    assert "sync-stubbed" not in rules(verdict(process=process))
+
+
+def test_a_stubbed_process_elsewhere_leaves_what_was_measured_here_standing() -> None:
+    stub = Process(pid=812, name="mysqld", preloads=readings(sync_stub="/usr/lib/libeatmydata.so"))
+    judgement = verdict(None, step(), like=stub)
+    assert judgement.verdict == "not-durable"
+    assert {"sync-stubbed", "flushes-arrive"} <= rules(judgement)
+
+
+def test_a_stubbed_process_says_nothing_about_the_disk() -> None:
+    unsynced = step(flushes=0, share=0)
+    judgement = verdict(None, unsynced, process=Process(pipe_fsync_fails=False))
+    assert rules(judgement) == {"sync-stubbed"}

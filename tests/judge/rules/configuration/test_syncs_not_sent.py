@@ -1,0 +1,29 @@
+"""A client that keeps syncs to itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model.storage import Node, Target
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.storage import filesystem, target
+
+RULE = "syncs-not-sent"
+
+
+def served(kind: str, **facts: str) -> Target:
+    server = Node(id="remote://nas/x", layer="remote", kind=kind, name="//nas/x", lowest=True)
+    return target(filesystem(kind, below=(server.id,), **facts), server)
+
+
+def test_nostrictsync_asks_for_no_flush() -> None:
+    judgement = verdict(served("cifs", strict_sync="no"))
+    assert judgement.verdict == "not-durable"
+    assert "nostrictsync" in finding(judgement, RULE).sentence
+
+
+@pytest.mark.parametrize("kind", ["cifs", "nfs4", "fuse.sshfs"])
+def test_without_the_option_nothing_is_known(kind: str) -> None:
+    judgement = verdict(served(kind))
+    assert RULE not in rules(judgement)
+    assert judgement.verdict == "cannot-tell"

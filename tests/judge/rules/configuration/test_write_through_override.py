@@ -1,0 +1,122 @@
+"""The kernel was told that a cache is not there."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from fstui.model.storage import Node, Target
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.steps import step
+from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"cache_type": "write back"},
+        {"cache_type": "write back, no read (daft)"},
+        {"cache_type": "temporary write back"},
+    ],
+)
+def test_against_the_driver(claim: dict[str, str]) -> None:
+    judgement = verdict(
+        on_disk(filesystem(), disk(write_cache="write through", readings=readings(**claim))), step(flushes=0)
+    )
+    found = finding(judgement, "write-through-override")
+    assert (found.verdict, found.confidence) == ("not-durable", "high")
+    assert rules(judgement) == {"write-through-override"}
+
+
+def test_against_udev_where_the_driver_says_nothing() -> None:
+    overridden = disk(write_cache="write through", readings=readings(ID_ATA_WRITE_CACHE_ENABLED="1"))
+    assert verdict(on_disk(filesystem(), overridden)).verdict == "not-durable"
+
+
+def test_not_against_udev_where_the_driver_knows_better() -> None:
+    switched_off = readings(ID_ATA_WRITE_CACHE_ENABLED="1", cache_type="write through")
+    assert rules(verdict(on_disk(filesystem(), disk(write_cache="write through", readings=switched_off)))) == set()
+
+
+def test_of_a_loop_over_a_disk_with_a_cache() -> None:
+    stack = on_loop(device=loop(write_cache="write through"))
+    judgement = verdict(stack, step(flushes={"loop0": 0, "sda": 0}))
+    found = finding(judgement, "write-through-override")
+    assert "loop0" in found.title
+    assert any(line.startswith("sda") for line in found.because)
+    assert rules(judgement) == {"write-through-override"}
+
+
+def test_of_a_loop_whose_page_cache_is_the_cache() -> None:
+    through = disk(write_cache="write through")
+    buffered = on_loop(device=loop(dio="0", write_cache="write through"), below=through)
+    direct = on_loop(device=loop(dio="1", write_cache="write through"), below=through)
+    assert rules(verdict(buffered)) == {"write-through-override"}
+    assert rules(verdict(direct)) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "hit"),
+    [
+        ({"drive_cache": "on"}, True),
+        ({"drive_cache": "off", "cache_type": "write back"}, False),
+        ({"vwc": "present"}, True),
+        ({"vwc": "present", "drive_cache": "off"}, False),
+        ({"vwc": "absent", "ID_ATA_WRITE_CACHE_ENABLED": "1"}, False),
+        ({"cache_type": "write through", "ID_ATA_WRITE_CACHE_ENABLED": "1"}, False),
+        ({"ID_ATA_WRITE_CACHE_ENABLED": "1"}, True),
+    ],
+    ids=["drive on", "drive off", "NVMe has one", "NVMe has one, off", "NVMe has none", "driver", "udev"],
+)
+def test_the_best_witness_of_the_drives_cache_counts_alone(words: dict[str, str], hit: bool) -> None:
+    drive = disk(write_cache="write through", readings=readings(**words))
+    assert ("write-through-override" in rules(verdict(on_disk(filesystem(), drive)))) is hit
+
+
+def read_only_loop() -> Node:
+    told = loop(write_cache="write through")
+    return msgspec.structs.replace(told, readings=(*told.readings, *readings(ro="1")))
+
+
+def test_not_of_a_read_only_loop() -> None:
+    assert rules(verdict(on_loop(device=read_only_loop()))) == set()
+
+
+def test_of_a_read_only_loop_that_is_written_to() -> None:
+    """blockdev --setro beneath a dm device that was writable before keeps nobody from writing, and hid the override."""
+    stack = on_loop(device=read_only_loop())
+    same = block("dm-0", "dm-linear", "loop0")
+    top = msgspec.structs.replace(stack.stack[0], below=("dm-0",))
+    judgement = verdict(target(top, same, *stack.stack[1:]), step(flushes={"loop0": 0, "sda": 0}))
+    assert finding(judgement, "write-through-override").verdict == "not-durable"
+
+
+def test_names_the_disk_and_not_the_dm_that_computes_its_flag_from_it() -> None:
+    top = filesystem(below=("dm-0",))
+    linear = block("dm-0", "dm-linear", "sda", write_cache="write through")
+    overridden = disk(write_cache="write through", readings=readings(cache_type="write back"))
+    assert "sda" in finding(verdict(target(top, linear, overridden)), "write-through-override").title
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        target(
+            filesystem(below=("dm-0",)),
+            block("dm-0", "dm-linear", "sda", write_cache="write through"),
+            disk(write_cache="write through"),
+        ),
+        target(
+            filesystem(below=("md0",)),
+            block("md0", "md", "sda", write_cache="write back"),
+            disk(write_cache="write through"),
+        ),
+        on_disk(
+            filesystem(below=("vda",)),
+            disk("vda", link="virtio", write_cache="write through", readings=readings(cache_type="write through")),
+        ),
+    ],
+    ids=["dm", "md always claims a cache", "virtio without a cache"],
+)
+def test_is_silent_where_nothing_contradicts(stack: Target) -> None:
+    assert rules(verdict(stack)) == set()

@@ -1,0 +1,20 @@
+"""An intent log that nobody reads again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.factories.evidence import rules, verdict
+from tests.factories.storage import disk, filesystem, on_disk
+
+RULE = "zfs-log-ignored"
+
+
+@pytest.mark.parametrize(("value", "said"), [("1", True), ("0", False)])
+def test_the_parameter_decides(value: str, said: bool) -> None:
+    dataset = filesystem("zfs", "/tank", sync="standard", zil_replay_disable=value)
+    assert (RULE in rules(verdict(on_disk(dataset, disk())))) is said
+
+
+def test_other_filesystems_have_no_such_log() -> None:
+    assert RULE not in rules(verdict(on_disk(filesystem("xfs", zil_replay_disable="1"), disk())))

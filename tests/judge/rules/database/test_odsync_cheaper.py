@@ -1,0 +1,45 @@
+"""O_DSYNC that costs less than what it promises."""
+
+from __future__ import annotations
+
+from fstui.model.steps import Step
+from fstui.model.storage import Node, Target
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.steps import step
+from tests.factories.storage import disk, filesystem, on_disk
+
+RULE = "commits-without-flushes"
+SYNC = step()
+RULE = "odsync-cheaper"
+
+
+def dsync(rate: float, flushes: float | None) -> Step:
+    return step("O_DSYNC", rate=rate, flushes=flushes, open_flags=("dsync",), sync="none")
+
+
+def test_far_cheaper_without_its_flushes_is_suspicious() -> None:
+    assert finding(verdict(None, SYNC, dsync(9000, 0.0)), RULE).verdict == "suspicious"
+
+
+def test_far_cheaper_where_no_flush_is_counted_is_a_warning_and_no_verdict() -> None:
+    said = finding(verdict(uncounted(), SYNC, dsync(9000, None)), RULE)
+    assert said.verdict is None and "No layer counts flushes" in said.sentence
+
+
+def test_far_cheaper_with_its_flushes_is_a_note() -> None:
+    assert finding(verdict(None, SYNC, dsync(9000, 1.0)), RULE).verdict is None
+
+
+def test_a_little_cheaper_is_nothing() -> None:
+    assert RULE not in rules(verdict(None, SYNC, dsync(5000, 0.0)))
+
+
+def test_o_direct_may_be_one_forced_write() -> None:
+    forced = step("O_DIRECT+O_DSYNC", rate=9000, flushes=0.0, open_flags=("direct", "dsync"), sync="none")
+    assert RULE not in rules(verdict(on_disk(filesystem(), disk(fua=True)), SYNC, forced))
+
+
+def uncounted() -> Target:
+    """A disk with iostats off."""
+    device: Node = disk(counted=False)
+    return on_disk(filesystem(), device)

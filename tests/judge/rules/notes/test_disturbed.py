@@ -1,0 +1,13 @@
+"""A probe that was held up."""
+
+from __future__ import annotations
+
+from tests.factories.evidence import finding, verdict
+from tests.factories.steps import step
+
+
+def test_disturbed() -> None:
+    held = step(status="disturbed", changes={"held_ns": 50_000_000})
+    found = finding(verdict(None, held, step("other")), "disturbed")
+    assert found.steps == ("fdatasync",)
+    assert "1 of 2 steps" in found.title

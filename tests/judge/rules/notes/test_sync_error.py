@@ -1,0 +1,47 @@
+"""Syncs and writes that failed."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from fstui.model.steps import Failure, Step
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.steps import step
+
+
+def failed(call: str, number: int, **settings: object) -> Step:
+    error = Failure(call=call, errno=number, message=errno.errorcode[number])
+    return step(status="failed", changes={"error": error}, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("call", ["fsync", "fdatasync"])
+def test_an_io_error_on_a_sync_is_not_durable(call: str) -> None:
+    judgement = verdict(None, failed(call, errno.EIO))
+    found = finding(judgement, "sync-error")
+    assert (found.verdict, found.confidence, found.scope) == ("not-durable", "high", "storage")
+    assert judgement.verdict == "not-durable"
+    assert f"{call} failed with EIO" in judgement.sentence
+    assert "data gone" in judgement.sentence
+
+
+def test_an_io_error_on_a_synced_write_is_one_too() -> None:
+    synced = failed("pwrite", errno.EIO, sync="none", open_flags=("direct", "dsync"))
+    assert verdict(None, synced).verdict == "not-durable"
+
+
+def test_an_io_error_on_a_plain_write_is_an_honest_answer() -> None:
+    found = finding(verdict(None, failed("pwrite", errno.EIO, sync="none")), "sync-error")
+    assert (found.verdict, found.scope) == (None, "step")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_a_note(number: int) -> None:
+    found = finding(verdict(None, failed("fdatasync", number)), "sync-error")
+    assert found.verdict is None
+    assert "no room left" in found.sentence
+
+
+def test_another_call_is_not_its_business() -> None:
+    assert rules(verdict(None, failed("open", errno.EINVAL))) == set()

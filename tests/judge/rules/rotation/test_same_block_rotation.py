@@ -1,0 +1,238 @@
+"""One block, against the turns of a platter."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from fstui.model.host import Host
+from fstui.model.steps import Latency
+from fstui.model.storage import Medium, Node
+from tests.factories.box import Box, vpd_page_b1
+from tests.factories.evidence import GUEST, METAL, finding, rules, verdict
+from tests.factories.looking import look
+from tests.factories.steps import step
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.judge.rules.rotation.platters import NO_CACHE, READ, SPINNING, declared, o_direct, same_block
+
+RULE = "same-block-rotation"
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict_", "confidence"),
+    [
+        (60, "consistent", "medium"),
+        (132, "consistent", "medium"),
+        (133, "consistent", "low"),
+        (180, "consistent", "low"),
+        (181, "suspicious", "medium"),
+        (600, "suspicious", "medium"),
+        (9000, "suspicious", "medium"),
+    ],
+)
+def test_its_boundaries_at_7200_rpm(rate: float, verdict_: str, confidence: str) -> None:
+    found = finding(verdict(SPINNING, same_block(rate)), "same-block-rotation")
+    assert (found.verdict, found.confidence, found.scope) == (verdict_, confidence, "storage")
+
+
+@pytest.mark.parametrize(("rate", "confidence"), [(600, "medium"), (601, "high")])
+def test_of_a_disk_that_the_user_knows_it_is_surer(rate: float, confidence: str) -> None:
+    """Some hard disks keep their cache in flash, and say nothing of it."""
+    found = finding(verdict(declared(), same_block(rate, device="vda")), "same-block-rotation")
+    assert (found.verdict, found.confidence) == ("suspicious", confidence)
+
+
+@pytest.mark.parametrize(
+    ("rate", "settings", "hit"),
+    [
+        (360, {"offsets": "random"}, False),
+        (361, {"offsets": "random"}, True),
+        (361, {"offsets": "random", "sync": "none", "open_flags": ("direct", "dsync")}, True),
+        (361, {"offsets": "sequential"}, True),
+        (361, {"offsets": "append", "prefill": "none"}, True),
+        (361, {"offsets": "random", "prefill": "none", "sync": "fsync"}, True),
+        (9000, {"offsets": "random", "sync_every": 10}, False),
+        (9000, {"offsets": "random", "writers": 16}, False),
+        (9000, {"offsets": "random", "status": "disturbed"}, False),
+    ],
+)
+def test_every_step_that_syncs_each_write_is_asked(rate: float, settings: dict[str, Any], hit: bool) -> None:
+    """Half a turn each on average, and half as much again; the same block happened to be slow."""
+    found = finding(verdict(SPINNING, same_block(100), step("quick", rate=rate, ops=int(rate), **settings)), RULE)
+    assert (found.verdict == "suspicious") is hit
+    if hit:
+        assert found.title == f"361/s, 7200 rpm allows 240, at half a turn each for {settings['offsets']} offsets"
+        assert "16 KiB blocks (quick) were written and synced 361 times a second" in found.sentence
+
+
+def test_random_offsets_cost_half_a_turn_however_near_they_lie() -> None:
+    """The sum that the limit rests on: a head over blocks of one track, each answered before the next is asked."""
+    chance = random.Random(7)
+    for blocks, span in ((4, 0.05), (64, 0.6), (64, 1.0)):
+        at = turned = 0.0
+        for _ in range(4000):
+            wanted = chance.randrange(blocks) / blocks * span
+            turned += (wanted - at) % 1 or 1.0
+            at = wanted
+        assert turned / 4000 >= 0.49
+
+
+def test_a_disk_that_is_known_to_keep_its_cache_in_flash_is_faster_by_right(box: Box) -> None:
+    files: dict[str, str | bytes] = {"device/vendor": "ATA     ", "device/model": "WDC  WUH722222AL"}
+    box.disk("sda", rotational=1, files={**files, "device/vpd_pgb1": vpd_page_b1(7200)})
+    box.mount("/dev/sda", "/srv", "ext4")
+    judged = verdict(look(box), same_block(1500))
+    assert judged.verdict not in {"suspicious", "not-durable"}, judged.sentence
+
+
+def test_far_beyond_without_the_flushes_is_only_medium() -> None:
+    uncounted = on_disk(filesystem(), disk(medium=READ, counted=False))
+    found = finding(verdict(uncounted, same_block(812)), "same-block-rotation")
+    assert (found.verdict, found.confidence) == ("suspicious", "medium")
+
+
+def test_its_words() -> None:
+    judgement = verdict(declared(NO_CACHE), same_block(812, device="vda"), host=Host(virtualization="oracle"))
+    found = finding(judgement, "same-block-rotation")
+    assert judgement.verdict == "suspicious"
+    assert found.title == "812/s, 7200 rpm allows 120"
+    assert "One 16 KiB block was rewritten and synced 812 times a second" in judgement.sentence
+    assert "6.8 × what it can do" in judgement.sentence
+    assert "Each sync reached vda as a flush (1.00)" in judgement.sentence
+    assert "vda medium, write cache: hdd-7200, none: declared by you" in found.because
+    assert found.next[0] == "VirtualBox: set IgnoreFlush to 0 for this disk, then run again."
+
+
+def test_a_consistent_one_knows_its_ceiling() -> None:
+    judgement = verdict(SPINNING, same_block(118))
+    found = finding(judgement, "same-block-rotation")
+    assert (found.confidence, found.sentence.endswith("only a power cut proves more.")) == ("medium", True)
+    assert judgement.verdict == "consistent"
+
+
+@pytest.mark.parametrize("own", [0.0, 0.4])
+def test_one_that_something_else_made_slow_is_low_and_named(own: float) -> None:
+    found = finding(verdict(SPINNING, same_block(100, own=own)), "same-block-rotation")
+    assert (found.verdict, found.confidence) == ("consistent", "low")
+    assert found.sentence.endswith("Of sda it does not show: no work of its own was seen there.")
+
+
+def test_in_a_guest_consistent_is_low() -> None:
+    judgement = verdict(declared(), same_block(100, device="vda"), host=GUEST)
+    assert finding(judgement, "same-block-rotation").confidence == "low"
+
+
+def test_a_virtual_disk_that_says_it_rotates_is_left_alone() -> None:
+    virtual = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", rotational=True))
+    for host in (METAL, GUEST):
+        assert "same-block-rotation" not in rules(verdict(virtual, same_block(9000, device="vda"), host=host))
+
+
+@pytest.mark.parametrize(
+    ("changes", "judged"),
+    [
+        ({"link": "sata"}, True),
+        ({"link": "sas"}, True),
+        ({"link": "usb"}, False),
+        ({"link": None}, False),
+        ({"link": "sata", "model": "VBOX HARDDISK"}, False),
+        ({"link": "sata", "rotational": False}, False),
+        ({"link": "sata", "medium": Medium(class_="raid-cache")}, False),
+    ],
+)
+def test_a_real_disk_of_unknown_speed_is_taken_for_the_fastest(changes: dict[str, Any], judged: bool) -> None:
+    where = on_disk(filesystem(), disk(**{"rotational": True, **changes}))
+    judgement = verdict(where, same_block(400))
+    assert ("same-block-rotation" in rules(judgement)) is judged
+    if judged:
+        found = finding(judgement, "same-block-rotation")
+        assert (found.verdict, found.confidence) == ("suspicious", "medium")
+        assert any("15000 rpm assumed" in line for line in found.because)
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        filesystem("btrfs"),
+        filesystem("zfs"),
+        filesystem("f2fs"),
+        filesystem("nilfs2"),
+        filesystem("bcachefs"),
+        filesystem(data="journal"),
+    ],
+    ids=lambda node: node.kind,
+)
+def test_a_filesystem_that_does_not_write_in_place_is_left_alone(top: Node) -> None:
+    assert "same-block-rotation" not in rules(verdict(on_disk(top, disk(medium=READ)), same_block(900, flushes=3)))
+
+
+@pytest.mark.parametrize("kind", ["bcache", "dm-cache", "dm-writecache", "dm"])
+def test_a_cache_between_answers_in_the_platters_place(kind: str) -> None:
+    stack = target(filesystem(below=("top",)), block("top", kind, "sda"), disk(medium=READ))
+    assert "same-block-rotation" not in rules(verdict(stack, same_block(900)))
+
+
+def test_a_protected_or_zoned_drive_is_left_alone() -> None:
+    protected = disk(medium=Medium(class_="hdd-7200", write_cache="plp", declared=True))
+    zoned = disk(medium=READ, readings=readings(zoned="host-aware"))
+    for drive in (protected, zoned):
+        assert "same-block-rotation" not in rules(verdict(on_disk(filesystem(), drive), same_block(900)))
+
+
+def test_through_lvm_on_luks_it_is_still_the_platter() -> None:
+    stack = target(
+        filesystem(below=("dm-1",)),
+        block("dm-1", "dm-linear", "dm-0"),
+        block("dm-0", "dm-crypt", "sda"),
+        disk(medium=READ),
+    )
+    assert finding(verdict(stack, same_block(900)), "same-block-rotation").verdict == "suspicious"
+
+
+def test_the_fastest_of_several_platters_sets_the_limit() -> None:
+    slow, fast = Medium(class_="hdd-5400", write_cache="none"), Medium(class_="hdd-10000", write_cache="volatile")
+    stack = target(
+        filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=slow), disk("sdb", medium=fast)
+    )
+    judgement = verdict(stack, same_block(170, flushes={"sda": 1, "sdb": 1}), o_direct(9000, device="sda"))
+    assert finding(judgement, "same-block-rotation").title == "170/s, 10000 rpm allows 167"
+    assert "odirect-no-cache" not in rules(judgement)  # one of them has a cache
+    assert "odirect-before-platter" in rules(judgement)
+
+
+def test_an_assumed_speed_is_said_to_be_one() -> None:
+    unknown, known = disk(rotational=True), disk("sdb", medium=READ)
+    mixed = target(filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), unknown, known)
+    found = finding(verdict(mixed, same_block(200, flushes={"sda": 1, "sdb": 1})), "same-block-rotation")
+    assert (found.verdict, found.confidence) == ("consistent", "low")
+    assert "at most 15000 rpm" in found.sentence
+
+
+def test_one_lowest_device_that_does_not_turn_leaves_it_open() -> None:
+    stack = target(filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=READ), disk("sdb"))
+    assert "same-block-rotation" not in rules(verdict(stack, same_block(900, flushes={"sda": 1, "sdb": 1})))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"writers": 16}, {"status": "disturbed"}, {"ops": 19}, {"ops_per_s": 5.0},
+     {"sync_every": 10}, {"prefill": "none"}, {"sync": "none"}],
+    ids=["group commit", "disturbed", "too few", "paced", "sync every 10", "unwritten", "no sync"],
+)  # fmt: skip
+def test_a_step_that_is_no_bare_rewrite_of_one_block_is_left_alone(changes: dict[str, Any]) -> None:
+    settings: dict[str, Any] = {"offsets": "same", "rate": 900.0, "ops": 900, **changes}
+    assert "same-block-rotation" not in rules(verdict(SPINNING, step(**settings)))
+
+
+def test_where_few_operations_carry_the_time_the_mean_speaks() -> None:
+    throttled = Latency(min=200_000, mean=20_000_000, p50=245_000, p90=1, p95=1, p99=None, p99_9=None, max=1)
+    found = finding(verdict(SPINNING, same_block(50, changes={"latency_ns": throttled})), "same-block-rotation")
+    assert "20.0 ms each on average" in found.because[0]
+
+
+def test_missing_flushes_are_told_by_their_own_rule() -> None:
+    judgement = verdict(SPINNING, same_block(9000, flushes=0))
+    assert judgement.verdict == "not-durable"
+    assert finding(judgement, "same-block-rotation").confidence == "medium"

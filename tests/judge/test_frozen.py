@@ -1,0 +1,204 @@
+"""Runs that an earlier judge has judged: the same findings, but for differences that are named here with their reason.
+
+``frozen`` holds documents of the first version (``fstui.run/1``) as they were saved, only the names of a box taken out:
+of every machine of the laboratory (``machine-…``), of disks made here (``storage-…``), and of made-up boxes for what
+neither of them shows (``made-up-…``). Each was judged by commit 78a28f7.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fstui.judge import judge, rule_names
+from fstui.judge.words import CUT_THE_POWER
+from fstui.measures.documents import decode_run
+from fstui.model.documents import encode
+
+FROZEN = Path(__file__).parent / "frozen"
+NAMES = sorted(path.name.removesuffix(".json.gz") for path in FROZEN.glob("*.json.gz"))
+
+ONE_WORDING = {
+    "Cut the power in the middle of acknowledged writes, with a witness on another box.",
+    "To prove it: cut the power in the middle of acknowledged writes, with a witness on another box.",
+    CUT_THE_POWER,
+}
+"""What to do next where only a power cut tells more stood there in three wordings."""
+
+RENAMED = {"in-its-shoes": "another-cgroup"}
+"""A name that says what it is about."""
+
+KNOWN = 39
+"""Rules of that judge. A later one may add a note to what was said, and no verdict."""
+
+COMPOSED = "what arrived is composed of what each layer hands to those below it, and the devices are named by that"
+UNSEEN = "a drive that forgets a flush counts it: where its own part is not seen, the confidence is low on metal, too"
+VOUCHED = (
+    "above low, each lowest device was seen at work or is known to lose nothing, and none is in a guest or behind a "
+    "controller: those that were not are named"
+)
+ANSWERED = "a flat flush may mean a protected cache or a host that ignores it: where the user said which, nobody asks"
+
+ALLOWED: dict[str, dict[str, dict[str, str]]] = {
+    COMPOSED: {
+        "machine-bcache-ignores-flush": {
+            "": "sentence",
+            "flushes-arrive": "because next sentence title",
+            "other-writers": "because",
+        },
+        "machine-bcache-writeback": {
+            "": "sentence",
+            "flushes-arrive": "because next sentence title",
+            "other-writers": "because",
+        },
+        "machine-bcache-writethrough": {
+            "": "sentence",
+            "flushes-arrive": "because next sentence steps title",
+            "other-writers": "because steps title",
+        },
+        "machine-dm-cache": {"flushes-arrive": "because sentence title", "other-writers": "because steps"},
+        "machine-dm-cache-ignores-flush": {
+            "": "sentence",
+            "flushes-arrive": "because sentence steps title",
+            "other-writers": "because steps",
+        },
+        "machine-md-raid10": {"flushes-arrive": "because"},
+        "machine-md-raid10-ignores-flush": {"flushes-arrive": "because"},
+        "machine-zfs-slog-ignores-flush": {"": "sentence", "flushes-arrive": "because sentence steps"},
+        "machine-zfs-slog-throughput": {"": "sentence", "flushes-arrive": "because sentence title"},
+        "made-up-link-exceeded-suspicious-2": {"flushes-arrive": "because sentence title"},
+    },
+    UNSEEN: {
+        "made-up-commits-without-flushes-not-durable-1": {"flushes-arrive": "confidence"},
+        "made-up-commits-without-flushes-not-durable-2": {"flushes-arrive": "confidence"},
+        "made-up-consumer-nand-too-fast-suspicious-1": {"flushes-arrive": "confidence"},
+        "made-up-consumer-nand-too-fast-suspicious-2": {"flushes-arrive": "confidence"},
+        "made-up-disturbed-note-2": {"": "confidence", "flushes-arrive": "confidence"},
+        "made-up-ephemeral-note-2": {"": "confidence", "flushes-arrive": "confidence"},
+        "made-up-etcd-fit-note-1": {"": "confidence", "flushes-arrive": "confidence"},
+        "made-up-etcd-fit-note-2": {"": "confidence", "flushes-arrive": "confidence"},
+        "made-up-link-exceeded-note-2": {"": "confidence", "flushes-arrive": "confidence"},
+        "made-up-link-exceeded-suspicious-1": {"flushes-arrive": "confidence"},
+        "made-up-link-exceeded-suspicious-2": {"flushes-arrive": "confidence"},
+        "made-up-rate-changed-note-1": {"": "confidence", "flushes-arrive": "confidence"},
+        "made-up-rate-changed-note-2": {"": "confidence", "flushes-arrive": "confidence"},
+        "made-up-stack-state-note-1": {"": "confidence", "flushes-arrive": "confidence"},
+    },
+    VOUCHED: {
+        "machine-bcache-ignores-flush": {"flush-flat": "sentence"},
+        "machine-bcache-writethrough": {"flush-flat": "sentence"},
+        "machine-btrfs-sata": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-btrfs-virtio": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-dm-cache": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-dm-cache-ignores-flush": {"flush-flat": "sentence"},
+        "machine-dm-writecache": {"": "sentence", "flush-flat": "sentence", "flushes-arrive": "sentence"},
+        "machine-dm-writecache-ignores-flush": {"flushes-arrive": "sentence"},
+        "machine-ext4-virtio": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-hdd-7200": {
+            "": "confidence order sentence",
+            "flush-flat": "confidence sentence",
+            "same-block-rotation": "sentence",
+        },
+        "machine-hdd-7200-no-cache": {"": "sentence", "same-block-rotation": "sentence"},
+        "machine-luks-lvm": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-md-raid1": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-md-raid10": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-nvme-ignores-fua": {"": "order", "flush-flat": "confidence sentence"},
+        "machine-overlay": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-raid-controller": {"": "confidence sentence"},
+        "machine-scsi-fua": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-ssd": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-usb-disk": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-xfs-scsi": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-xfs-virtio": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-zfs-slog": {"": "sentence", "flushes-arrive": "sentence"},
+        "machine-zfs-standard": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "made-up-barriers-off-plausible-2": {"barriers-off": "confidence"},
+        "made-up-raid-cache-plausible-1": {
+            "": "confidence",
+            "flushes-arrive": "confidence",
+            "raid-cache": "confidence",
+        },
+        "made-up-raid-cache-plausible-2": {
+            "": "confidence",
+            "flushes-arrive": "confidence",
+            "raid-cache": "confidence",
+        },
+    },
+    ANSWERED: {"machine-raid-controller": {"": "order rules"}},
+}
+"""By reason and document: the fields in which findings of a rule differ; "" stands for the run's own."""
+
+FIELDS = ("verdict", "confidence", "scope", "title", "sentence", "steps", "because", "next")
+
+
+@cache
+def document(name: str) -> bytes:
+    return gzip.decompress((FROZEN / f"{name}.json.gz").read_bytes())
+
+
+@cache
+def spoke() -> frozenset[str]:
+    """The rules that have a finding in any of the documents, by today's names."""
+    found = (finding["rule"] for name in NAMES for finding in msgspec.json.decode(document(name))["findings"])
+    return frozenset(RENAMED.get(rule, rule) for rule in found)
+
+
+def differences(name: str) -> Iterator[tuple[str, str]]:
+    """(rule, field) wherever today's judge says something else than stands in the document."""
+    frozen = msgspec.json.decode(document(name))
+    again = msgspec.json.decode(encode(judge(decode_run(document(name)))))
+    was, now = (list(map(_alike, judged["findings"])) for judged in (frozen, again))
+    now = [finding for finding in now if finding["verdict"] or finding["rule"] in spoke()]
+    yield from (("", field) for field in ("verdict", "confidence", "sentence") if frozen[field] != again[field])
+    orders = [[finding["rule"] for finding in findings] for findings in (was, now)]
+    if orders[0] != orders[1]:
+        yield "", "order"
+    if sorted(orders[0]) != sorted(orders[1]):
+        yield "", "rules"
+        return
+    by_name = (sorted(findings, key=itemgetter("rule")) for findings in (was, now))
+    for old, new in zip(*by_name, strict=True):
+        yield from ((old["rule"], field) for field in FIELDS if old[field] != new[field])
+
+
+def _alike(finding: dict[str, Any]) -> dict[str, Any]:
+    """Without what may differ in every document."""
+    rest = [CUT_THE_POWER if line in ONE_WORDING else line for line in finding["next"]]
+    return {**finding, "rule": RENAMED.get(finding["rule"], finding["rule"]), "next": rest}
+
+
+def allowed(name: str) -> Iterator[tuple[str, str]]:
+    for documents in ALLOWED.values():
+        yield from ((rule, field) for rule, fields in documents.get(name, {}).items() for field in fields.split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_document_is_judged_as_it_was(name: str) -> None:
+    assert set(differences(name)) == set(allowed(name))
+
+
+def test_no_verdict_and_no_rule_differs_and_what_is_allowed_is_there() -> None:
+    assert {name for documents in ALLOWED.values() for name in documents} <= set(NAMES)
+    fields = {field for name in NAMES if name not in ALLOWED[ANSWERED] for _, field in allowed(name)}
+    assert not fields & {"verdict", "scope", "rules"}
+    assert not {field for name in ALLOWED[ANSWERED] for _, field in allowed(name)} & {"verdict", "scope"}
+
+
+def test_there_is_something_to_compare() -> None:
+    kinds = Counter(name.partition("-")[0] for name in NAMES)
+    assert kinds == {"machine": 52, "storage": 41, "made": 42}
+    assert sum(path.stat().st_size for path in FROZEN.iterdir()) < 1_500_000
+
+
+def test_every_rule_that_there_was_spoke() -> None:
+    assert len(spoke()) == KNOWN
+    assert spoke() <= set(rule_names())

@@ -1,0 +1,335 @@
+"""What real users stand on, from the kernel's files to the verdict: an honest one, and one on which a layer drops.
+
+Honest storage is never accused, whatever is seen of it; a flush that is dropped above a device that counts is accused
+wherever that device is owed one; and what nobody can see inside is praised low, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import pytest
+
+from fstui.inventory.survey import survey
+from fstui.layers.sources.claims import Answer, Claims
+from fstui.model.judgement import Judgement
+from tests.factories.box import Box
+from tests.factories.evidence import quiet, rules, verdict
+from tests.factories.looking import target
+from tests.factories.steps import step
+
+ISCSI = "platform/host3/session1/target3:0:0/3:0:0:0"
+UAS = "pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host4/target4:0:0/4:0:0:0"
+VIRTIO_SCSI = "pci0000:00/0000:00:03.0/virtio0/host0/target0:0:1/0:0:1:0"
+VMBUS = "LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/MSFT1000:00/{}-1e82-4818-a1c3-63d806ec15bb/host1/target1:0:0/1:0:0:0"
+AWS, GOOGLE = "sys_vendor Amazon EC2", "product_name Google Compute Engine"
+AZURE = "chassis_asset_tag 7783-7084-3265-9085-8269-3286-77"
+EBS = "Amazon Elastic Block Store"
+NVME = "pci0000:00/0000:00:1f.0/nvme/nvme{}"
+HYPERV = (
+    "LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/MSFT1000:00/fd1d2cbd-ce7c-535c-966b-eb5f811c95f0/host0/target0:0:0/0:0:0:0"
+)
+NFIT = "LNXSYSTM:00/LNXSYBUS:00/ACPI0012:00/ndbus0/region0"
+CONSISTENT, PLAUSIBLE, CANNOT_TELL = ("consistent", "low"), ("plausible", "low"), ("cannot-tell", "low")
+ACCUSED = ("not-durable", "high")
+Counts = Mapping[str, float | None]
+Said = tuple[str, str]
+
+
+class Ground(NamedTuple):
+    """A made-up box, and what is said of it."""
+
+    build: Callable[[Box], str | None]
+    """Makes it; what ``dmsetup table`` says there."""
+    honest: Counts
+    """Flushes per sync by device; None where it counts none."""
+    said: Said
+    dropping: Said = ACCUSED
+    """Where none arrives."""
+
+
+def judged(box: Box, table: str | None, counts: Counts, mount_point: str = "/srv") -> Judgement:
+    claims: Claims = {"dmsetup table": Answer(output=table)} if table else {}
+    here = survey(box.root, claims)
+    where = target(here, mount_point)
+    whole = step(flushes=dict(counts), rate=900)
+    return verdict(where, whole, host=here.host, idle=quiet(*counts))
+
+
+def on(
+    name: str, home: str = "virtual", write_cache: str = "write back", *, fua: int = 0, rotational: int = 0
+) -> Callable[[Box], None]:
+    def build(box: Box) -> None:
+        box.disk(name, home, write_cache=write_cache, fua=fua, rotational=rotational)
+        box.mount(f"/dev/{name}", "/srv", "ext4")
+
+    return build
+
+
+def on_target(table: str, *names: str, fua: int = 0) -> Callable[[Box], str]:
+    """ext4 on a device-mapper target over these disks; their numbers go into the table."""
+
+    def build(box: Box) -> str:
+        for name in names:
+            box.disk(name, fua=fua)
+        box.dm("dm-0", "x", "", names)
+        box.mount("/dev/mapper/x", "/srv", "ext4", device=box.number_of["dm-0"])
+        return f"x: 0 4096 {table.format(*(box.number_of[name] for name in names))}"
+
+    return build
+
+
+def nvme_over_tcp(box: Box) -> None:
+    box.device("nvme0n1", "virtual/nvme-subsystem/nvme-subsys0")
+    box.disk("nvme0c0n1", "virtual/nvme-fabrics/ctl/nvme0", files={"device/transport": "tcp"})
+    box.mount("/dev/nvme0n1", "/srv", "xfs")
+
+
+def bcachefs(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "bcachefs", device="0:44")
+
+
+def pcache(box: Box) -> str:
+    """Its cache is an NVDIMM, and the disk is written later."""
+    box.disk("sda")
+    box.device("pmem0", f"{NFIT}/pfn0.1", fua=1)
+    box.write(f"/sys/devices/{NFIT}/persistence_domain", "cpu_cache")
+    box.dm("dm-0", "x", "", ("pmem0", "sda"))
+    box.mount("/dev/mapper/x", "/srv", "xfs", device=box.number_of["dm-0"])
+    return f"x: 0 4096 pcache {box.number_of['pmem0']} {box.number_of['sda']} 2 cache_mode writeback"
+
+
+def untold(box: Box) -> None:
+    on_target("", "sda")(box)
+
+
+def drbd(box: Box) -> None:
+    box.disk("sda")
+    box.device("drbd0", slaves=("sda",), iostats=0)
+    box.mount("/dev/drbd0", "/srv", "ext4")
+    box.write(
+        "/proc/drbd", "\n 0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate B r-----\n    ns:0 wo:f oos:0"
+    )
+
+
+def nvdimm(box: Box) -> None:
+    box.device("pmem0", f"{NFIT}/pfn0.1", fua=1)
+    box.write("/sys/devices/LNXSYSTM:00/LNXSYBUS:00/ACPI0012:00/ndbus0/provider", "ACPI.NFIT")
+    box.write(f"/sys/devices/{NFIT}/persistence_domain", "memory_controller")
+    box.mount("/dev/pmem0", "/srv", "ext4", super_options="rw,dax=always")
+
+
+def called_persistent(box: Box) -> None:
+    box.device("pmem0", "platform/e820_pmem/ndbus0/region0/namespace0.0")
+    box.write("/sys/devices/platform/e820_pmem/ndbus0/provider", "e820")
+    box.mount("/dev/pmem0", "/srv", "xfs")
+
+
+def virtio_pmem(box: Box) -> None:
+    box.device("pmem0", "pci0000:00/virtio2/ndbus0/region0/namespace0.0")
+    box.write("/sys/devices/pci0000:00/virtio2/ndbus0/provider", "virtio-pmem")
+    box.mount("/dev/pmem0", "/srv", "ext4")
+
+
+def of_cloud(box_is: str, model: str, home: str, write_cache: str = "write through") -> Callable[[Box], None]:
+    """A guest with that file of DMI, and ext4 on a disk that calls itself so."""
+    file, _, word = box_is.partition(" ")
+    vendor, _, rest = model.rpartition(" ") if "nvme" not in home else ("", "", model)
+
+    def build(box: Box) -> None:
+        box.write("/proc/cpuinfo", "flags : hypervisor")
+        box.write(f"/sys/class/dmi/id/{file}", word)
+        names = {"device/vendor": vendor, "device/model": rest}
+        box.disk("sda", home, write_cache=write_cache, files={name: value for name, value in names.items() if value})
+        box.mount("/dev/sda", "/srv", "ext4")
+
+    return build
+
+
+def volume_in_a_pod(box: Box) -> None:
+    """Its root is the node's overlay; a persistent volume comes as a bind mount, and /dev has no node of it."""
+    box.write("/proc/cpuinfo", "flags : hypervisor")
+    box.write("/sys/class/dmi/id/sys_vendor", "Amazon EC2")
+    model = f"{'Amazon Elastic Block Store':40}"
+    box.disk("nvme1n1", NVME.format(1), write_cache="write through", files={"device/model": model})
+    lower = "lowerdir=/snapshots/3/fs,upperdir=/var/lib/containerd/snapshots/9/fs,workdir=/var/lib/containerd/work"
+    box.mount("overlay", "/", "overlay", super_options=f"rw,{lower}")
+    box.mount("/dev/nvme1n1", "/srv", "ext4")
+
+
+def volume_without_sysfs(box: Box) -> None:
+    box.mount("overlay", "/", "overlay")
+    box.mount("/dev/sdb", "/srv", "ext4", device="8:16")
+
+
+def wsl(box: Box) -> None:
+    box.write("/proc/sys/kernel/osrelease", "5.15.167.4-microsoft-standard-WSL2")
+    box.disk("sdc", HYPERV, files={"device/vendor": "Msft    ", "device/model": "Virtual Disk    "})
+    box.mount("/dev/sdc", "/srv", "ext4")
+    box.mount(r"C:\134", "/mnt/c", "9p", super_options="rw,aname=drvfs;path=C:\\134,trans=fd")
+
+
+def docker(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/", "ext4")
+    box.mount("overlay", "/srv", "overlay", super_options="rw,upperdir=/var/lib/docker/overlay2/ab/diff")
+
+
+def flash(box: Box) -> None:
+    box.write("/sys/class/mtd/mtd5/name", "spi0.0")
+    box.device("mtdblock5", "platform/spi0.0/mtd/mtd5", request_based=True)
+
+
+def ubifs(box: Box) -> None:
+    flash(box)
+    box.write("/sys/class/ubi/ubi0/mtd_num", "5")
+    box.write("/sys/class/ubi/ubi0_0/name", "root")
+    box.mount("ubi0:root", "/srv", "ubifs", device="0:44")
+
+
+def jffs2(box: Box) -> None:
+    flash(box)
+    box.mount("/dev/mtdblock5", "/srv", "jffs2", device="31:5")
+
+
+def mtdblock(box: Box) -> None:
+    flash(box)
+    box.mount("/dev/mtdblock5", "/srv", "ext4")
+
+
+GROUNDS = {
+    "nbd": Ground(on("nbd0"), {"nbd0": 1}, CONSISTENT),
+    "Ceph RBD": Ground(on("rbd0", write_cache="write through"), {"rbd0": 0}, CANNOT_TELL, CANNOT_TELL),
+    "RNBD": Ground(on("rnbd0"), {"rnbd0": 1}, CONSISTENT),
+    "ATA over Ethernet": Ground(
+        on("etherd!e0.0", write_cache="write through", rotational=1), {"etherd!e0.0": 0}, CANNOT_TELL, CANNOT_TELL
+    ),
+    "ublk": Ground(on("ublkb0"), {"ublkb0": 1}, CONSISTENT),
+    "iSCSI": Ground(on("sda", ISCSI), {"sda": 1}, CONSISTENT),
+    "iSCSI, write through": Ground(on("sda", ISCSI, "write through"), {"sda": 0}, CANNOT_TELL, CANNOT_TELL),
+    "NVMe/TCP": Ground(nvme_over_tcp, {"nvme0c0n1": 1}, CONSISTENT),
+    "eMMC with a cache": Ground(on("mmcblk0", "platform/mmc0/mmc_host/mmc0/mmc0:0001"), {"mmcblk0": 1}, CONSISTENT),
+    "SD card": Ground(
+        on("mmcblk0", "platform/mmc1/mmc_host/mmc1/mmc1:aaaa", "write through"), {"mmcblk0": 0},
+        CANNOT_TELL, CANNOT_TELL,
+    ),
+    "USB-UAS": Ground(on("sda", UAS), {"sda": 1}, CONSISTENT),
+    "DRBD": Ground(drbd, {"sda": 1}, CONSISTENT),
+    "dm-integrity, journal": Ground(on_target("integrity {0} 0 32 J 0", "sda"), {"sda": 2}, CANNOT_TELL),
+    "dm-integrity, journal, FUA": Ground(
+        on_target("integrity {0} 0 32 J 0", "sda", fua=1), {"sda": 0}, CANNOT_TELL, CANNOT_TELL
+    ),
+    "dm-integrity, direct, FUA": Ground(on_target("integrity {0} 0 32 D 0", "sda", fua=1), {"sda": 1}, CONSISTENT),
+    "dm-integrity, metadata elsewhere": Ground(
+        on_target("integrity {0} 0 32 J 1 meta_device:{1}", "sda", "sdb"), {"sda": 0, "sdb": 1},
+        CANNOT_TELL, CANNOT_TELL,
+    ),
+    "dm-clone": Ground(
+        on_target("clone {0} {1} {2} 8", "sda", "sdb", "sdc"), {"sda": 0, "sdb": 1, "sdc": 0}, CONSISTENT
+    ),
+    "dm-zoned": Ground(on_target("zoned {0}", "sda"), {"sda": 1}, CONSISTENT),
+    "dm-zoned, two devices": Ground(
+        on_target("zoned {0} {1}", "sda", "sdb"), {"sda": 1, "sdb": 0}, CANNOT_TELL, CANNOT_TELL
+    ),
+    "dm-vdo": Ground(on_target("vdo V4 {0} 1048576 4096 32768 16380", "sda"), {"sda": 1}, CONSISTENT),
+    "dm-pcache": Ground(pcache, {"sda": 0, "pmem0": None}, PLAUSIBLE, PLAUSIBLE),
+    "a target that nothing tells": Ground(untold, {"sda": 0}, CANNOT_TELL, CANNOT_TELL),
+    "bcachefs": Ground(bcachefs, {"sda": 1}, CANNOT_TELL),
+    "memory called persistent": Ground(called_persistent, {"pmem0": None}, CANNOT_TELL, CANNOT_TELL),
+    "NVDIMM with DAX": Ground(nvdimm, {"pmem0": None}, PLAUSIBLE, PLAUSIBLE),
+    "virtio-pmem": Ground(virtio_pmem, {"pmem0": None}, CANNOT_TELL, CANNOT_TELL),
+    "UBIFS": Ground(ubifs, {}, CANNOT_TELL, CANNOT_TELL),
+    "JFFS2": Ground(jffs2, {"mtdblock5": 0}, CANNOT_TELL, CANNOT_TELL),
+    "mtdblock": Ground(mtdblock, {"mtdblock5": 1}, CONSISTENT),
+    "an EBS volume in a pod": Ground(volume_in_a_pod, {"nvme1n1": 0}, PLAUSIBLE, PLAUSIBLE),
+    "a pod's volume without sysfs": Ground(volume_without_sysfs, {}, CANNOT_TELL, CANNOT_TELL),
+    "WSL2": Ground(wsl, {"sdc": 1}, CONSISTENT),
+    "Docker's overlay": Ground(docker, {"sda": 1}, CONSISTENT),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ground", GROUNDS.values(), ids=GROUNDS.keys())
+def test_honest_storage_is_not_accused_nor_praised_for_what_was_not_seen(box: Box, ground: Ground) -> None:
+    judgement = judged(box, ground.build(box), ground.honest)
+    assert (judgement.verdict, judgement.confidence) == ground.said
+
+
+@pytest.mark.parametrize(("name", "words"), [
+    ("dm-integrity, journal, FUA", "what dm-0 (dm-integrity) makes of a flush cannot be told from what sda counted"),
+    ("dm-zoned, two devices", "what dm-0 (dm-zoned) makes of a flush cannot be told from what sda and sdb counted"),
+    ("virtio-pmem", "no flushes are counted at pmem0: no queue of requests is there. pmem0: a flush has the host sync"),
+])  # fmt: skip
+def test_what_cannot_be_told_is_said_to_be_a_layers_doing_and_not_a_kernels(box: Box, name: str, words: str) -> None:
+    ground = GROUNDS[name]
+    assert words in judged(box, ground.build(box), ground.honest).sentence
+
+
+@pytest.mark.parametrize("ground", GROUNDS.values(), ids=GROUNDS.keys())
+def test_flushes_that_are_dropped_are_missed_where_a_device_is_owed_them(box: Box, ground: Ground) -> None:
+    none = {name: None if count is None else 0 for name, count in ground.honest.items()}
+    judgement = judged(box, ground.build(box), none)
+    assert (judgement.verdict, judgement.confidence) == ground.dropping
+
+
+CLOUDS = {
+    "EBS": (AWS, EBS, NVME.format(1), PLAUSIBLE),
+    "EBS in nobody's box": ("sys_vendor QEMU", EBS, NVME.format(1), CANNOT_TELL),
+    "nobody's disk on AWS": (AWS, "QEMU NVMe Ctrl", NVME.format(1), CANNOT_TELL),
+    "an instance store": (AWS, "Amazon EC2 NVMe Instance Storage", NVME.format(1), CANNOT_TELL),
+    "a persistent disk": (GOOGLE, "Google PersistentDisk", VIRTIO_SCSI, PLAUSIBLE),
+    "Hyperdisk": (GOOGLE, "nvme_card-pd", NVME.format(1), PLAUSIBLE),
+    "a local SSD": (GOOGLE, "nvme_card", NVME.format(1), CANNOT_TELL),
+    "Azure, data": (AZURE, "Msft Virtual Disk", VMBUS.format("f8b3781b"), PLAUSIBLE),
+    "Azure, system": (AZURE, "Msft Virtual Disk", VMBUS.format("f8b3781a"), CANNOT_TELL),
+    "Azure, NVMe": (AZURE, "MSFT NVMe Accelerator v1.0", NVME.format(1), PLAUSIBLE),
+    "Hyper-V of one's own": ("sys_vendor Microsoft", "Msft Virtual Disk", VMBUS.format("f8b3781b"), CANNOT_TELL),
+    "Alibaba": ("sys_vendor Alibaba Cloud", "Alibaba Cloud Elastic Block Storage", NVME.format(1), PLAUSIBLE),
+    "Oracle": ("chassis_asset_tag OracleCloud.com", "ORACLE BlockVolume", ISCSI, PLAUSIBLE),
+    "DigitalOcean": ("sys_vendor DigitalOcean", "DO Volume", VIRTIO_SCSI, PLAUSIBLE),
+    "Hetzner": ("sys_vendor Hetzner", "HC Volume", VIRTIO_SCSI, CANNOT_TELL),
+}
+
+
+@pytest.mark.parametrize(("box_is", "model", "home", "said"), CLOUDS.values(), ids=CLOUDS.keys())
+def test_a_clouds_disk_without_a_cache_is_worth_its_providers_word(
+    box: Box, box_is: str, model: str, home: str, said: Said
+) -> None:
+    of_cloud(box_is, model, home)(box)
+    judgement = judged(box, None, {"sda": 0})
+    assert (judgement.verdict, judgement.confidence) == said
+
+
+@pytest.mark.parametrize(("arrive", "said"), [(1, CONSISTENT), (0, ACCUSED)])
+@pytest.mark.parametrize("box_is", [AWS, "sys_vendor QEMU"])
+def test_a_clouds_disk_with_a_cache_is_judged_by_its_flushes(box: Box, box_is: str, arrive: float, said: Said) -> None:
+    of_cloud(box_is, EBS, NVME.format(1), "write back")(box)
+    judgement = judged(box, None, {"sda": arrive})
+    assert (judgement.verdict, judgement.confidence) == said
+
+
+@pytest.mark.parametrize(("fstype", "source"), [("virtiofs", "share"), ("9p", r"C:\134"), ("fuse.fuse-overlayfs", "x")])
+def test_what_another_answers_for_cannot_be_told(box: Box, fstype: str, source: str) -> None:
+    box.mount(source, "/srv", fstype)
+    judgement = judged(box, None, {})
+    assert (judgement.verdict, "remote-filesystem" in rules(judgement)) == ("cannot-tell", True)
+
+
+def test_bcachefs_that_was_told_to_commit_nothing_is_accused_whatever_arrives(box: Box) -> None:
+    box.disk("sda", write_cache="write through")
+    box.mount("/dev/sda", "/srv", "bcachefs", device="0:44", super_options="rw,journal_flush_disabled")
+    judgement = judged(box, None, {"sda": 1})
+    assert (judgement.verdict, "syncs-not-sent" in rules(judgement)) == ("not-durable", True)
+    assert "nojournal_flush_disabled /srv" in judgement.findings[0].next[0]
+
+
+def test_a_pods_empty_directory_in_memory_is_memory(box: Box) -> None:
+    box.mount("tmpfs", "/srv", "tmpfs")
+    assert judged(box, None, {}).verdict == "not-durable"
+
+
+def test_a_windows_drive_in_wsl_is_answered_for_by_windows(box: Box) -> None:
+    wsl(box)
+    judgement = judged(box, None, {"sdc": 1}, "/mnt/c")
+    assert (judgement.verdict, "remote-filesystem" in rules(judgement)) == ("cannot-tell", True)

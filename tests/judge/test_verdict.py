@@ -1,0 +1,233 @@
+"""What findings come to, and that judging is a pure function of what was saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fstui.judge import Case, decisive, judge
+from fstui.judge.rules import all_rules
+from fstui.measures import figures_from, settings_from
+from fstui.measures.documents import decode_run
+from fstui.model.counters import DeviceCounters, Idle
+from fstui.model.documents import encode
+from fstui.model.host import Host
+from fstui.model.judgement import VERDICTS, Confidence, Finding, Scope, Verdict
+from fstui.model.run import Evidence, Run, ScenarioRef
+from fstui.model.steps import Step, TimelinePoint
+from fstui.model.storage import Medium, Target
+from tests.factories.evidence import GUEST, METAL, evidence, verdict
+from tests.factories.steps import latency, step
+from tests.factories.storage import disk, filesystem, loop, on_disk, on_loop, readings
+
+CONFIDENCES: tuple[Confidence, ...] = ("low", "medium", "high")
+
+
+def said(verdict: Verdict | None, confidence: Confidence = "medium", scope: Scope = "storage") -> Finding:
+    return Finding(rule="x", verdict=verdict, confidence=confidence, scope=scope, title="x")
+
+
+@pytest.mark.parametrize(
+    ("findings", "expected"),
+    [
+        ([], None),
+        ([said(None)], None),
+        ([said("not-durable", scope="step")], None),
+        ([said("not-durable", scope="process"), said("consistent", "high")], "not-durable"),
+        ([said("lost", "low"), said("kept", "high"), said("not-durable", "high")], "lost"),
+        ([said("kept", "low"), said("not-durable", "low")], "not-durable"),
+        ([said("kept", "low"), said("suspicious", "high"), said("consistent", "high")], "kept"),
+        ([said("suspicious", "low"), said("consistent", "high")], "suspicious"),
+        ([said("suspicious", "high"), said("not-durable", "low")], "not-durable"),
+        ([said("cannot-tell", "low"), said("consistent", "medium")], "consistent"),
+        ([said("consistent", "medium"), said("plausible", "high")], "plausible"),
+        ([said("consistent"), said("plausible"), said("cannot-tell")], "cannot-tell"),
+        ([said("consistent"), said("plausible")], "plausible"),
+    ],
+)
+def test_the_order_of_verdicts(findings: list[Finding], expected: str | None) -> None:
+    ground = decisive(findings)
+    assert (ground and ground.verdict) == expected
+
+
+finding_strategy = st.builds(
+    said,
+    st.sampled_from((*VERDICTS, None)),
+    st.sampled_from(CONFIDENCES),
+    st.sampled_from(("storage", "process", "step")),
+)
+
+
+@given(st.lists(finding_strategy))
+def test_the_verdict_follows_the_definition(findings: list[Finding]) -> None:
+    judging = [found for found in findings if found.verdict and found.scope != "step"]
+    ground = decisive(findings)
+    verdicts = {found.verdict for found in judging}
+    assert (ground is None) == (not judging)
+    if ground is None:
+        return
+    assert ground in judging
+    for hard in ("lost", "not-durable", "kept", "suspicious"):
+        if hard in verdicts:
+            assert ground.verdict == hard
+            return
+    best = max(CONFIDENCES.index(found.confidence) for found in judging)
+    surest = [found for found in judging if CONFIDENCES.index(found.confidence) == best]
+    assert ground.verdict == min((found.verdict for found in surest if found.verdict), key=VERDICTS.index)
+
+
+@given(st.lists(finding_strategy), st.randoms(use_true_random=False))
+def test_the_order_of_findings_does_not_matter(findings: list[Finding], random: Random) -> None:
+    shuffled = list(findings)
+    random.shuffle(shuffled)
+    one, other = decisive(findings), decisive(shuffled)
+    assert (one and (one.verdict, one.confidence)) == (other and (other.verdict, other.confidence))
+
+
+def test_without_anything_known_it_cannot_tell() -> None:
+    judgement = judge(Evidence())
+    assert (judgement.verdict, judgement.confidence, judgement.findings) == ("cannot-tell", "low", ())
+    assert judgement.sentence
+
+
+def test_findings_come_worst_first_and_notes_last() -> None:
+    hdd = on_disk(filesystem(), disk(medium=Medium(class_="hdd-7200", write_cache="none", declared=True)))
+    direct = step("O_DIRECT", rate=884, sync="none", open_flags=("direct",), flushes=0)
+    judgement = judge(evidence(hdd, step(), step("same", rate=812, offsets="same"), direct))
+    assert [found.rule for found in judgement.findings] == [
+        "same-block-rotation", "odirect-no-cache", "flushes-arrive", "odirect-before-platter", "odirect-alone",
+    ]  # fmt: skip
+
+
+STACKS = (
+    on_disk(),
+    on_disk(filesystem("btrfs")),
+    on_disk(filesystem("zfs")),
+    on_disk(filesystem(barrier="nobarrier")),
+    on_disk(filesystem(data="journal"), disk(fua=True)),
+    on_disk(filesystem(), disk(medium=Medium(class_="hdd-7200", write_cache="none", declared=True))),
+    on_disk(filesystem(), disk(write_cache="write through", readings=readings(cache_type="write back"))),
+    on_loop(),
+    on_loop(device=loop(dio="0")),
+    on_disk(filesystem("tmpfs", below=())),
+    Target(path="/x", mount_point="/x", fstype="nfs4", source="filer:/x"),
+    on_disk(filesystem("zfs", sync="disabled")),
+    on_disk(filesystem(), disk(link="virtio", write_cache="write through", readings=readings(F_FLUSH="no"))),
+    on_disk(filesystem(), disk(link="usb", write_cache="write through")),
+    on_disk(filesystem(), disk(fua=True, readings=readings(payload_mb_s="150", grade="consumer"))),
+    on_disk(filesystem(), disk(medium=Medium(class_="ssd", write_cache="volatile", declared=True))),
+    on_disk(filesystem(), disk(medium=Medium(class_="ssd-plp", write_cache="plp", ephemeral=True))),
+    on_disk(filesystem(), disk(medium=Medium(class_="raid-cache"))),
+    on_disk(filesystem(), disk(medium=Medium(class_="network"), readings=readings(grade="cloud", vwc="absent"))),
+)
+counts = st.none() | st.integers(0, 10_000)
+counter_strategy = st.builds(
+    DeviceCounters, device=st.sampled_from(["sda", "loop0", "sdz"]), flushes=counts, writes=counts, written_bytes=counts
+)
+settings_strategy = st.fixed_dictionaries(
+    {"probe": st.sampled_from(["sync_writes", "dirty_flush", "sqlite_commits", "of a later version"])},
+    optional={
+        "block_bytes": st.sampled_from([512, 4096, 16384]),
+        "offsets": st.sampled_from(["same", "random", "append"]),
+        "open_flags": st.sampled_from([[], ["direct"], ["direct", "dsync"], ["sync"]]),
+        "sync": st.sampled_from(["none", "fsync", "fdatasync"]),
+        "sync_every": st.sampled_from([1, 10]),
+        "writers": st.sampled_from([1, 4]),
+        "prefill": st.sampled_from(["written", "none"]),
+    },
+)
+nanoseconds = st.integers(1, 1 << 40)
+latency_strategy = st.none() | st.builds(latency, nanoseconds, nanoseconds, nanoseconds)
+points_strategy = st.lists(
+    st.fixed_dictionaries(
+        {"bytes": st.integers(0, 1 << 26), "sync_ns": st.integers(0, 1 << 40)},
+        optional={"arrived_share": st.none() | st.floats(0, 3), "rounds": st.integers(1, 3)},
+    ),
+    max_size=6,
+)
+growth_strategy = st.fixed_dictionaries(
+    {"slope_ns_per_mib": st.floats(-1e9, 1e9), "intercept_ns": st.floats(-1e9, 1e9), "points": points_strategy}
+)
+figures_strategy = st.fixed_dictionaries(
+    {"probe": st.sampled_from(["dirty_flush", "of a later version"])},
+    optional={"sequential": growth_strategy, "scattered": st.none()},
+)
+timeline_strategy = st.lists(st.builds(TimelinePoint, t_s=st.floats(0, 60), ops=st.integers(0, 1000)), max_size=30).map(
+    lambda points: tuple(sorted(points, key=lambda point: point.t_s))
+)
+step_strategy = st.builds(
+    Step,
+    name=st.text(max_size=5),
+    latency_ns=latency_strategy,
+    write_ns=latency_strategy,
+    sync_ns=latency_strategy,
+    figures=st.none() | figures_strategy.map(figures_from),
+    timeline=timeline_strategy,
+    settings=settings_strategy.map(settings_from),
+    status=st.sampled_from(["finished", "stopped", "failed", "skipped", "disturbed"]),
+    ops=st.integers(0, 3000),
+    syncs=st.integers(0, 3000),
+    bytes=st.integers(0, 1 << 26),
+    elapsed_s=st.floats(0, 60),
+    rate_per_s=st.floats(0, 1e6),
+    counters=st.lists(counter_strategy, max_size=3).map(tuple),
+)
+idle_strategy = st.none() | st.builds(
+    Idle, elapsed_s=st.floats(0, 9), counters=st.lists(counter_strategy, max_size=2).map(tuple)
+)
+evidence_strategy = st.builds(
+    Evidence,
+    host=st.sampled_from([METAL, GUEST, Host(cloud="aws")]),
+    scenario=st.none() | st.just(ScenarioRef(name="wal-etcd", title="")),
+    target=st.none() | st.sampled_from(STACKS),
+    idle=idle_strategy,
+    steps=st.lists(step_strategy, max_size=4).map(tuple),
+)
+
+
+@given(evidence_strategy)
+def test_whatever_was_seen_every_finding_is_of_its_rule_and_says_something(seen: Evidence) -> None:
+    case = Case(seen)
+    for rule in all_rules():
+        for found in rule(case):
+            assert found.rule == rule.name
+            assert found.title
+            assert found.sentence.endswith(".")
+            if found.verdict and found.steps and found.rule != "sync-error":
+                assert "measured" in found.sentence
+
+
+@given(evidence_strategy)
+def test_whatever_was_seen_the_verdict_is_that_of_the_findings(seen: Evidence) -> None:
+    judgement = judge(seen)
+    ground = decisive(judgement.findings)
+    assert judgement.verdict == (ground.verdict if ground else "cannot-tell")
+    assert judgement.sentence.endswith(".")
+    if judgement.verdict == "consistent":
+        assert judgement.sentence.endswith("only a power cut proves more.")
+
+
+def saved() -> Iterator[Run]:
+    hdd = on_disk(filesystem(), disk(medium=Medium(class_="hdd-7200", declared=True)))
+    for number, where in enumerate((None, hdd, on_loop())):
+        seen = evidence(where, step(flushes={"loop0": 1, "sda": 1}), step("same", offsets="same", rate=812))
+        fields = {name: getattr(seen, name) for name in seen.__struct_fields__}
+        yield Run(id=str(number), started_at="2026-11-20T03:12:44+00:00", **fields)
+
+
+@pytest.mark.parametrize("run", saved(), ids=["disk", "declared", "loop"])
+def test_a_saved_run_is_judged_as_it_was(run: Run) -> None:
+    again = decode_run(encode(run))
+    assert judge(again) == judge(run)
+    assert judge(again).findings
+
+
+def test_an_honest_box_has_no_flag() -> None:
+    judgement = verdict()
+    assert judgement.findings == ()
+    assert judgement.verdict == "cannot-tell"
+    assert "run fsync-rate" in judgement.sentence

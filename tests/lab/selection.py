@@ -1,0 +1,56 @@
+"""What ``tests/run`` runs of the laboratory: three machines, others each day, under one kernel and then the other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date
+
+import msgspec
+
+from tests.lab.machine import LabMachine
+from tests.lab.recipe import KERNELS, Kernel
+
+A_DAY = 3
+"""As many as two processors measure, and cut two of, in three minutes."""
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """The names of one day; of those measured, one honest and one lying machine have their power cut as well."""
+
+    kernel: Kernel
+    measured: list[str]
+    cut: list[str]
+
+    def __str__(self) -> str:
+        return f"Linux {self.kernel}: {' '.join(self.measured)}; power cut: {' '.join(self.cut)}"
+
+
+def selection(day: date, machines: Mapping[str, LabMachine], proven: Mapping[str, Collection[Kernel]]) -> Selection:
+    """Each machine under each kernel under which it is proven has its day; in the next round another one is first, and
+    is cut."""
+    parts = rounds(machines, proven)
+    turn, part = divmod(day.toordinal(), len(parts))
+    kernel, names = parts[part]
+    measured = _turned(names, turn)
+    cuttable = [name for name in measured if machines[name].cut]
+    cut = [next((name for name in cuttable if machines[name].truth == truth), None) for truth in ("honest", "lying")]
+    return Selection(kernel=kernel, measured=measured, cut=[name for name in cut if name is not None])
+
+
+def rounds(
+    machines: Mapping[str, LabMachine], proven: Mapping[str, Collection[Kernel]]
+) -> list[tuple[Kernel, list[str]]]:
+    """The parts of one round, a day each: honest and lying machines together where there are enough of both."""
+    parts: list[tuple[Kernel, list[str]]] = []
+    for kernel in KERNELS:
+        names = sorted(
+            (name for name in proven if kernel in proven[name]), key=lambda name: (machines[name].truth, name)
+        )
+        days = -(-len(names) // A_DAY)
+        parts += [(kernel, names[day::days]) for day in range(days)]
+    return parts
+
+
+def _turned(names: list[str], steps: int) -> list[str]:
+    start = steps % max(len(names), 1)
+    return names[start:] + names[:start]

@@ -1,0 +1,32 @@
+"""F2FS."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.factories.box import Box
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.looking import look, read
+from tests.factories.steps import step
+from tests.factories.storage import filesystem, on_disk
+
+
+@pytest.mark.parametrize(("options", "barrier"), [
+    ("rw,fsync_mode=posix", "barrier"), ("rw,fsync_mode=strict", "barrier"), ("rw,fsync_mode=nobarrier", "nobarrier"),
+])  # fmt: skip
+def test_its_mode_of_fsync_tells_whether_it_flushes(box: Box, options: str, barrier: str) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "f2fs", super_options=options)
+    assert read(look(box).stack[0], "barrier")[0] == barrier
+
+
+def test_what_switches_its_flushes_on_again_is_its_own_option() -> None:
+    found = finding(verdict(on_disk(filesystem("f2fs", barrier="nobarrier"))), "barriers-off")
+    assert any("fsync_mode=posix" in line for line in found.next)
+
+
+def test_one_flush_for_each_sync_is_the_least_and_the_most_is_open() -> None:
+    where = on_disk(filesystem("f2fs", barrier="barrier"))
+    assert "flushes-missing" in rules(verdict(where, step(flushes=0.5)))
+    for flushes in (1.0, 3.0):
+        assert not rules(verdict(where, step(flushes=flushes))) & {"flushes-missing", "other-writers"}

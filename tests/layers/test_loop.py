@@ -1,0 +1,126 @@
+"""Loop devices and what their files lie on."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.inventory.survey import survey, target_of
+from fstui.layers.loop import BACKING
+from fstui.layers.sources.claims import Answer, line
+from fstui.model.storage import Target
+from tests.factories.box import Box
+from tests.factories.looking import edges, look, read
+
+
+@pytest.mark.parametrize("dio", [0, 1])
+def test_a_loop_stands_on_its_backing_file_and_that_files_stack(box: Box, dio: int) -> None:
+    box.disk("vda", "pci0000:00/virtio1", rotational=1)
+    box.mount("/dev/vda", "/", "ext4")
+    box.loop("loop0", "/var/images/my disk.img", dio=dio)
+    box.mount("/dev/loop0", "/srv", "ext4")
+    found = look(box)
+    assert edges(found) == {
+        "mount:/srv": ("loop0",),
+        "loop0": ("file:/var/images/my disk.img",),
+        "file:/var/images/my disk.img": ("mount:/",),
+        "mount:/": ("vda",),
+        "vda": (),
+    }
+    loop, file = found.node("loop0"), found.node("file:/var/images/my disk.img")
+    assert read(loop, "dio") == (str(dio), "/sys/block/loop0/loop/dio")
+    assert ("direct-io is off" in loop.because) is (dio == 0)
+    assert (file.layer, file.kind) == ("file", "backing-file")
+    assert [node.id for node in found.lowest] == ["vda"]
+    assert loop.counted
+
+
+def test_a_loop_on_a_file_in_memory_ends_in_memory(box: Box) -> None:
+    box.mount("tmpfs", "/dev/shm", "tmpfs")
+    box.loop("loop0", "/dev/shm/disk.img (deleted)")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    (lowest,) = look(box).lowest
+    assert (lowest.id, lowest.layer) == ("memory:tmpfs", "memory")
+
+
+def test_a_loop_on_a_block_device_stands_on_that_device(box: Box) -> None:
+    box.mount("udev", "/dev", "devtmpfs")
+    box.disk("sda")
+    box.dm("dm-0", "vg-lv", "LVM-x", ("sda",))
+    box.loop("loop0", "/dev/mapper/vg-lv")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert edges(look(box))["loop0"] == ("dm-0",)
+
+
+def test_a_loop_whose_file_lies_on_itself_is_no_circle(box: Box) -> None:
+    box.loop("loop0", "/srv/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert edges(look(box)) == {"mount:/srv": ("loop0",), "loop0": ("file:/srv/disk.img",), "file:/srv/disk.img": ()}
+
+
+def test_loops_nested_deeper_than_any_sane_box_end_somewhere(box: Box) -> None:
+    box.mount("tmpfs", "/0", "tmpfs")
+    for number in range(200):
+        box.loop(f"loop{number}", f"/{number}/disk.img")
+        box.mount(f"/dev/loop{number}", f"/{number + 1}", "ext4")
+    assert len(survey(box.root).filesystems) == 201
+
+
+def test_the_override_of_a_loops_write_cache_stops_the_flush(box: Box) -> None:
+    box.disk("vda", "pci0000:00/virtio1")
+    box.mount("/dev/vda", "/", "ext4")
+    box.loop("loop0", "/disk.img", write_cache="write through")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    loop = look(box).node("loop0")
+    assert (loop.write_cache, loop.sync) == ("write through", "stops")
+    assert "vda below says write back" in loop.because
+
+
+def test_a_read_only_loop_says_write_through_by_right(box: Box) -> None:
+    box.disk("vda", "pci0000:00/virtio1")
+    box.mount("/dev/vda", "/", "ext4")
+    box.loop("loop0", "/snap.img", write_cache="write through", ro=1)
+    box.mount("/dev/loop0", "/srv", "squashfs", options="ro", super_options="ro")
+    assert look(box).node("loop0").sync == "passes"
+
+
+def asked(box: Box, number: str) -> Target:
+    """The target on /srv, once losetup has told the device number under loop0."""
+    told = Answer(output=f"/dev/loop0 \\x20\\x20{number}\\x20\n")
+    return target_of("/srv", survey(box.root, {line(BACKING): told}))
+
+
+def test_a_path_that_leads_elsewhere_here_is_not_followed(box: Box) -> None:
+    """Set up in another mount namespace, or mounted over since: the loop's own word tells."""
+    box.disk("vda", "pci0000:00/virtio1")
+    box.mount("/dev/vda", "/data", "xfs")
+    box.mount("tmpfs", "/images", "tmpfs")
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    found = asked(box, box.number_of["vda"])
+    assert edges(found)["file:/images/disk.img"] == ("mount:/data",)
+    assert [node.id for node in found.lowest] == ["vda"]
+    nowhere = asked(box, "259:7")
+    assert edges(nowhere)["file:/images/disk.img"] == ()
+    assert "259:7" in nowhere.node("file:/images/disk.img").because
+
+
+def test_a_path_that_leads_where_the_loop_says_is_followed(box: Box) -> None:
+    box.disk("vda", "pci0000:00/virtio1")
+    box.mount("/dev/vda", "/", "xfs")
+    box.loop("loop0", "/x.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert edges(asked(box, box.number_of["vda"]))["file:/x.img"] == ("mount:/",)
+
+
+def test_subvolumes_of_btrfs_have_numbers_of_their_own(box: Box) -> None:
+    box.mount("/dev/vda", "/", "btrfs", device="0:31")
+    box.loop("loop0", "/x.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert edges(asked(box, "0:33"))["file:/x.img"] == ("mount:/",)
+
+
+def test_a_loop_over_a_memfd_is_in_memory(box: Box) -> None:
+    box.loop("loop0", "/memfd:disk (deleted)")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    (lowest,) = look(box).lowest
+    assert lowest.layer == "memory"

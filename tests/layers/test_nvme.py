@@ -1,0 +1,33 @@
+"""NVMe multipath heads and their paths."""
+
+from __future__ import annotations
+
+from tests.factories.box import Box
+from tests.factories.looking import look, read, roles, trouble
+
+
+def test_an_nvme_multipath_head_stands_on_its_paths(box: Box) -> None:
+    box.device("nvme0n1", "virtual/nvme-subsystem/nvme-subsys0")
+    for path in ("nvme0c0n1", "nvme0c1n1"):
+        box.disk(path, "pci0000:00/nvme/nvme0")
+    box.mount("/dev/nvme0n1", "/srv", "xfs")
+    found = look(box)
+    assert found.node("nvme0n1").below == ("nvme0c0n1", "nvme0c1n1")
+    assert [node.id for node in found.stack if node.counted] == ["nvme0c0n1", "nvme0c1n1"]
+
+
+def test_nvme_paths_say_how_they_are_reached_and_used(box: Box) -> None:
+    box.device("nvme0n1", "virtual/nvme-subsystem/nvme-subsys0")
+    box.write("/sys/class/nvme-subsystem/nvme-subsys0/iopolicy", "round-robin")
+    for name, ana, state in (("nvme0c0n1", "optimized", "live"), ("nvme0c1n1", "inaccessible", "connecting")):
+        files: dict[str, str | bytes] = {"ana_state": ana, "device/transport": "tcp", "device/state": state}
+        box.disk(name, "virtual/nvme-fabrics/ctl/nvme0", files=files)
+    box.mount("/dev/nvme0n1", "/srv", "xfs")
+    found = look(box)
+    assert roles(found) == {"nvme0c0n1": "path", "nvme0c1n1": "path"}
+    assert read(found.node("nvme0n1"), "iopolicy")[0] == "round-robin"
+    assert read(found.node("nvme0c1n1"), "ana_state")[0] == "inaccessible"
+    assert trouble(found.node("nvme0c1n1")) == [("state", "connecting")]
+    medium = found.node("nvme0c0n1").medium
+    assert medium is not None
+    assert (medium.class_, "tcp" in medium.because) == ("network", True)

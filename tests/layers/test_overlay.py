@@ -1,0 +1,43 @@
+"""Overlays and their upper directories."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.factories.box import Box
+from tests.factories.looking import edges, look, read
+
+
+@pytest.mark.parametrize(("option", "sync"), [
+    ("volatile", "stops"), ("fsync=volatile", "stops"), ("fsync=auto", "passes"), ("xino=off", "passes"),
+])  # fmt: skip
+def test_an_overlay_stands_on_the_filesystem_of_its_upper_directory(box: Box, option: str, sync: str) -> None:
+    box.disk("sda")
+    box.disk("sdb")
+    box.mount("/dev/sda", "/", "ext4")
+    box.mount("/dev/sdb", "/fast", "xfs")
+    options = rf"rw,lowerdir=/usr,upperdir=/fast/up\134,\054per,workdir=/fast/work,{option}"
+    box.mount("overlay", "/srv", "overlay", super_options=options)
+    found = look(box)
+    top = found.stack[0]
+    assert edges(found) == {"mount:/srv": ("mount:/fast",), "mount:/fast": ("sdb",), "sdb": ()}
+    assert read(top, "upperdir")[0] == "/fast/up\\"
+    assert top.sync == sync
+    assert (top.reading("volatile") is not None) is (sync == "stops")
+
+
+def test_an_overlay_whose_upper_directory_cannot_be_seen_claims_nothing(box: Box) -> None:
+    box.mount("overlay", "/", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/lib/docker/u,workdir=/w")
+    found = look(box, "/")
+    assert edges(found) == {"mount:/": ()}
+    assert found.lowest == ()
+
+
+def test_what_was_mounted_over_the_upper_directory_later_is_not_what_the_overlay_writes_to(box: Box) -> None:
+    """docker run --tmpfs at a path that the upper directory's begins with; a mount that covers it now."""
+    box.mount("/dev/vda", "/", "ext4")
+    box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/upper,workdir=/w")
+    box.mount("tmpfs", "/var", "tmpfs")
+    found = look(box)
+    assert edges(found) == {"mount:/srv": ()}
+    assert "mounted there later" in read(found.stack[0], "missing")[0]

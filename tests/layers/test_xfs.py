@@ -1,0 +1,23 @@
+"""XFS: devices of its own for log and real-time data."""
+
+from __future__ import annotations
+
+from tests.factories.box import Box
+from tests.factories.looking import look, read, roles
+
+
+def test_xfs_log_and_realtime_devices_are_part_of_the_stack(box: Box) -> None:
+    for name in ("sda", "sdb", "sdc"):
+        box.disk(name)
+    box.link("/dev/disk/by-id/log", "../../sdb")
+    options = "rw,attr2,logdev=/dev/disk/by-id/log,rtdev=/dev/sdc"
+    box.mount("/dev/sda", "/srv", "xfs", super_options=options)
+    top = look(box).stack[0]
+    assert top.below == ("sda", "sdb", "sdc")
+    assert read(top, "logdev")[0] == "/dev/disk/by-id/log"
+
+
+def test_xfs_log_and_realtime_devices_have_their_roles(box: Box) -> None:
+    box.disks("sda", "sdb", "sdc")
+    box.mount("/dev/sda", "/srv", "xfs", super_options="rw,logdev=/dev/sdb,rtdev=/dev/sdc")
+    assert roles(look(box)) == {"sdb": "log", "sdc": "realtime"}

@@ -1,0 +1,61 @@
+"""What an honest disk holds after a cut, written by hand: to be spoilt one block at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fstui.model.documents import encode
+from fstui.powercut.records import PREFIX, Stream, Sync, Writes
+from fstui.powercut.writing import Cut
+
+RUN = "00112233445566ff"
+BLOCK = 4096
+
+
+def stream(writes: Writes = "overwrite", *, writer: int = 0, sync: Sync = "fdatasync", records: int = 8) -> Stream:
+    """A small one: ``records`` is what one file holds, or how many new files are kept."""
+    return Stream.of(writer, sync, writes, BLOCK, records * BLOCK)
+
+
+def lay_down(directory: Path, of: Stream, last: int, run: str = RUN) -> Path:
+    """The files of that writer as they stand once ``last`` is on the disk; its own directory."""
+    home = directory / f"w{of.writer}"
+    home.mkdir(parents=True)
+    for sequence in range(last + 1):
+        put(home, of, sequence, of.pack(run, sequence))
+        number, offset = of.place(sequence)
+        if not of.goes_round and offset == 0 and number >= of.kept_files:
+            (home / str(number - of.kept_files)).unlink()
+    return home
+
+
+def put(home: Path, of: Stream, sequence: int, block: bytes) -> None:
+    """These bytes in the place of that record."""
+    number, offset = of.place(sequence)
+    with (home / str(number)).open("r+b" if (home / str(number)).exists() else "wb") as file:
+        file.seek(offset)
+        file.write(block)
+
+
+def at(of: Stream, sequence: int) -> tuple[str, int]:
+    """File name and offset."""
+    number, offset = of.place(sequence)
+    return str(number), offset
+
+
+def log_of(cut: Cut, last: dict[int, int], *, boot: str | None = None, ms_each: int = 10) -> bytes:
+    """What the witness has: every acknowledgement up to these."""
+    header = encode(cut.header)
+    if boot is not None:
+        header = header.replace(f'"boot":"{cut.header.boot}"'.encode(), f'"boot":"{boot}"'.encode())
+    lines = [header, b"alive 0"]
+    for of in cut.header.streams:
+        for number, sequence in enumerate(range(of.first, last[of.writer] + 1)):
+            lines.append(b"ack %d %d %d" % (of.writer, sequence, (number + 1) * ms_each))
+    return b"\n".join(lines) + b"\n"
+
+
+def directory_of(cut: Cut) -> Path:
+    """Where its records go."""
+    assert Path(cut.header.directory).name == PREFIX + cut.header.run
+    return Path(cut.header.directory)

@@ -1,0 +1,66 @@
+"""The header comes from another box, through a file that anybody may have written to."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fstui.engine.machine.local import LocalMachine
+from fstui.model.documents import encode
+from fstui.model.errors import Refused
+from fstui.powercut.header import Header, decode_header
+from fstui.powercut.log import parse_header
+from fstui.session import Session, power_cut
+
+
+@pytest.fixture
+async def written(tmp_path: Path) -> Header:
+    return (await power_cut.make_cut(Session(LocalMachine()), str(tmp_path), {})).header
+
+
+def fields(header: Header, **changed: Any) -> dict[str, Any]:
+    return {**parse_header(encode(header)), **changed}
+
+
+def test_it_comes_back_as_it_was_written(written: Header) -> None:
+    assert decode_header(fields(written)) == written
+
+
+REQUIRED = sorted(set(Header.__struct_fields__) - {"fstui"})
+
+
+@pytest.mark.parametrize("missing", REQUIRED)
+def test_a_header_without_one_of_its_fields_is_none(written: Header, missing: str) -> None:
+    less = fields(written)
+    del less[missing]
+    with pytest.raises(Refused, match="no header"):
+        decode_header(less)
+
+
+STREAM = [0, "fsync", "append", 4096, 8, 2]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"run": "../../../../etc"},
+        {"run": "00112233445566FF"},
+        {"streams": [STREAM, STREAM]},
+        {"streams": [[1, *STREAM[1:]]]},
+        {"streams": [[-1, *STREAM[1:]]]},
+        {"streams": [STREAM[:5]]},
+        {"streams": [[0, "none", *STREAM[2:]]]},
+        {"streams": [[0, "fsync", "append", 0, 8, 2]]},
+        {"streams": [[0, "fsync", "append", 4097, 8, 2]]},
+        {"streams": [[0, "fsync", "append", 4096, 0, 2]]},
+        {"streams": [[0, "fsync", "append", 4096, 8, -2]]},
+        {"streams": [[0, "fsync", "append", 4096, 1 << 40, 2]]},
+        {"streams": [[0, "fsync", "append", 4096, 1e3, 2]]},
+        {"host": {"hostname": "\ud800"}},
+        {"fsid": "0"},
+    ],
+    ids=str,
+)
+def test_what_no_writer_has_written_is_no_header(written: Header, changed: dict[str, Any]) -> None:
+    with pytest.raises(Refused, match="no header"):
+        decode_header(fields(written, **changed))

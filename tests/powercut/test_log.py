@@ -1,0 +1,99 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fstui.powercut.log import LONGEST_HEADER, LONGEST_LINE, BadLog, Lines, Log, parse
+
+HEADER = b'{"fstui":"powercut/1","run":"00112233445566ff"}\n'
+
+
+def test_a_log_knows_what_each_writer_acknowledged_and_when() -> None:
+    log = parse(HEADER + b"alive 0\nack 0 8 10\nack 1 0 11\nack 0 9 20\nalive 1000\n")
+    assert log.acknowledged == 3
+    assert (log.writers[0].first, log.writers[0].last) == (8, 9)
+    assert (log.writers[0].when(9), log.writers[1].when(0)) == (20, 11)
+    assert (log.last_ms, log.heard_ms, log.ended) == (20, 1000, None)
+
+
+def test_the_writers_own_end_is_told_from_a_broken_connection() -> None:
+    assert parse(HEADER + b"ack 0 0 1\nend 900 stopped by SIGINT\n").ended == "stopped by SIGINT"
+    assert parse(HEADER + b"ack 0 0 1\n").ended is None
+
+
+def test_a_last_line_that_was_cut_off_is_not_read() -> None:
+    assert parse(HEADER + b"ack 0 8 10\nack 0 9 1").writers[0].last == 8
+    assert parse(HEADER + b"ack 0 8 10\nend 9").ended is None
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "empty"),
+        (HEADER[:20], "within its first line"),
+        (b"\n", "header"),
+        (b"ack 0 1 2\n", "header"),
+        (b"Welcome to db7\n" + HEADER, "Welcome to db7"),
+        (b'{"schema": "fstui.run/1"}\n', "header"),
+        (b"[1]\n", "header"),
+        (b'{"fstui":"powercut/9"}\n', "powercut/9"),
+        (HEADER + b"ack 0 1 5\nack 0 3 6\n", "line 3.*lines are missing"),
+        (HEADER + b"ack 0 1 5\nack 0 1 6\n", "line 3.*lines are missing"),
+        (HEADER + b"ack 0 1\n", "line 2"),
+        (HEADER + b"ack 0 x 1\n", "line 2"),
+        (HEADER + b"\xff\x1b[2J\n", "line 2"),
+        (HEADER + b"ack 0 0 1\n\nack 0 1 1\n", "line 3"),
+        (HEADER + b"ack 0 1024 " + b"9" * 19 + b"\n", "line 2"),
+        (HEADER + b"ack 0 1024 " + b"9" * 5000 + b"\n", "line 2"),
+        (HEADER + b"ack 0 " + b"9" * 19 + b" 1\n", "line 2"),
+        (HEADER + b"ack -1 0 1\n", "line 2"),
+        (HEADER + b"ack 0 -1 1\n", "line 2"),
+        (HEADER + b"ack 0 0 -1\n", "line 2"),
+        (HEADER + b"ack 0 1_0 1\n", "line 2"),
+        (HEADER + b"ack 0 0 1 1\n", "line 2"),
+        (HEADER + b"alive\n", "line 2"),
+        (HEADER + b"alive -1\n", "line 2"),
+        (HEADER + b"end soon\n", "line 2"),
+        (HEADER + b"end 1 " + b"x" * LONGEST_LINE + b"\n", "line 2"),
+        (b"[" * 100_000 + b"\n", "header"),
+        (b'{"fstui":"powercut/1","run":' + b"9" * 5000 + b"}\n", "header"),
+        (b'{"fstui":"powercut/1","run":"' + b"x" * LONGEST_HEADER + b'"}\n', "header"),
+    ],
+)
+def test_what_is_no_log_says_why(data: bytes, why: str) -> None:
+    with pytest.raises(BadLog, match=why):
+        parse(data)
+
+
+LINE = st.one_of(
+    st.binary(max_size=60),
+    st.builds(
+        lambda word, *numbers: b" ".join((word, *(str(number).encode() for number in numbers))),
+        st.sampled_from([b"ack", b"alive", b"end"]),
+        *[st.integers()] * 3,
+    ),
+)
+
+
+@given(st.binary(), st.lists(LINE))
+def test_whatever_a_log_holds_it_is_read_or_refused(before: bytes, lines: list[bytes]) -> None:
+    for data in (before, HEADER + b"\n".join(lines)):
+        try:
+            assert isinstance(parse(data), Log)
+        except BadLog as why:
+            assert str(why)
+
+
+@given(st.binary(max_size=300), st.integers(1, 50))
+def test_lines_come_whole_in_whatever_pieces_they_arrive(data: bytes, size: int) -> None:
+    lines = Lines()
+    heard = [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size], 1000)]
+    assert heard == data.split(b"\n")[:-1]
+    assert lines.rest == data.split(b"\n")[-1]
+
+
+def test_a_line_without_an_end_is_refused_after_those_before_it() -> None:
+    lines, heard = Lines(), []
+    with pytest.raises(BadLog, match="without an end of line"):
+        for line in lines.feed(b"alive 1\nalive 2\n" + b"x" * 101, 100):
+            heard.append(line)
+    assert heard == [b"alive 1", b"alive 2"]

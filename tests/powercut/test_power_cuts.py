@@ -1,0 +1,51 @@
+"""The history of cuts, with documents that the first version of the format saved."""
+
+from pathlib import Path
+
+import pytest
+
+from fstui.judge import judge
+from fstui.measures.documents import decode_run
+from fstui.measures.powercut import PowerCut
+from fstui.model.run import Run
+from fstui.powercut import power_cuts
+from fstui.state import runs
+
+SAVED = Path(__file__).parent / "saved"
+
+
+def first_version(name: str) -> Run:
+    data = (SAVED / f"{name}.json").read_bytes()
+    assert b'"fstui.run/1"' in data
+    return decode_run(data)
+
+
+@pytest.mark.parametrize("name", ["kept", "lost"])
+def test_a_cut_of_the_first_version_is_judged_as_it_was(name: str) -> None:
+    run = first_version(name)
+    assert run.verdict == name
+    again = judge(run)
+    assert (again.verdict, again.confidence, again.sentence) == (run.verdict, run.confidence, run.sentence)
+    assert again.findings == run.findings
+
+
+def test_its_settings_and_figures_are_typed() -> None:
+    run = first_version("lost")
+    (step,) = run.steps
+    assert isinstance(step.settings, PowerCut)
+    assert step.settings.writes == ("overwrite", "append", "create")
+    found = power_cuts.figures_of(run)
+    assert found is not None
+    assert (found.missing, found.checked) == (1, 124)
+
+
+def test_it_counts_among_those_that_its_storage_survived() -> None:
+    run = first_version("kept")
+    path = runs.save(run)
+    found = power_cuts.figures_of(run)
+    assert found is not None
+    assert power_cuts.so_far(found.identity).survived == 1
+    assert power_cuts.earlier("another", found.identity) == (None, 1)
+    decided, survived = power_cuts.earlier(found.cut, found.identity)
+    assert decided is not None and decided.path == path and decided.run == run
+    assert survived == 0

@@ -1,0 +1,211 @@
+"""What was lost, found by looking at files that were spoilt on purpose."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fstui.children import command
+from fstui.powercut.records import ENDED, PREFIX, Stream, Writes
+from tests.powercut.honest import BLOCK, RUN, at, lay_down, put, stream
+
+
+def read_back(directory: Path, streams: list[Stream], last: dict[int, int]) -> list[dict[str, Any]]:
+    asked = {"directory": str(directory), "run": RUN, "streams": streams, "last": last}
+    done = subprocess.run(
+        command("powercut.readback"), input=json.dumps(asked).encode() + b"\n", capture_output=True, check=True
+    )
+    assert done.stderr == b""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def compared(directory: Path, of: Stream, last: int) -> tuple[dict[str, Any], dict[int, str]]:
+    """The sums of the one writer, and what was lost."""
+    head, *lines = read_back(directory, [of], {of.writer: last})
+    assert head["found"]
+    lost = {sequence: kind for line in lines[:-1] for sequence, kind in line["lost"]}
+    return lines[-1], lost
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / f"{PREFIX}{RUN}"
+
+
+WAYS = ["overwrite", "append", "create", "create-no-dirsync"]
+
+
+@pytest.mark.parametrize("writes", WAYS)
+@pytest.mark.parametrize("last", [8, 9, 15, 16, 17, 40])
+def test_an_honest_disk_has_everything(directory: Path, writes: Writes, last: int) -> None:
+    of = stream(writes)
+    lay_down(directory, of, last)
+    sums, lost = compared(directory, of, last)
+    assert lost == {}
+    assert sums["present"] == sums["checked"] > 0
+    assert sums["in_flight"] == sums["unpromised"] == sums["newer"] == 0
+
+
+@pytest.mark.parametrize("writes", WAYS)
+@pytest.mark.parametrize("ahead", [1, 5, 30])
+def test_a_writer_that_was_ahead_of_its_witness_is_no_loss(directory: Path, writes: Writes, ahead: int) -> None:
+    of = stream(writes)
+    lay_down(directory, of, 20 + ahead)
+    sums, lost = compared(directory, of, 20)
+    assert lost == {}
+    assert sums["newer"] == (min(ahead, 8) if writes == "overwrite" else 0)
+
+
+def test_an_older_record_in_its_place_is_stale(directory: Path) -> None:
+    of = stream()
+    home = lay_down(directory, of, 20)
+    put(home, of, 18, of.pack(RUN, 10))
+    sums, lost = compared(directory, of, 20)
+    assert lost == {18: "stale"}
+    assert (sums["checked"], sums["present"], sums["reordered"]) == (8, 7, 1)
+
+
+def test_the_newest_ones_lost_are_not_called_reordered(directory: Path) -> None:
+    of = stream()
+    home = lay_down(directory, of, 20)
+    for sequence in (19, 20):
+        put(home, of, sequence, of.pack(RUN, sequence - 8))
+    sums, lost = compared(directory, of, 20)
+    assert lost == {19: "stale", 20: "stale"}
+    assert sums["reordered"] == 0
+
+
+@pytest.mark.parametrize("writes", ["overwrite", "append", "create"])
+def test_a_damaged_record_is_torn(directory: Path, writes: Writes) -> None:
+    of = stream(writes)
+    home = lay_down(directory, of, 20)
+    put(home, of, 18, of.pack(RUN, 18)[:512] + of.pack(RUN, 10)[512:])
+    assert compared(directory, of, 20)[1] == {18: "torn"}
+
+
+@pytest.mark.parametrize("writes", ["overwrite", "append", "create"])
+def test_zeros_where_a_record_was_are_a_missing_one(directory: Path, writes: Writes) -> None:
+    of = stream(writes)
+    home = lay_down(directory, of, 20)
+    put(home, of, 18, bytes(BLOCK))
+    assert compared(directory, of, 20)[1] == {18: "missing"}
+
+
+def test_a_log_that_is_too_short_misses_its_end(directory: Path) -> None:
+    of = stream("append")
+    home = lay_down(directory, of, 20)
+    name, offset = at(of, 19)
+    with (home / name).open("r+b") as file:
+        file.truncate(offset + 100)
+    assert compared(directory, of, 20)[1] == {19: "torn", 20: "missing"}
+
+
+def test_a_new_file_that_is_gone_is_missing_only_if_its_directory_was_synced(directory: Path) -> None:
+    synced, unsynced = stream("create", writer=0), stream("create-no-dirsync", writer=1)
+    for of in (synced, unsynced):
+        (lay_down(directory, of, 20) / "19").unlink()
+    assert compared(directory, synced, 20)[1] == {19: "missing"}
+    sums, lost = compared(directory, unsynced, 20)
+    assert lost == {}
+    assert sums["unpromised"] == 1
+
+
+def test_an_unsynced_name_excuses_no_damage(directory: Path) -> None:
+    of = stream("create-no-dirsync")
+    put(lay_down(directory, of, 20), of, 19, bytes(BLOCK))
+    assert compared(directory, of, 20)[1] == {19: "missing"}
+
+
+def test_another_places_record_is_misplaced(directory: Path) -> None:
+    of, other = stream(), stream(writer=1)
+    home = lay_down(directory, of, 20)
+    put(home, of, 15, of.pack(RUN, 14))
+    put(home, of, 16, other.pack(RUN, 16))
+    put(home, of, 17, of.pack(RUN[::-1], 17))
+    assert compared(directory, of, 20)[1] == {15: "misplaced", 16: "misplaced", 17: "misplaced"}
+
+
+def test_the_one_place_that_was_being_written_may_be_torn(directory: Path) -> None:
+    of = stream()
+    home = lay_down(directory, of, 20)
+    put(home, of, 13, of.pack(RUN, 21)[:2048] + of.pack(RUN, 13)[2048:])  # where 21 goes
+    sums, lost = compared(directory, of, 20)
+    assert lost == {}
+    assert (sums["in_flight"], sums["checked"]) == (1, 7)
+
+
+def test_where_the_writer_was_ahead_the_torn_place_is_further_on(directory: Path) -> None:
+    of = stream()
+    home = lay_down(directory, of, 22)
+    put(home, of, 15, of.pack(RUN, 23)[:2048] + of.pack(RUN, 15)[2048:])
+    assert compared(directory, of, 20)[1] == {}
+    put(home, of, 16, b"x" * BLOCK)
+    assert compared(directory, of, 20)[1] == {16: "torn"}
+
+
+def test_the_place_that_was_being_written_may_not_be_stale_or_empty(directory: Path) -> None:
+    of = stream()
+    home = lay_down(directory, of, 20)
+    put(home, of, 13, bytes(BLOCK))
+    assert compared(directory, of, 20)[1] == {13: "missing"}
+    put(home, of, 13, of.pack(RUN, 5))
+    assert compared(directory, of, 20)[1] == {13: "stale"}
+
+
+@pytest.mark.parametrize("writes", ["overwrite", "append", "create"])
+def test_a_writers_directory_that_is_gone_loses_all_of_it(directory: Path, writes: Writes) -> None:
+    of = stream(writes)
+    directory.mkdir()
+    sums, lost = compared(directory, of, 20)
+    assert sums["present"] == 0
+    assert set(lost.values()) == {"missing"}
+    assert len(lost) == sums["checked"] >= 5
+
+
+def test_files_that_come_back_after_their_removal_are_no_news(directory: Path) -> None:
+    of = stream("append")
+    home = lay_down(directory, of, 40)
+    assert not (home / "2").exists()
+    (home / "2").write_bytes(b"".join(of.pack(RUN, sequence) for sequence in range(16, 24)))
+    assert compared(directory, of, 40)[1] == {}
+
+
+def test_a_symbolic_link_in_the_place_of_a_file_is_not_followed(directory: Path, tmp_path: Path) -> None:
+    of = stream("create")
+    home = lay_down(directory, of, 20)
+    (tmp_path / "elsewhere").write_bytes((home / "19").read_bytes())
+    (home / "19").unlink()
+    (home / "19").symlink_to(tmp_path / "elsewhere")
+    assert compared(directory, of, 20)[1] == {19: "unreadable"}
+
+
+def test_a_directory_that_is_gone_is_told_with_what_is_there_instead(directory: Path) -> None:
+    other = directory.with_name(f"{PREFIX}ffff")
+    other.mkdir()
+    assert read_back(directory, [stream()], {0: 20}) == [{"found": False, "ended": None, "others": [other.name]}]
+
+
+def test_a_directory_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (line,) = read_back(tmp_path / "none" / f"{PREFIX}{RUN}", [stream()], {0: 20})
+    assert "No such file" in line["error"]
+
+
+def test_the_writers_own_end_is_told(directory: Path) -> None:
+    lay_down(directory, stream(), 20)
+    (directory / ENDED).write_text("stopped by SIGTERM")
+    assert read_back(directory, [stream()], {0: 20})[0]["ended"] == "stopped by SIGTERM"
+
+
+def test_what_was_lost_comes_in_lines_that_are_not_too_long(directory: Path) -> None:
+    of = stream(records=4096)
+    (directory / "w0").mkdir(parents=True)
+    _, *lines = read_back(directory, [of], {0: 9000})
+    assert sum(len(line["lost"]) for line in lines[:-1]) == 4096
+    assert max(len(json.dumps(line)) for line in lines) < 1 << 15
+
+
+def test_a_writer_that_the_witness_never_heard_of_is_not_looked_at(directory: Path) -> None:
+    lay_down(directory, stream(), 20)
+    assert len(read_back(directory, [stream(), stream(writer=1)], {0: 20})) == 2

@@ -1,0 +1,334 @@
+"""The whole check on this box, with records laid down by hand and a boot id of another boot."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fstui.engine.machine.local import LocalMachine
+from fstui.judge import judge
+from fstui.measures.documents import decode_run
+from fstui.measures.powercut import PowerCutFigures
+from fstui.model.errors import Refused
+from fstui.model.run import Run
+from fstui.powercut import power_cuts
+from fstui.powercut.figures import Declared
+from fstui.powercut.records import ENDED, Stream
+from fstui.powercut.writing import Cut
+from fstui.session import Session, power_cut
+from tests.powercut.honest import BLOCK, directory_of, lay_down, log_of, put
+
+BEFORE = "00000000-0000-0000-0000-000000000000"
+SETTINGS = {"file": "131072", "writes": "overwrite,append"}
+LAST = {0: 100, 1: 80}
+
+
+class Box:
+    """This machine with a cut in progress."""
+
+    def __init__(self, target: Path, cut: Cut) -> None:
+        self.target = target
+        self.cut = cut
+        self.boot = BEFORE
+        self.last = LAST
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return self.cut.header.streams
+
+    @property
+    def directory(self) -> Path:
+        return directory_of(self.cut)
+
+    def lay_down(self) -> None:
+        for of in self.streams:
+            lay_down(self.directory, of, self.last[of.writer], self.cut.header.run)
+
+    def spoil(self, sequence: int, block: bytes = bytes(BLOCK), writer: int = 0) -> None:
+        put(self.directory / f"w{writer}", self.streams[writer], sequence, block)
+
+    def log(self) -> bytes:
+        return log_of(self.cut, self.last, boot=self.boot)
+
+    async def check(self, log: bytes | None = None, **told: bool) -> Run:
+        data = self.log() if log is None else log
+        return (await power_cut.verify(Session(LocalMachine()), str(self.target), data, Declared(**told))).run
+
+    async def check_and_save(self) -> Run:
+        session = Session(LocalMachine())
+        verified = await power_cut.verify(session, str(self.target), self.log(), Declared())
+        assert (await power_cut.save(session, verified))[1] is None
+        return verified.run
+
+
+async def a_box(target: Path, **settings: str) -> Box:
+    target.mkdir(exist_ok=True)
+    return Box(target, await power_cut.make_cut(Session(LocalMachine()), str(target), {**SETTINGS, **settings}))
+
+
+@pytest.fixture
+async def box(tmp_path: Path) -> Box:
+    """Everything that was acknowledged is there."""
+    box = await a_box(tmp_path / "target")
+    box.lay_down()
+    return box
+
+
+def figures(run: Run) -> PowerCutFigures:
+    found = power_cuts.figures_of(run)
+    assert found is not None
+    return found
+
+
+async def test_all_records_there_after_a_cut_are_kept(box: Box) -> None:
+    run = await box.check()
+    assert run.verdict == "kept"
+    assert run.findings[0].title == "kept (1 cut)"
+    found = figures(run)
+    assert (found.acknowledged, found.checked, found.present, found.lost) == (69 + 81, 32 + 49, 32 + 49, 0)
+    assert found.rebooted
+
+
+async def test_a_run_of_one_step_that_is_judged_the_same_again(box: Box) -> None:
+    run = await box.check()
+    (step,) = run.steps
+    assert (step.settings.probe, step.ops, step.elapsed_s) == ("powercut", 150, 0.81)
+    again = judge(decode_run(msgspec.json.encode(run)))
+    assert (again.verdict, again.findings) == (run.verdict, run.findings)
+
+
+async def test_one_lost_record_is_enough(box: Box) -> None:
+    box.spoil(95, box.streams[0].pack(box.cut.header.run, 63))
+    run = await box.check()
+    assert (run.verdict, run.confidence) == ("lost", "high")
+    assert run.findings[0].title == "1 of 81 acknowledged records lost"
+    assert "1 replaced by an older one" in run.sentence
+    assert figures(run).by_claim["fdatasync, overwrite"] == {"acknowledged": 69, "checked": 32, "lost": 1}
+    assert figures(run).by_claim["fdatasync, append"]["lost"] == 0
+
+
+async def test_how_old_what_was_lost_is_counts_back_from_the_last_acknowledgement(box: Box) -> None:
+    box.spoil(70)  # acknowledged as the 39th, 390 ms after the header; the last one after 810 ms
+    box.spoil(99)
+    run = await box.check()
+    assert figures(run).oldest_lost_s == pytest.approx(0.42)
+    assert "0.4 s before the last one" in run.sentence
+
+
+async def test_each_kind_of_loss_is_counted_for_itself(box: Box) -> None:
+    run_id, of = box.cut.header.run, box.streams[0]
+    box.spoil(95, of.pack(run_id, 63))
+    box.spoil(96, of.pack(run_id, 96)[:512] + of.pack(run_id, 64)[512:])
+    box.spoil(97)
+    box.spoil(98, of.pack(run_id, 97))
+    box.spoil(80, writer=1)
+    found = figures(await box.check())
+    assert (found.stale, found.torn, found.missing, found.misplaced, found.lost) == (1, 1, 2, 1, 5)
+    assert found.reordered == 4
+
+
+async def test_without_a_new_boot_nothing_is_proven(box: Box) -> None:
+    box.boot = box.cut.header.boot
+    run = await box.check()
+    assert run.verdict == "cannot-tell"
+    assert "has not booted again" in run.sentence
+
+
+async def test_a_record_that_is_lost_without_any_cut_is_lost(box: Box) -> None:
+    box.boot = box.cut.header.boot
+    box.spoil(95)
+    run = await box.check()
+    assert run.verdict == "lost"
+    assert "No power was cut that could be seen" in run.sentence
+
+
+async def test_the_user_may_say_that_the_storage_alone_was_cut(box: Box) -> None:
+    box.boot = box.cut.header.boot
+    run = await box.check(storage_was_cut=True)
+    assert run.verdict == "kept"
+    assert any("declared by you" in line for line in run.findings[0].because)
+
+
+@pytest.mark.parametrize("where", ["in the log", "on the disk"])
+async def test_a_writer_that_had_stopped_proves_nothing(box: Box, where: str) -> None:
+    log = box.log()
+    if where == "in the log":
+        log += b"end 900 stopped by SIGTERM\n"
+    else:  # an orderly shutdown after the network was gone
+        (box.directory / ENDED).write_text("stopped by SIGTERM")
+    run = await box.check(log)
+    assert run.verdict == "cannot-tell"
+    assert "stopped by SIGTERM" in run.sentence
+
+
+async def test_a_directory_that_is_gone_after_a_cut_is_lost(tmp_path: Path) -> None:
+    run = await (await a_box(tmp_path / "target")).check()
+    assert run.verdict == "lost"
+    assert "all 150 acknowledged records are gone" in run.findings[0].title
+
+
+async def test_a_directory_that_is_gone_without_a_cut_was_removed_by_somebody(tmp_path: Path) -> None:
+    box = await a_box(tmp_path / "target")
+    box.boot = box.cut.header.boot
+    run = await box.check()
+    assert run.verdict == "cannot-tell"
+    assert "somebody removed it" in run.sentence
+
+
+async def test_a_filesystem_that_cannot_be_mounted_is_lost_by_the_users_word(tmp_path: Path) -> None:
+    box = await a_box(tmp_path / "target")
+    box.target = tmp_path / "not there"
+    with pytest.raises(Refused, match="--unmountable"):
+        await box.check()
+    run = await box.check(unmountable=True)
+    assert run.verdict == "lost"
+    assert "cannot be mounted any more, as you say" in run.sentence
+
+
+async def test_what_is_there_is_not_unmountable(box: Box) -> None:
+    with pytest.raises(Refused, match="holds the records"):
+        await box.check(unmountable=True)
+
+
+def changed(box: Box, **fields: Any) -> bytes:
+    """The log with another header."""
+    header, _, rest = box.log().partition(b"\n")
+    told = msgspec.json.decode(header)
+    for name, value in fields.items():
+        place = told
+        *above, last = name.split("__")
+        for part in above:
+            place = place[part]
+        place[last] = value
+    return msgspec.json.encode(told) + b"\n" + rest
+
+
+async def test_a_log_of_another_box_is_told(box: Box) -> None:
+    with pytest.raises(Refused, match="the log is of db9"):
+        await box.check(changed(box, host__hostname="db9"))
+
+
+async def test_a_log_of_another_filesystem_is_told_and_not_taken_for_a_loss(tmp_path: Path) -> None:
+    box = await a_box(tmp_path / "target")
+    log = changed(box, target__identity="0", fsid=1, target__source="/dev/sdz9", target__mount_point="/data")
+    with pytest.raises(Refused, match=r"the log is of \S+ /dev/sdz9 on /data.*mount the former"):
+        await box.check(log)
+
+
+async def test_a_changed_mount_option_does_not_hide_a_loss(tmp_path: Path) -> None:
+    box = await a_box(tmp_path / "target")
+    assert (await box.check(changed(box, target__identity="0"))).verdict == "lost"
+
+
+async def test_a_log_of_another_run_is_no_loss_where_that_one_was_decided(box: Box) -> None:
+    first = await box.check_and_save()
+    for path in sorted(box.directory.rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    box.directory.rmdir()
+    assert await box.check_and_save() == first
+    assert len(list(power_cuts.verified())) == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda log: b"", "it is empty"),
+        (lambda log: log[:50], "within its first line"),
+        (lambda log: log.partition(b"\n")[0] + b"\n", "not one record was acknowledged"),
+        (lambda log: log.partition(b"\n")[0] + b"\nack 0 3", "not one record was acknowledged"),
+        (lambda log: log.replace(b"ack 0 40 ", b"ack 0 41 "), "lines are missing"),
+        (lambda log: log.replace(b"ack 0 32 90\n", b"").replace(b"ack 0 32 10\n", b""), "lines are missing"),
+        (lambda log: log + b"ack 9 0 900\n", "writer 9 is not in its header"),
+        (lambda log: b'{"fstui":"powercut/1"}\n' + log.partition(b"\n")[2], "no header"),
+        (lambda log: b"hello\n", "not with a power-cut run's header"),
+        (lambda log: log + b"ack 0 101 " + b"9" * 30 + b"\n", "is no line of a power-cut run"),
+        (lambda log: log + b"ack 0 101 -1\n", "is no line of a power-cut run"),
+        (lambda log: re.sub(rb'"run":"[^"]*"', b'"run":"../../../etc"', log), "no header"),
+    ],
+)
+async def test_a_log_that_is_none_is_refused_and_nothing_is_saved(box: Box, damage: Any, why: str) -> None:
+    log = damage(box.log())
+    assert log != box.log()
+    with pytest.raises(Refused, match=why):
+        await box.check(log)
+    assert list(power_cuts.verified()) == []
+
+
+async def test_a_log_that_was_cut_off_in_a_line_is_read_up_to_there(box: Box) -> None:
+    run = await box.check(box.log()[:-3])
+    assert run.verdict == "kept"
+    assert figures(run).log_cut_off
+    assert figures(run).acknowledged == 149
+
+
+async def test_cuts_add_up_for_the_same_target_and_each_counts_once(tmp_path: Path) -> None:
+    for expected in ("kept (1 cut)", "kept (2 cuts)", "kept (3 cuts)"):
+        box = await a_box(tmp_path / "target")
+        box.lay_down()
+        assert (await box.check_and_save()).findings[0].title == expected
+        assert (await box.check_and_save()).findings[0].title == expected
+
+
+async def test_a_changed_identity_starts_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        box = await a_box(tmp_path / "target")
+        box.lay_down()
+        await box.check_and_save()
+    assert (await box.check(changed(box, target__identity="another"))).findings[0].title == "kept (1 cut)"
+
+
+async def test_a_loss_starts_again(tmp_path: Path) -> None:
+    for spoilt in (False, True, False):
+        box = await a_box(tmp_path / "target")
+        box.lay_down()
+        if spoilt:
+            box.spoil(95)
+        run = await box.check_and_save()
+        # the history orders runs by their second: these are told apart by hand
+        saved = next(iter(power_cuts.verified())).path
+        saved.rename(saved.with_name(f"20261120-00000{len(list(power_cuts.verified()))}-{run.id}.json"))
+    assert run.findings[0].title == "kept (1 cut)"
+
+
+async def test_five_cuts_say_more_than_one(tmp_path: Path) -> None:
+    runs = []
+    for _ in range(5):
+        box = await a_box(tmp_path / "target")
+        box.lay_down()
+        runs.append(await box.check_and_save())
+    assert runs[-1].findings[0].title == "kept (5 cuts)"
+    order = ("low", "medium", "high")
+    assert order.index(runs[-1].confidence) == order.index(runs[0].confidence) + 1
+
+
+async def test_reading_back_writes_nothing(box: Box) -> None:
+    def everything() -> dict[str, tuple[int, int]]:
+        return {str(p): (p.lstat().st_mtime_ns, p.lstat().st_size) for p in box.target.rglob("*")}
+
+    before = everything()
+    await box.check()
+    assert everything() == before
+
+
+async def test_ways_to_sync_are_told_apart(tmp_path: Path) -> None:
+    box = await a_box(tmp_path / "target", sync="fsync,O_DSYNC", writes="overwrite")
+    box.lay_down()
+    box.spoil(79, writer=1)
+    found = figures(await box.check())
+    assert {claim: sums["lost"] for claim, sums in found.by_claim.items()} == {
+        "fsync, overwrite": 0,
+        "O_DSYNC, overwrite": 1,
+    }
+
+
+async def test_a_check_that_is_interrupted_changes_nothing(box: Box) -> None:
+    checking = asyncio.ensure_future(box.check_and_save())
+    await asyncio.wait({checking}, timeout=0)  # it has begun
+    checking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await checking
+    assert list(power_cuts.verified()) == []
+    assert (await box.check_and_save()).findings[0].title == "kept (1 cut)"

@@ -1,0 +1,194 @@
+"""The witness reads what a writer would send, from a pipe, and every way it can stop."""
+
+import errno
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fstui.engine.machine.local import LocalMachine
+from fstui.model.errors import Refused
+from fstui.powercut import log as lines
+from fstui.powercut.log import BadLog
+from fstui.powercut.witness import LogFull, View, Witness
+from fstui.session import Session, power_cut
+from tests.cli.conftest import command
+from tests.powercut.honest import log_of
+
+
+@pytest.fixture
+async def whole(tmp_path: Path) -> bytes:
+    """What the writer of another boot sent."""
+    (tmp_path / "target").mkdir()
+    cut = await power_cut.make_cut(Session(LocalMachine()), str(tmp_path / "target"), {"writes": "create"})
+    return log_of(cut, {0: 40}, boot="another")
+
+
+def hear(witness: Witness, *pieces: bytes) -> list[View]:
+    """Let it listen to these, then to the end of the connection."""
+    views: list[View] = []
+    for piece in pieces:
+        reading, writing = os.pipe()
+        os.write(writing, piece)
+        os.close(writing)
+        witness.listen(reading, views.append, 0.0)
+        os.close(reading)
+    return views
+
+
+def test_every_line_is_kept_as_it_came(tmp_path: Path, whole: bytes) -> None:
+    witness = Witness(tmp_path / "acks.log")
+    hear(witness, whole)
+    witness.close()
+    assert (tmp_path / "acks.log").read_bytes() == whole
+    assert witness.durable == 41
+
+
+def test_lines_may_come_in_any_pieces(tmp_path: Path, whole: bytes) -> None:
+    witness = Witness(tmp_path / "acks.log")
+    hear(witness, *(whole[at : at + 700] for at in range(0, len(whole), 700)))
+    witness.close()
+    assert (tmp_path / "acks.log").read_bytes() == whole
+
+
+def test_a_line_that_was_cut_off_is_not_kept(tmp_path: Path, whole: bytes) -> None:
+    witness = Witness(tmp_path / "acks.log")
+    hear(witness, whole[:-3])
+    witness.close()
+    assert witness.cut_off
+    assert lines.parse((tmp_path / "acks.log").read_bytes()).writers[0].last == 39
+
+
+def test_what_a_login_shell_prints_first_is_passed_over(tmp_path: Path, whole: bytes) -> None:
+    witness = Witness(tmp_path / "acks.log")
+    hear(witness, b"Welcome to db7\nYou have mail.\n" + whole)
+    witness.close()
+    assert (tmp_path / "acks.log").read_bytes() == whole
+
+
+def test_it_shows_the_last_acknowledgement_and_what_is_durable(tmp_path: Path, whole: bytes) -> None:
+    witness = Witness(tmp_path / "acks.log")
+    hear(witness, whole)
+    witness.sync()
+    view = witness.view()
+    assert (view.acknowledged, view.durable) == (41, 41)
+    assert view.last == lines.Ack(0, 40, 410)
+    witness.close()
+
+
+def test_a_sign_of_life_is_no_acknowledgement(tmp_path: Path, whole: bytes) -> None:
+    witness = Witness(tmp_path / "acks.log")
+    hear(witness, whole)
+    before = witness.view()
+    hear(witness, b"alive 9000\n")
+    after = witness.view()
+    assert after.since_ack_s > before.since_ack_s  # its storage hangs
+    assert after.since_line_s < after.since_ack_s  # and the connection lives
+    witness.close()
+
+
+def test_an_existing_file_is_never_written_to(tmp_path: Path) -> None:
+    (tmp_path / "acks.log").write_text("of another cut")
+    with pytest.raises(Refused, match="exists already"):
+        Witness(tmp_path / "acks.log")
+    assert (tmp_path / "acks.log").read_text() == "of another cut"
+
+
+def test_a_place_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="No such file"):
+        Witness(tmp_path / "none" / "acks.log")
+
+
+def test_a_log_of_nothing_is_not_left_behind(tmp_path: Path) -> None:
+    witness = Witness(tmp_path / "acks.log")
+    hear(witness, b"bash: fstui: command not found\n")
+    witness.close()
+    assert not (tmp_path / "acks.log").exists()
+
+
+def test_damage_ends_it(tmp_path: Path, whole: bytes) -> None:
+    witness = Witness(tmp_path / "acks.log")
+    with pytest.raises(BadLog, match="no line of a power-cut run"):
+        hear(witness, whole + b"segfault\n")
+    witness.close()
+
+
+def test_what_was_acknowledged_before_the_damage_is_kept(tmp_path: Path, whole: bytes) -> None:
+    witness = Witness(tmp_path / "acks.log")
+    with pytest.raises(BadLog):
+        hear(witness, whole + b"segfault\n" + b"ack 0 41 999\n")
+    witness.close()
+    assert (tmp_path / "acks.log").read_bytes() == whole
+    assert witness.durable == 41
+
+
+@pytest.mark.parametrize("spoken", [True, False])
+def test_a_stream_without_lines_is_not_kept_in_memory(tmp_path: Path, whole: bytes, spoken: bool) -> None:
+    """As /dev/zero would be, or a login shell that never comes to the writer."""
+    witness = Witness(tmp_path / "acks.log")
+    if spoken:
+        hear(witness, whole)
+    with pytest.raises(BadLog, match="without an end of line"), Path("/dev/zero").open("rb") as endless:
+        witness.listen(endless.fileno(), lambda view: None, 1.0)
+    witness.close()
+    assert (tmp_path / "acks.log").exists() == spoken
+
+
+@pytest.fixture
+def small_disk() -> Iterator[int]:
+    """Files of this process may not grow beyond a few KiB; the write then fails instead of killing."""
+    limit = 8192
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    yield limit
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_is_said_and_the_log_stands_up_to_there(tmp_path: Path, whole: bytes, small_disk: int) -> None:
+    witness = Witness(tmp_path / "acks.log")
+    more = b"".join(b"ack 0 %d 999\n" % sequence for sequence in range(41, 2000))
+    with pytest.raises(LogFull, match=os.strerror(errno.EFBIG)):
+        hear(witness, whole, more)
+    witness.close()
+    kept = lines.parse((tmp_path / "acks.log").read_bytes())
+    assert 41 < kept.acknowledged < 2000
+
+
+def run(file: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command("powercut", "witness", str(file)), input=data, capture_output=True, check=False)
+
+
+def test_a_broken_connection_and_the_writers_end_are_told_apart(tmp_path: Path, whole: bytes) -> None:
+    broken = run(tmp_path / "a.log", whole)
+    assert broken.returncode == 0
+    assert b"connection broke" in broken.stderr and b"41 acknowledgements are kept" in broken.stderr
+    assert b"powercut verify" in broken.stderr
+    ended = run(tmp_path / "b.log", whole + b"end 900 stopped by SIGINT\n")
+    assert ended.returncode == 0
+    assert b"ended by itself: stopped by SIGINT" in ended.stderr and b"connection broke" not in ended.stderr
+
+
+@pytest.mark.parametrize("data", [b"", b"command not found\n"])
+def test_a_writer_that_never_spoke_is_a_failure(tmp_path: Path, data: bytes) -> None:
+    done = run(tmp_path / "a.log", data)
+    assert done.returncode == 1
+    assert b"no writer spoke" in done.stderr
+
+
+def test_a_witness_on_the_same_box_is_warned_about(tmp_path: Path, whole: bytes) -> None:
+    header, _, rest = whole.partition(b"\n")
+    here = {**msgspec.json.decode(header), "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip()}
+    assert b"on this very box" in run(tmp_path / "a.log", msgspec.json.encode(here) + b"\n" + rest).stderr
+    assert b"on this very box" not in run(tmp_path / "b.log", whole).stderr
+
+
+def test_nothing_but_the_story_is_printed_and_no_escape(tmp_path: Path, whole: bytes) -> None:
+    done = run(tmp_path / "a.log", whole)
+    assert done.stdout == b""
+    assert b"\x1b" not in done.stderr

@@ -1,0 +1,276 @@
+"""The real writer, read as a witness reads it."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+import psutil
+import pytest
+
+from fstui.powercut import log as lines
+from fstui.powercut import power_cuts
+from fstui.powercut.log import Log
+from fstui.powercut.records import ENDED, PREFIX, Stream, unpack
+from fstui.report import formats
+from fstui.state import ledger
+from tests.cli.conftest import command
+
+HOST = os.uname().nodename
+Write = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    (tmp_path / "target").mkdir()
+    return tmp_path / "target"
+
+
+@pytest.fixture
+def write(target: Path) -> Iterator[Write]:
+    """Start a writer in a session of its own; whatever is left of it at the end is killed.
+
+    Unbuffered: communicate() reads past what a buffer holds.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(*options: str) -> subprocess.Popen[bytes]:
+        small = ("--set", "file=131072", "--root-of", HOST)
+        words = command("powercut", "write", str(target), *small, *options)
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            bufsize=0,
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess, ValueError):
+            cut(process)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def lines_until(process: subprocess.Popen[bytes], enough: Callable[[Log], bool]) -> tuple[Log, bytes]:
+    """Read until that is so."""
+    assert process.stdout
+    header = process.stdout.readline()
+    if not header:
+        assert process.stderr
+        raise AssertionError(process.stderr.read().decode())
+    data, log = header, Log(lines.parse_header(header))
+    while not enough(log):
+        line = process.stdout.readline()
+        assert line, "the writer ended early"
+        log.add(line[:-1])
+        data += line
+    return log, data
+
+
+def probe_of(writer: subprocess.Popen[bytes]) -> int:
+    """The first process of the probe, which leads a session of its own."""
+    (probe,) = psutil.Process(writer.pid).children()
+    return probe.pid
+
+
+def cut(writer: subprocess.Popen[bytes]) -> None:
+    """All of it at once, as a power cut ends it: nobody can leave a mark."""
+    os.killpg(probe_of(writer), signal.SIGKILL)
+    writer.communicate()
+
+
+def rest_of(stream: IO[bytes] | None) -> bytes:
+    assert stream
+    return stream.read()
+
+
+def each_writer(records: int) -> Callable[[Log], bool]:
+    return lambda log: (
+        len(log.writers) == len(log.header["streams"])
+        and all(len(writer.at_ms) >= records for writer in log.writers.values())
+    )
+
+
+EVERY_WAY = ("--set", "sync=fsync,fdatasync,O_DSYNC,O_DIRECT+O_DSYNC", "--set")
+
+
+@pytest.mark.parametrize("writes", ["overwrite", "append", "create", "create-no-dirsync"])
+def test_what_is_acknowledged_is_there_whichever_way_it_is_written(write: Write, writes: str) -> None:
+    writer = write(*EVERY_WAY, f"writes={writes}")
+    log, _ = lines_until(writer, each_writer(40))
+    writer.send_signal(signal.SIGTERM)
+    for line in writer.communicate()[0].splitlines():
+        log.add(line)
+    directory = Path(log.header["directory"])
+    assert {stream[1] for stream in log.header["streams"]} == {"fsync", "fdatasync", "O_DSYNC", "O_DIRECT+O_DSYNC"}
+    for fields in log.header["streams"]:
+        of = Stream(*fields)
+        acknowledged = log.writers[of.writer]
+        assert acknowledged.first == of.first
+        number, offset = of.place(acknowledged.last)
+        block = (directory / f"w{of.writer}" / str(number)).read_bytes()[offset : offset + of.block_bytes]
+        found = unpack(block)
+        assert found.kind == "intact" and found.sequence >= acknowledged.last
+
+
+def test_the_header_comes_first_and_says_all_that_is_needed_afterwards(write: Write, target: Path) -> None:
+    log, _ = lines_until(write("--set", "writes=append", "--set", "writers=3"), lambda log: log.acknowledged > 0)
+    header = log.header
+    assert header["directory"] == str(target / f"{PREFIX}{header['run']}")
+    assert header["boot"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert header["host"]["hostname"] == HOST
+    assert header["target"]["identity"] and header["target"]["stack"]
+    assert [stream[0] for stream in header["streams"]] == [0, 1, 2]
+    assert header["scenario"]["settings"]["writes"] == ["append"]
+
+
+def test_old_files_go_only_when_newer_records_are_acknowledged(write: Write) -> None:
+    writer = write("--set", "writes=create")
+    log, _ = lines_until(writer, each_writer(100))
+    writer.send_signal(signal.SIGTERM)
+    out, _ = writer.communicate()
+    directory = Path(log.header["directory"])
+    for line in out.splitlines():
+        log.add(line)
+    there = sorted(int(path.name) for path in (directory / "w0").iterdir())
+    kept = Stream(*log.header["streams"][0]).kept_files
+    assert there == list(range(there[0], there[-1] + 1))
+    assert there[-1] >= log.writers[0].last
+    assert kept <= len(there) <= kept + 1
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_stop_is_said_on_both_ends_and_marked_on_the_disk(write: Write, number: signal.Signals, code: int) -> None:
+    writer = write()
+    log, _ = lines_until(writer, lambda log: log.acknowledged > 3)
+    writer.send_signal(number)
+    out, story = writer.communicate()
+    reason = f"stopped by {number.name}"
+    assert writer.returncode == code
+    assert out.endswith(f" {reason}\n".encode())
+    assert (Path(log.header["directory"]) / ENDED).read_text() == reason
+    assert reason in story.decode() and "--pending" in story.decode()
+
+
+def test_it_ends_by_itself_after_the_seconds_asked_for(write: Write) -> None:
+    writer = write("--set", "seconds=0.2")
+    out, _ = writer.communicate()
+    assert writer.returncode == 0
+    assert lines.parse(out).ended == "its time was over"
+
+
+def test_a_reader_that_goes_away_ends_it(write: Write) -> None:
+    writer = write()
+    log, _ = lines_until(writer, lambda log: log.acknowledged > 3)
+    assert writer.stdout
+    writer.stdout.close()
+    assert writer.wait() == 141
+    assert "gone" in (Path(log.header["directory"]) / ENDED).read_text()
+
+
+def test_signs_of_life_come_without_acknowledgements_too(write: Write) -> None:
+    writer = write("--set", "pace=1", "--set", "writes=append")
+    assert writer.stdout
+    lines = [writer.stdout.readline() for _ in range(6)]
+    assert sum(line.startswith(b"alive ") for line in lines) >= 2
+
+
+def test_its_directory_waits_for_the_check_and_clean_leaves_it_alone(write: Write) -> None:
+    writer = write()
+    log, data = lines_until(writer, lambda log: log.acknowledged > 10)
+    directory = Path(log.header["directory"])
+    assert [entry.what for entry in ledger.entries()] == [str(directory)]
+    cut(writer)
+    assert [entry.what for entry in power_cuts.pending()] == [str(directory)]
+    assert power_cuts.left_behind() == []
+
+    cleaned = subprocess.run(command("clean"), capture_output=True, check=False)
+    assert cleaned.returncode == 0
+    assert b"is not verified" in cleaned.stderr and directory.is_dir()
+
+    words = command("powercut", "verify", str(directory.parent), "--storage-was-cut", "--format", "json")
+    verified = subprocess.run(words, input=data, capture_output=True, check=True)
+    assert json.loads(verified.stdout)["verdict"] == "kept"
+    assert power_cuts.pending() == []
+    cleaned = subprocess.run(command("clean"), capture_output=True, check=True)
+    assert not directory.exists() and ledger.entries() == []
+
+
+def test_clean_removes_what_waits_where_it_is_told_to(write: Write, target: Path) -> None:
+    write("--set", "seconds=0.1").communicate()
+    assert len(list(target.iterdir())) == 1
+    subprocess.run(command("clean", "--pending"), capture_output=True, check=True)
+    assert list(target.iterdir()) == []
+
+
+def test_killing_a_writer_ends_all_of_it(write: Write) -> None:
+    """Nobody goes on writing when the first process of the probe is gone."""
+    writer = write()
+    lines_until(writer, lambda log: log.acknowledged > 3)
+    os.kill(probe_of(writer), signal.SIGKILL)
+    rest_of(writer.stdout)  # the end comes only when the last one has closed it
+    assert writer.wait() == 1
+    assert b"killed" in rest_of(writer.stderr)
+
+
+def refused(*words: str) -> str:
+    done = subprocess.run(command("powercut", *words), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == b""
+    return done.stderr.decode()
+
+
+def test_what_cannot_be_written_is_refused_before_a_byte(target: Path) -> None:
+    root = ("--root-of", HOST)
+    assert "No such file" in refused("write", str(target / "none"), *root)
+    assert "no setting 'speed'" in refused("write", str(target), "--set", "speed=1", *root)
+    assert "sync takes" in refused("write", str(target), "--set", "sync=none", *root)
+    assert "at least 0" in refused("write", str(target), "--set", "seconds=-1", *root)
+    assert list(target.iterdir()) == [] and ledger.entries() == []
+
+
+def test_the_root_filesystem_wants_its_hosts_name() -> None:
+    for words in ((), ("--root-of", "another"), ("--root-of", "")):
+        assert f"--root-of {HOST}" in refused("write", "/", *words)
+    assert not [name for name in os.listdir("/") if name.startswith(PREFIX)]
+
+
+def test_the_runner_cannot_do_it_by_itself(target: Path) -> None:
+    done = subprocess.run(
+        command("run", "power-cut", str(target)), stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    assert done.returncode == 2
+    assert b"witness" in done.stderr
+    assert list(target.iterdir()) == []
+
+
+@pytest.mark.parametrize(("option", "code"), [("lost", 0), ("kept", 3)])
+def test_verify_has_the_exit_codes_of_a_run(write: Write, target: Path, option: str, code: int) -> None:
+    writer = write()
+    _, data = lines_until(writer, lambda log: log.acknowledged > 10)
+    cut(writer)
+    words = command("powercut", "verify", str(target), "--storage-was-cut", "--fail-on", option)
+    done = subprocess.run(words, input=data, capture_output=True, check=False)
+    assert done.returncode == code
+    assert b"KEPT" in done.stdout
+
+
+@pytest.mark.parametrize("format_", formats.names())
+def test_verify_prints_every_format(write: Write, target: Path, format_: str) -> None:
+    writer = write()
+    log, data = lines_until(writer, each_writer(3))
+    cut(writer)
+    (Path(log.header["directory"]) / "w2" / str(log.writers[2].last)).unlink()
+    words = command("powercut", "verify", str(target), "--storage-was-cut", "--format", format_)
+    done = subprocess.run(words, input=data, capture_output=True, check=True)
+    assert b"lost" in done.stdout.lower()

@@ -1,0 +1,124 @@
+"""Does a sync leave this process as a system call?"""
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fstui.children import command
+from fstui.layers.preloads import PATTERN
+from fstui.probes import sync_path
+from tests.factories import dropping
+
+PROGRAM = (
+    "import json, sys\n"
+    "sys.path.insert(0, sys.argv[1])\n"
+    "from fstui.probes import sync_path\n"
+    f"print(json.dumps(sync_path.facts(sys.argv[2], {PATTERN!r})))\n"
+)
+CHECKOUT = command("")[-2]
+
+
+def facts(directory: Path, **environment: str) -> dict[str, Any]:
+    """What a process started in that environment says of itself."""
+    call = [sys.executable, "-I", "-S", "-c", PROGRAM, CHECKOUT, str(directory)]
+    done = subprocess.run(call, env={**os.environ, **environment}, capture_output=True, check=True)
+    assert list(directory.iterdir()) == []
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_clean_process_passes_its_syncs_on(tmp_path: Path) -> None:
+    found = facts(tmp_path)
+    assert (found["pipe_fsync_fails"], found["dsync_flag_kept"], found["preloads"]) == (True, True, [])
+    assert found["libc_sync_ns"] > 0 and found["raw_sync_ns"] > 0
+    assert found["cgroup"] is None or found["cgroup"].startswith("/")
+
+
+def test_libeatmydata_leaves_all_its_traces(tmp_path: Path) -> None:
+    library = next(Path("/usr/lib").glob("*/libeatmydata.so"), None)
+    if library is None:
+        pytest.skip("libeatmydata is not installed (apt-get install libeatmydata1)")
+    found = facts(tmp_path, LD_PRELOAD=str(library))
+    assert (found["pipe_fsync_fails"], found["dsync_flag_kept"]) == (False, False)
+    assert found["libc_sync_ns"] < 20_000
+    assert answered(found)["fdatasync"] == 60
+    (preload,) = found["preloads"]
+    assert (preload["what"], preload["path"]) == ("preload", "/proc/self/maps")
+    assert "libeatmydata" in preload["value"]
+
+
+def answered(found: dict[str, Any]) -> dict[str, int]:
+    """By call: the futile syncs that succeeded."""
+    return {call: succeeded for call, (_, succeeded) in found["futile_syncs"].items() if succeeded}
+
+
+def test_the_kernel_refuses_every_futile_sync(tmp_path: Path) -> None:
+    found = facts(tmp_path)
+    assert {"fsync", "fdatasync", "syncfs", "sync_file_range", "msync"} == set(found["futile_syncs"])
+    assert all(tried == 60 for tried, _ in found["futile_syncs"].values())
+    assert answered(found) == {}
+
+
+@pytest.mark.parametrize("way", dropping.WAYS)
+def test_a_library_that_makes_only_most_syncs_is_found(tmp_path: Path, way: str) -> None:
+    """However few it leaves out, and though nothing else gives it away."""
+    (tmp_path / "work").mkdir()
+    found = facts(tmp_path / "work", **dropping.preloaded(tmp_path, way))
+    assert {"fsync", "fdatasync"} & set(answered(found))
+    assert found["preloads"] == []
+
+
+def test_every_library_that_fstui_knows_of_is_found(tmp_path: Path) -> None:
+    """By its name alone: this one is a copy of an innocent one."""
+    library = tmp_path / "libfsync-off.so"
+    innocent = re.search(r"/\S+/libm\.so\S*", Path("/proc/self/maps").read_text())
+    assert innocent
+    library.write_bytes(Path(innocent[0]).read_bytes())
+    (tmp_path / "work").mkdir()
+    (preload,) = facts(tmp_path / "work", LD_PRELOAD=str(library))["preloads"]
+    assert preload["value"] == str(library)
+
+
+def test_a_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        sync_path.facts(str(tmp_path / "gone"), PATTERN)
+
+
+def test_without_a_system_call_number_the_raw_time_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync_path, "FDATASYNC", {})
+    found = sync_path.facts(str(tmp_path), PATTERN)
+    assert found["raw_sync_ns"] is None and found["libc_sync_ns"] > 0
+
+
+def test_a_stuck_call_is_named_while_it_is_stuck() -> None:
+    """A process that writes into a full pipe sits in write(2)."""
+    program = "import os\nwhile True: os.write(1, bytes(4096))"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as stuck:
+        until = time.monotonic() + 60
+        while (call := sync_path.call_of(stuck.pid)) != "write" and time.monotonic() < until:
+            os.sched_yield()
+        stuck.kill()
+    assert call == "write"
+
+
+def test_a_process_that_is_gone_sits_in_no_call() -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    assert sync_path.call_of(gone.pid) is None
+
+
+def test_a_pipe_cannot_be_synced() -> None:
+    read_end, write_end = os.pipe()
+    with pytest.raises(OSError) as refused:
+        os.fsync(write_end)
+    assert refused.value.errno == errno.EINVAL
+    os.close(read_end)
+    os.close(write_end)

@@ -1,0 +1,90 @@
+"""A quick check as it is printed."""
+
+import csv
+import io
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.model.judgement import Finding
+from fstui.model.run import Run
+from fstui.report import check
+from fstui.report.check import Check, Checked
+from tests.factories.samples import NASTY, RUN, nasty
+from tests.report.test_speed import SLOW
+
+HONEST = replace(
+    RUN,
+    id="aaaaaa",
+    verdict="consistent",
+    confidence="low",
+    findings=(
+        Finding(rule="flushes-arrive", verdict="consistent", confidence="low", scope="storage", title="1.00 per sync"),
+    ),
+)
+SLOW_ONE = replace(HONEST, id="bbbbbb", speed=SLOW)
+ALL = Check(
+    rows=(
+        Checked("/srv/queue", RUN),
+        Checked("/", HONEST),
+        Checked("/slow", SLOW_ONE),
+        Checked("/full", None, "/full is too full"),
+    ),
+    left_out={"holds no files": ("/proc", "/sys", "/dev/pts", "/sys/fs/cgroup"), "read-only": ("/mnt",)},
+    elapsed_s=6.2,
+)
+
+
+def test_a_row_for_each_then_what_to_do_then_what_was_left_out() -> None:
+    text = check.render("plain", ALL)
+    assert isinstance(text, str)
+    rows = text.splitlines()
+    assert rows[1].split()[:5] == ["!", "/srv/queue", "suspicious", "high", "840"]
+    assert rows[2].split()[:5] == ["✓", "/", "consistent", "low", "840"]
+    assert "5.9 ms" in rows[1] and "! slow" in rows[3]
+    assert "not checked" in rows[4] and rows[4].endswith("/full is too full")
+    assert "  next     VirtualBox: set IgnoreFlush to 0 for this disk, then run again." in rows
+    assert "  next     Raise the limit, or run outside its cgroup." in rows
+    assert any("/proc, /sys, /dev/pts and 1 more" in row and "holds no files" in row for row in rows)
+    assert not any("fstui show aaaaaa" in row for row in rows), "what is sound and quick needs no more words"
+    assert rows[-1].startswith("3 filesystems checked in 6.2 s")
+
+
+def test_json_is_a_list_of_run_documents() -> None:
+    found = json.loads(check.render("json", ALL))
+    assert [run["id"] for run in found] == [RUN.id, "aaaaaa", "bbbbbb"]
+    assert {run["schema"] for run in found} == {"fstui.run/2"}
+
+
+def test_metrics_of_all_stand_beneath_one_name() -> None:
+    text = str(check.render("prometheus", ALL))
+    assert text.count("# TYPE fstui_verdict gauge") == 1
+    assert sum(line.startswith("fstui_verdict{") for line in text.splitlines()) == 3 * 7
+
+
+def test_csv_and_markdown_have_a_row_for_each() -> None:
+    rows = list(csv.DictReader(io.StringIO(str(check.render("csv", ALL)))))
+    assert [row["filesystem"] for row in rows] == ["/srv/queue", "/", "/slow", "/full"]
+    assert (rows[2]["speed"], rows[3]["trouble"]) == ("slow", "/full is too full")
+    table = [line for line in str(check.render("markdown", ALL)).splitlines() if line.startswith("|")]
+    assert len(table) == 2 + 4
+
+
+@pytest.mark.parametrize("format_", ["plain", "markdown", "csv", "prometheus"])
+def test_names_from_the_system_bring_no_control_characters(format_: str) -> None:
+    run: Run = replace(nasty(), speed=replace(SLOW, title=NASTY, sentence=NASTY))
+    text = str(check.render(format_, Check((Checked(NASTY, run), Checked(NASTY, None, NASTY)), {NASTY: (NASTY,)}, 1.0)))
+    assert all(character.isprintable() or character == "\n" for character in text)
+
+
+def test_a_check_in_one_line() -> None:
+    assert check.line(ALL.rows[0]).startswith("/srv/queue: ! suspicious, high · 840 commits/s, p99 5.9 ms · ")
+    assert check.line(ALL.rows[3]) == "/full: not checked: /full is too full"
+
+
+def test_a_terminal_that_is_too_narrow_has_the_flags_beneath() -> None:
+    lines = str(check.render("plain", ALL, 60)).splitlines()
+    assert lines[0].split() == ["FILESYSTEM", "VERDICT", "SURE", "COMMITS/S", "P99", "SLOW?"]
+    assert "/srv/queue  840/s, 7200 rpm allows 120" in lines
+    assert max(map(len, lines[:10])) <= 60

@@ -1,0 +1,80 @@
+import csv
+import io
+import json
+import re
+
+from msgspec.structs import replace
+
+from fstui.measures.documents import decode_run
+from fstui.model.events import FindingsChanged, RunFinished
+from fstui.model.judgement import Judgement
+from fstui.model.run import Run
+from fstui.report import json as json_report
+from fstui.report.formats import csv as csv_report
+from fstui.report.formats import markdown
+from tests.factories.samples import FAILED_RUN, RUN, nasty
+
+
+def rows(run: Run) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(csv_report.render(run))))
+
+
+def test_json_is_the_run_document_on_one_line() -> None:
+    line = json_report.line(RUN)
+    assert line.endswith(b"\n") and line.count(b"\n") == 1
+    assert decode_run(line) == RUN
+    assert json.loads(line)["target"]["stack"][2]["medium"]["class"] == "hdd-7200"
+
+
+def test_an_event_names_itself() -> None:
+    judgement = Judgement(verdict="suspicious", confidence="high", sentence="s")
+    assert json.loads(json_report.line(FindingsChanged(judgement=judgement)))["event"] == "FindingsChanged"
+    assert json.loads(json_report.line(RunFinished(run=RUN, saved_to="/x")))["run"]["schema"] == "fstui.run/2"
+
+
+def test_the_schema_describes_the_document() -> None:
+    schema = json.loads(json_report.schema())
+    described = schema["$defs"]["Run"]["properties"]
+    assert set(json.loads(json_report.line(RUN))) == set(described)
+
+
+def test_csv_has_one_row_per_step_with_units_in_its_names() -> None:
+    first, second = rows(RUN)
+    assert (second["name"], second["rate_per_s"], second["latency_p99_ns"]) == ("fdatasync", "840.0", "5900000")
+    assert (second["flushes_per_sync"], second["bytes_ratio"]) == ("1.0", "1.0")
+    assert (first["flushes"], first["flushes_per_sync"]) == ("0", "")
+    assert second["latency_p99_9_ns"] == ""
+
+
+def test_csv_says_what_failed_and_keeps_its_header_without_steps() -> None:
+    assert rows(FAILED_RUN)[1]["error"] == "pwrite: Input/output error"
+    assert csv_report.render(replace(RUN, steps=())).splitlines() == csv_report.render(RUN).splitlines()[:1]
+
+
+def test_csv_of_nasty_names_is_still_one_line_per_step() -> None:
+    text = csv_report.render(nasty())
+    assert len(text.splitlines()) == 3
+    assert "\x1b" not in text
+
+
+def test_markdown_reads_verdict_because_next_tables_both_ends() -> None:
+    text = markdown.render(RUN)
+    order = ["### ! suspicious", "One 16 KiB block", "**Because**", "**Next**", "| Finding", "| Step", "| Both ends"]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert "|  | sda, lowest | 1 690 | 26.2 MiB |  | 1 680 | 1.00 |" in text
+    assert "|  | sda1 | 1 690 | 26.2 MiB |  | not counted | – |" in text
+    assert "VBOX HARDDISK hdd-7200 (declared)" in text
+
+
+def test_every_markdown_table_has_as_many_cells_in_each_row() -> None:
+    for run in (RUN, FAILED_RUN, nasty()):
+        for table in re.findall(r"(?:^\|.*\n)+", markdown.render(run), re.M):
+            assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+
+
+def test_names_from_the_system_are_no_markup() -> None:
+    text = markdown.render(nasty())
+    assert all(character.isprintable() or character == "\n" for character in text)
+    assert "<b>" not in text and r"\<b\>" in text
+    assert not re.search(r"(?<!\\)\*x", text)

@@ -1,0 +1,199 @@
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from fstui.judge import judge
+from fstui.measures.dirty_flush import DirtyFlush, DirtyFlushFigures, Growth
+from fstui.model.counters import DeviceCounters
+from fstui.model.run import Evidence, Run
+from fstui.model.settings import OpenFlag
+from fstui.model.steps import Snapshot, Step
+from fstui.model.storage import Node, Reading, Target
+from fstui.report import compare, figures, findings, steps
+from fstui.report.figures import Counts
+from fstui.report.formats import csv, markdown, plain
+from fstui.report.text import NONE
+from tests.factories import steps as made
+from tests.factories import storage
+from tests.factories.evidence import evidence
+from tests.factories.samples import DISK, FAILED, FILESYSTEM, NOTE, ROTATION, RUN, SYNCED, TARGET, UNSYNCED
+
+
+def stacked(*nodes: Node) -> Target:
+    return replace(TARGET, stack=nodes)
+
+
+def per_sync(step: Step, target: Target | None = TARGET) -> float | None:
+    return Counts(Evidence(target=target, steps=(step,))).flushes_per_sync(step, step.settings)
+
+
+def arrived(step: Step, target: Target | None = TARGET) -> float | None:
+    return Counts(Evidence(target=target, steps=(step,))).bytes_ratio(step)
+
+
+def test_flushes_and_bytes_are_read_at_the_lowest_devices() -> None:
+    assert per_sync(SYNCED, TARGET) == 1.0
+    assert arrived(SYNCED, TARGET) == 1.0
+
+
+def test_they_are_added_up_over_several_lowest_devices() -> None:
+    paths = Node(id="dm-0", layer="block", kind="dm-multipath", name="dm-0", below=("sda", "sdb"))
+    target = stacked(replace(FILESYSTEM, below=("dm-0",)), paths, DISK, replace(DISK, id="sdb", name="sdb"))
+    halves = tuple(
+        DeviceCounters(device=name, flushes=840, written_bytes=840 * 16384, writes=840) for name in ("sda", "sdb")
+    )
+    step = replace(SYNCED, counters=halves)
+    assert per_sync(step, target) == 1.0
+    assert arrived(step, target) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("raid", "flushes", "bytes_"), [("raid1", 1.0, 1.0), ("raid10", 1.0, 1.0), ("raid0", 1.0, 2.0)]
+)
+def test_legs_and_stripes_get_every_flush_and_a_stripe_its_share_of_the_bytes(
+    raid: str, flushes: float, bytes_: float
+) -> None:
+    level = Reading(what="level", value=raid, path="/sys/block/md0/md/level")
+    md = Node(id="md0", layer="block", kind="md", name="md0", below=("sda", "sdb"), readings=(level,))
+    target = stacked(replace(FILESYSTEM, below=("md0",)), md, DISK, replace(DISK, id="sdb", name="sdb"))
+    every = DeviceCounters(device="sda", flushes=1680, written_bytes=1680 * 16384)
+    step = replace(SYNCED, counters=(every, replace(every, device="sdb", flushes=1700)))
+    assert per_sync(step, target) == pytest.approx(flushes, abs=0.02)
+    assert arrived(step, target) == bytes_
+
+
+def test_the_table_speaks_of_the_layer_of_the_sentence_where_a_loop_stands_on_a_busy_disk() -> None:
+    seen = evidence(storage.on_loop(), made.step(flushes={"loop0": 1, "sda": 2.7}))
+    assert "reached loop0 as 1.00 flushes" in judge(seen).sentence
+    (step,) = seen.steps
+    assert Counts(seen).flushes_per_sync(step, step.settings) == 1.0
+
+
+@pytest.mark.parametrize(("flags", "each"), [((), 1.0), (("direct", "dsync"), 0.5)], ids=["a flush", "a FUA write"])
+def test_the_table_counts_a_raid10_as_the_sentence_does(flags: tuple[OpenFlag, ...], each: float) -> None:
+    disks = [storage.disk(name) for name in ("sda", "sdb", "sdc", "sdd")]
+    names = [node.id for node in disks]
+    array = storage.block("md0", "md", *names, fua=True, readings=storage.readings(level="raid10"))
+    step = made.step(
+        open_flags=flags,
+        sync="none" if flags else "fdatasync",
+        flushes=dict.fromkeys(names, each),
+        share=dict.fromkeys(names, 0.5),
+    )
+    seen = evidence(storage.target(storage.filesystem(below=("md0",)), array, *disks), step)
+    assert "as 1.00 flushes each" in judge(seen).sentence
+    assert Counts(seen).flushes_per_sync(step, step.settings) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("ours", "flushes", "each"),
+    [
+        pytest.param(2000, 3.0, 1.0, id="beside others, as many as are owed"),
+        pytest.param(0, 3.0, 0.0, id="beside others, none"),
+        pytest.param(2000, 1.0, 1.0, id="alone"),
+    ],
+)
+def test_the_table_counts_ours_where_the_sentence_does(ours: int, flushes: float, each: float) -> None:
+    step = made.step(flushes=flushes, share=flushes, changes={"trace": (made.traced(us=ours, others=4000),)})
+    target = storage.on_disk(storage.filesystem(), storage.disk())
+    assert Counts(evidence(target, step)).flushes_per_sync(step, step.settings) == each
+
+
+def test_a_fua_write_that_no_device_counts_stands_in_the_table() -> None:
+    forced = made.step(
+        flushes=0, sync="none", open_flags=("direct", "dsync"), changes={"trace": (made.traced(fua=2000),)}
+    )
+    target = storage.on_disk(storage.filesystem(), storage.disk(fua=True))
+    assert Counts(evidence(target, forced)).flushes_per_sync(forced, forced.settings) == 1.0
+
+
+def test_where_flushes_are_missing_the_table_shows_where() -> None:
+    seen = evidence(storage.on_loop(), made.step(flushes={"loop0": 0, "sda": 1}))
+    assert judge(seen).findings[0].title == "0.00 flushes per sync at loop0, 1 owed"
+    assert Counts(seen).flushes_per_sync(seen.steps[0], seen.steps[0].settings) == 0.0
+
+
+def test_a_step_that_runs_is_counted_by_what_was_asked_of_it() -> None:
+    seen = evidence(storage.on_loop(), made.step(flushes={"loop0": 1, "sda": 2.7}))
+    counters = made.counted("loop0", 40, 1 << 20), made.counted("sda", 90, 1 << 20)
+    now = Snapshot(
+        index=1, name="x", elapsed_s=0.1, length_s=1.0, ops=40, syncs=40, bytes=1, rate_per_s=1.0, counters=counters
+    )
+    assert Counts(seen).flushes_per_sync(now, SYNCED.settings) == 1.0
+
+
+def test_a_device_that_does_not_count_is_left_out_and_is_not_zero() -> None:
+    silent = replace(SYNCED, counters=(DeviceCounters(device="sda"),))
+    assert per_sync(silent, TARGET) is None
+    assert arrived(silent, TARGET) is None
+    zero = replace(SYNCED, counters=(DeviceCounters(device="sda", flushes=0, written_bytes=0),))
+    assert per_sync(zero, TARGET) == 0.0
+    assert arrived(zero, TARGET) == 0.0
+
+
+def test_without_syncs_or_operations_there_is_no_ratio() -> None:
+    assert per_sync(UNSYNCED, TARGET) is None
+    assert arrived(FAILED, TARGET) is None
+    assert per_sync(SYNCED, None) is None
+
+
+def test_the_leading_finding_is_the_one_the_verdict_rests_on() -> None:
+    weaker = replace(ROTATION, rule="weaker", confidence="low")
+    one_step = replace(ROTATION, rule="step", scope="step")
+    assert findings.leading(replace(RUN, findings=(NOTE, one_step, weaker, ROTATION))) == ROTATION
+    assert findings.leading(replace(RUN, findings=(NOTE,))) is None
+
+
+def test_the_stack_is_one_line_from_the_filesystem_down() -> None:
+    assert figures.stack_line(TARGET) == "ext4 › sda1 › sda"
+    md = Node(id="md0", layer="block", kind="md", name="md0", below=("sda", "sdb"))
+    legs = (DISK, replace(DISK, id="sdb", name="sdb"))
+    assert figures.stack_line(stacked(replace(FILESYSTEM, below=("md0",)), md, *legs)) == "ext4 › md0 › sda + sdb"
+    assert figures.stack_line(None) == ""
+
+
+def test_many_devices_at_one_level_are_counted_and_a_loop_in_the_graph_ends() -> None:
+    disks = [replace(DISK, id=f"sd{n}", name=f"sd{n}", below=("mount:/srv",)) for n in range(6)]
+    pool = replace(FILESYSTEM, kind="btrfs", below=tuple(disk.id for disk in disks))
+    assert figures.stack_line(stacked(pool, *disks)) == "btrfs › sd0 + 5 more"
+
+
+GROWTH = replace(
+    SYNCED,
+    name="flush of unsynced writes",
+    settings=DirtyFlush(),
+    figures=DirtyFlushFigures(
+        sequential=Growth(slope_ns_per_mib=400_000, intercept_ns=124_000),
+        scattered=Growth(slope_ns_per_mib=-1_200, intercept_ns=130_000),
+    ),
+)
+
+
+def test_flush_growth_has_words_of_its_own_and_neither_a_rate_nor_flushes_per_sync() -> None:
+    assert figures.words(GROWTH) == "flush 124 µs, +400 µs per MiB, scattered −1.2 µs"
+    assert per_sync(GROWTH, TARGET) is None
+    assert not GROWTH.settings.alike and SYNCED.settings.alike
+    assert steps.cells(GROWTH, Counts(RUN)) == (GROWTH.name, NONE, NONE, NONE, NONE, NONE, "1.00")
+    assert steps.line(GROWTH, Counts(RUN)) == f"{GROWTH.name}: {figures.words(GROWTH)}"
+
+
+@pytest.mark.parametrize("render", [plain.render, markdown.render, csv.render, lambda run: compare.render([run, run])])
+def test_every_face_says_it_so(render: Callable[[Run], str]) -> None:
+    text = render(replace(RUN, steps=(GROWTH,)))
+    assert "840" not in text.partition("STEP")[2]
+    assert render is csv.render or "124 µs, +400 µs per MiB" in text
+
+
+@pytest.mark.parametrize(
+    ("measured", "words"),
+    [
+        ({}, ""),
+        ({"scattered": {"slope_ns_per_mib": 0, "intercept_ns": 1_000}}, "flush 1.0 µs, +0 ns per MiB"),
+        ({"sequential": {"slope_ns_per_mib": 5e6, "intercept_ns": -3_000}}, "flush +5.0 ms per MiB"),
+    ],
+)
+def test_flush_growth_is_told_as_far_as_it_was_measured(measured: dict[str, Any], words: str) -> None:
+    assert msgspec.convert(measured, DirtyFlushFigures).words == words

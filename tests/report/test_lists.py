@@ -1,0 +1,78 @@
+import json
+
+from msgspec.structs import replace
+
+from fstui.model.host import Host, Inventory
+from fstui.model.judgement import Judgement
+from fstui.model.storage import Space, Target
+from fstui.report import compare, history, inventory
+from fstui.state.runs import Summary
+from tests.factories.samples import DISK, FAILED_RUN, NASTY, ROTATION, RUN, SYNCED, TARGET, nasty
+
+PROC = Target(path="/proc", mount_point="/proc", fstype="proc", source="proc", pseudo=True)
+FLAGGED = Judgement(verdict="suspicious", confidence="high", sentence="s", findings=(ROTATION,))
+HERE = Inventory(
+    host=Host(hostname="db7", kernel="6.8.0-45", virtualization="kvm"),
+    filesystems=(replace(TARGET, space=Space(total_bytes=2**40, free_bytes=212 * 2**30)), PROC),
+    unused=(replace(DISK, id="sdb", name="sdb", size_bytes=2**40),),
+)
+
+
+def test_the_list_shows_filesystems_their_stack_and_their_flag() -> None:
+    text = inventory.render(HERE, {"/srv": FLAGGED})
+    assert "db7 · Linux 6.8.0-45 · kvm guest · 1 filesystem" in text
+    assert "!  /srv   212 G  ext4 › sda1 › sda  hdd-7200 (declared)  840/s, 7200 rpm allows 120" in text
+    assert "! /srv: suspicious, high (same-block-rotation)" in text
+    assert "1 pseudo filesystem hidden" in text
+    assert "/proc" not in text
+    assert "sdb" in text
+
+
+def test_a_filesystem_that_does_not_answer_is_a_row_that_says_so() -> None:
+    silent = replace(HERE, filesystems=(replace(TARGET, silent_s=41.0),))
+    assert "silent for 41.0 s" in inventory.render(silent, {})
+
+
+def test_the_list_as_json_carries_the_findings_per_filesystem() -> None:
+    content = json.loads(inventory.document(HERE, {"/srv": FLAGGED}))
+    srv, proc = content["filesystems"]
+    assert srv["findings"][0]["rule"] == "same-block-rotation"
+    assert proc["findings"] == [] and proc["pseudo"]
+
+
+def test_a_nasty_mount_point_brings_no_control_characters() -> None:
+    target = replace(TARGET, mount_point=NASTY, source=NASTY)
+    text = inventory.render(replace(HERE, filesystems=(target,)), {NASTY: FLAGGED})
+    assert all(character.isprintable() or character == "\n" for character in text)
+
+
+def test_compare_puts_one_run_in_each_column_and_matches_steps_by_name() -> None:
+    twice = replace(RUN, id="fast", steps=(replace(SYNCED, rate_per_s=1680.0),))
+    lines = compare.render([RUN, twice]).splitlines()
+    assert lines[0].split() == ["k3f9a1", "fast"]
+    rate = next(line for line in lines if line.startswith("fdatasync"))
+    assert rate.split() == ["fdatasync", "rate/s", "840", "1", "680"]
+    assert any("2.00 ×" in line for line in lines)
+    only_first = next(line for line in lines if line.startswith("write, no sync"))
+    assert only_first.endswith("–")
+
+
+def test_three_runs_and_a_failed_one_can_be_compared() -> None:
+    text = compare.render([RUN, FAILED_RUN, nasty()])
+    assert "? cannot-tell" in text
+    assert all(character.isprintable() or character == "\n" for character in text)
+
+
+def test_the_history_lists_runs_and_what_it_could_not_read() -> None:
+    known = Summary(
+        path="/x", id="k3f9a1", started_at=RUN.started_at, elapsed_s=14.6, status="stopped", verdict="suspicious",
+        scenario="odirect-truth", target=NASTY, simulated="a lying disk",
+    )  # fmt: skip
+    text = history.render([known, Summary(path="/y", unreadable="/y is not a run document")])
+    assert "suspicious · stopped · simulated" in text
+    assert "unreadable: /y is not a run document" in text
+    assert all(character.isprintable() or character == "\n" for character in text)
+
+
+def test_an_empty_history_is_empty() -> None:
+    assert history.render([]) == ""

@@ -1,0 +1,68 @@
+"""The second answer in every format."""
+
+import csv
+import io
+import json
+
+from msgspec.structs import replace
+
+from fstui.model.judgement import Speed
+from fstui.report import compare, formats, history
+from fstui.report.formats import plain
+from fstui.state.runs import Summary
+from tests.factories.samples import NASTY, RUN
+
+SLOW = Speed(
+    answer="slow",
+    yardstick="5 runs before",
+    title="12.0/s beside 5 runs before: an I/O limit of its cgroup holds here",
+    sentence="fdatasync did 12.0/s in 1.0 s.",
+    because=("fdatasync: 12.0/s; before it did 840/s (median)",),
+    next=("Raise the limit, or run outside its cgroup.",),
+)
+SLOW_RUN = replace(RUN, speed=SLOW)
+
+
+def rendered(name: str) -> str:
+    text = formats.render(name, SLOW_RUN)
+    return text.decode() if isinstance(text, bytes) else text
+
+
+def test_plain_has_both_headlines_beneath_each_other_and_then_their_reasons() -> None:
+    lines = plain.render(SLOW_RUN).splitlines()
+    at = lines.index("! SUSPICIOUS  high confidence")
+    assert lines[at + 1] == "! SLOW  12.0/s beside 5 runs before: an I/O limit of its cgroup holds here"
+    second = lines.index("  Is it slow? fdatasync did 12.0/s in 1.0 s.")
+    assert lines[second + 1 : second + 3] == [
+        "  because  fdatasync  12.0/s; before it did 840/s (median)",
+        "  next     Raise the limit, or run outside its cgroup.",
+    ]
+    assert max(map(len, lines)) <= 80
+
+
+def test_every_format_tells_it() -> None:
+    assert "**\\! SLOW" in rendered("markdown") or "**! SLOW" in rendered("markdown")
+    assert "Is it slow?" in rendered("markdown")
+    assert {row["speed"] for row in csv.DictReader(io.StringIO(rendered("csv")))} == {"slow"}
+    assert json.loads(rendered("json"))["speed"]["answer"] == "slow"
+    assert 'speed="slow"} 1.0' in rendered("prometheus")
+    assert 'speed="normal"} 0.0' in rendered("prometheus")
+
+
+def test_a_document_that_is_older_than_the_question_shows_no_answer() -> None:
+    assert "slow?" not in plain.render(RUN).lower()
+    assert "fstui_speed" not in str(formats.render("prometheus", RUN))
+    assert not any(line.startswith("speed") for line in compare.render([RUN, RUN]).splitlines())
+
+
+def test_a_comparison_and_the_history_show_it() -> None:
+    assert any(line.split() == ["speed", "!", "slow"] for line in compare.render([RUN, SLOW_RUN]).splitlines())
+    line = Summary(path="/x", id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="consistent")
+    _, first, second = history.render([replace(line, speed="stalls"), line]).splitlines()
+    assert first.endswith("▲ stalls") and second.endswith("–")
+
+
+def test_names_in_it_bring_no_control_characters() -> None:
+    nasty = replace(SLOW, title=NASTY, sentence=NASTY, because=(f"{NASTY}: {NASTY}",), next=(NASTY,))
+    text = plain.render(replace(RUN, speed=nasty))
+    assert all(character.isprintable() or character == "\n" for character in text)

@@ -1,0 +1,107 @@
+"""A watch in plain text."""
+
+import msgspec
+
+from fstui.model.host import Host, Writer
+from fstui.model.judgement import Speed
+from fstui.model.tracing import DeviceTimes
+from fstui.model.watch import Commits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
+from fstui.report import json, watch
+from fstui.tracing.conclusion import conclude
+
+TIMES = DeviceTimes(p50=38_000_000, p99=60_000_000, max=260_000_000)
+ROW = Waiting(
+    pid=812,
+    processes=1,
+    program="mariadbd",
+    file="/var/lib/mysql/ib_logfile0",
+    inode=12,
+    files=1,
+    device="sda1",
+    syncs=240,
+    waited_ns=9_600_000_000,
+    latency_ns=TIMES,
+    device_ns=36_000_000,
+    cpu_ns=96_000_000,
+    in_flight_ns=None,
+)
+WHOLE = Watched(
+    elapsed_s=10.0,
+    looked_s=10.0,
+    waits=(ROW,),
+    devices=(WatchedDevice(device="sda", writes=500, written_bytes=10 << 20, flushes=250, fua=0, flush_ns=TIMES),),
+    commits=(Commits(device="sda1", count=20, latency_ns=TIMES),),
+)
+
+
+def report(whole: Watched = WHOLE, **more: object) -> WatchReport:
+    found = conclude(whole)
+    made = WatchReport(
+        started_at="2026-11-20T03:12:44+01:00",
+        version="0.1.0",
+        host=Host(hostname="db7"),
+        whole=whole,
+        culprit=found.culprit,
+        sentence=found.sentence,
+    )
+    return msgspec.structs.replace(made, **more)
+
+
+def test_it_says_who_waits_for_what_and_ends_with_the_sentence() -> None:
+    lines = watch.render(report()).splitlines()
+    assert lines == [
+        "watched all programs for 10.0 s",
+        "",
+        "PROGRAM         SYNCS/S      P50      P99     MAX   DEVICE  CPU ≤  WAITS  FILE",
+        "mariadbd (812)     24.0  38.0 ms  60.0 ms  260 ms  36.0 ms     1%  96.0%  /var/lib/mysql/ib_logfile0",
+        "",
+        "DEVICE  WRITES/S  BYTES/S  P50  FLUSHES/S      P50      P99  FUA",
+        "sda         50.0  1.0 MiB    –       25.0  38.0 ms  60.0 ms    0",
+        "journal of sda1: 2.00 commits/s, p50 38.0 ms, 260 ms at the most",
+        "",
+        "The disk is slow: sda1 itself takes 36.0 ms of the 40.0 ms that a sync of",
+        "/var/lib/mysql/ib_logfile0 takes mariadbd (812).",
+    ]
+
+
+def test_what_is_missing_or_failed_is_said() -> None:
+    whole = msgspec.structs.replace(WHOLE, lost=7, looked_s=2.0, waits=(msgspec.structs.replace(ROW, failed={5: 2}),))
+    errors = (LostWrite(device="sda1", inode=99, errno=5, told=0), LostWrite(device=None, inode=98, errno=28, told=1))
+    text = watch.render(report(whole, errors=errors))
+    assert "7 events found no room in the kernel's buffers: the rates are lower bounds" in text
+    assert "the devices' own times and FUA are of 20% of the time" in text
+    assert "mariadbd (812): 2 syncs of /var/lib/mysql/ib_logfile0 failed: Input/output error" in text
+    assert "a write of inode 99 on sda1 failed with EIO: nobody was told" in text
+    assert "a write of inode 98 on ? failed with ENOSPC: told 1 time" in text
+
+
+def test_names_of_files_and_programs_give_no_command_to_a_terminal() -> None:
+    row = msgspec.structs.replace(ROW, program="\x1b[2J", file="/tmp/\x9bA\udcff\n\u202e")
+    whole = msgspec.structs.replace(WHOLE, waits=(row,))
+    for text in (watch.render(report(whole)), json.indented(report(whole)).decode()):
+        assert not {"\x1b", "\x9b", "\u202e"} & set(text)
+
+
+def test_without_a_trace_it_lists_who_writes() -> None:
+    whole = Watched(elapsed_s=2.0, writers=(Writer(pid=812, name="mariadbd", written_bytes=4 << 20),))
+    text = watch.render(report(whole, untraced="only root may trace the kernel", mount_point="/srv"))
+    assert text.startswith("watched /srv for 2.0 s; not traced by the kernel: only root may trace the kernel\n")
+    assert "mariadbd (812)    2.0 MiB" in text
+
+
+def test_a_second_is_one_line() -> None:
+    assert watch.line(WHOLE) == (
+        "mariadbd (812) 24.0 syncs/s of /var/lib/mysql/ib_logfile0, p50 38.0 ms · 25.0 flushes/s"
+    )
+    assert watch.line(Watched(elapsed_s=1.0)) == "nobody waits · devices idle"
+
+
+def test_it_ends_with_both_answers_where_they_were_asked() -> None:
+    speed = Speed(answer="stalls", title="mariadbd (812) waited 260 ms", sentence="It did.")
+    text = watch.render(report(honest="Is it honest? The configuration does not say otherwise.", speed=speed))
+    assert text.endswith(
+        "Is it honest? The configuration does not say otherwise.\n"
+        "Is it slow? ▲ STALLS  mariadbd (812) waited 260 ms. It did.\n"
+    )
+    assert watch.closing(report(speed=speed)).endswith("▲ STALLS  mariadbd (812) waited 260 ms")
+    assert "Is it" not in watch.render(report())

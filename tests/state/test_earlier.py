@@ -1,0 +1,88 @@
+"""Which saved runs one about to be measured is held against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.measures.sync_writes import SyncWrites
+from fstui.model.host import Host, Process
+from fstui.model.run import Earlier, Run, ScenarioRef
+from fstui.model.steps import Step
+from fstui.model.storage import Reading, Target
+from fstui.state import files, paths, runs
+from fstui.state.earlier import MOST, earlier
+from tests.factories.steps import latency
+
+HERE = Target(path="/srv/x", mount_point="/srv", fstype="ext4", source="/dev/sda1", identity="aa")
+ASKED = Run(
+    id="now",
+    started_at="2026-11-21T03:12:00+01:00",
+    host=Host(hostname="db7"),
+    target=HERE,
+    scenario=ScenarioRef(name="check", title="Quick check", settings={"seconds": 1.4, "syncs": [1, 2]}),
+)
+
+
+def saved(at: int, **changes: Any) -> Run:
+    step = Step(name="fdatasync", settings=SyncWrites(), latency_ns=latency(1_000_000 + at))
+    run = replace(ASKED, id=f"{at:06x}", started_at=f"2026-11-20T03:12:{at:02d}+01:00", steps=(step,))
+    run = replace(run, **changes)
+    runs.save(run)
+    return run
+
+
+def test_the_same_question_to_the_same_storage_newest_first() -> None:
+    for at in (1, 2):
+        saved(at)
+    assert earlier(ASKED) == tuple(
+        Earlier(run=f"{at:06x}", started_at=f"2026-11-20T03:12:{at:02d}+01:00", mean_ns={"fdatasync": 1_000_000 + at})
+        for at in (2, 1)
+    )
+
+
+LIMIT = Reading(what="8:0 wiops", value="100", path="/sys/fs/cgroup/io.max")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": "stopped"},
+        {"simulated": "a disk"},
+        {"host": Host(hostname="db8")},
+        {"target": replace(HERE, identity="bb")},
+        {"target": replace(HERE, mount_point="/srv2")},
+        {"target": None},
+        {"scenario": replace(ASKED.scenario, settings={"seconds": 1.0})},  # type: ignore[type-var]
+        {"scenario": None},
+        {"like": Process(pid=7)},
+        {"process": Process(io_limits=(LIMIT,))},
+    ],
+    ids=" ".join,
+)
+def test_what_differs_is_another_measurement(changes: dict[str, Any]) -> None:
+    saved(1, **changes)
+    assert earlier(ASKED) == ()
+
+
+def test_a_run_in_another_cgroup_or_without_an_identity_is_held_against_none() -> None:
+    saved(1)
+    assert earlier(replace(ASKED, like=Process(pid=7))) == ()
+    assert earlier(replace(ASKED, target=replace(HERE, identity=""))) == ()
+
+
+def test_no_more_than_the_newest_and_what_cannot_be_read_is_passed_over() -> None:
+    for at in range(MOST + 5):
+        saved(at)
+    files.make_private(paths.runs_dir())
+    (paths.runs_dir() / "20261120-031259-broken.json").write_text("{")
+    assert [one.run for one in earlier(ASKED)] == [f"{at:06x}" for at in range(MOST + 4, 4, -1)]
+
+
+def test_a_step_that_wanted_for_a_cpu_is_none_to_be_held_against() -> None:
+    step = Step(name="fdatasync", settings=SyncWrites(), latency_ns=latency(9), elapsed_s=1.0)
+    for at, waited_ns in ((1, 90_000_000), (2, 110_000_000)):
+        saved(at, steps=(replace(step, cpu_wait_ns=waited_ns),))
+    assert [one.run for one in earlier(ASKED)] == ["000001"]

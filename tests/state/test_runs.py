@@ -1,0 +1,171 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fstui.measures.sync_writes import SyncWrites
+from fstui.model.run import Run, ScenarioRef
+from fstui.model.steps import Step
+from fstui.model.storage import Target
+from fstui.state import files, paths, runs
+from fstui.state.files import write_atomically
+from fstui.state.runs import RunNotFound, UnreadableRun
+
+
+def a_run(run_id: str, second: int = 0, path: str = "/srv") -> Run:
+    return Run(
+        id=run_id,
+        started_at=f"2026-11-20T03:12:{second:02d}+01:00",
+        verdict="suspicious",
+        scenario=ScenarioRef(name="odirect-truth", title="O_DIRECT"),
+        target=Target(path=path, mount_point="/srv", fstype="ext4", source="/dev/sda1"),
+        steps=(Step(name="fsync", settings=SyncWrites(), histogram=((1000, 3),)),),
+    )
+
+
+def test_a_run_is_saved_under_its_time_and_id_and_read_back_the_same() -> None:
+    run = a_run("k3f9a1", 44)
+    path = runs.save(run)
+    assert path == paths.runs_dir() / "20261120-031244-k3f9a1.json"
+    assert runs.load("k3f9a1") == run
+
+
+def test_saving_again_after_each_step_replaces_the_same_file() -> None:
+    run = a_run("k3f9a1")
+    runs.save(run)
+    longer = msgspec.structs.replace(run, steps=(*run.steps, Step(name="fdatasync", settings=SyncWrites())))
+    runs.save(longer)
+    assert runs.load("k3f9a1") == longer
+    assert len(list(paths.runs_dir().iterdir())) == 1
+
+
+def test_a_run_is_for_its_user_alone() -> None:
+    assert runs.save(a_run("k3f9a1")).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "reference", ["k3f9a1", "k3", "20261120-031200-k3f9a1.json", "20261120-031200-k3f9a1", "k3f9a1.json"]
+)
+def test_a_run_goes_by_id_beginning_or_file_name(reference: str) -> None:
+    runs.save(a_run("k3f9a1"))
+    runs.save(a_run("x7b2c9", 1))
+    if reference == "k3f9a1.json":
+        with pytest.raises(RunNotFound):
+            runs.load(reference)
+    else:
+        assert runs.load(reference).id == "k3f9a1"
+
+
+def test_a_run_goes_by_path(tmp_path: Path) -> None:
+    moved = runs.save(a_run("k3f9a1")).rename(tmp_path / "elsewhere.json")
+    assert runs.load(str(moved)).id == "k3f9a1"
+
+
+def test_last_is_the_newest_whatever_else_lies_there() -> None:
+    runs.save(a_run("newest", 30))
+    runs.save(a_run("zzz", 10))
+    (paths.runs_dir() / "zzz.json").write_text("{}")
+    assert runs.load("last").id == "newest"
+
+
+def test_an_id_that_begins_another_is_still_itself() -> None:
+    runs.save(a_run("ab"))
+    runs.save(a_run("abc", 1))
+    assert runs.load("ab").id == "ab"
+
+
+def test_an_unclear_beginning_names_the_runs_it_fits() -> None:
+    runs.save(a_run("k3f9a1"))
+    runs.save(a_run("k3zzzz", 1))
+    with pytest.raises(RunNotFound, match=r"fits 2 saved runs \(k3zzzz, k3f9a1\)"):
+        runs.load("k3")
+
+
+@pytest.mark.parametrize("reference", ["", "nothing", "last", "/nowhere/x.json"])
+def test_a_run_that_is_not_there_is_said_in_a_sentence(reference: str) -> None:
+    with pytest.raises(RunNotFound) as error:
+        runs.load(reference)
+    assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no json",
+        b"[1]",
+        b"{}",
+        b'{"schema": "other/1"}',
+        b'{"schema": "fstui.run/1"}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+    ],
+)
+def test_a_broken_file_is_unreadable_and_says_so_in_the_history(content: bytes) -> None:
+    runs.save(a_run("whole"))
+    (paths.runs_dir() / "20261120-040000-broken.json").write_bytes(content)
+    with pytest.raises(UnreadableRun, match="is not a run document"):
+        runs.load("broken")
+    broken, whole = runs.history()
+    assert broken.unreadable and not whole.unreadable
+    assert (whole.id, whole.verdict, whole.scenario, whole.target) == ("whole", "suspicious", "odirect-truth", "/srv")
+
+
+def test_a_directory_named_like_a_run_is_unreadable() -> None:
+    files.make_private(paths.runs_dir() / "20261120-040000-dir.json")
+    assert "cannot read" in (runs.history()[0].unreadable or "")
+
+
+def test_without_any_run_the_history_is_empty() -> None:
+    assert runs.history() == []
+
+
+def test_a_field_of_a_later_version_is_passed_over() -> None:
+    path = runs.save(a_run("k3f9a1"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"new_field": {"x": 1}}))
+    assert runs.load("k3f9a1") == a_run("k3f9a1")
+
+
+def test_a_target_whose_name_is_not_utf8_can_be_saved() -> None:
+    runs.save(a_run("k3f9a1", path="/srv/\udcff"))
+    target = runs.load("k3f9a1").target
+    assert target and target.path == "/srv/\\xff"
+
+
+def test_where_saving_fails_the_older_document_stays_whole() -> None:
+    run = a_run("k3f9a1")
+    path = runs.save(run)
+    path.with_suffix(".d").mkdir()
+    with pytest.raises(OSError):
+        write_atomically(path.with_suffix(".d"), b"x")
+    assert runs.load("k3f9a1") == run
+    assert sorted(file.name for file in paths.runs_dir().iterdir()) == sorted([path.name, path.with_suffix(".d").name])
+
+
+def test_a_pipe_among_the_runs_is_named_and_not_waited_for() -> None:
+    saved = runs.save(a_run("k3f9a1"))
+    os.mkfifo(saved.with_name("20261120-031300-pipe.json"))
+    found = {summary.id: summary.unreadable for summary in runs.history()}
+    assert found.pop("k3f9a1") is None
+    (why,) = found.values()
+    assert why and "it is no file" in why
+
+
+def test_an_error_names_its_file(tmp_path: Path) -> None:
+    """write(2) and fsync(2) know a descriptor alone."""
+    program = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from fstui.state.files import write_atomically\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n"
+        "try: write_atomically(Path(sys.argv[1]), bytes(100))\n"
+        "except OSError as error: print(error.filename)\n"
+    )
+    path = tmp_path / "run.json"
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, check=True, text=True)
+    assert done.stdout == f"{path}\n"
+    assert list(tmp_path.iterdir()) == []

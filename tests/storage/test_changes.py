@@ -1,0 +1,45 @@
+"""Storage that becomes another while it is measured: nobody is accused for it, and the step says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.storage import disks, headless
+from tests.storage.disks import Storage
+
+
+def stop_counting(storage: Storage) -> None:
+    Path(f"/sys/block/{storage.device}/queue/iostats").write_text("0")
+
+
+def remount_without_barriers(storage: Storage) -> None:
+    disks.sh("mount", "-o", "remount,barrier=0", storage.directory)
+
+
+def tell_the_kernel_that_it_writes_through(storage: Storage) -> None:
+    Path(f"/sys/block/{storage.device}/queue/write_cache").write_text("write through")
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (stop_counting, "counted yes → no"),
+        (remount_without_barriers, "barrier barrier → nobarrier"),
+        (tell_the_kernel_that_it_writes_through, "write cache write back → write through"),
+    ],
+)
+def test_a_change_under_way_disturbs_its_step_and_accuses_nobody(
+    workshop: Path, tmp_path: Path, change: Callable[[Storage], None], line: str
+) -> None:
+    scenario = headless.scenario_file(tmp_path, "one", "two")
+    with disks.on_loop(workshop) as storage, headless.begun(scenario, storage.directory, "--set", "seconds=1") as run:
+        change(storage)
+        _, document, _ = headless.ended(run)
+        Path(f"/sys/block/{storage.device}/queue/write_cache").write_text("write back")
+        Path(f"/sys/block/{storage.device}/queue/iostats").write_text("1")
+    assert [step.status for step in document.steps] == ["disturbed", "disturbed"]
+    assert any(line in changed for changed in document.steps[0].changed), document.steps[0].changed
+    assert not headless.accused_of(document)

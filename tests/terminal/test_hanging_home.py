@@ -1,0 +1,70 @@
+"""A home directory that hangs freezes nothing: the screens come, say so, and are left in the usual way."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.storage.silent import silent_mount
+from tests.terminal.pty_app import COMMAND, ROOT
+from tests.terminal.tmux import PROMPT, Tmux
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(not Tmux.here(), reason="tmux is not installed")]
+SAID = "no answer for"
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Tmux]:
+    """A shell that meets the silent mount as its home."""
+    home = tmp_path / "home"
+    with silent_mount(home) as within, Tmux({}) as tmux:
+        start = shlex.join([*within, "env", f"HOME={home}", *COMMAND])
+        tmux.run(f'cd {ROOT}; unset XDG_STATE_HOME XDG_CONFIG_HOME; fstui() {{ {start} "$@"; }}; clear')
+        tmux.wait_for(PROMPT)
+        yield tmux
+
+
+def test_the_first_screen_comes_says_so_and_is_left_at_once(terminal: Tmux) -> None:
+    terminal.run("fstui")
+    terminal.wait_for("LOWEST DEVICE")
+    terminal.press("a")  # it hears, while the home is silent
+    terminal.press("o")
+    terminal.wait_for("sorted by mount")
+    terminal.wait_for(SAID)
+    terminal.press("q")
+    terminal.wait_for(PROMPT)
+    assert "Traceback" not in terminal.shown() and "closed" not in terminal.shown()
+
+
+def test_the_plan_is_made_the_run_refused_and_the_history_says_why(terminal: Tmux, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    terminal.run(f"fstui {target}")
+    terminal.wait_for("odirect-truth")
+    terminal.press("Down")  # it hears, while the home is silent
+    terminal.wait_for("▌ fsync-rate")
+    terminal.wait_for("$ fstui run fsync-rate")
+    terminal.press("Enter")
+    terminal.wait_for("XDG_STATE_HOME to")
+    assert list(target.iterdir()) == []
+    terminal.press("Escape", "Escape")
+    terminal.wait_for("LOWEST DEVICE")
+    terminal.press("h")
+    terminal.wait_for("Reading the saved runs")
+    terminal.wait_for("The saved runs could not be read.")
+    terminal.wait_for(SAID)
+    terminal.press("q")
+    terminal.wait_for(PROMPT)
+
+
+@pytest.mark.parametrize("screen", ["h", "Enter"])
+def test_it_is_left_while_the_home_is_still_being_asked(terminal: Tmux, screen: str) -> None:
+    terminal.run("fstui")
+    terminal.wait_for("LOWEST DEVICE")
+    terminal.press(screen)
+    terminal.wait_for("Reading the saved runs", "SCENARIO")
+    terminal.press("q")
+    terminal.wait_for(PROMPT, timeout_s=5.0)

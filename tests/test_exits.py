@@ -1,0 +1,142 @@
+"""Names are data: whatever they hold, what leaves for a terminal or a file is text and nothing else."""
+
+import ast
+import csv
+import io
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+import fstui
+from fstui.model.documents import encode
+from fstui.model.events import RunFinished
+from fstui.model.judgement import Judgement
+from fstui.model.run import Run
+from fstui.powercut import plan as power_cut
+from fstui.report import compare, formats, history, inventory, plan, scenarios
+from fstui.report import json as json_report
+from fstui.report.characters import CONTROL, escape_controls, escape_lines
+from fstui.report.formats import csv as csv_report
+from fstui.report.text import columns, hanging
+from fstui.scenario import Scenario, Setting
+from fstui.state.runs import Summary
+from tests.factories import screens
+from tests.factories.samples import FAILED_RUN, RUN
+from tests.hostile import NAME, assert_safe, everywhere
+
+PACKAGE = Path(fstui.__file__).parent
+HOSTILE = everywhere(replace(screens.RUN, simulated="made up", left_behind=("/srv/.fstui-x",)))
+FAILED = everywhere(FAILED_RUN)
+
+
+def test_every_control_and_format_character_is_escaped_and_no_other() -> None:
+    kinds = {chr(code): unicodedata.category(chr(code)) for code in range(0x110000)}
+    escaped = {letter for letter in kinds if CONTROL.fullmatch(letter)}
+    assert {letter for letter, kind in kinds.items() if kind in ("Cc", "Cf", "Cs", "Zl", "Zp")} <= escaped
+    assert all(kinds[letter] in ("Cc", "Cf", "Cs", "Zl", "Zp", "Cn") for letter in escaped)  # Cn: not assigned yet
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("db7", "db7"),
+        ("Größe 測試 é", "Größe 測試 é"),
+        ("\x1b[2J\x07", "\\x1b[2J\\x07"),
+        ("a\nb\r", "a\\x0ab\\x0d"),
+        ("\x9b31m", "\\x9b31m"),
+        (b"\xff\xfe".decode(errors="surrogateescape"), "\\xff\\xfe"),
+        ("right\u202eleft", "right\\u202eleft"),
+        ("tag\U000e0041", "tag\\U000e0041"),
+        ("[bold]markup[/bold]", "[bold]markup[/bold]"),
+    ],
+)
+def test_a_name_is_shown_as(name: str, shown: str) -> None:
+    assert escape_controls(name) == shown
+
+
+@given(st.text() | st.binary().map(lambda name: name.decode(errors="surrogateescape")))
+def test_what_is_escaped_can_be_printed_and_is_escaped_once(name: str) -> None:
+    shown = escape_controls(name)
+    assert escape_controls(shown) == shown
+    assert escape_lines(f"{name}\n{shown}").split("\n")[-1] == shown
+    shown.encode()
+
+
+@pytest.mark.parametrize("run", [HOSTILE, FAILED, everywhere(RUN)], ids=["prepared", "failed", "short"])
+def test_a_run_with_hostile_names_leaves_as_text(run: Run) -> None:
+    for name in formats.names():
+        text = formats.render(name, run, f"/home/{NAME}")
+        assert_safe(text if isinstance(text, str) else text.decode())
+        assert "x1b" in str(text) or "u001b" in str(text)
+    assert_safe(compare.render([run, HOSTILE]))
+
+
+def test_columns_are_as_wide_as_what_is_shown_in_them() -> None:
+    assert columns([("a\x1b", "1"), ("bcd", "12")], "<>") == ["a\\x1b   1", "bcd    12"]
+    assert hanging([("a\x1b", "1\n2"), ("bcd", "3")]) == ["a\\x1b  1\\x0a2", "bcd    3"]
+
+
+@pytest.mark.parametrize("run", [HOSTILE, FAILED], ids=["prepared", "failed"])
+def test_a_table_of_cells_has_one_row_per_step(run: Run) -> None:
+    text = csv_report.render(run)
+    assert_safe(text)
+    rows = list(csv.reader(io.StringIO(text)))
+    assert len(rows) == 1 + len(run.steps) and len({len(row) for row in rows}) == 1
+
+
+def test_json_holds_what_was_read_in_characters_that_are_safe_to_print() -> None:
+    run = replace(HOSTILE, sentence=NAME.replace("\udcff", ""))
+    for text in (json_report.line(run), json_report.indented(run)):
+        assert_safe(text.decode())
+        assert json.loads(text) == json.loads(encode(run))
+    assert json.loads(json_report.line(run))["sentence"] == NAME.replace("\udcff", "")
+    assert_safe(json_report.line(RunFinished(run=run)).decode())
+
+
+def test_the_list_of_what_is_here_is_text() -> None:
+    box = everywhere(screens.INVENTORY)
+    flags = {mount + NAME: everywhere(judgement) for mount, judgement in screens.FLAGS.items()}
+    assert isinstance(flags["/dev/shm" + NAME], Judgement)
+    text = inventory.render(box, flags)
+    assert_safe(text)
+    assert "/srv/queue\\x1b[31m" in text
+    assert_safe(inventory.document(box, flags).decode())
+
+
+def test_the_history_is_text_one_line_for_each_run() -> None:
+    good = everywhere(Summary(path="a", id="a", started_at="2026-11-20T03:12:44+01:00", scenario="b", target="c"))
+    text = history.render([good, Summary(path="b", unreadable=NAME)])
+    assert_safe(text)
+    assert len(text.splitlines()) == 3
+
+
+def test_scenarios_and_plans_are_text() -> None:
+    setting = Setting(value=NAME, choices=[NAME, "b"], unit=NAME, help=NAME)
+    mine = Scenario(name=NAME, title=NAME, question=NAME, help=NAME, settings={NAME: setting}, steps=[])
+    planned, cut = everywhere(screens.PLAN), everywhere(power_cut.make_plan({}))
+    for text in (
+        scenarios.render([(mine, planned)], cut),
+        scenarios.detail(mine, planned),
+        scenarios.power_cut_detail(cut),
+        plan.render(planned, everywhere(screens.DATA)),
+    ):
+        assert_safe(text)
+
+
+EXITS = {"report/text.py", "tui/drawing/cells.py", "tui/last_exit.py", "tui/app.py", "cli/output.py",
+         "cli/narration.py"}  # fmt: skip
+
+
+def test_only_the_exits_escape() -> None:
+    found = set()
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "fstui.report.characters":
+                named = {alias.name for alias in node.names}
+                found |= {str(file.relative_to(PACKAGE))} if named & {"escape_controls", "CONTROL"} else set()
+    assert {file for file in found if not file.startswith("report/formats/")} == EXITS

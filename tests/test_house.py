@@ -1,0 +1,104 @@
+"""The house: its import contracts hold, and what is installed is complete, by either way of installing."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+from fstui import scenario
+from fstui.cli.commands import COMMANDS
+from fstui.judge import rule_names
+from fstui.report import formats
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+def loaded_by(module: str) -> set[str]:
+    """Top-level modules in a fresh interpreter after importing one of ours."""
+    program = f"import sys, {module}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("room", ["engine.runner", "judge", "state.runs", "inventory.survey", "workspace", "scenario"])
+def test_what_measures_and_judges_loads_no_screen(room: str) -> None:
+    assert loaded_by(f"fstui.{room}").isdisjoint({"textual", "rich", "click"})
+
+
+ROOMS_OF_CHILDREN = ("probes", "helpers", "wire")
+CHILDREN_ELSEWHERE = [f"powercut.{module}" for module in ("writer", "output", "readback", "records", "log")]
+CHILDREN = [
+    *sorted(
+        f"{room}.{file.stem}" for room in ROOMS_OF_CHILDREN for file in (CHECKOUT / "fstui" / room).glob("[a-z]*.py")
+    ),
+    *CHILDREN_ELSEWHERE,
+]
+
+
+@pytest.mark.parametrize("child", CHILDREN)
+def test_a_child_loads_nothing_but_the_standard_library(child: str) -> None:
+    ours_and_standard = {"fstui", "__main__", *sys.stdlib_module_names}
+    program = f"import sys\nsys.path.insert(0, {str(CHECKOUT)!r})\nimport fstui.{child}\nprint(*sys.modules)"
+    call = [sys.executable, "-I", "-S", "-c", program]
+    loaded = subprocess.run(call, capture_output=True, check=True, text=True).stdout.split()
+    assert {name.partition(".")[0] for name in loaded} <= ours_and_standard
+    ours = {name.removeprefix("fstui.") for name in loaded if name.startswith("fstui.")}
+    allowed = {"powercut", *CHILDREN_ELSEWHERE}
+    assert {name for name in ours if name.partition(".")[0] not in ROOMS_OF_CHILDREN} <= allowed
+
+
+def test_the_import_contracts_hold() -> None:
+    lint = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([lint, "--no-cache"], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A fresh virtual environment that borrows what the tests have installed, but not fstui."""
+    place = tmp_path / "environment"
+    venv.create(place, symlinks=True, with_pip=False)
+    site = next(place.glob("lib/python3*/site-packages"))
+    (site / "zz-borrowed.pth").write_text(sysconfig.get_path("purelib"))
+    return place
+
+
+def install(environment: Path, *what: str) -> None:
+    """pip install without the network: the build backend is a borrowed one too."""
+    offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    call = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python"), "install", *offline, *what]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "package_in"),
+    [
+        pytest.param([str(CHECKOUT)], "environment", id="a wheel"),
+        pytest.param(["--editable", str(CHECKOUT)], "checkout", id="editable"),
+    ],
+)
+def test_an_installed_fstui_has_its_scenarios_and_pages(
+    environment: Path, tmp_path: Path, how: list[str], package_in: str
+) -> None:
+    install(environment, *how)
+
+    def run(*arguments: str) -> str:
+        clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+        return subprocess.run(arguments, cwd=tmp_path, env=clean, capture_output=True, check=True, text=True).stdout
+
+    python, fstui = environment / "bin" / "python", environment / "bin" / "fstui"
+    package = Path(run(str(python), "-c", "import fstui; print(fstui.__file__)").strip()).parent
+    assert package.is_relative_to(environment if package_in == "environment" else CHECKOUT)
+    assert (package / "py.typed").is_file()
+    listed = run(str(fstui), "scenarios")
+    assert all(name in listed for name in scenario.names())
+    assert "odirect-truth" in run(str(fstui), "run", "odirect-truth", str(tmp_path), "--plan")
+    assert run(str(fstui), "explain", "flushes-arrive").strip()
+    explained, help_text = run(str(fstui), "explain"), run(str(fstui), "run", "--help")
+    assert all(name in explained for name in rule_names()) and all(name in help_text for name in formats.names())
+    assert all(command in run(str(fstui), "--help") for command in COMMANDS)

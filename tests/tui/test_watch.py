@@ -1,0 +1,138 @@
+"""The watch: who waits for one filesystem, live, and the way there and back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from fstui.engine.machine.local import LocalMachine
+from fstui.engine.machine.replay import ReplayMachine
+from fstui.model.host import Host
+from fstui.model.storage import Target
+from fstui.model.watch import Watched, WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
+from fstui.state import ledger
+from fstui.tracing.instances import existing
+from fstui.tui.screens.storage import StorageScreen
+from fstui.tui.screens.watch import WatchScreen
+from tests.factories import screens
+from tests.factories.watched import SECOND
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import pressed, shown
+
+SENTENCE = "The disk is slow: sda itself takes 38.0 ms of the 40.0 ms that a sync takes mariadbd."
+
+
+class PreparedWatching:
+    """A watch that has seen this, and goes on until it is stopped."""
+
+    def __init__(self, *events: WatchEvent) -> None:
+        self._events = events
+        self.stopped = asyncio.Event()
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
+        for event in self._events:
+            yield event
+        await self.stopped.wait()
+        report = WatchReport(
+            started_at="",
+            version="",
+            host=Host(),
+            whole=Watched(),
+            culprit="disk",
+            sentence="In all: the disk is slow.",
+        )
+        yield WatchFinished(report=report)
+
+
+def watch_this(app: PreparedApp, *events: WatchEvent) -> None:
+    """Whatever is watched, these are its events."""
+    prepared = PreparedWatching(*events)
+
+    async def watch(pid: int | None = None, directory: str | None = None) -> Any:
+        return prepared
+
+    app.session.watch = watch  # type: ignore[method-assign]
+
+
+@asynccontextmanager
+async def watching(*events: WatchEvent, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Pilot[int]]:
+    """The screen in front, on the prepared box."""
+    app = PreparedApp()
+    watch_this(app, *events)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        await pilot.press("t")
+        await pilot.pause()
+        yield pilot
+
+
+async def test_t_shows_who_waits_and_escape_leads_back_with_what_it_came_to() -> None:
+    seen = WatchedSecond(second=SECOND, sentence=SENTENCE)
+    async with watching(WatchStarted(host=Host()), seen, seen) as pilot:
+        assert isinstance(pilot.app.screen, WatchScreen)
+        lines = shown(pilot.app)
+        assert lines[0].endswith("0:02")
+        assert any(line.startswith("  mariadbd (50)") and line.endswith("/var/lib/…_logfile0") for line in lines), lines
+        assert any(line.startswith("  sda") and "38.0 ms" in line for line in lines)
+        assert any("journal of sda1: 24.0 commits/s" in line for line in lines)
+        assert "The disk is slow" in " ".join(lines)
+        after = await pressed(pilot, "escape")
+        assert isinstance(pilot.app.screen, StorageScreen)
+        assert after[-1] == " In all: the disk is slow."
+
+
+async def test_while_nobody_waits_it_says_so() -> None:
+    async with watching(WatchStarted(host=Host()), WatchedSecond(second=Watched(elapsed_s=1.0))) as pilot:
+        assert any("nobody waits for it" in line for line in shown(pilot.app))
+
+
+async def test_without_root_one_line_says_that_there_is_no_trace_and_who_writes_is_shown() -> None:
+    refused = WatchStarted(host=Host(), untraced="only root may trace the kernel")
+    async with watching(refused, WatchedSecond(second=SECOND, sentence="Who waits is not to be seen.")) as pilot:
+        lines = shown(pilot.app)
+        assert lines.count(" not traced by the kernel: only root may trace the kernel") == 1
+        assert any(line.startswith("  rsyslogd (700)") for line in lines)
+        assert not any("mariadbd" in line for line in lines)
+
+
+async def test_what_was_recorded_elsewhere_cannot_be_watched() -> None:
+    app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        lines = await pressed(pilot, "t")
+        assert lines[-1] == " What is shown here was recorded elsewhere: there is nobody to watch."
+        await pilot.press("escape")
+        assert isinstance(app.screen, StorageScreen)
+
+
+async def seconds_seen(pilot: Pilot[int], count: int) -> None:
+    screen = pilot.app.screen
+    assert isinstance(screen, WatchScreen)
+    while screen.view.elapsed_s < count - 0.5:
+        await pilot.pause(0.05)
+
+
+@pytest.mark.root
+async def test_on_this_box_its_child_is_gone_with_the_screen() -> None:
+    app = PreparedApp(LocalMachine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        target = Target(path=os.getcwd(), mount_point="/", fstype="ext4", source="", stack=())
+        app.open_watch(target)
+        await pilot.pause()
+        await seconds_seen(pilot, 1)
+        (entry,) = ledger.entries()
+        assert entry.what in await existing()
+        await pressed(pilot, "escape")
+        assert isinstance(app.screen, StorageScreen)
+        assert entry.what not in await existing()
+        assert ledger.entries() == []

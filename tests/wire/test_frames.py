@@ -1,0 +1,80 @@
+"""The bytes between a probe and the engine."""
+
+from array import array
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fstui.wire.frames import KINDS, PIPE_BUF, Decoder, Frame, Samples, encode, encode_samples
+
+TIMES = st.integers(min_value=0, max_value=2**62)
+FIELDS = st.dictionaries(
+    st.text(max_size=20), st.one_of(st.none(), st.booleans(), TIMES, st.text(max_size=50)), max_size=8
+)
+JSON_KINDS = [kind for kind in KINDS if kind != "samples"]
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    """The same bytes in pieces, as pipes deliver them."""
+    edges = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
+    return [data[first:after] for first, after in pairwise(edges)]
+
+
+def decoded(pieces: list[bytes]) -> list[Frame | Samples]:
+    decoder = Decoder()
+    return [frame for piece in pieces for frame in decoder.feed(piece)]
+
+
+@given(st.lists(st.tuples(st.sampled_from(JSON_KINDS), FIELDS), max_size=6), st.lists(st.integers(min_value=0)))
+def test_json_frames_come_back_as_they_were_wherever_the_pipe_cuts_them(
+    said: list[tuple[str, dict[str, object]]], places: list[int]
+) -> None:
+    data = b"".join(encode(kind, **{"kind_": 0, **fields}) for kind, fields in said)
+    assert decoded(cut(data, places)) == [Frame(kind, {"kind_": 0, **fields}) for kind, fields in said]
+
+
+@given(
+    st.integers(min_value=0, max_value=63),
+    st.sampled_from([1, 2]),
+    TIMES,
+    st.lists(TIMES, max_size=1500),
+    st.lists(st.integers(min_value=0)),
+)
+def test_samples_come_back_whole_from_frames_that_fit_into_pipe_buf(
+    writer: int, parts: int, start_ns: int, times: list[int], places: list[int]
+) -> None:
+    marks = array("q", times[: len(times) // 2 * 2])
+    pieces = list(encode_samples(writer, parts, start_ns, marks))
+    assert all(len(piece) <= PIPE_BUF for piece in pieces)
+    back = [frame for frame in decoded(cut(b"".join(pieces), places)) if isinstance(frame, Samples)]
+    assert [mark for samples in back for mark in samples.marks] == list(marks)
+    assert {(samples.writer, samples.parts) for samples in back} <= {(writer, parts)}
+
+
+def test_the_operations_of_a_cut_hand_over_begin_where_the_ones_before_it_ended() -> None:
+    marks = array("q", range(1, 1401))
+    back = decoded(list(encode_samples(0, 2, 0, marks)))
+    assert len(back) > 1
+    last = 0
+    for samples in back:
+        assert isinstance(samples, Samples)
+        assert samples.start_ns == last
+        assert len(samples.marks) % 2 == 0  # an operation is never torn in two
+        last = samples.marks[-1]
+
+
+def test_a_frame_of_a_full_pipe_buf_passes_and_a_larger_one_is_refused() -> None:
+    room = PIPE_BUF - len(encode("figures", text=""))
+    assert len(encode("figures", text="x" * room)) == PIPE_BUF
+    with pytest.raises(ValueError, match="exceeds 4096"):
+        encode("figures", text="x" * (room + 1))
+
+
+@pytest.mark.parametrize(
+    "printed", [b"Traceback (most recent call last)", b"\xff" * 8, b"\x00\x20\x00\x00\x00\x00\x00\x00"]
+)
+def test_what_is_no_frame_is_said_so(printed: bytes) -> None:
+    with pytest.raises(ValueError, match="not a frame"):
+        decoded([printed])
