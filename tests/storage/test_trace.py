@@ -137,7 +137,10 @@ def test_a_run_beside_four_neighbours_says_whose_flushes_they_were(workshop: Pat
     for name in ("fdatasync", "O_DIRECT+fdatasync", "O_DIRECT+O_DSYNC", "16 writers, fdatasync"):
         step = headless.step_named(run, name)
         (seen,) = (device for device in step.trace or () if device.device == storage.device)
-        assert (seen.lost, seen.asked_by_us) == (0, step.syncs), name
+        assert seen.lost == 0
+        # a full journal is checkpointed by whoever waits for its room, and that flush is then ours as well:
+        # jbd2_log_do_checkpoint() in fs/jbd2/checkpoint.c
+        assert step.syncs <= (seen.asked_by_us or 0) <= step.syncs * 1.02, name
         assert seen.asked_by_others
 
 

@@ -127,17 +127,17 @@ async def test_the_history_and_a_comparison() -> None:
     path.write_bytes(encode(RUN))
     (path.parent / "20261119-000000-\x1b[31m.json").write_text("{")
     async with hostile_app().run_test(size=SIZE) as pilot:
-        pilot.app.push_screen(HistoryScreen())
+        await pilot.app.push_screen(HistoryScreen())
         await assert_safe(pilot)
         await pilot.press("down")
         await assert_safe(pilot)
-        pilot.app.push_screen(comparison_screen([RUN, everywhere(RUN)]))
+        await pilot.app.push_screen(comparison_screen([RUN, everywhere(RUN)]))
         await assert_safe(pilot)
 
 
 async def test_the_power_cut() -> None:
     async with hostile_app().run_test(size=SIZE) as pilot:
-        pilot.app.push_screen(PowerCutScreen(f"/srv/{NAME}", everywhere(screens.DATA), {"sync": NAME}))
+        await pilot.app.push_screen(PowerCutScreen(f"/srv/{NAME}", everywhere(screens.DATA), {"sync": NAME}))
         await assert_safe(pilot)
         await pilot.press("y")
         assert is_safe(pilot.app.clipboard)
