@@ -1,4 +1,4 @@
-"""``python -m tests.lab build | list | today | judge | run [NAME…] [--cuts N] [--only measure|cut] | table``
+"""``python -m tests.lab build | list | today | run [NAME…] [--cuts N] [--only measure|cut] | judge | table | witness``
 
 For both kernels, or for that of ``--kernel``.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tests.lab import LabUnavailable, table
+from tests.lab import LabUnavailable, table, witness
 from tests.lab.image import build, missing_tools
 from tests.lab.laboratory import Laboratory, judged_again, laboratory
 from tests.lab.machine import BadMachine, LabMachine, load, names, proven
@@ -52,6 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--only", choices=("measure", "cut"), help="one of the two tables")
     running.add_argument("--image", choices=KINDS, help="machines of this image only")
     _action(actions, _judge, "judge", "judge the documents of the last runs again: the table is of today's rules")
+    _action(
+        actions, _witness, "witness", "traced machines: the verdict with and without the trace, who asked for flushes"
+    )
     showing = _action(actions, _table, "table", "what came out of the last runs, against the truth")
     showing.add_argument("--markdown", action="store_true")
     return parser
@@ -148,6 +151,14 @@ def _judge(options: argparse.Namespace) -> int:
 
 def _table(options: argparse.Namespace) -> int:
     return _show({name: load(name) for name in names()}, options)
+
+
+def _witness(options: argparse.Namespace) -> int:
+    traced = list(witness.documents(options.kernels or KERNELS))
+    verdicts = [row for each in traced for row in witness.verdict_rows(*each)]
+    print(table.grid(witness.VERDICT_HEADINGS, [(*row[:-1], row[-1] or "✓") for row in verdicts]))
+    print("\n" + table.grid(witness.LAYER_HEADINGS, [row for each in traced for row in witness.layer_rows(*each)]))
+    return int(any(row[-1] for row in verdicts))
 
 
 def _show(machines: dict[str, LabMachine], options: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -91,19 +91,26 @@ def cut_faults(machine: LabMachine, cuts: list[Cut]) -> list[str]:
 
 
 def rows(machines: Mapping[str, LabMachine], results: Results) -> list[tuple[str, ...]]:
-    """name, kernels, truth, what measurement said, what the cuts said, faults; honest machines first."""
+    """name, truth, what measurement and cuts said under each kernel, faults; honest machines first. None for a machine
+    without a result."""
     ordered = sorted(machines.items(), key=lambda item: (item[1].truth, item[0]))
-    return [row for name, machine in ordered for row in _rows(name, machine, results)]
+    return [row for name, machine in ordered if (row := _row(name, machine, results))]
 
 
-def _rows(name: str, machine: LabMachine, results: Results) -> list[tuple[str, ...]]:
-    """One where the kernels agree."""
-    kernels: dict[tuple[str, ...], list[Kernel]] = {}
-    for kernel in KERNELS:
-        if (result := results.get((name, kernel))) is not None:
-            cells = (_said(result), _cut(result), "; ".join(faults(machine, result)))
-            kernels.setdefault(cells, []).append(kernel)
-    return [(name, ", ".join(under), _truth(machine), *cells) for cells, under in kernels.items()]
+def _row(name: str, machine: LabMachine, results: Results) -> tuple[str, ...] | None:
+    found = {kernel: results.get((name, kernel)) for kernel in KERNELS}
+    if not any(found.values()):
+        return None
+    cells = (cell for kernel in KERNELS for cell in _cells(machine, kernel, found[kernel]))
+    wrong = (f"{kernel}: {fault}" for kernel, result in found.items() if result for fault in faults(machine, result))
+    return name, _truth(machine), *cells, "; ".join(wrong)
+
+
+def _cells(machine: LabMachine, kernel: Kernel, result: Result | None) -> tuple[str, str]:
+    """ "–": not yet. Nothing: never, since its truth is another one there."""
+    if kernel not in machine.kernels:
+        return "", ""
+    return ("–", "–") if result is None else (_said(result), _cut(result))
 
 
 def _truth(machine: LabMachine) -> str:
@@ -121,7 +128,8 @@ def _cut(result: Result) -> str:
     return ", ".join(f"{word} {words.count(word)}/{len(words)}" for word in dict.fromkeys(words))
 
 
-HEADINGS = ("machine", "Linux", "truth", "(a) from measurement alone", "(b) after power cuts", "against the truth")
+SAID = tuple(f"{kernel}: {said}" for kernel in KERNELS for said in ("measured", "cut"))
+HEADINGS = ("machine", "truth", *SAID, "against the truth")
 
 
 def plain(table: list[tuple[str, ...]]) -> str:
@@ -135,12 +143,12 @@ def plain(table: list[tuple[str, ...]]) -> str:
 
 def markdown(table: list[tuple[str, ...]], machines: Mapping[str, LabMachine], date: str) -> str:
     """For the laboratory's page."""
-    lines = [
-        f"Measured until {date}, {len({row[0] for row in table})} machines.",
-        "",
-        f"| machine | what it is | {' | '.join(HEADINGS[1:])} |",
-        "|---|" + "---|" * len(HEADINGS),
-    ]
-    for name, *cells, wrong in table:
-        lines.append(f"| {name} | {machines[name].title} | {' | '.join(cells)} | {wrong or '✓'} |")
-    return "\n".join(lines)
+    rows = [(name, machines[name].title, *cells, wrong or "✓") for name, *cells, wrong in table]
+    told = f"Measured until {date}, {len({row[0] for row in table})} machines."
+    return f"{told}\n\n{grid(('machine', 'what it is', *HEADINGS[1:]), rows)}"
+
+
+def grid(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
+    lines = [headings, ("---",) * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

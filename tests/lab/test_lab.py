@@ -25,7 +25,7 @@ from tests.lab.initrd import Archive, initrd, load_order, needed_files
 from tests.lab.laboratory import Laboratory, Measured, laboratory
 from tests.lab.machine import BadMachine, LabMachine, load, names, proven
 from tests.lab.powercut import Cut, cut_power
-from tests.lab.recipe import KERNELS, RECIPES
+from tests.lab.recipe import RECIPES
 from tests.lab.selection import A_DAY, rounds, selection
 from tests.lab.vm import device_words
 
@@ -219,14 +219,15 @@ def test_results_survive_a_round_through_their_file(tmp_path: Path, monkeypatch:
     assert table.saved("x", "6.12") is None
 
 
-def test_a_row_speaks_of_all_kernels_that_agree() -> None:
-    machine = load("ext4-virtio")
-    agreed, other = table.Result(date="", cuts=[KEPT]), table.Result(date="", cuts=[LOST])
-    assert [row[:2] for row in table.rows({"x": machine}, {("x", kernel): agreed for kernel in KERNELS})] == [
-        ("x", "6.1, 6.12")
+def test_a_row_tells_of_each_kernel_what_was_measured_and_cut_and_where_nothing_was() -> None:
+    machine, of_one = load("ext4-virtio"), load("ext4-no-journal")
+    kept, lost = table.Result(date="", measured=LOW, cuts=[KEPT]), table.Result(date="", cuts=[LOST])
+    assert table.rows({"x": machine}, {("x", "6.1"): kept, ("x", "6.12"): lost}) == [
+        ("x", "honest", "consistent, low", "kept 1/1", "–", "lost 1/1", "6.12: honest, and 1 of 1 cuts not kept")
     ]
-    rows = table.rows({"x": machine}, {("x", "6.1"): agreed, ("x", "6.12"): other})
-    assert [(row[1], row[4]) for row in rows] == [("6.1", "kept 1/1"), ("6.12", "lost 1/1")]
+    assert table.rows({"x": machine}, {("x", "6.12"): kept})[0][2:4] == ("–", "–")
+    assert table.rows({"x": of_one}, {("x", "6.1"): lost})[0][4:6] == ("", "")
+    assert table.rows({"x": machine}, {}) == []
 
 
 def test_two_paths_are_one_disk_with_two_names() -> None:
