@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
+import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from fstui.cli.output import ReaderGone, say
 from fstui.cli.terminal import start
@@ -32,6 +35,19 @@ def execute(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else 0
     except BaseException as error:
         return _ended_by(error)
+
+
+def leave(code: int) -> NoReturn:
+    """End, also where a thread still waits: for a key from a terminal that is gone, for a disk that hangs.
+
+    Python would wait for such threads for ever. What is to be removed is removed by children, who see us end.
+    """
+    if all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        sys.exit(code)
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _ended_by(error: BaseException) -> int:

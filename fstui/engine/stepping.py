@@ -7,6 +7,7 @@ is abandoned, and what it had measured is kept.
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,6 @@ STUCK_S = 1.0
 """So long after a stop the probe is given for its operation in flight."""
 SILENT_S = 1.0
 """A probe that prepares says more often than this how far it is."""
-EINVAL = 22
 NO_DIRECT = "the filesystem refuses such O_DIRECT"
 
 
@@ -96,7 +96,7 @@ class StepRunner:
         listening = asyncio.ensure_future(self._listen(self._probe))
         try:
             while not listening.done() and not self._stuck():
-                await asyncio.wait({listening}, timeout=min(DRAW_S, self._recorder.turns.look_s))
+                await asyncio.wait({listening}, timeout=self._recorder.turns.look_s)
                 self._look()
         finally:
             listening.cancel()
@@ -213,7 +213,7 @@ class StepRunner:
 
     def _no_direct(self, error: Failure) -> bool:
         """The filesystem does not take O_DIRECT (UBIFS, JFFS2, ramfs), or not of that size: open(2)."""
-        refused = error.errno == EINVAL and error.call in {"open", "pwrite"} and not self._recorder.ops
+        refused = error.errno == errno.EINVAL and error.call in {"open", "pwrite"} and not self._recorder.ops
         return refused and self._planned.settings.direct
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from fstui.model.judgement import TOO_SLOW
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.quantities import counted, duration_ns, rate, seconds, size
@@ -78,25 +79,35 @@ def next_step(run: Run) -> str:
     found = leading(run)
     if run.verdict not in _GOOD and found and found.next:
         return found.next[0]
-    return next(iter(run.speed.next), "") if run.speed.answer in ("stalls", "slow") else ""
+    return next(iter(run.speed.next), "") if run.speed.answer in TOO_SLOW else ""
 
 
 def _cells(row: Checked) -> tuple[str, ...]:
     run = row.run
     if run is None:
         return "?", row.name, "not checked", "", NONE, NONE, "", row.trouble
-    step, found = commits(run), leading(run)
-    p99 = step.latency_ns.p99 if step and step.latency_ns else None
+    per_s, p99_ns = _durable(run)
     return (
         GLYPHS[run.verdict],
         row.name,
         run.verdict,
         run.confidence,
-        rate(step.rate_per_s) if step else NONE,
-        duration_ns(p99) if p99 is not None else NONE,
+        rate(per_s) if per_s is not None else NONE,
+        duration_ns(p99_ns) if p99_ns is not None else NONE,
         f"{SPEEDS[run.speed.answer]} {run.speed.answer}",
-        title(found) if found else "",
+        _flag(run),
     )
+
+
+def _durable(run: Run) -> tuple[float | None, float | None]:
+    """Durable commits a second, and their p99 in ns."""
+    step = commits(run)
+    return (step.rate_per_s, step.latency_ns.p99) if step and step.latency_ns else (None, None)
+
+
+def _flag(run: Run) -> str:
+    found = leading(run)
+    return title(found) if found else ""
 
 
 def _plain(check: Check, width: int | None) -> str:
@@ -122,7 +133,7 @@ def _said(row: Checked) -> Iterator[str]:
     run = row.run
     if run is None:
         return
-    bad, slow = run.verdict not in _GOOD, run.speed.answer in ("stalls", "slow")
+    bad, slow = run.verdict not in _GOOD, run.speed.answer in TOO_SLOW
     if bad or slow:
         yield from ["", *wrap(f"{GLYPHS[run.verdict]} {row.name}: {run.sentence}", WIDTH)]
         yield from (f"  {part}" for part in (wrap(speed_words(run.speed), WIDTH - 2) if slow else ()))
@@ -170,8 +181,8 @@ def _csv_cells(row: Checked) -> tuple[object, ...]:
     run = row.run
     if run is None:
         return row.name, "", "", "", None, None, "", "", "", row.trouble
-    step, found = commits(run), leading(run)
-    p99 = step.latency_ns.p99 if step and step.latency_ns else None
-    rated = round(step.rate_per_s, 1) if step else None
-    flag = title(found) if found else ""
-    return row.name, run.id, run.verdict, run.confidence, rated, p99, run.speed.answer, flag, next_step(run), ""
+    per_s, p99_ns = _durable(run)
+    rated = round(per_s, 1) if per_s is not None else None
+    return (
+        row.name, run.id, run.verdict, run.confidence, rated, p99_ns, run.speed.answer, _flag(run), next_step(run), "",
+    )  # fmt: skip

@@ -52,9 +52,7 @@ class Traced(NamedTuple):
 
 def traced(stack: Stack, level: Level, done: SyncStep, expected: ExpectedFlushes | None) -> Traced | None:
     """None where the step was not traced, or flushes end on the way: the kernel strips them before they are seen."""
-    seen = _seen(done.step)
-    handed_to = [node for node in stack.children(level.filesystem) if node in level.path]
-    told_at = {_told_at(stack, node).id for node in handed_to}
+    seen, handed_to, told_at = _seen(done.step), *_handed_to(stack, level)
     passes = all(stack.drops_flushes(level, device) is False for device in level.devices)
     known = told_at <= seen.keys() and len(told_at) == len(handed_to) > 0
     if expected is None or done.sync is None or not (known and passes):
@@ -104,9 +102,7 @@ def withheld(stack: Stack, level: Level, done: SyncStep) -> Iterator[Withheld]:
 
 def of_ours(stack: Stack, level: Level, done: SyncStep) -> str | None:
     """A line of evidence: how many of our own flushes were seen, where that is fewer than there were syncs."""
-    seen = _seen(done.step)
-    handed_to = [node for node in stack.children(level.filesystem) if node in level.path]
-    told_at = {_told_at(stack, node).id for node in handed_to}
+    seen, handed_to, told_at = _seen(done.step), *_handed_to(stack, level)
     found = [seen[name] for name in told_at if name in seen]
     ours = sum(map(_ours, found))
     if not found or ours >= PASSED_ON * done.syncs:
@@ -122,6 +118,12 @@ def of_ours(stack: Stack, level: Level, done: SyncStep) -> str | None:
 def _seen(step: Step) -> dict[str, DeviceTrace]:
     """By device; those of which no event was lost."""
     return {found.device: found for found in step.trace or () if not found.lost}
+
+
+def _handed_to(stack: Stack, level: Level) -> tuple[list[Node], set[str]]:
+    """What a filesystem hands its bios to, and the devices that the trace tells of them."""
+    nodes = [node for node in stack.children(level.filesystem) if node in level.path]
+    return nodes, {_told_at(stack, node).id for node in nodes}
 
 
 def _handed_down(
