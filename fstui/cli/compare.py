@@ -9,9 +9,9 @@ from collections.abc import Iterable
 import click
 
 from fstui.cli.output import put, width
+from fstui.cli.reading import found
 from fstui.model.run import Run
 from fstui.report import compare
-from fstui.session import history
 
 _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
 _HOURS = {"h": 1, "d": 24}
@@ -45,4 +45,4 @@ def _price(text: str) -> tuple[str, float]:
 
 
 async def _found(references: Iterable[str]) -> list[Run]:
-    return [(await history.find(reference)).run for reference in references]
+    return [(await found(reference)).run for reference in references]

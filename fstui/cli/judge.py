@@ -7,9 +7,9 @@ import asyncio
 import click
 
 from fstui.cli.output import put, say
+from fstui.cli.reading import found
 from fstui.cli.rendering import format_option
 from fstui.report import formats
-from fstui.session import history
 from fstui.session.rules import judged_again
 
 
@@ -18,8 +18,8 @@ from fstui.session.rules import judged_again
 @format_option(*formats.names())
 def command(reference: str, format_: str) -> None:
     """Judge a saved run again, with today's rules. The saved document stays as it is."""
-    run = asyncio.run(history.find(reference)).run
-    again = judged_again(run)
+    run, _, altered = asyncio.run(found(reference))
+    again = judged_again(run, altered=altered)
     put(formats.render(format_, again))
     if again != run:
         was = f"{run.verdict}, {run.confidence} confidence"

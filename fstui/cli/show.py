@@ -7,9 +7,9 @@ import asyncio
 import click
 
 from fstui.cli.output import put
+from fstui.cli.reading import found
 from fstui.cli.rendering import format_option
 from fstui.report import formats
-from fstui.session import history
 
 
 @click.command("show")
@@ -17,5 +17,5 @@ from fstui.session import history
 @format_option(*formats.names())
 def command(reference: str, format_: str) -> None:
     """Print a saved run. RUN is its id, the beginning of its id, a file, or 'last'."""
-    run, path = asyncio.run(history.find(reference))
-    put(formats.render(format_, run, saved_to=path))
+    saved = asyncio.run(found(reference))
+    put(formats.render(format_, saved.run, saved_to=saved.path))

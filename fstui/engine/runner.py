@@ -38,6 +38,7 @@ from fstui.model.events import (
 )
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Run, RunStatus
+from fstui.model.seal import sealed
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Target
 
@@ -268,10 +269,8 @@ class RunInProgress:
         return error is not None and error.errno in FOR_GOOD
 
     def _status(self) -> RunStatus:
-        if any(step.status == "failed" for step in self._run.steps):
-            return "failed"
-        stopped = self._stopping.is_set() or any(step.status == "stopped" for step in self._run.steps)
-        return "stopped" if stopped else "finished"
+        ends = {step.status for step in self._run.steps} | ({"stopped"} if self._stopping.is_set() else set())
+        return "failed" if "failed" in ends else "stopped" if "stopped" in ends else "finished"
 
     async def _finished(self) -> RunFinished:
         self._change(status=self._status())
@@ -279,6 +278,7 @@ class RunInProgress:
         return RunFinished(run=self._run, saved_to=saved_to, save_error=save_error)
 
     async def _save(self) -> tuple[str | None, str | None]:
+        self._run = sealed(self._run)
         return await self._machine.save(self._run)
 
 

@@ -69,3 +69,5 @@ class Run(Evidence, frozen=True, kw_only=True):
     confidence: Confidence = "low"
     sentence: str = ""
     speed: Speed = Speed()
+    digest: str = ""
+    """Of all the rest (``fstui.model.seal``); empty where there was none when it was written."""

@@ -33,9 +33,9 @@ def figures_of(run: Run) -> PowerCutFigures | None:
 
 
 def verified() -> Iterator[Saved]:
-    """Every verification, newest first."""
+    """Every verification, newest first; one that was altered since proves nothing."""
     for summary in runs.history():
-        if summary.scenario == NAME and summary.unreadable is None:
+        if summary.scenario == NAME and not (summary.unreadable or summary.altered):
             try:
                 run = runs.read(Path(summary.path))
             except Refused:

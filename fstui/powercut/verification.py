@@ -25,6 +25,7 @@ from fstui.measures.powercut import PowerCutFigures
 from fstui.model.errors import Refused
 from fstui.model.host import Host, Inventory
 from fstui.model.run import Run
+from fstui.model.seal import sealed
 from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.powercut import log as lines
@@ -225,8 +226,10 @@ def _judged(step: Step, header: Header, target: Target, host: Host, began: float
         steps=(step,),
     )
     found = judge(run)
-    return msgspec.structs.replace(
-        run, findings=found.findings, verdict=found.verdict, confidence=found.confidence, sentence=found.sentence
+    return sealed(
+        msgspec.structs.replace(
+            run, findings=found.findings, verdict=found.verdict, confidence=found.confidence, sentence=found.sentence
+        )
     )
 
 

@@ -24,6 +24,7 @@ def render(summaries: Sequence[Summary], width: int | None = None) -> str:
 def _row(summary: Summary) -> tuple[str, ...]:
     verdict, status = summary.verdict or "cannot-tell", summary.status or "finished"
     remarks = [status] * (status != "finished") + ["simulated"] * (summary.simulated is not None)
+    remarks += ["altered"] * summary.altered
     return (
         GLYPHS[verdict],
         summary.id,

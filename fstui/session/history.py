@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fstui.model.run import Run
+from fstui.model.seal import ALTERED, sealed
 from fstui.session import kept
 from fstui.state import paths, runs
 from fstui.state.runs import Summary
 
-__all__ = ["Saved", "Summary", "directory", "find", "listed"]
+__all__ = ["ALTERED", "Saved", "Summary", "directory", "find", "listed"]
 
 
 class Saved(NamedTuple):
@@ -17,6 +18,8 @@ class Saved(NamedTuple):
 
     run: Run
     path: str
+    altered: bool = False
+    """Its digest is of another document."""
 
 
 def directory() -> str:
@@ -36,4 +39,6 @@ async def find(reference: str) -> Saved:
 
 def _read(reference: str) -> Saved:
     path = runs.find(reference)
-    return Saved(runs.read(path), str(path))
+    run, altered = runs.read_sealed(path)
+    as_shown = sealed(run) if run.digest and not altered else run  # read, a document of another version is another one
+    return Saved(as_shown, str(path), altered)

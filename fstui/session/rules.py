@@ -6,14 +6,15 @@ from msgspec.structs import replace
 
 from fstui.judge import explain, judge, rule_names
 from fstui.model.run import Run
+from fstui.model.seal import sealed
 
 __all__ = ["explain", "judged_again", "rule_names"]
 
 
-def judged_again(run: Run) -> Run:
-    """The same evidence with today's rules."""
+def judged_again(run: Run, *, altered: bool = False) -> Run:
+    """The same evidence with today's rules; of an altered run the digest stays that of another document."""
     found = judge(run)
-    return replace(
+    again = replace(
         run,
         findings=found.findings,
         verdict=found.verdict,
@@ -21,3 +22,4 @@ def judged_again(run: Run) -> Run:
         sentence=found.sentence,
         speed=found.speed,
     )
+    return sealed(again) if run.digest and again != run and not altered else again

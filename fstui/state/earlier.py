@@ -11,6 +11,7 @@ import msgspec
 from fstui.measures.documents import decode_outline
 from fstui.model.errors import Refused
 from fstui.model.run import Earlier, Run, RunStatus, ScenarioRef
+from fstui.model.seal import is_altered
 from fstui.model.steps import STARVED_SHARE
 from fstui.state import runs
 from fstui.state.files import read_regular
@@ -73,10 +74,15 @@ class _Before(msgspec.Struct, frozen=True, kw_only=True):
 
 def _comparable(path: Path, run: Run) -> Earlier | None:
     try:
-        found = decode_outline(read_regular(path)[0], _Before)
+        document, _ = read_regular(path)
+        found = decode_outline(document, _Before)
     except (OSError, Refused):
         return None
-    whole = found.status == "finished" and not (found.simulated or found.like or found.process.io_limits)
+    whole = (
+        not is_altered(document)
+        and found.status == "finished"
+        and not (found.simulated or found.like or found.process.io_limits)
+    )
     if not whole or _asked(found.scenario) != _asked(run.scenario) or _place(found) != _place(run):
         return None
     means = {step.name: step.latency_ns.mean for step in found.steps if step.latency_ns and step.tells}

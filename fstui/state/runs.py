@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Run, RunStatus
+from fstui.model.seal import is_altered
 from fstui.state import paths
 from fstui.state.files import make_private, read_regular, write_atomically
 
@@ -46,6 +47,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     target: str = ""
     hostname: str = ""
     simulated: str | None = None
+    altered: bool = False
+    """Its digest is of another document."""
     unreadable: str | None = None
 
 
@@ -96,9 +99,21 @@ def find(reference: str) -> Path:
     raise RunNotFound(f"'{reference}' fits {len(found)} saved runs ({names}): say more of the id")
 
 
+class Read(NamedTuple):
+    """A run, and whether its document is another than the one that was written."""
+
+    run: Run
+    altered: bool
+
+
 def read(path: Path) -> Run:
     """The run document in that file. Raises RunNotFound where there is no file, else UnreadableRun."""
-    return _decode(path, documents.decode_run)
+    return read_sealed(path).run
+
+
+def read_sealed(path: Path) -> Read:
+    """The same, with what its digest says of it."""
+    return Read(*_decode(path, documents.decode_run))
 
 
 def history() -> list[Summary]:
@@ -139,7 +154,7 @@ class _Outline(msgspec.Struct, frozen=True, kw_only=True):
 
 def _summary(path: Path) -> Summary:
     try:
-        outline = _decode(path, lambda data: documents.decode_outline(data, _Outline))
+        outline, altered = _decode(path, lambda data: documents.decode_outline(data, _Outline))
     except (RunNotFound, UnreadableRun) as error:
         return Summary(path=str(path), unreadable=str(error))
     return Summary(
@@ -154,10 +169,11 @@ def _summary(path: Path) -> Summary:
         target=outline.target.path if outline.target else "",
         hostname=outline.host.hostname if outline.host else "",
         simulated=outline.simulated,
+        altered=altered,
     )
 
 
-def _decode(path: Path, decode: Callable[[bytes], _Document]) -> _Document:
+def _decode(path: Path, decode: Callable[[bytes], _Document]) -> tuple[_Document, bool]:
     try:
         data, _ = read_regular(path)
     except FileNotFoundError:
@@ -165,7 +181,7 @@ def _decode(path: Path, decode: Callable[[bytes], _Document]) -> _Document:
     except OSError as error:
         raise UnreadableRun(f"cannot read {path}: {error.strerror}") from None
     try:
-        return decode(data)
+        return decode(data), is_altered(data)
     except Refused as refusal:
         raise UnreadableRun(f"{path} is not a run document: {refusal}") from None
 

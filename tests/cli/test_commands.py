@@ -4,9 +4,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fstui import __version__
 from fstui.cli.commands import COMMANDS
+from fstui.model.documents import encode
+from fstui.model.seal import sealed
 from fstui.state import ledger, runs
 from fstui.wire.held import MARK
 from tests.cli.conftest import Fstui, command
@@ -136,6 +139,16 @@ def test_judging_a_saved_run_again_leaves_the_document_as_it_is(fstui: Fstui, sa
     assert done.returncode == 0
     assert json.loads(done.stdout)["steps"] == json.loads(before)["steps"]
     assert saved.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", [("show", "k3"), ("judge", "k3"), ("compare", "k3", "x7b2c9"), ("history",)])
+def test_a_saved_run_that_was_altered_is_called_so(fstui: Fstui, saved: Path, command: tuple[str, ...]) -> None:
+    saved.write_bytes(encode(sealed(RUN)))
+    as_written = fstui(*command)
+    assert b"altered" not in as_written.stdout + as_written.stderr
+    saved.write_bytes(encode(replace(sealed(RUN), verdict="kept")))
+    done = fstui(*command)
+    assert done.returncode == 0 and b"altered" in done.stdout + done.stderr
 
 
 def test_a_rule_is_explained(fstui: Fstui) -> None:

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.judge import judge
 from fstui.measures.documents import decode_run
 from fstui.measures.powercut import PowerCut
 from fstui.model.run import Run
+from fstui.model.seal import sealed
 from fstui.powercut import power_cuts
 from fstui.state import runs
 
@@ -49,3 +51,13 @@ def test_it_counts_among_those_that_its_storage_survived() -> None:
     decided, survived = power_cuts.earlier(found.cut, found.identity)
     assert decided is not None and decided.path == path and decided.run == run
     assert survived == 0
+
+
+def test_one_that_was_altered_since_counts_no_more() -> None:
+    run = sealed(first_version("kept"))
+    found = power_cuts.figures_of(run)
+    assert found is not None
+    runs.save(replace(run, sentence="It was kept for good."))
+    assert power_cuts.so_far(found.identity).survived == 0
+    runs.save(run)
+    assert power_cuts.so_far(found.identity).survived == 1

@@ -59,6 +59,7 @@ LIMIT = Reading(what="8:0 wiops", value="100", path="/sys/fs/cgroup/io.max")
         {"scenario": None},
         {"like": Process(pid=7)},
         {"process": Process(io_limits=(LIMIT,))},
+        {"digest": "sha256:of another document"},
     ],
     ids=" ".join,
 )

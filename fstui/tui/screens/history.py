@@ -14,7 +14,7 @@ from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.quantities import counted
 from fstui.session import history
-from fstui.session.history import Saved, Summary
+from fstui.session.history import ALTERED, Saved, Summary
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window, wrapped
 from fstui.tui.glyphs import HEAD, of_verdict
@@ -148,14 +148,14 @@ class HistoryScreen(BaseScreen):
     def _draw_where(self, width: int, height: int) -> list[Text]:
         if (chosen := self.chosen) is None:
             return [line()]
-        words = chosen.unreadable or chosen.path
+        words = chosen.unreadable or (f"{chosen.path}: {ALTERED}" if chosen.altered else chosen.path)
         return [line(part) for part in wrapped(words, width - 2, indent=" ")]
 
 
 def _row(summary: Summary, columns: tuple[Column, ...], selected: bool) -> Text:
     glyph, style = of_verdict(summary.verdict)
     remarks: list[str] = [] if summary.status in (None, "finished") else [summary.status]
-    remarks += ["simulated"] * (summary.simulated is not None)
+    remarks += ["simulated"] * (summary.simulated is not None) + ["altered"] * summary.altered
     values = {
         "WHEN": _moment(summary.started_at),
         "VERDICT": "unreadable" if summary.unreadable else summary.verdict or "",
