@@ -92,7 +92,7 @@ class Histogram:
             return
         for value, times in self._loose.items():
             self._buckets[bucket_of(value)] += times
-        lowest = min(self._loose)
+        lowest = max(0, min(self._loose))
         self._min = lowest if self._min is None else min(self._min, lowest)
         highest = max(self._loose)
         self._max = max(self._max, highest)
@@ -120,7 +120,7 @@ class Histogram:
         p50, p90, p95, p99, p99_9 = self.percentiles((0.5, 0.9, 0.95, 0.99, 0.999))
         return Latency(
             min=self.min,
-            mean=self.sum // self.total,
+            mean=max(0, self.sum // self.total),
             p50=p50,
             p90=p90,
             p95=p95,
@@ -208,7 +208,7 @@ class Timeline:
     def _room_for(self, at_ns: int) -> int:
         while at_ns // self.width_ns >= self.most:
             self._halve()
-        return at_ns // self.width_ns
+        return max(0, at_ns // self.width_ns)
 
     def _halve(self) -> None:
         self._settle()

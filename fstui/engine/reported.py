@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from fstui import measures
 from fstui.model.settings import Figures
+from fstui.wire.frames import BadFrame
 
 
 class Reported:
@@ -20,11 +23,14 @@ class Reported:
     def note(self, fields: dict[str, Any]) -> None:
         """Newer figures: intervals and the rows of a histogram are added to those before, others take their place.
 
-        Raises msgspec.ValidationError where they are none of this kind of step.
+        Raises BadFrame where they are none of this kind of step.
         """
         rest = dict(fields)
         self.histogram += [(round(ms * 1e6), count) for ms, count in rest.pop("histogram", [])]
         if "intervals" in rest:
             rest["intervals"] = [*self._fields.get("intervals", []), *rest["intervals"]]
         self._fields |= rest
-        self.figures = measures.figures_from(self._fields)
+        try:
+            self.figures = measures.figures_from(self._fields)
+        except msgspec.ValidationError as error:
+            raise BadFrame(f"the probe's figures make no sense: {error}") from None

@@ -16,6 +16,7 @@ import msgspec
 
 from fstui.engine.machine.base import Machine, NoTrace, RunningProbe, Served, Trace
 from fstui.engine.recorder import Recorder
+from fstui.engine.told import understood
 from fstui.model.events import Event, StepPreparing, StepProgressed, StepStarted
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure, Step, StepStatus
@@ -117,7 +118,7 @@ class StepRunner:
                 return
 
     def _hear(self, probe: RunningProbe, frame: Frame) -> None:
-        fields = frame.fields
+        fields = understood(frame)
         self._heard_at = time.monotonic()
         match frame.kind:
             case "facts":

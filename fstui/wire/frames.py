@@ -24,7 +24,12 @@ _SAMPLES_HEADER = struct.Struct(f"IB3x{_TIME}")
 _MARKS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2
 
 KINDS = ("facts", "preparing", "ready", "inflight", "samples", "figures", "error", "done", "futile")
+_NO_FRAME = "not a frame: the probe printed something else"
 _NUMBER = {kind: number for number, kind in enumerate(KINDS)}
+
+
+class BadFrame(ValueError):  # noqa: N818  said to the user
+    """Something else stands where a frame must be."""
 
 
 class Frame(NamedTuple):
@@ -77,13 +82,13 @@ class Decoder:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[Frame | Samples]:
-        """The frames that are complete now. Raises ValueError on bytes that are no frame."""
+        """The frames that are complete now. Raises BadFrame."""
         view = memoryview(self._rest + data)
         at = 0
         while at + _HEADER.size <= len(view):
             length, number = _HEADER.unpack_from(view, at)
             if number >= len(KINDS) or length > PIPE_BUF:
-                raise ValueError("not a frame: the probe printed something else")
+                raise BadFrame(_NO_FRAME)
             end = at + _HEADER.size + length
             if end > len(view):
                 break
@@ -93,8 +98,27 @@ class Decoder:
 
 
 def _decode(kind: str, payload: memoryview) -> Frame | Samples:
-    if kind != "samples":
-        return Frame(kind, json.loads(bytes(payload)))
+    if kind == "samples":
+        return _samples(payload)
+    try:
+        fields = json.loads(bytes(payload), parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise BadFrame(_NO_FRAME) from None
+    if not isinstance(fields, dict):
+        raise BadFrame(_NO_FRAME)
+    return Frame(kind, fields)
+
+
+def _samples(payload: memoryview) -> Samples:
+    count, odd = divmod(len(payload) - _SAMPLES_HEADER.size, 8)
+    if count < 0 or odd:
+        raise BadFrame(_NO_FRAME)
     writer, parts, start_ns = _SAMPLES_HEADER.unpack_from(payload)
-    count = (len(payload) - _SAMPLES_HEADER.size) // 8
-    return Samples(writer, parts, start_ns, struct.unpack_from(f"{count}{_TIME}", payload, _SAMPLES_HEADER.size))
+    marks = struct.unpack_from(f"{count}{_TIME}", payload, _SAMPLES_HEADER.size)
+    if parts not in (1, 2) or count % parts or (marks and not start_ns <= marks[0] <= marks[-1]):
+        raise BadFrame(_NO_FRAME)
+    return Samples(writer, parts, start_ns, marks)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(name)

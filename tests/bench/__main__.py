@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("parity", "loop", "perturbation", "wire", "inventory", "firstframe", "watch", "exactness")
+NAMES = (
+    "parity", "loop", "perturbation", "wire", "inventory", "firstframe", "watch", "exactness", "fuzz",
+)  # fmt: skip
 
 
 def main() -> int:

@@ -1,5 +1,6 @@
 """The bytes between a probe and the engine."""
 
+import struct
 from array import array
 from itertools import pairwise
 
@@ -7,13 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.wire.frames import KINDS, PIPE_BUF, Decoder, Frame, Samples, encode, encode_samples
+from fstui.wire.frames import KINDS, PIPE_BUF, BadFrame, Decoder, Frame, Samples, encode, encode_samples
 
 TIMES = st.integers(min_value=0, max_value=2**62)
 FIELDS = st.dictionaries(
     st.text(max_size=20), st.one_of(st.none(), st.booleans(), TIMES, st.text(max_size=50)), max_size=8
 )
 JSON_KINDS = [kind for kind in KINDS if kind != "samples"]
+
+
+def json_frame(payload: bytes) -> bytes:
+    return struct.pack("IB3x", len(payload), KINDS.index("figures")) + payload
+
+
+def samples_frame(payload: bytes) -> bytes:
+    return struct.pack("IB3x", len(payload), KINDS.index("samples")) + payload
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
@@ -38,14 +47,14 @@ def test_json_frames_come_back_as_they_were_wherever_the_pipe_cuts_them(
 @given(
     st.integers(min_value=0, max_value=63),
     st.sampled_from([1, 2]),
-    TIMES,
-    st.lists(TIMES, max_size=1500),
+    st.integers(min_value=0, max_value=2**61),
+    st.lists(st.integers(min_value=0, max_value=2**61), max_size=1500).map(sorted),
     st.lists(st.integers(min_value=0)),
 )
 def test_samples_come_back_whole_from_frames_that_fit_into_pipe_buf(
     writer: int, parts: int, start_ns: int, times: list[int], places: list[int]
 ) -> None:
-    marks = array("q", times[: len(times) // 2 * 2])
+    marks = array("q", (start_ns + time for time in times[: len(times) // 2 * 2]))
     pieces = list(encode_samples(writer, parts, start_ns, marks))
     assert all(len(piece) <= PIPE_BUF for piece in pieces)
     back = [frame for frame in decoded(cut(b"".join(pieces), places)) if isinstance(frame, Samples)]
@@ -73,8 +82,23 @@ def test_a_frame_of_a_full_pipe_buf_passes_and_a_larger_one_is_refused() -> None
 
 
 @pytest.mark.parametrize(
-    "printed", [b"Traceback (most recent call last)", b"\xff" * 8, b"\x00\x20\x00\x00\x00\x00\x00\x00"]
+    "printed",
+    [
+        b"Traceback (most recent call last)",
+        b"\xff" * 8,
+        b"\x00\x20\x00\x00\x00\x00\x00\x00",
+        json_frame(b"{"),
+        json_frame(b"3"),
+        json_frame(b"[" * 4000),
+        json_frame(b'{"ops": NaN}'),
+        *encode_samples(0, 3, 0, [1, 2, 3]),
+        *encode_samples(0, 2, 0, [1, 2, 3]),
+        *encode_samples(0, 1, 5, [4]),
+        *encode_samples(0, 1, 0, [4, 3]),
+        samples_frame(b"\0" * 9),
+        samples_frame(b"\0\1" + b"\0" * 20),
+    ],
 )
 def test_what_is_no_frame_is_said_so(printed: bytes) -> None:
-    with pytest.raises(ValueError, match="not a frame"):
+    with pytest.raises(BadFrame, match="not a frame"):
         decoded([printed])

@@ -1,0 +1,60 @@
+"""Every parser against a million inputs, guided by coverage where atheris is installed: nothing but clear refusals.
+
+``--inputs N`` for each of them, ``--parsers NAME …`` for some, ``--seconds S`` at most for one. Runs at the lowest
+priority. Exit 1 where something else than a refusal came.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+from tests.fuzz.targets import TARGETS
+
+
+def main(argv: list[str]) -> int:
+    """A row for each parser, below it what came that was no refusal."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench fuzz")
+    parser.add_argument("--inputs", type=int, default=20_000)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--parsers", nargs="+", choices=list(TARGETS), default=list(TARGETS))
+    options = parser.parse_args(argv)
+    print(f"{'parser':<16} {'inputs':>9} {'seconds':>8} {'kinds of failure':>17}")
+    return 1 if sum([_row(name, options.inputs, options.seconds) for name in options.parsers]) else 0
+
+
+def _row(name: str, inputs: int, most_s: float) -> int:
+    said = list(_said(name, inputs, most_s))
+    last: dict[str, Any] = next((line for line in reversed(said) if "inputs" in line), {})
+    failures = [line for line in said if "kind" in line]
+    done: int = last.get("inputs", 0)
+    elapsed_s: float = last.get("elapsed_s", 0.0)
+    print(f"{name:<16} {done:>9} {elapsed_s:>8.0f} {len(failures):>17}", flush=True)
+    for failure in failures:
+        print(f"    {failure['kind']}: {failure['error']}\n        {failure['data'][:400]}", flush=True)
+    ended_early = done < inputs and elapsed_s < 0.9 * most_s
+    if ended_early:
+        print(f"    it ended after {done} inputs: memory, or an input of more than 10 s", flush=True)
+    return len(failures) + ended_early
+
+
+def _said(name: str, inputs: int, most_s: float) -> list[dict[str, Any]]:
+    """Each line is one of ours, or libFuzzer's own."""
+    words = ["nice", "-n", "19", sys.executable, "-m", "tests.fuzz.guided", name, str(inputs)]
+    began, lines = time.monotonic(), []
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout
+        for line in process.stdout:
+            if line.startswith("{"):
+                lines.append(json.loads(line))
+            if time.monotonic() - began > most_s:
+                os.killpg(process.pid, 9)
+                break
+    return lines

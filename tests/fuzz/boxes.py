@@ -1,0 +1,96 @@
+"""A made-up box with one of everything, in which a fuzzer may say what a file holds."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from fstui.layers.sources.files import SMALL_BYTES, Tree
+from tests.fuzz.inputs import Choices
+from tests.inventory.test_robustness import ANSWERS, files_of, full_box, look_at_everything
+
+MOST_FILES = 4
+
+
+@cache
+def home() -> Path:
+    """A directory in memory that goes with this process."""
+    made = Path(tempfile.mkdtemp(prefix="fstui-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+@cache
+def pristine() -> tuple[Path, list[str]]:
+    """The box, and its files by name."""
+    root = full_box(home() / "box").root
+    return root, [name for name in files_of(root) if not (root / name).is_symlink()]
+
+
+def survey_damaged(data: bytes) -> None:
+    """Up to four of its files say something else, while everything is looked at."""
+    root, names = pristine()
+    choices = Choices(data)
+    before: dict[Path, bytes] = {}
+    try:
+        for _ in range(1 + choices.number() % MOST_FILES):
+            path = root / choices.one_of(names)
+            before.setdefault(path, path.read_bytes())
+            path.write_bytes(choices.piece())
+        look_at_everything(root)
+    finally:
+        for path, content in before.items():
+            path.write_bytes(content)
+
+
+def survey_mounts(data: bytes) -> None:
+    """The box with these mounts."""
+    root, _ = pristine()
+    mountinfo = root / "proc/self/mountinfo"
+    before = mountinfo.read_bytes()
+    try:
+        mountinfo.write_bytes(before[: before.rindex(b"\n", 0, -1) + 1] + data)
+        look_at_everything(root)
+    finally:
+        mountinfo.write_bytes(before)
+
+
+def seeds_of_files() -> list[bytes]:
+    """Each file as it is."""
+    root, names = pristine()
+    contents = [(number, (root / name).read_bytes()[:255]) for number, name in enumerate(names)]
+    width = 1 if len(names) < 256 else 2
+    return [b"\0" + number.to_bytes(width, "little") + bytes([len(data)]) + data for number, data in contents]
+
+
+def survey_answers(data: bytes) -> None:
+    """The box where its tools say this."""
+    root, _ = pristine()
+    choices, answers = Choices(data), dict(ANSWERS)
+    answers[choices.one_of(sorted(answers))] = type(next(iter(answers.values())))(
+        output=choices.rest().decode(errors="surrogateescape")
+    )
+    look_at_everything(root, answers)
+
+
+def seeds_of_answers() -> list[bytes]:
+    """What they say where nothing is wrong."""
+    return [bytes([number]) + ANSWERS[name].output.encode() for number, name in enumerate(sorted(ANSWERS))]
+
+
+class OneFile(Tree):
+    """A box of one file, by any name; nothing is read for it."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(Path("/nonexistent"))
+        self._content = content
+
+    def data(self, path: str, limit_bytes: int = SMALL_BYTES) -> bytes | None:
+        return self._content[:limit_bytes]
+
+    def exists(self, path: str) -> bool:
+        return True

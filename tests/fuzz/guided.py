@@ -1,0 +1,109 @@
+"""One parser against so many inputs: ``python -m tests.fuzz.guided NAME INPUTS``.
+
+Guided by the coverage of our own code where atheris is installed (``pip install -e .[fuzz]``), else by hypothesis. It
+goes on after a failure: prints a line of JSON for each new kind, and at the end one with the number of inputs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 8192
+SLOW_S = 10
+OURS = re.compile(r"/(fstui|tests)/")
+
+
+def main(name: str, inputs: int) -> None:
+    """Never fails for what it finds: it says it."""
+    with tempfile.TemporaryDirectory(prefix="fstui-fuzz-", dir="/dev/shm") as scratch:
+        os.environ |= {"XDG_STATE_HOME": f"{scratch}/state", "XDG_CONFIG_HOME": f"{scratch}/config"}
+        try:
+            atheris = import_module("atheris")
+        except ImportError:
+            by_hypothesis(name, inputs)
+        else:
+            by_coverage(atheris, name, inputs, Path(scratch))
+
+
+def by_coverage(atheris: Any, name: str, inputs: int, scratch: Path) -> None:
+    """libFuzzer ends the process itself, so it runs in a child that is waited for."""
+    if child := os.fork():
+        os.waitpid(child, 0)
+        return
+    with atheris.instrument_imports(include=["fstui"]):
+        target = import_module("tests.fuzz.targets").TARGETS[name]
+    corpus = scratch / "corpus"
+    corpus.mkdir()
+    for number, seed in enumerate(target.seeds()):
+        (corpus / str(number)).write_bytes(seed)
+    options = [f"-runs={inputs}", f"-max_len={MOST_BYTES}", f"-timeout={SLOW_S}", "-verbosity=0", "-rss_limit_mb=4096",
+               f"-artifact_prefix={scratch}/", "-len_control=0", str(corpus)]  # fmt: skip
+    atheris.Setup([sys.argv[0], *options], Watched(target.attempt, inputs).attempt)
+    atheris.Fuzz()
+
+
+def by_hypothesis(name: str, inputs: int) -> None:
+    """Well-formed things with a piece replaced, and anything."""
+    from hypothesis import HealthCheck, Phase, given, settings  # noqa: PLC0415
+
+    from tests.fuzz.targets import TARGETS  # noqa: PLC0415
+    from tests.fuzz.test_parsers import inputs as spoilt  # noqa: PLC0415
+
+    watched = Watched(TARGETS[name].attempt, inputs)
+    quick = settings(
+        max_examples=inputs, deadline=None, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    quick(given(spoilt(name))(watched.attempt))()
+    watched.say_end()
+
+
+class Watched:
+    """A parser whose failures are told once for each kind."""
+
+    def __init__(self, attempt: Callable[[bytes], None], most: int) -> None:
+        self._attempt = attempt
+        self._most = most
+        self._began = time.monotonic()
+        self._done = 0
+        self._known: set[str] = set()
+
+    def attempt(self, data: bytes) -> None:
+        """One input."""
+        try:
+            self._attempt(data)
+        except Exception as error:
+            self._tell(error, data)
+        self._done += 1
+        if self._done % 1000 == 0 or self._done == self._most:
+            self.say_end()
+
+    def _tell(self, error: Exception, data: bytes) -> None:
+        ours = [frame for frame in traceback.extract_tb(error.__traceback__) if OURS.search(frame.filename)]
+        where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(ours[-3:]))
+        kind = f"{type(error).__name__} {where}"
+        if kind not in self._known:
+            self._known.add(kind)
+            _say(kind=kind, error=str(error)[:300], data=data.hex())
+
+    def say_end(self) -> None:
+        """How far it is; the last of these lines holds."""
+        _say(inputs=self._done, elapsed_s=round(time.monotonic() - self._began, 1), kinds=len(self._known))
+
+
+def _say(**fields: object) -> None:
+    print(json.dumps(fields), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

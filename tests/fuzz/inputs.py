@@ -1,0 +1,72 @@
+"""Bytes → choices, so that a fuzzer which knows nothing but bytes can change one place of a well-formed thing."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from tests.hostile import NAME
+
+Thing = TypeVar("Thing")
+MOST_DEPTH = 4
+_NUMBERS = (0, 1, -1, 63, 10**15, 10**30, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 0.5, -0.5, 1e308, -0.0)
+_TEXTS = ("", "x", "\x00", "=cmd|' /C calc'!A0", "<script>alert(1)</script>", "](javascript:x)", "|", "`", NAME)
+
+
+class Choices:
+    """Choices that these bytes make; used up, they choose the first of everything."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __bool__(self) -> bool:
+        return bool(self._data)
+
+    def number(self, size: int = 1) -> int:
+        """Of so many bytes."""
+        taken, self._data = self._data[:size], self._data[size:]
+        return int.from_bytes(taken, "little")
+
+    def one_of(self, things: Sequence[Thing]) -> Thing:
+        """One of them."""
+        return things[self.number(1 if len(things) < 256 else 2) % len(things)]
+
+    def rest(self) -> bytes:
+        """All that is left."""
+        taken, self._data = self._data, b""
+        return taken
+
+    def piece(self) -> bytes:
+        """Up to 255 bytes, the first of which says how many."""
+        size = self.number()
+        taken, self._data = self._data[:size], self._data[size:]
+        return taken
+
+    def value(self, depth: int = 0) -> Any:
+        """Anything that JSON can hold, and what it cannot."""
+        if depth < MOST_DEPTH and (kind := self.number() % 8) > 5:
+            return self._list(depth) if kind == 6 else self._object(depth)
+        return self.one_of((self._plain, self._number, self._fraction, self._text, self._name))()
+
+    def _list(self, depth: int) -> list[Any]:
+        return [self.value(depth + 1) for _ in range(self.number() % 4)]
+
+    def _object(self, depth: int) -> dict[str, Any]:
+        return {self._text(): self.value(depth + 1) for _ in range(self.number() % 3)}
+
+    def _plain(self) -> Any:
+        return self.one_of((None, True, False, *_NUMBERS))
+
+    def _number(self) -> int:
+        return int.from_bytes(self.number(8).to_bytes(8, "little"), "little", signed=True)
+
+    def _fraction(self) -> float:
+        found: float = struct.unpack("<d", self.number(8).to_bytes(8, "little"))[0]
+        return found
+
+    def _name(self) -> str:
+        return self.one_of(_TEXTS)
+
+    def _text(self) -> str:
+        return self.piece().decode(errors="surrogateescape")
