@@ -54,7 +54,10 @@ class Vm:
         self._pending = b""
         self._next_id = 0
         self.devices: dict[str, str] = {}
-        command = _machine(image, self._console, self._port, hypervisor=machine.hypervisor)
+        expected = [path for name, disk in machine.disks.items() for path in serial_numbers(name, disk)]
+        expected += ["state"] if state is not None else []
+        line = f"{KERNEL_LINE} lab.disks={','.join(expected)}"
+        command = _machine(image, line, self._console, self._port, hypervisor=machine.hypervisor)
         command += _plain("payload", payload)
         if state is not None:
             command += _plain("state", state, writable=True)
@@ -68,8 +71,9 @@ class Vm:
         try:
             self._socket = self._connect()
             ready = self._message(time.monotonic() + BOOT_S)
-            known = {"state", *(path for name, disk in machine.disks.items() for path in path_names(name, disk))}
-            self.devices = {name: device for name, device in ready["disks"].items() if name in known}
+            self.devices = {name: device for name, device in ready["disks"].items() if name in expected}
+            if missing := [name for name in expected if name not in self.devices]:
+                raise GuestError(f"disks that did not come up: {', '.join(missing)}\n{_tail(self._console)}")
         except BaseException:
             self.kill()
             raise
@@ -177,13 +181,13 @@ class Vm:
         return message
 
 
-def _machine(image: Image, console: Path, port: Path, *, hypervisor: bool) -> list[str]:
+def _machine(image: Image, line: str, console: Path, port: Path, *, hypervisor: bool) -> list[str]:
     processor = "max,la57=off" if hypervisor else "max,la57=off,hypervisor=off"
     return [
         "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
         "-machine", "q35,accel=tcg", "-cpu", processor, *(() if hypervisor else BARE),
         "-smp", "1", "-m", str(MEMORY_MIB),
-        "-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", KERNEL_LINE,
+        "-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", line,
         "-serial", f"file:{console}",
         "-device", "virtio-rng-pci",
         "-device", "virtio-serial-pci", "-chardev", f"socket,id=lab,path={port},server=on,wait=off",
@@ -214,6 +218,13 @@ def _controllers(disks: Mapping[str, Disk]) -> list[str]:
 def path_names(name: str, disk: Disk) -> list[str]:
     """The disk's own name is that of its first path."""
     return [name, *(f"{name}_{number}" for number in range(2, disk.paths + 1))]
+
+
+def serial_numbers(name: str, disk: Disk) -> list[str]:
+    """By which the guest knows the disk; an SD card cannot be given one."""
+    if disk.bus == "sd":
+        return []
+    return [name] if disk.bus == "nvme" else path_names(name, disk)
 
 
 def device_words(name: str, disk: Disk, server: Path) -> list[str]:

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 PORT = "org.fstui.lab"
+DISKS_S = 60.0
+"""A controller looks for its disks on its own time, and udev settles before it has found them."""
 
 
 def open_port() -> IO[bytes]:
@@ -47,6 +51,20 @@ def disks() -> dict[str, str]:
     return found
 
 
+def expected(command_line: str) -> set[str]:
+    """The serial numbers that the host has named there."""
+    named = re.search(r"lab\.disks=(\S+)", command_line)
+    return set(named[1].split(",")) if named else set()
+
+
+def expected_disks(wanted: set[str], look: Callable[[], dict[str, str]] = disks) -> dict[str, str]:
+    """Those found, once all that are wanted have come; what has not come in a minute is missing."""
+    deadline = time.monotonic() + DISKS_S
+    while not wanted <= (found := look()).keys() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return found
+
+
 def text_of(data: bytes | None) -> str:
     return (data or b"").decode(errors="backslashreplace")
 
@@ -61,7 +79,8 @@ class Agent:
             data = data[self._port.write(data) :]
 
     def serve(self) -> None:
-        self.say(ready=True, disks=disks(), uptime_s=time.clock_gettime(time.CLOCK_BOOTTIME))
+        found = expected_disks(expected(Path("/proc/cmdline").read_text()))
+        self.say(ready=True, disks=found, uptime_s=time.clock_gettime(time.CLOCK_BOOTTIME))
         pending = b""
         while True:
             received = self._port.read(65536)
