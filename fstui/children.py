@@ -49,15 +49,24 @@ class Child:
     @classmethod
     async def start(cls, module: str, *arguments: str) -> Child:
         """Start a program: ``probes.sync_writes`` is fstui/probes/sync_writes.py. Raises OSError where it cannot."""
-        process = await asyncio.create_subprocess_exec(
-            *command(module, *arguments),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-            limit=_READ_BYTES,
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                *command(module, *arguments),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+                limit=_READ_BYTES,
+            )
         )
-        child = cls(process)
+        try:
+            await asyncio.wait({starting})
+        except asyncio.CancelledError:  # cancelled itself, asyncio waits for ever for pipes that it never connected
+            await asyncio.wait({starting})
+            if starting.exception() is None:
+                cls(starting.result()).abandon()
+            raise
+        child = cls(starting.result())
         child._widen()
         return child
 

@@ -146,3 +146,15 @@ async def test_a_program_that_a_slow_box_is_still_starting_is_waited_for(
     await asyncio.wait([asked], timeout=0.8)
     (tmp_path / "go").touch()
     assert (await asked)["path"] == str(tmp_path)
+
+
+async def test_one_that_is_cancelled_while_it_is_being_started_is_waited_for_by_nobody() -> None:
+    for turns in range(12):
+        starting = asyncio.ensure_future(Child.start("helpers.directory", "keep"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        starting.cancel()
+        done, _ = await asyncio.wait({starting}, timeout=60)
+        assert done, f"cancelled after {turns} turns of the loop"
+        if not starting.cancelled():
+            starting.result().abandon()

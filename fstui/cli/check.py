@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from fstui.cli.failing import CODE as FAILED_ON
 from fstui.cli.failing import fail_on_option, fails
 from fstui.cli.interruption import Interruption
 from fstui.cli.output import put, say, width
-from fstui.cli.output_file import check_file, put_file
+from fstui.cli.output_file import check_output, deliver
 from fstui.cli.rendering import format_option
 from fstui.cli.trust import trust_option
 from fstui.model.errors import Refused
@@ -58,7 +57,7 @@ def command(directories: Sequence[str], yes: bool, trace: str, format_: str, **a
     """
     printing = Printing(format_, asked["output"], time.monotonic())
     if printing.output is not None:
-        check_file(printing.output)
+        asyncio.run(check_output(printing.output))
     session = Session.here(trace=trace != "off", trusting=bool(asked["trust_dir"]))
     checkup = Checkup(session, directories, traced=trace != "off")
     asyncio.run(checkup.look())
@@ -93,13 +92,17 @@ class _Headless:
         assert checking is not None
         self._interruption.listen(checking.cancel)
         rows: list[Checked] = []
-        with closing(EventLines(self._printing.output if self._printing.format == "events" else None)) as lines:
+        lines = EventLines(self._printing.output if self._printing.format == "events" else None)
+        try:
             for subject in self._checkup.subjects:
                 rows.append(await self._one(subject, lines))
                 self._narrate(rows[-1])
                 if self._interruption.signal is not None or lines.reader_gone:
                     break
-        self._deliver(rows)
+            self._interruption.let_go()
+        finally:
+            lines.close(self._interruption.patience_s)
+        await self._deliver(rows)
         return self._exit_code(rows)
 
     async def _one(self, subject: Subject, lines: EventLines) -> Checked:
@@ -107,7 +110,7 @@ class _Headless:
         self._interruption.instead(beginning.cancel)
         try:
             running = await beginning
-            self._interruption.instead(running.stop)
+            self._interruption.instead(running.stop, f"{subject.name} has not answered yet")
             return await self._followed(subject, running, lines)
         except Refused as refusal:
             self._failed = True
@@ -139,7 +142,7 @@ class _Headless:
         if row.run is None or (sys.stderr is not None and os.isatty(2)):
             say(report.line(row))
 
-    def _deliver(self, rows: Sequence[Checked]) -> None:
+    async def _deliver(self, rows: Sequence[Checked]) -> None:
         left_out = dict(grouped(self._checkup.left_out))
         if self._printing.format not in ("plain", "markdown"):
             for reason, names in left_out.items():
@@ -149,9 +152,9 @@ class _Headless:
         check = Check(rows, left_out, time.monotonic() - self._printing.began)
         document = report.render(self._printing.format, check, width())
         if self._printing.output is None:
-            put(document)
+            put(document, self._interruption.patience_s)
         else:
-            put_file(self._printing.output, document)
+            await deliver(self._printing.output, document, self._interruption.patience_s)
 
     def _exit_code(self, rows: Sequence[Checked]) -> int:
         """A signal before --fail-on before a failure, as of a run."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from fstui.cli.output import say
+from fstui.cli.output import is_read, say
 from fstui.model.events import (
     Event,
     FindingsChanged,
@@ -127,10 +128,28 @@ def narrating(plan: Plan, target: Target, *, stdout_shows: str | None) -> Iterat
     from rich.console import Console  # noqa: PLC0415  not needed without a terminal
     from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
 
-    console = Console(stderr=True)
+    console = Console(file=cast("IO[str]", _WhileRead(sys.stderr)))
     bar = (TextColumn("{task.description}", markup=False), BarColumn())
     with Progress(*bar, console=console, auto_refresh=False, transient=True) as progress:
         yield BarNarration(plan, target, progress, verdict=verdict)
+
+
+class _WhileRead:
+    """stderr: what would wait for a terminal that was stopped (Ctrl-S) is passed over."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> None:
+        if is_read(self._stream.fileno()):
+            self._stream.write(text)
+            self._stream.flush()
+
+    def flush(self) -> None:
+        """Each piece is flushed as it is written."""
 
 
 def _is_terminal(fd: int) -> bool:

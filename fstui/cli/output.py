@@ -9,28 +9,48 @@ from contextlib import suppress
 
 from fstui.report.characters import escape_controls, escape_lines, printable
 
+_READER_S = 1.0
+
 
 class ReaderGone(Exception):  # noqa: N818  no error: the reader has seen enough
     """The reader closed its end of the pipe (``| head``)."""
 
 
-def put(document: str | bytes) -> None:
-    """Print to stdout and flush; text made safe, in characters that its encoding has. Raises ReaderGone, OSError."""
+def put(document: str | bytes, patience_s: float | None = None) -> None:
+    """Print to stdout and flush; text made safe, in characters that its encoding has. Raises ReaderGone, OSError.
+
+    ``patience_s``: a reader that takes nothing for so long has gone as well; None: wait for him.
+    """
     if sys.stdout is None:  # closed before we started
         raise ReaderGone
     try:
-        if isinstance(document, bytes):
+        text = document if isinstance(document, bytes) else printable(escape_lines(document), sys.stdout.encoding)
+        if patience_s is not None:
+            data = bytearray(text if isinstance(text, bytes) else text.encode(sys.stdout.encoding))
+            pour(sys.stdout.fileno(), data, patience_s)
+            if data:
+                raise BrokenPipeError
+        elif isinstance(text, bytes):
             sys.stdout.flush()
-            sys.stdout.buffer.write(document)
+            sys.stdout.buffer.write(text)
         else:
-            sys.stdout.write(printable(escape_lines(document), sys.stdout.encoding))
+            sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         silence_stdout()
         raise ReaderGone from None
-    except OSError:
+    except (OSError, KeyboardInterrupt):  # or the interpreter would go on with it at its end
         silence_stdout()
         raise
+
+
+def pour(stream_fd: int, data: bytearray, patience_s: float | None) -> None:
+    """Write and take away what goes in; a reader is waited for so long. Raises OSError.
+
+    A pipe that has room at all takes PIPE_BUF bytes (pipe(7)).
+    """
+    while data and select.select([], [stream_fd], [], patience_s)[1]:
+        del data[: os.write(stream_fd, data[: select.PIPE_BUF])]
 
 
 def silence_stdout() -> None:
@@ -42,9 +62,9 @@ def silence_stdout() -> None:
 
 
 def say(sentence: str) -> None:
-    """Print a line to stderr. Where that is closed, nobody listens, and that is no error."""
+    """Print a line to stderr. Where that is closed, or nobody reads it, nobody listens, and that is no error."""
     with suppress(OSError, ValueError):
-        if sys.stderr is not None:
+        if sys.stderr is not None and is_read(sys.stderr.fileno()):
             print(printable(escape_controls(sentence), sys.stderr.encoding), file=sys.stderr, flush=True)
 
 
@@ -56,6 +76,12 @@ def width() -> int | None:
         return None
 
 
-def has_room(stream_fd: int) -> bool:
-    """The reader keeps up: a write would not block now."""
-    return bool(select.select([], [stream_fd], [], 0)[1])
+_silent: set[int] = set()
+"""Streams whose reader was waited for once, in vain."""
+
+
+def is_read(stream_fd: int) -> bool:
+    """A line would go in; it is waited for ``_READER_S`` once."""
+    found = bool(select.select([], [stream_fd], [], 0 if stream_fd in _silent else _READER_S)[1])
+    (_silent.discard if found else _silent.add)(stream_fd)
+    return found

@@ -1,14 +1,35 @@
-"""``--output FILE``: the user's own path, written whole or not at all."""
+"""``--output FILE``: the user's own path, written whole or not at all, by a child: its disk may hang."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
 
+from fstui.cli.output import pour
 from fstui.model.errors import Refused
 from fstui.report.characters import escape_lines
+from fstui.session import kept
 from fstui.session.files import write_atomically
+
+_WRITE_S = 10.0
+
+
+async def check_output(path: Path) -> None:
+    """See that the file can be written before anything else is done. Raises Refused."""
+    await kept.ask(check_file, path, where=str(path))
+
+
+async def deliver(path: Path, document: str | bytes, patience_s: float | None = None) -> None:
+    """Write the document there. Raises OSError, Refused where its disk gives no answer.
+
+    ``patience_s``: so long the reader of a pipe is waited for who takes nothing; None: for ever.
+    """
+    if await kept.ask(_is_stream, path, where=str(path)):
+        _pour(path, _bytes_of(document), patience_s)
+    else:
+        await kept.ask(put_file, path, document, where=str(path), patience_s=_WRITE_S)
 
 
 def check_file(path: Path) -> None:
@@ -26,7 +47,7 @@ def put_file(path: Path, document: str | bytes) -> None:
 
     A pipe or a device is written to as it is, and so is a file in a directory that takes no new ones.
     """
-    data = escape_lines(document).encode() if isinstance(document, str) else document
+    data = _bytes_of(document)
     real = path.resolve()  # the file that a link leads to is replaced, not the link
     if not real.exists():
         write_atomically(real, data, mode=0o666 & ~_umask())
@@ -34,6 +55,26 @@ def put_file(path: Path, document: str | bytes) -> None:
         write_atomically(real, data, mode=stat.S_IMODE(real.stat().st_mode))
     else:
         real.write_bytes(data)
+
+
+def _bytes_of(document: str | bytes) -> bytes:
+    return escape_lines(document).encode() if isinstance(document, str) else document
+
+
+def _pour(path: Path, data: bytes, patience_s: float | None) -> None:
+    """Into a pipe or a device. Raises OSError, also where nobody reads it (fifo(7), ENXIO)."""
+    stream = os.open(path, os.O_WRONLY | os.O_CLOEXEC | (0 if patience_s is None else os.O_NONBLOCK))
+    try:
+        left = bytearray(data)
+        pour(stream, left, patience_s)
+        if left:
+            raise OSError(errno.ETIMEDOUT, f"its reader took {len(data) - len(left)} of {len(data)} bytes", str(path))
+    finally:
+        os.close(stream)
+
+
+def _is_stream(path: Path) -> bool:
+    return path.exists() and not stat.S_ISREG(path.stat().st_mode)
 
 
 def _umask() -> int:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +20,7 @@ from fstui.cli.failing import fail_on_option, fails
 from fstui.cli.interruption import Interruption
 from fstui.cli.narration import narrating
 from fstui.cli.output import ReaderGone, put, say
-from fstui.cli.output_file import check_file, put_file
+from fstui.cli.output_file import check_output, deliver
 from fstui.cli.rendering import format_option
 from fstui.cli.settings import pairs
 from fstui.cli.trust import trust_option
@@ -80,7 +80,7 @@ def command(settings: Sequence[str], format_: str, **asked: object) -> int:
     if not wanted.plan_only and wanted.settings.keys() & {"host", "port", "socket"}:
         _ask_for_password()
     if wanted.output is not None:
-        check_file(wanted.output)
+        asyncio.run(check_output(wanted.output))
     if wanted.plan_only and wanted.format not in ("plain", "json"):
         raise click.UsageError("--plan is printed as plain or json.")
     return asyncio.run(_Headless(wanted).go())
@@ -130,13 +130,15 @@ class _Headless:
                 f"{self._session.home_hangs}. Runs are noted and saved there: set XDG_STATE_HOME to another disk"
             )
         if asked.plan_only:
-            self._deliver(json.indented(plan) if asked.format == "json" else planned.render(plan, site.target))
+            await self._deliver(json.indented(plan) if asked.format == "json" else planned.render(plan, site.target))
             return 0
         running = self._session.start(plan, site)
-        self._interruption.instead(running.stop)
+        self._interruption.instead(
+            running.stop, f"{site.place.path} has not answered yet, or what it held is being removed"
+        )
         with narrating(plan, site.target, stdout_shows=self._stdout_shows) as narration:
             finished = await self._follow(running, narration.hear)
-        return self._concluded(finished)
+        return await self._concluded(finished)
 
     @property
     def _stdout_shows(self) -> str | None:
@@ -145,7 +147,8 @@ class _Headless:
     async def _follow(self, running: RunInProgress, hear: Callable[[Event], None]) -> RunFinished:
         """Every event to the narration, and to the reader where events are the data. Returns the last one."""
         finished = None
-        with closing(EventLines(self._asked.output)) as lines:
+        lines = EventLines(self._asked.output)
+        try:
             async for event in running.events():
                 with suppress(OSError):  # stderr is gone: the run goes on
                     hear(event)
@@ -156,10 +159,13 @@ class _Headless:
                     running.stop()
                 if isinstance(event, RunFinished):
                     finished = event
+            self._interruption.let_go()
+        finally:
+            lines.close(self._interruption.patience_s)
         assert finished is not None, "a run ends with RunFinished"
         return finished
 
-    def _concluded(self, finished: RunFinished) -> int:
+    async def _concluded(self, finished: RunFinished) -> int:
         """Print the document; the exit code: a signal before --fail-on before a failure."""
         run = finished.run
         if finished.save_error:
@@ -168,9 +174,13 @@ class _Headless:
             say(f"fstui: {left}")
         if self._asked.format != "events":
             try:
-                self._deliver(formats.render(self._asked.format, run, finished.saved_to))
+                await self._deliver(formats.render(self._asked.format, run, finished.saved_to))
             except ReaderGone:
                 self._reader_gone = True
+            except OSError as trouble:
+                if self._interruption.signal is None:
+                    raise
+                say(f"fstui: {trouble.filename}: {trouble.strerror}")
         if (interrupted := self._interruption.exit_code) is not None:
             return interrupted
         if fails(run, self._asked.fail_on):
@@ -179,8 +189,8 @@ class _Headless:
             return BROKEN_PIPE
         return 1 if run.status == "failed" or finished.save_error or run.left_behind else 0
 
-    def _deliver(self, document: str | bytes) -> None:
+    async def _deliver(self, document: str | bytes) -> None:
         if self._asked.output is None:
-            put(document)
+            put(document, self._interruption.patience_s)
         else:
-            put_file(self._asked.output, document)
+            await deliver(self._asked.output, document, self._interruption.patience_s)

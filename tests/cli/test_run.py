@@ -267,7 +267,7 @@ def test_a_signal_stops_the_run_which_cleans_up_prints_and_saves(
     assert nothing_left(target)
 
 
-def test_an_impatient_second_signal_changes_nothing(scenario: str, target: Path) -> None:
+def test_an_impatient_second_signal_costs_no_clean_end(scenario: str, target: Path) -> None:
     with begun(scenario, target) as process:
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)

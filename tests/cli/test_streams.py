@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import termios
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from fstui.cli.events import EventLines
 from fstui.cli.output_file import put_file
 from fstui.model.events import RunFinished, StepProgressed
 from fstui.model.steps import Snapshot
+from fstui.state import runs
 from tests.cli.conftest import command
 from tests.factories.samples import RUN
+from tests.storage.processes import eventually
 
 PROGRESS = StepProgressed(
     snapshot=Snapshot(index=0, name="x", elapsed_s=1, length_s=2, ops=1, syncs=1, bytes=1, rate_per_s=1)
@@ -112,6 +115,60 @@ def test_events_for_a_closed_stdout_have_no_reader(monkeypatch: pytest.MonkeyPat
     lines.write(PROGRESS)
     lines.close()
     assert lines.reader_gone
+
+
+def test_what_finds_no_room_waits_in_its_order_and_is_written_at_the_end() -> None:
+    read_end, write_end = os.pipe()
+    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+    lines = EventLines(Path(f"/proc/self/fd/{write_end}"))
+    for _ in range(9):
+        lines.write(RunFinished(run=RUN))
+    with Path(f"/proc/self/fd/{read_end}").open("rb") as reader:
+        threading.Thread(target=lines.close).start()
+        assert {json.loads(reader.readline())["event"] for _ in range(9)} == {"RunFinished"}
+    os.close(read_end)
+    os.close(write_end)
+
+
+@pytest.mark.parametrize("how", ["events to a pipe", "events to a fifo", "json to a fifo", "a stopped terminal"])
+def test_a_reader_that_does_not_read_makes_a_run_deaf_to_no_signal(
+    scenario: str, target: Path, tmp_path: Path, how: str
+) -> None:
+    read_end, write_end = os.pipe()
+    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+    ours, theirs = pty.openpty()
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    words = ["--format", "json" if how == "json to a fifo" else "events", "--set", "seconds=600"]
+    words += ["--output", str(fifo)] if "fifo" in how else []
+    stopped = how == "a stopped terminal"
+    process = subprocess.Popen(
+        command("run", scenario, str(target), *words),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL if stopped else write_end,
+        stderr=theirs if stopped else subprocess.DEVNULL,
+    )
+    if stopped:
+        termios.tcflow(theirs, termios.TCOOFF)
+    os.close(write_end)
+    assert eventually(lambda: bool(list(target.glob(".fstui-*/data-*"))), patience_s=100)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(100) == 143
+    assert runs.load("last").status == "stopped"
+    assert eventually(lambda: not list(target.glob(".fstui-*")))
+    for each in (read_end, ours, theirs):
+        os.close(each)
+
+
+def test_a_document_that_nobody_takes_waits_and_is_given_up_by_any_signal(
+    scenario: str, target: Path, tmp_path: Path
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    process = subprocess.Popen(command("run", scenario, str(target), "--format", "json", "--output", str(fifo)))
+    assert eventually(lambda: bool(runs.history()) and runs.history()[0].status == "finished", patience_s=100)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(100) in (143, -signal.SIGTERM)
 
 
 def test_the_version_on_a_full_disk_is_one_sentence() -> None:

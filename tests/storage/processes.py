@@ -31,9 +31,9 @@ def all_end(processes: Iterable[psutil.Process]) -> bool:
     return not psutil.wait_procs(processes, timeout=PATIENCE_S)[1]
 
 
-def eventually(true: Callable[[], bool]) -> bool:
+def eventually(true: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
     """Look again and again until it is true, or the patience is at its end."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + patience_s
     while not true():
         if time.monotonic() > until:
             return False
