@@ -23,7 +23,7 @@ def terminal(tmp_path: Path) -> Iterator[Tmux]:
     with silent_mount(home) as within, Tmux({}) as tmux:
         start = shlex.join([*within, "env", f"HOME={home}", *COMMAND])
         tmux.run(f'cd {ROOT}; unset XDG_STATE_HOME XDG_CONFIG_HOME; fstui() {{ {start} "$@"; }}; clear')
-        tmux.wait_for(PROMPT)
+        tmux.wait_for_prompt()
         yield tmux
 
 
@@ -35,7 +35,7 @@ def test_the_first_screen_comes_says_so_and_is_left_at_once(terminal: Tmux) -> N
     terminal.wait_for("sorted by mount")
     terminal.wait_for(SAID)
     terminal.press("q")
-    terminal.wait_for(PROMPT)
+    terminal.wait_for_prompt()
     assert "Traceback" not in terminal.shown() and "closed" not in terminal.shown()
 
 
@@ -57,7 +57,7 @@ def test_the_plan_is_made_the_run_refused_and_the_history_says_why(terminal: Tmu
     terminal.wait_for("The saved runs could not be read.")
     terminal.wait_for(SAID)
     terminal.press("q")
-    terminal.wait_for(PROMPT)
+    terminal.wait_for_prompt()
 
 
 @pytest.mark.parametrize("screen", ["h", "Enter"])

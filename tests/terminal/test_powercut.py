@@ -16,7 +16,7 @@ from tests.storage.conftest import workshop
 from tests.storage.disks import Storage, on_loop
 from tests.storage.test_powercut import libeatmydata, writing
 from tests.terminal.test_tmux import FSTUI, is_clean
-from tests.terminal.tmux import PROMPT, Tmux
+from tests.terminal.tmux import Tmux
 
 pytestmark = [pytest.mark.skipif(not Tmux.here(), reason="tmux is not installed"), pytest.mark.root]
 __all__ = ["workshop"]
@@ -68,6 +68,6 @@ def test_from_the_first_screen_through_a_cut_to_the_verdict(
         pane = terminal.wait_for(word)
         assert "1 finding" in pane and "saved " in pane
         terminal.press("q")
-        terminal.wait_for(PROMPT)
+        terminal.wait_for_prompt()
         assert is_clean(terminal)
     assert runs.load("last").verdict == word.lower()

@@ -16,7 +16,7 @@ import pytest
 from fstui import scenario
 from fstui.state import paths, runs
 from tests.terminal.pty_app import COMMAND, ROOT
-from tests.terminal.tmux import PROMPT, Tmux
+from tests.terminal.tmux import Tmux
 
 pytestmark = pytest.mark.skipif(not Tmux.here(), reason="tmux is not installed")
 
@@ -111,7 +111,7 @@ def test_from_the_first_screen_to_the_verdict_and_out(terminal: Tmux, memory: Pa
     assert " finding" in pane
     assert "saved " in pane
     terminal.press("q")
-    after = terminal.wait_for(PROMPT)
+    after = terminal.wait_for_prompt()
     assert str(paths.runs_dir()) in after.replace("\n", "")
     assert is_clean(terminal)
     assert list(memory.iterdir()) == []
@@ -129,7 +129,7 @@ def test_a_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, targ
     terminal.press("Enter")
     terminal.wait_for(" finding")
     terminal.press("q")
-    terminal.wait_for(PROMPT)
+    terminal.wait_for_prompt()
     assert is_clean(terminal)
     assert list(target.iterdir()) == []
     run = runs.load("last")
@@ -144,7 +144,7 @@ def test_a_signal_during_a_run_removes_its_files_saves_it_and_leaves_a_clean_ter
     begun(terminal, target)
     assert [path.name[:7] for path in target.iterdir()] == [".fstui-"]
     _app_of(terminal).send_signal(number)
-    terminal.wait_for(PROMPT)
+    terminal.wait_for_prompt()
     terminal.run("echo code $?")
     terminal.wait_for(f"code {code}")
     assert is_clean(terminal)
@@ -157,7 +157,7 @@ def test_a_signal_during_a_run_removes_its_files_saves_it_and_leaves_a_clean_ter
 def test_ctrl_c_during_a_run_does_the_same(terminal: Tmux, target: Path) -> None:
     begun(terminal, target)
     terminal.press("C-c")
-    terminal.wait_for(PROMPT)
+    terminal.wait_for_prompt()
     assert is_clean(terminal)
     assert list(target.iterdir()) == []
     assert runs.load("last").status == "stopped"
@@ -175,12 +175,12 @@ def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(terminal: Tmux, ta
     terminal.run(f"{FSTUI} {target}")
     terminal.wait_for("$ fstui run")
     terminal.press("C-z")
-    terminal.wait_for(PROMPT)
+    terminal.wait_for_prompt()
     assert is_clean(terminal)
     terminal.run("fg")
     terminal.wait_for("$ fstui run")
     terminal.press("q")
-    terminal.wait_for(PROMPT)
+    terminal.wait_for_prompt()
     assert is_clean(terminal)
 
 
@@ -200,7 +200,7 @@ def test_a_disk_that_hangs_is_shown_while_it_hangs_and_does_not_keep_the_app(ter
     subprocess.run(["fsfreeze", "-f", str(freezable)], check=True)
     terminal.wait_for("in flight for", "no answer for")
     terminal.press("q")
-    terminal.wait_for(PROMPT)
+    terminal.wait_for_prompt()
     assert is_clean(terminal)
     run = runs.load("last")
     assert run.status in ("stopped", "failed")
@@ -213,7 +213,7 @@ def test_the_linux_console_gets_ascii(tmp_path: Path, state: Path) -> None:
         pane = terminal.wait_for("LOWEST DEVICE")
         assert pane.isascii()
         terminal.press("q")
-        terminal.wait_for(PROMPT)
+        terminal.wait_for_prompt()
 
 
 def _app_of(terminal: Tmux) -> psutil.Process:

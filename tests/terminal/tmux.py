@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 POLL_S = 0.05
 PROMPT = "prompt$"
@@ -22,7 +22,7 @@ class Tmux:
         told = {"TERM": "screen-256color", "PS1": PROMPT, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **environment}
         shell = " ".join(["env", "-u", "TMUX", *(f"{key}={shlex.quote(value)}" for key, value in told.items()), "sh"])
         self._command("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), shell)
-        self.wait_for(PROMPT)
+        self.wait_for_prompt()
 
     @staticmethod
     def here() -> bool:
@@ -52,13 +52,20 @@ class Tmux:
 
     def wait_for(self, *words: str, timeout_s: float = 60.0) -> str:
         """Wait until any of the words stands in the pane; the pane then. Raises TimeoutError, showing the pane."""
+        return self._wait(lambda pane: any(word in pane for word in words), f"none of {words}", timeout_s)
+
+    def wait_for_prompt(self) -> str:
+        """Wait until the shell asks for the next command, on the pane's last line; the pane then."""
+        return self._wait(lambda pane: pane.rstrip().endswith(f"\n{PROMPT}") or pane.strip() == PROMPT, "no prompt")
+
+    def _wait(self, seen: Callable[[str], bool], missing: str, timeout_s: float = 60.0) -> str:
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             pane = self.shown()
-            if any(word in pane for word in words):
+            if seen(pane):
                 return pane
             time.sleep(POLL_S)
-        raise TimeoutError(f"none of {words} appeared within {timeout_s} s in:\n{self.shown()}")
+        raise TimeoutError(f"{missing} appeared within {timeout_s} s in:\n{self.shown()}")
 
     def _command(self, *arguments: str) -> str:
         done = subprocess.run(
