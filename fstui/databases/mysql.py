@@ -35,7 +35,7 @@ def words(program: Program, data: str, socket: str, settings: Sysbench) -> list[
     if program.kind == "mysql":
         own.append("--mysqlx=OFF")
     options = {"innodb_buffer_pool_size": settings.pool_bytes, **settings.options}
-    return [*_base(program, data), f"--socket={socket}", *own, *_rendered(options)]
+    return [*base(program, data), f"--socket={socket}", *own, *_rendered(options)]
 
 
 def connection(socket: str) -> Connection:
@@ -53,13 +53,14 @@ def preparation(program: Program, data: str) -> list[dict[str, Any]]:
     Nobody but its own user and root can reach its socket.
     """
     if program.kind == "mysql":
-        return [{"argv": [*_base(program, data), "--initialize-insecure", "--skip-log-bin"]}]
+        return [{"argv": [*base(program, data), "--initialize-insecure", "--skip-log-bin"]}]
     text = "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n"
-    argv = [*_base(program, data), "--bootstrap", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
+    argv = [*base(program, data), "--bootstrap", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
     return [{"argv": argv, "text": text, "files": _system_tables(program)}]
 
 
-def _base(program: Program, data: str) -> list[str]:
+def base(program: Program, data: str) -> list[str]:
+    """The first words of every command line: the directory, and none of the box's option files."""
     return [program.path, "--no-defaults", f"--datadir={data}", f"--tmpdir={data}", f"--pid-file={data}/server.pid"]
 
 

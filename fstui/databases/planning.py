@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from fstui.databases import existing
-from fstui.databases.programs import PACKAGES, TITLES, Installed
+from fstui.databases import existing, programs, replicas
+from fstui.databases.programs import Installed
 from fstui.measures.sysbench import Sysbench
 from fstui.measures.sysbench_fileio import SysbenchFileio
 from fstui.model.errors import Refused
@@ -28,6 +28,7 @@ def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_
     A server that is not installed leaves one skipped step in the place of all of its own; it is refused where the user
     asked for it by name, and where none is left.
     """
+    steps = replicas.arranged(steps, installed, chosen_by_user=chosen_by_user)
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
         return steps if installed.sysbench else tuple(map(_without_sysbench, steps))
     wanting = [step.settings for step in steps if isinstance(step.settings, Sysbench)]
@@ -40,7 +41,7 @@ def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_
         return _on_existing(steps, kinds)
     missing = [kind for kind in kinds if kind not in installed.servers]
     if missing and (chosen_by_user or len(missing) == len(kinds)):
-        raise Refused(f"no database server to run: {'; '.join(map(_missing, missing))}")
+        raise Refused(f"no database server to run: {'; '.join(map(programs.missing, missing))}")
     return tuple(_without(steps, missing))
 
 
@@ -53,7 +54,7 @@ def _without_sysbench(step: PlannedStep) -> PlannedStep:
 
 def preparing_s(steps: tuple[PlannedStep, ...]) -> float:
     """About what it takes to start the servers and to fill them."""
-    seconds, before = 0.0, None
+    seconds, before = replicas.preparing_s(steps), None
     for step in steps:
         settings = step.settings
         if isinstance(settings, Sysbench) and not step.skip:
@@ -69,7 +70,7 @@ def _without(steps: tuple[PlannedStep, ...], missing: Sequence[str]) -> list[Pla
     for step in steps:
         kind = step.settings.server if isinstance(step.settings, Sysbench) else None
         if kind and kind in missing:
-            skipped = msgspec.structs.replace(step, name=kind, skip=_missing(kind))
+            skipped = msgspec.structs.replace(step, name=kind, skip=programs.missing(kind))
             kept.setdefault(kind, skipped)
         else:
             kept[step.name] = step
@@ -89,7 +90,3 @@ def _on_existing(steps: tuple[PlannedStep, ...], kinds: tuple[str, ...]) -> tupl
         else:
             kept[step.name] = step
     return tuple(kept.values())
-
-
-def _missing(kind: str) -> str:
-    return f"{TITLES[kind]} is not installed: apt-get install {PACKAGES[kind]}"

@@ -34,6 +34,11 @@ PACKAGES = {
 TITLES = {"mariadb": "MariaDB", "mysql": "MySQL", "postgresql": "PostgreSQL"}
 
 
+def missing(kind: str) -> str:
+    """Of a server that is not installed."""
+    return f"{TITLES[kind]} is not installed: apt-get install {PACKAGES[kind]}"
+
+
 class Program(NamedTuple):
     """An installed server."""
 
@@ -52,6 +57,8 @@ class Installed(NamedTuple):
     sysbench: bool
     no_oltp: str | None = None
     """Why sysbench cannot drive a server: the sentence for the user."""
+    as_root: bool = True
+    """We are, and may mount."""
 
 
 _ANY_END = tuple(range(-64, 256))
@@ -67,7 +74,7 @@ async def installed() -> Installed:
     except Refused as refusal:
         return Installed(frozenset(), sysbench=shutil.which("sysbench") is not None, no_oltp=str(refusal))
     found = await asyncio.gather(*map(find_server, TITLES))
-    return Installed(frozenset(program.kind for program in found if program), sysbench=True)
+    return Installed(frozenset(program.kind for program in found if program), sysbench=True, as_root=os.geteuid() == 0)
 
 
 def look() -> Installed:

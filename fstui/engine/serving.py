@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
-from fstui.databases import existing, programs
+from fstui.databases import existing, programs, replicas
 from fstui.databases.existing import Existing
 from fstui.databases.sql import DatabaseError
 from fstui.databases.throwaway import Throwaway, start_limit_s
 from fstui.engine.machine.base import Served
+from fstui.measures.replica_cut import ReplicaCut
 from fstui.measures.servers import Server
 from fstui.measures.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -59,6 +60,8 @@ class Serving:
 
         A failure says why there is none. ``sync_s``: what a sync takes there; a slow disk is given its time.
         """
+        if isinstance(planned.settings, ReplicaCut):
+            return await _pair(planned.settings)
         if not isinstance(planned.settings, Sysbench):
             return None
         self._sync_s = sync_s
@@ -138,6 +141,14 @@ class Serving:
             number=self._started,
             limit_s=start_limit_s(self._sync_s),
         )
+
+
+async def _pair(settings: ReplicaCut) -> Served | Failure:
+    """What its probe must know: it starts both servers itself, in a place that is gone with it."""
+    try:
+        return Served(await replicas.told(settings), {})
+    except Refused as refusal:
+        return Failure(call="start the servers", errno=None, message=str(refusal))
 
 
 def _elsewhere(server: Server) -> Target | None:

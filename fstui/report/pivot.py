@@ -15,7 +15,7 @@ from fstui.layers.zfs import PROPERTIES
 from fstui.measures.sysbench import ReportedLatency
 from fstui.model.run import Run
 from fstui.quantities import count, counted, duration_ns, short_size
-from fstui.report import figures, oltp
+from fstui.report import figures, oltp, replicas
 from fstui.report.oltp import NONE, Measured, Table
 from fstui.report.text import columns, wrap
 
@@ -48,6 +48,7 @@ def tables(run: Run) -> list[Table]:
         *([together] if together and len(together.legend) > 1 else []),
         *([swept] if swept else []),
         *oltp.tables(run),
+        *replicas.tables(run),
     ]
 
 

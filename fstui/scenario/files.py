@@ -23,7 +23,8 @@ MOST_BYTES = 1 << 20
 _PACKAGE = Path(__file__).resolve().parent.parent
 _SHIPPED = (_PACKAGE / "scenarios", _PACKAGE.parent / "scenarios")
 _ORDER = (
-    "odirect-truth", "fsync-rate", "wal-etcd", "wal-postgres", "sqlite-commit", "sysbench-oltp", "fileio-classic",
+    "odirect-truth", "fsync-rate", "wal-etcd", "wal-postgres", "sqlite-commit", "sysbench-oltp", "replica-cut",
+    "fileio-classic",
 )  # fmt: skip
 
 

@@ -7,7 +7,9 @@ from tests.storage.conftest import workshop
 __all__ = ["workshop"]
 
 
-WITH_STORAGE = frozenset({"test_existing.py", "test_oltp.py", "test_sqlite.py", "test_trouble.py"})
+WITH_STORAGE = frozenset(
+    {"test_existing.py", "test_oltp.py", "test_replica_cut.py", "test_sqlite.py", "test_trouble.py"}
+)
 SERVERLESS = "test_sqlite.py"
 
 

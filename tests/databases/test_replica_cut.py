@@ -1,0 +1,115 @@
+"""A primary and its replica on real filesystems, ended in the middle of acknowledged commits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from fstui.measures.documents import decode_run
+from fstui.measures.replica_cut import ReplicaCutFigures
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.state import ledger
+from tests.databases import servers
+from tests.databases.servers import GIB, left_in, processes_of
+from tests.storage import disks, headless
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+CUT_AFTER_A_SYNC_OF_ONE = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+os.chdir(sys.argv[2])
+from fstui.probes import own_filesystem
+place = own_filesystem.set_apart() + "/here"
+own_filesystem.make_image("image", 64 << 20)
+own_filesystem.mount("image", place)
+for name in ("synced", "written"):
+    with open(f"{place}/{name}", "w") as file:
+        file.write(name)
+        file.flush()
+        if name == "synced":
+            os.fsync(file.fileno())
+own_filesystem.cut_power(place)
+own_filesystem.unmount(place)
+own_filesystem.mount("image", place)
+print(*(name for name in os.listdir(place) if name != "lost+found" and open(f"{place}/{name}").read()))
+"""
+
+
+def measured(directory: Path, *settings: str, kind: str = "mariadb") -> Run:
+    pairs = [word for setting in ("seconds=1", f"server={kind}", *settings) for word in ("--set", setting)]
+    words = ("--format", "json", *pairs)
+    done = headless.call("run", "replica-cut", directory, *words, environment=servers.needed(kind))
+    assert done.returncode == 0, done.stderr.decode()
+    return decode_run(done.stdout)
+
+
+def told(step: Step) -> ReplicaCutFigures:
+    assert step.status == "finished", step.error
+    assert isinstance(step.figures, ReplicaCutFigures) and step.figures.whole
+    return step.figures
+
+
+def adds_up(figures: ReplicaCutFigures) -> None:
+    """What is lost on both is lost on each, and what only the replica has is at least what the primary alone lost."""
+    assert figures.acknowledged > 0 and figures.on_primary is not None and figures.on_replica is not None
+    assert figures.lost_everywhere <= min(figures.lost_on_primary, figures.lost_on_replica)
+    assert figures.on_primary >= figures.acknowledged - figures.lost_on_primary
+    assert figures.on_replica >= figures.acknowledged - figures.lost_on_replica
+    assert figures.on_replica_alone >= figures.lost_on_primary - figures.lost_everywhere
+
+
+def test_a_cut_takes_what_was_not_synced_and_leaves_what_was(workshop: Path) -> None:
+    words = [sys.executable, "-c", CUT_AFTER_A_SYNC_OF_ONE, str(CHECKOUT), str(workshop)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("synced\n", "")
+
+
+@pytest.mark.parametrize(("kind", "cut"), [("mariadb", "kill -9,power cut"), ("mysql", "power cut")])
+def test_a_durable_primary_keeps_what_it_acknowledged_through_every_end(
+    workshop: Path, own_user: Path, kind: str, cut: str
+) -> None:
+    with disks.on_loop(workshop, size_bytes=16 * GIB) as storage:
+        run = measured(storage.directory, "durability=high", "replication=semi-synchronous", f"cut={cut}", kind=kind)
+        for step in run.steps[1:]:
+            figures = told(step)
+            adds_up(figures)
+            assert figures.primary_settings == ("sync_binlog = 1", "innodb_flush_log_at_trx_commit = 1")
+            # on two machines before it is acknowledged
+            assert (figures.lost_on_primary, figures.lost_on_replica) == (0, 0)
+        (found,) = (finding for finding in run.findings if finding.rule == "replica-cut")
+        assert (found.verdict, found.title) == (None, "nothing acknowledged was lost on either")
+        assert headless.judged_again(run).findings == run.findings
+        assert left_in(storage.directory) == []
+        assert processes_of(storage.directory) == []
+        assert list((own_user / ".local/state/fstui/ledger").iterdir()) == []
+
+
+def test_a_cut_of_both_says_where_the_commits_of_servers_that_do_not_wait_are(workshop: Path) -> None:
+    with disks.on_loop(workshop, size_bytes=16 * GIB) as storage:
+        run = measured(storage.directory, "durability=low", "replication=asynchronous", "cut=power cut of both")
+        figures = told(run.steps[-1])
+        adds_up(figures)
+        assert figures.primary_settings == ("sync_binlog = 0", "innodb_flush_log_at_trx_commit = 2")
+        assert headless.accused_of(run) == set()  # it was asked for
+        assert left_in(storage.directory) == []
+
+
+def test_after_kill_9_its_servers_its_mounts_and_its_loop_devices_are_gone(workshop: Path) -> None:
+    servers.needed("mariadb")
+    with disks.on_loop(workshop, size_bytes=16 * GIB) as storage:
+        chosen = ("server=mariadb", "durability=high", "replication=asynchronous", "cut=kill -9", "seconds=60")
+        pairs = [word for setting in chosen for word in ("--set", setting)]
+        with headless.begun("replica-cut", storage.directory, *pairs, step=1) as process:
+            family = psutil.Process(process.pid).children(recursive=True)
+            assert {"mariadbd", "sysbench"} & {child.name() for child in family}
+            process.kill()
+            assert psutil.wait_procs(family, timeout=60)[1] == []
+        assert not [entry for entry in ledger.entries() if not Path(entry.what).exists()]
+        headless.call("clean")
+        assert left_in(storage.directory) == []
+        assert str(storage.directory) not in disks.sh("losetup", "--all")
