@@ -41,8 +41,12 @@ def rates(before: Counters, after: Counters) -> dict[str, Rate]:
     elapsed_s = (after.monotonic_ns - before.monotonic_ns) / 1e9
     if elapsed_s <= 0:
         return {}
-    pairs = ((before.device(now.device), now) for now in after.devices)
-    return {now.device: _rate(then, now, elapsed_s) for then, now in pairs if then is not None}
+    earlier = {then.device: then for then in before.devices}
+    return {
+        now.device: _rate(then, now, elapsed_s)
+        for now in after.devices
+        if (then := earlier.get(now.device)) is not None
+    }
 
 
 def total(parts: Iterable[Rate]) -> Rate:

@@ -6,7 +6,8 @@ What measures or cuts a text escapes its control characters first, lest it be wi
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
@@ -15,6 +16,7 @@ from rich.text import Text
 from fstui.report.characters import escape_controls
 from fstui.tui.glyphs import FAINT, HEAD
 
+Thing = TypeVar("Thing")
 Run = tuple[str, str]
 """Text and its style."""
 
@@ -129,13 +131,17 @@ def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None
 
 def window(rows: Sequence[Text], selected: int, height: int) -> list[Text]:
     """The rows that fit, the selected one among them; the last line says how many more there are."""
+    return window_of(range(len(rows)), rows.__getitem__, selected, height)
+
+
+def window_of(rows: Sequence[Thing], draw: Callable[[Thing], Text], selected: int, height: int) -> list[Text]:
+    """The same of what is drawn only where it fits: there may be thousands."""
     if len(rows) <= height or height < 2:
-        return list(rows[:height])
+        return list(map(draw, rows[:height]))
     offset = max(min(selected - height + 2, len(rows) - height), 0)
-    part = list(rows[offset : offset + height])
-    if (hidden := len(rows) - offset - height) > 0:
-        part[-1] = line((f"   … {hidden + 1} more (↓)", FAINT))
-    return part
+    hidden = len(rows) - offset - height
+    part = list(map(draw, rows[offset : offset + height - (hidden > 0)]))
+    return [*part, line((f"   … {hidden + 1} more (↓)", FAINT))] if hidden > 0 else part
 
 
 def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, *, indent: int = 3) -> list[Text]:

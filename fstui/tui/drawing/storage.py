@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 from rich.text import Text
@@ -14,7 +15,7 @@ from fstui.quantities import counted, duration_ns, short_size, size
 from fstui.report import findings
 from fstui.report.layers import in_memory
 from fstui.tui.drawing import stack
-from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window, wrapped
+from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window_of, wrapped
 from fstui.tui.glyphs import FAINT, HEAD, of_verdict
 from fstui.tui.rates import Rate, total
 
@@ -35,7 +36,7 @@ COLUMNS = (
 SORTS = ("flag", "mount", "writes")
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, dict=True):
     """One row: a filesystem, or a device that none stands on."""
 
     target: Target | None
@@ -67,7 +68,7 @@ class Entry(msgspec.Struct, frozen=True):
         """Worst first, notes last."""
         return self.judgement.findings if self.judgement else ()
 
-    @property
+    @cached_property
     def verdict(self) -> Verdict | None:
         """What is wrong already, before a byte is written; None where nothing is known to be."""
         return findings.verdict(self.target, self.judgement) if self.target else None
@@ -103,7 +104,7 @@ def entries(
         for target in inventory.filesystems
         if pseudo or not target.pseudo
     ]
-    found = [entry for entry in filesystems if words.lower() in _haystack(entry)]
+    found = [entry for entry in filesystems if not words or words.lower() in _haystack(entry)]
     if sort == "mount":
         found.sort(key=lambda entry: entry.name)
     elif sort == "writes":
@@ -111,7 +112,7 @@ def entries(
     else:
         found.sort(key=lambda entry: entry.severity)
     unused = [Entry(None, device=node) for node in inventory.unused]
-    return found + [entry for entry in unused if words.lower() in _haystack(entry)]
+    return found + [entry for entry in unused if not words or words.lower() in _haystack(entry)]
 
 
 def worst(rows: Sequence[Entry]) -> int:
@@ -140,8 +141,16 @@ def title(inventory: Inventory, rows: Sequence[Entry], simulated: str | None, wi
 def table(rows: Sequence[Entry], rates: Mapping[str, Rate], selected: int, width: int, height: int) -> list[Text]:
     """The heading and the rows that fit, the selected one among them."""
     columns = shown(COLUMNS, width - 3)
-    lines = [_row(entry, columns, rate_of(entry, rates), at == selected) for at, entry in enumerate(rows)]
-    return [heading(columns, margin="   "), *window(lines, selected, height - 1)]
+
+    def draw(at: int) -> Text:
+        return _row(rows[at], columns, rate_of(rows[at], rates), at == selected)
+
+    return [heading(columns, margin="   "), *window_of(range(len(rows)), draw, selected, height - 1)]
+
+
+def table_lines(rows: Sequence[Entry]) -> int:
+    """How many lines the table has where there is room for all."""
+    return 1 + len(rows)
 
 
 def detail(entry: Entry | None, rates: Mapping[str, Rate], width: int) -> list[Text]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.text import Text
@@ -30,9 +30,16 @@ class BaseScreen(Screen[None]):
         """The app, by its own type."""
         return cast("FstuiApp", self.app)  # the app imports the screens, not they the app
 
-    def lines(self, id: str, draw: Draw, *, classes: str = "") -> Lines:  # noqa: A002
-        """A part of the screen."""
-        part = Lines(draw, ascii_only=self.fstui.ascii_only, id=id)
+    def lines(
+        self,
+        id: str,  # noqa: A002
+        draw: Draw,
+        *,
+        classes: str = "",
+        lines: Callable[[], int] | None = None,
+    ) -> Lines:
+        """A part of the screen; ``lines``: how many it has, where that is known without drawing them."""
+        part = Lines(draw, lines=lines, ascii_only=self.fstui.ascii_only, id=id)
         part.set_classes(classes)
         return part
 

@@ -16,7 +16,7 @@ from fstui.quantities import counted
 from fstui.session import history
 from fstui.session.history import ALTERED, Saved, Summary
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
-from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window, wrapped
+from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window_of, wrapped
 from fstui.tui.glyphs import HEAD, of_verdict
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen
@@ -141,9 +141,12 @@ class HistoryScreen(BaseScreen):
     def _draw_runs(self, width: int, height: int) -> list[Text]:
         if not self.rows:
             return [line(), line(f"  {self._unlisted if self.rows is None else 'No run is saved yet.'}")]
-        columns = shown(COLUMNS, width - 4)
-        rows = [_row(summary, columns, index == self.selected) for index, summary in enumerate(self.rows)]
-        return [heading(columns, margin="   "), *window(rows, self.selected, height - 1)]
+        rows, columns = self.rows, shown(COLUMNS, width - 4)
+
+        def draw(at: int) -> Text:
+            return _row(rows[at], columns, at == self.selected)
+
+        return [heading(columns, margin="   "), *window_of(range(len(rows)), draw, self.selected, height - 1)]
 
     def _draw_where(self, width: int, height: int) -> list[Text]:
         if (chosen := self.chosen) is None:

@@ -71,7 +71,7 @@ class StorageScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("table", self._draw_table)
+        yield self.lines("table", self._draw_table, lines=lambda: storage.table_lines(self.rows))
         yield self.lines("detail", self._draw_detail, classes="rest")
         yield self.lines("hint", self._draw_hint, classes="line")
         yield self.footer_lines()

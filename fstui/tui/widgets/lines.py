@@ -32,9 +32,18 @@ class Lines(Widget):
 
     DEFAULT_CSS = "Lines { height: auto; }"
 
-    def __init__(self, draw: Draw, *, ascii_only: bool = False, id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        draw: Draw,
+        *,
+        lines: Callable[[], int] | None = None,
+        ascii_only: bool = False,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
+        """``lines``: how many there are where there is room for all, where that is known without drawing them."""
         super().__init__(id=id)
         self._draw = draw
+        self._known_lines = lines
         self._ascii_only = ascii_only
         self._texts: list[Text] = []
         self._strips: list[Strip] = []
@@ -88,7 +97,7 @@ class Lines(Widget):
         self.redraw()
 
     def _lines_wanted(self, width: int) -> int:
-        return len(self._draw(width, UNBOUNDED))
+        return self._known_lines() if self._known_lines else len(self._draw(width, UNBOUNDED))
 
     def _visible(self, width: int, height: int) -> list[Text]:
         texts = list(self._draw(width, height))
