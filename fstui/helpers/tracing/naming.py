@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from fstui.helpers.tracing.loops import backing_files
@@ -13,9 +14,9 @@ from fstui.helpers.tracing.programs import Program
 from fstui.helpers.tracing.waits import File
 
 SEARCH_S = 0.05
-"""Of each look for files among what programs have open: a server may have thousands."""
+"""CPU time of each look for files among what programs have open: a server may have thousands."""
 AGAIN_S = 5.0
-"""A file that was not found is looked for again after this."""
+"""A file is looked for again after this: it was not found, or has another name by now, as PostgreSQL's WAL."""
 MOST_NAMES = 4096
 
 
@@ -33,33 +34,46 @@ class Names:
 
     def __init__(self) -> None:
         self._places: dict[tuple[Program, File], Place] = {}
+        self._of_namesakes: dict[tuple[str, int, int], Place] = {}
+        """By the program's name, device and inode: a server's process that has ended shared its files with others."""
         self._asked_at: dict[tuple[Program, File], float] = {}
+        self._open: dict[int, dict[int, list[tuple[str, dict[str, int]]]]] = {}
         self._mounts: dict[int, int] = {}
         self._until = 0.0
 
     def begin(self) -> None:
         """A look begins: mounts may have changed, and searching may take its time again."""
+        self._open.clear()
         self._mounts = {mount: device for mount, device, _ in mounts()}
-        self._until = time.monotonic() + SEARCH_S
-        for kept in (self._places, self._asked_at):
+        self._until = time.thread_time() + SEARCH_S
+        for kept in (self._places, self._of_namesakes, self._asked_at):
             if len(kept) > MOST_NAMES:
                 kept.clear()
 
     def place(self, program: Program, file: File) -> Place:
         """Where the file is, as far as anybody can tell."""
-        key = (program, file)
-        known = self._places.get(key)
-        if known is not None:
-            return known
+        key, namesake = (program, file), (program.name, file.device, file.inode)
+        known = self._places.get(key) or self._of_namesakes.get(namesake) or Place(None, file.device)
         now = time.monotonic()
-        if now > self._until or now - self._asked_at.get(key, 0.0) < AGAIN_S:
-            return Place(None, file.device)
+        if self._spent or now - self._asked_at.get(key, -AGAIN_S) < AGAIN_S:
+            return known
         found = self._found(program, file)
-        if found.path is None:
+        if found.path is None and self._spent:
+            return known
+        if found.path is None or file.inode:  # a number alone may be another file's by then
             self._asked_at[key] = now
-        elif file.inode:  # a number alone may be another file's by then
+        if found.path is None:
+            return known
+        if file.inode:
             self._places[key] = found
+            if file.device:
+                self._of_namesakes[namesake] = found
         return found
+
+    @property
+    def _spent(self) -> bool:
+        """This look has searched for as long as it may."""
+        return time.thread_time() > self._until
 
     def _found(self, program: Program, file: File) -> Place:
         if program.is_kernel and (path := backing_files().get((file.device, file.inode))):
@@ -71,21 +85,26 @@ class Names:
 
     def _open_as(self, program: Program, file: File) -> str | None:
         """The number under which the program has the file open: that of the call, or one with the same inode."""
-        if file.fd >= 0 and (not file.inode or self._is(program, str(file.fd), file)):
+        if file.fd >= 0 and (not file.inode or self._agrees(fdinfo(program, str(file.fd)), file)):
             return str(file.fd)
-        if not file.inode:
-            return None
-        with contextlib.suppress(OSError):
-            for number in os.listdir(f"/proc/{program.pid}/fd"):
-                if self._is(program, number, file):
-                    return number
-                if time.monotonic() > self._until:
-                    break
-        return None
+        found = self._open_files(program).get(file.inode, ()) if file.inode else ()
+        return next((number for number, told in found if self._agrees(told, file)), None)
 
-    def _is(self, program: Program, number: str, file: File) -> bool:
+    def _open_files(self, program: Program) -> Mapping[int, list[tuple[str, dict[str, int]]]]:
+        """What a program has open, by inode. It is gone through once in a look, however many files it syncs."""
+        found = self._open.get(program.pid)
+        if found is None:
+            found = self._open[program.pid] = defaultdict(list)
+            with contextlib.suppress(OSError):
+                for number in os.listdir(f"/proc/{program.pid}/fd"):
+                    told = fdinfo(program, number)
+                    found[told.get("ino", 0)].append((number, told))
+                    if self._spent:
+                        break
+        return found
+
+    def _agrees(self, told: dict[str, int], file: File) -> bool:
         """By its inode and the device of its mount (since Linux 5.14), without asking the filesystem."""
-        told = fdinfo(program, number)
         return told.get("ino") == file.inode and (not file.device or self._device_of(told) in (0, file.device))
 
     def _device_of(self, told: dict[str, int]) -> int:
@@ -105,8 +124,10 @@ def fdinfo(program: Program, number: str) -> dict[str, int]:
 
 
 def path_of(program: Program, number: str) -> str | None:
+    """None where it is closed, or a pipe by now: what was synced was a file."""
     with contextlib.suppress(OSError):
-        return os.readlink(f"/proc/{program.pid}/fd/{number}")
+        path = os.readlink(f"/proc/{program.pid}/fd/{number}")
+        return path if path.startswith("/") else None
     return None
 
 

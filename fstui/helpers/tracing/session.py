@@ -72,7 +72,8 @@ class Session:
         programs = self._programs.of(threads_of(seen))
         rows = SecondOfRows(span.rows, self._names, programs, self._wanted)
         delays = self._programs.cpu_delays(programs)
-        for (thread, *file), durations in seen.done.items():
+        # who waited the longest is named first: for all there may be no time
+        for (thread, *file), durations in sorted(seen.done.items(), key=lambda one: -one[1].sum_ns):
             rows.row(thread, File(*file)).durations.merge(durations)
             if not programs[thread].is_kernel:  # whose workers wait for the CPU with other work, too
                 rows.row(thread, File(*file)).cpu_ns += delays.pop(thread, 0)
