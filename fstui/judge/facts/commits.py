@@ -2,21 +2,28 @@
 
 A commit is at least one sync of a log that grows. It is followed down as one; that the storage passes such syncs on is
 known from a step with the same flags on the same filesystem. Many clients share a sync: their commits are not counted.
+
+What was asked for them is told by the counters, and by the kernel's trace where the server's processes are known: that
+sees forced writes (FUA), too, and layers that count nothing. Anybody's flush may have carried a commit, for a journal
+commits for all who wait; so the trace accuses where what everybody asked for is too little.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from math import isinf
 from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.facts.arrival import ENOUGH, Arrival
-from fstui.judge.facts.arrivals import Arrivals
+from fstui.judge.facts.arrivals import Arrivals, WayDown
 from fstui.judge.facts.steps import MIN_SYNCS, Steps, SyncStep
+from fstui.judge.facts.traced import TRACE, Traced
 from fstui.measures.sync_writes import SyncWrites
 from fstui.model.settings import Commits, Figures
 from fstui.model.steps import Step
+from fstui.model.storage import Node
 from fstui.quantities import count, ratio
 
 
@@ -39,6 +46,7 @@ class CommitStep(NamedTuple):
             bytes=0,
             elapsed_s=step.elapsed_s,
             counters=step.counters,
+            trace=step.trace,
         )
         sync = SyncWrites(offsets="append", prefill="none", sync="none" if flags else "fdatasync", open_flags=flags)
         return SyncStep(syncs, sync)
@@ -58,23 +66,39 @@ class CountedCommits(NamedTuple):
     arrival: Arrival
     expected: float
     """Flushes per commit, at the least."""
+    traced: Traced | None = None
+    """What the kernel's trace saw asked for, where that is what is told; else it is what devices counted."""
 
     @property
     def lacking(self) -> bool:
         """Fewer than 0.9 of what is owed arrived."""
-        return self.arrival.per_sync < ENOUGH * self.expected
+        return self.each < ENOUGH * self.expected
+
+    @property
+    def each(self) -> float:
+        """Flushes per commit."""
+        return self.flushes / self.arrival.syncs if self.arrival.syncs else 0.0
 
     @property
     def flushes(self) -> float:
-        """As many as arrived, at the worst leg of a mirror."""
+        """As many as arrived, at the worst leg of a mirror, or as anybody asked for."""
+        if self.traced:
+            return self.traced.most
         return self.arrival.flushes.low if self.arrival.flushes else 0
+
+    @property
+    def devices(self) -> tuple[Node, ...]:
+        """Where."""
+        return self.traced.devices if self.traced else self.arrival.devices
 
     @property
     def because(self) -> str:
         """The evidence in a line."""
-        where, per_commit = words.devices(self.arrival.devices), ratio(self.arrival.per_sync)
-        arrived = f"{count(self.flushes)} flushes for {count(self.arrival.syncs)} commits at {where}"
-        return f"{self.step.name}: {arrived} ({per_commit}, {self.expected:g} owed)"
+        what, witness = ("flushes or FUA writes", f"; {TRACE}") if self.traced else ("flushes", "")
+        arrived = (
+            f"{count(self.flushes)} {what} for {count(self.arrival.syncs)} commits at {words.devices(self.devices)}"
+        )
+        return f"{self.step.name}: {arrived} ({ratio(self.each)}, {self.expected:g} owed{witness})"
 
 
 class DatabaseCommits:
@@ -111,10 +135,16 @@ class DatabaseCommits:
         return (f"{wanted.call} by fstui: {ratio(share)} flushes each, on the same filesystem",)
 
     def _counted(self, commits: CommitStep) -> CountedCommits | None:
-        """At the topmost level that counts; None where nobody knows what they owe."""
+        """By the witness that misses some; None where nobody knows what they owe."""
+        way = self._arrivals.of_commits(commits.as_syncs)
+        found = [each for each in (self._by_counters(commits, way), self._by_trace(commits, way)) if each]
+        return next((each for each in found if each.lacking), next(iter(found), None))
+
+    def _by_counters(self, commits: CommitStep, way: WayDown) -> CountedCommits | None:
+        """At the topmost level that counts."""
         step, promised = commits
         reference = self._reference(commits.as_syncs)
-        for arrival in self._arrivals.of_commits(commits.as_syncs):
+        for arrival in way:
             if arrival.flushes is None:
                 continue
             if arrival.expected is None or isinf(arrival.expected.high):
@@ -125,12 +155,27 @@ class DatabaseCommits:
             return CountedCommits(step, promised, arrival, arrival.expected.low) if known and owes else None
         return None
 
+    def _by_trace(self, commits: CommitStep, way: WayDown) -> CountedCommits | None:
+        """At the level that the filesystem hands them to, whether it counts or not."""
+        top = next(iter(way), None)
+        if top is None or top.traced is None or top.traced.expected.low < 1 or isinf(top.traced.expected.high):
+            return None
+        alike = any(way[0].proves_by_trace for way in self._of_same_flags(commits.as_syncs))
+        if not (alike or self._reference(commits.as_syncs) or commits.promised.preloads):
+            return None
+        return CountedCommits(*commits, top, top.traced.expected.low, top.traced)
+
     def _reference(self, wanted: SyncStep) -> float | None:
         """Flushes per sync of a step with the same flags whose flushes arrived; None where there is none."""
-        for done in self._steps.measured:
-            if (done.call, done.direct) != (wanted.call, wanted.direct) or done.syncs < MIN_SYNCS:
-                continue
-            counted = [arrival for arrival in self._arrivals.of(done) if arrival.flushes]
+        for way in self._of_same_flags(wanted):
+            counted = [arrival for arrival in way if arrival.flushes]
             if counted and counted[0].per_sync >= ENOUGH and not any(arrival.lacks_flushes for arrival in counted):
                 return counted[0].per_sync
         return None
+
+    def _of_same_flags(self, wanted: SyncStep) -> Iterator[WayDown]:
+        """The ways down of fstui's own steps that sync in the same way."""
+        for done in self._steps.measured:
+            alike = (done.call, done.direct) == (wanted.call, wanted.direct) and done.syncs >= MIN_SYNCS
+            if alike and (way := self._arrivals.of(done)):
+                yield way

@@ -9,8 +9,10 @@ throwaway server, which was asked to run so, it is said about the step only.
 ## How it was measured
 Steps with one client and at least 20 commits. A commit owes what one sync of a growing log owes on this filesystem;
 that such a sync arrives is known from a step of the same run with the same call or flags. Flushes are field 16 of
-`/sys/block/X/stat`; commits through O_DIRECT and O_DSYNC on a device with FUA owe none. The settings were read from the
-server, the libraries from its `/proc/PID/maps`.
+`/sys/block/X/stat`; commits through O_DIRECT and O_DSYNC on a device with FUA owe none there. Where the kernel's trace
+was had and the server's processes are known, all flushes and FUA writes that were asked for at the layer beneath the
+filesystem are held against the commits as well. The settings were read from the server, the libraries from its
+`/proc/PID/maps`.
 
 ## What it proves, and what not
 Other writers only add flushes, so too few stays too few. Many clients share one flush (group commit): they are not
@@ -57,7 +59,7 @@ def commits_without_flushes(case: Case) -> Iterator[Finding]:
 
 def _against_its_word(case: Case, found: list[CountedCommits]) -> Finding:
     worst = min(found, key=_per_commit)
-    step, promised, where = worst.step, worst.promised, words.devices(worst.arrival.devices)
+    step, promised, where = worst.step, worst.promised, words.devices(worst.devices)
     each, stubs = ratio(_per_commit(worst)), promised.preloads
     cause = f"{', '.join(stubs)} is loaded into it and answers its syncs." if stubs else "Something answers its syncs."
     return Finding(
@@ -112,9 +114,9 @@ def _came_to(commits: CountedCommits | None) -> str:
         return ""
     return (
         f": {count(commits.step.ops)} commits ({commits.step.name}) came to {ratio(_per_commit(commits))} flushes each "
-        f"at {words.devices(commits.arrival.devices)} in {words.time_measured([commits.step])}"
+        f"at {words.devices(commits.devices)} in {words.time_measured([commits.step])}"
     )
 
 
 def _per_commit(commits: CountedCommits) -> float:
-    return commits.arrival.per_sync
+    return commits.each

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from fstui.measures.servers import Server
@@ -12,7 +13,7 @@ from fstui.measures.sysbench import Sysbench, SysbenchFigures
 from fstui.model.judgement import Finding, Judgement
 from fstui.model.steps import Step
 from tests.factories.evidence import finding, rules, verdict
-from tests.factories.steps import counted, step
+from tests.factories.steps import counted, step, traced
 from tests.factories.storage import disk, filesystem, on_disk
 
 RULE = "commits-without-flushes"
@@ -163,6 +164,42 @@ def test_forced_writes_on_a_device_with_fua() -> None:
     where = on_disk(filesystem(), disk(fua=True))
     alike = step("O_DIRECT+O_DSYNC", open_flags=("direct", "dsync"), sync="none", flushes=0.0)
     assert RULE not in rules(verdict(where, SYNC, alike, commits(0.0, variables=forced)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "accused"),
+    [
+        pytest.param({}, True, id="nothing was asked for"),
+        pytest.param({"us": 2000}, True, id="for two commits of five"),
+        pytest.param({"fua": 5000}, False, id="FUA writes by the server"),
+        pytest.param({"fua_in_all": 5000}, False, id="FUA writes of whoever it was"),
+        pytest.param({"kernel": 5000}, False, id="a journal's commits"),
+        pytest.param({"others": 5000}, False, id="somebody else's, whose commit may have carried them"),
+    ],
+)
+def test_forced_writes_that_no_device_counts_are_seen_by_the_trace(asked: dict[str, Any], accused: bool) -> None:
+    forced = {
+        **MYSQL["high"],
+        "log_bin": "OFF",
+        "innodb_flush_method": "O_DSYNC",
+        "innodb_log_file_buffering": "OFF",
+    }
+    where = on_disk(filesystem(), disk(fua=True))
+    flags: Any = {"open_flags": ("direct", "dsync"), "sync": "none", "flushes": 0.0}
+    alike = step("O_DIRECT+O_DSYNC", changes={"trace": (traced(fua=2000),)}, **flags)
+    lying = msgspec.structs.replace(commits(0.0, variables=forced), trace=(traced(**asked),))
+    judgement = verdict(where, SYNC, alike, lying)
+    assert (RULE in rules(judgement)) == accused
+    if accused:
+        assert any("owed; the kernel's trace)" in line for line in found(judgement).because)
+
+
+def test_an_event_that_was_lost_accuses_nobody() -> None:
+    lost = msgspec.structs.replace(
+        traced(), asked_by_us=None, asked_by_kernel_threads=None, asked_by_others=None, lost=1
+    )
+    seen = msgspec.structs.replace(commits(1.0), trace=(lost,))
+    assert RULE not in rules(verdict(None, step(changes={"trace": (traced(us=2000),)}), seen))
 
 
 def test_of_a_throwaway_server_were_asked_for_and_say_nothing_of_the_disk() -> None:
