@@ -84,8 +84,21 @@ class Rows:
         return found
 
     def merge(self, later: Rows) -> None:
-        """A later second. What waits no longer says nothing of now."""
+        """A later second, which may know the name of a file that had none. What waits no longer says nothing of now."""
         for row in self.rows.values():
             row.in_flight_ns = None
+        if len(self.rows.keys() | later.rows.keys()) > MOST_ROWS:
+            self.rows, later.rows = self.together(), later.together()
         for key, row in later.rows.items():
-            self.row(key if len(self.rows) < MOST_ROWS else key._replace(file=File())).merge(row)
+            room = key in self.rows or len(self.rows) < MOST_ROWS
+            self.row(key if room else key._replace(file=File())).merge(row)
+
+    def together(self) -> dict[Key, Row]:
+        """Each program's files without a name in one row for each device: there may be thousands."""
+        found = Rows()
+        for key, row in self.rows.items():
+            if row.path:
+                found.rows[key] = row
+            else:
+                found.row(key._replace(file=File(key.file.device))).merge(row)
+        return found.rows

@@ -11,7 +11,7 @@ from fstui.helpers.tracing.below import Below, counted
 from fstui.helpers.tracing.lineage import in_outermost_namespace
 from fstui.helpers.tracing.naming import Names, block_device, request_makers
 from fstui.helpers.tracing.programs import Program, Programs
-from fstui.helpers.tracing.rows import Key, Row, Rows
+from fstui.helpers.tracing.rows import MOST_ROWS, Key, Row, Rows
 from fstui.helpers.tracing.spans import Span
 from fstui.helpers.tracing.tracefs import Untraceable
 from fstui.helpers.tracing.waits import File, Waits
@@ -145,9 +145,9 @@ class SecondOfRows:
 
     def _new(self, thread: int, program: Program, file: File) -> Row:
         path, number = self._names.place(program, file)
-        # files that were closed before we looked stand together: there may be thousands
         inode, fd = (file.inode, -1) if file.inode else (0, file.fd)
-        key = Key(program.name, program.is_kernel, File(number, inode, fd) if path else File(number))
+        told_apart = path or (file.inode and len(self._rows.rows) < MOST_ROWS)  # a later second may name it
+        key = Key(program.name, program.is_kernel, File(number, inode, fd) if told_apart else File(number))
         if not self._wanted(thread, program, file, number):
             return Row(key)
         row = self._rows.row(key)

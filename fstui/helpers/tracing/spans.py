@@ -73,7 +73,7 @@ class Span:
 
     def told(self) -> dict[str, Any]:
         syncs = self._syncs_by_device()
-        rows = sorted(self.rows.rows.values(), key=lambda row: -row.durations.sum_ns)
+        rows = sorted(self.rows.together().values(), key=lambda row: -row.durations.sum_ns)
         return {
             "elapsed_s": self.elapsed_s,
             "looked_s": self.looked_s,

@@ -3,17 +3,19 @@
 import pytest
 
 from fstui.helpers.tracing.below import Counted
-from fstui.helpers.tracing.rows import Key
+from fstui.helpers.tracing.rows import MOST_ROWS, Key
 from fstui.helpers.tracing.spans import Span
 from fstui.helpers.tracing.waits import File
 
 
-def second(*, syncs: int, call_ns: int, device_ns: int, looked: float = 1.0, file: str | None = "/log") -> Span:
+def second(
+    *, syncs: int, call_ns: int, device_ns: int, looked: float = 1.0, file: str | None = "/log", inode: int = 12
+) -> Span:
     """One program, one file, one disk; so many of its requests were seen as share of the time was looked at."""
     span = Span()
     span.elapsed_s, span.looked_s = 1.0, looked
-    row = span.rows.row(Key("mariadbd", False, File(8 << 20, 12)))
-    row.path, row.device, row.below = file, "sda1", frozenset({"sda"})
+    row = span.rows.row(Key("mariadbd", False, File(8 << 20, inode)))
+    row.path, row.device, row.below, row.inodes = file, "sda1", frozenset({"sda"}), {inode}
     for _ in range(syncs):
         row.durations.add(call_ns)
     for _ in range(round(syncs * looked)):
@@ -47,3 +49,24 @@ def test_seconds_add_up_and_a_path_that_was_found_later_stays() -> None:
     (row,), (device,) = told["waits"], told["devices"]
     assert (told["elapsed_s"], row["syncs"], row["waited_ns"], row["file"]) == (3.0, 40, 7000, "/log")
     assert (device["writes"], device["flushes"], device["flush_ns"]["max"]) == (40, 40, 60)
+
+
+def test_files_without_a_name_stand_together_and_apart_from_those_that_have_one() -> None:
+    whole = Span()
+    for inode in range(1, 5):
+        whole.merge(second(syncs=10, call_ns=100, device_ns=60, file="/log" if inode == 1 else None, inode=inode))
+    for told in (whole.told(), whole.told()):
+        rows = {row["file"]: (row["syncs"], row["files"]) for row in told["waits"]}
+        assert rows == {"/log": (10, 1), None: (30, 3)}
+
+
+def test_however_many_files_there_are_those_with_a_name_keep_their_row() -> None:
+    whole = Span()
+    whole.merge(second(syncs=10, call_ns=100, device_ns=60))
+    for first in range(100, 100 + 2 * MOST_ROWS, MOST_ROWS):
+        for inode in range(first, first + MOST_ROWS):
+            whole.merge(second(syncs=1, call_ns=100, device_ns=60, file=None, inode=inode))
+    whole.merge(second(syncs=10, call_ns=100, device_ns=60))
+    rows = {row["file"]: row["syncs"] for row in whole.told()["waits"]}
+    assert rows == {"/log": 20, None: 2 * MOST_ROWS}
+    assert len(whole.rows.rows) <= MOST_ROWS
