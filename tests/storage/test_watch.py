@@ -186,6 +186,18 @@ def test_without_root_it_says_what_anybody_may_read(workshop: Path) -> None:
     assert report.sentence.startswith("Who waits is not to be seen: only root may trace the kernel.")
 
 
+def test_in_a_container_s_pid_namespace_it_names_nobody_and_says_so() -> None:
+    """The kernel's numbers are the host's: they would be other programs'."""
+    unshare = disks.tool("unshare")
+    done = headless.call(
+        "watch", "--seconds", "1", "--format", "json", within=(unshare, "--pid", "--fork", "--mount-proc")
+    )
+    report = report_of(json.loads(done.stdout))
+    assert report.untraced and "pid namespace" in report.untraced
+    assert report.whole.waits == ()
+    assert report.sentence.startswith("Who waits is not to be seen:")
+
+
 def test_a_time_limit_ends_it_and_it_prints_text_and_one_document(workshop: Path) -> None:
     done = headless.call("watch", "--seconds", "1")
     assert done.returncode == 0, done.stderr.decode()

@@ -1,28 +1,20 @@
-"""An instance that records: its events enabled, its buffers read page by page, its events told in the order of time.
-
-Reading a page costs little, making events of it a microsecond each. So pages are kept as they are until somebody asks
-for their events.
-"""
+"""An instance that records: its events enabled, its buffers read page by page."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
-from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
-from operator import itemgetter
 from typing import NamedTuple
 
 from fstui.helpers.tracing import formats, pages
+from fstui.helpers.tracing.kept import Kept
 from fstui.helpers.tracing.tracefs import Cpu, Instance, Untraceable, find
 
 MARKER = "ftrace/print"
 CLOCK_SLACK_NS = 1_000_000
-AT_ONCE = 256
-"""So many pages are made into events at a time: a page of 4 KiB becomes 20."""
-TIME = itemgetter(0)
 
 
 class Wanted(NamedTuple):
@@ -40,15 +32,12 @@ class Recording:
         """Make it. Raises Untraceable or OSError; then nothing of it is left."""
         self.instance = Instance(find(), name)
         self.instance.make()
-        self.kept_bytes = 0
         self.fullest = 0.0
         """The share of its buffer that the fullest CPU had filled when it was last read."""
-        self._kept: list[bytes] = []
-        self._later: list[pages.Event] = []
         self._readers: dict[int, pages.Reader] = {}
-        self._garbled = 0
         try:
             self._layout = formats.parse_page_layout(self.instance.read("events/header_page"))
+            self._kept = Kept(self._layout, self._readers)
             self._capacity = self.instance.open_buffers()
             self.thread = self._marked()
         except BaseException:
@@ -67,6 +56,11 @@ class Recording:
             if event_id == number and time_ns >= before - CLOCK_SLACK_NS:
                 return int(thread)
         raise Untraceable("the kernel's trace buffer does not show what was written to it")
+
+    @property
+    def kept_bytes(self) -> int:
+        """Of pages that were read and are not told yet."""
+        return self._kept.bytes
 
     def learn(self, event: Wanted) -> int:
         """Read an event's format; its number in the buffer. Raises Untraceable."""
@@ -95,7 +89,7 @@ class Recording:
         most = self._capacity // self._layout.bytes + 1
         self.fullest = 0.0
         for cpu in self.instance.cpus:
-            taken = sum(map(self._keep, islice(self._pages(cpu), most)))
+            taken = sum(map(self._kept.add, islice(self._pages(cpu), most)))
             self.fullest = max(self.fullest, taken / self._capacity)
         return began_ns
 
@@ -104,39 +98,13 @@ class Recording:
             while page := os.read(cpu.fd, self._layout.bytes):
                 yield page
 
-    def _keep(self, page: bytes) -> int:
-        """A page without what lies behind its data; how much that is."""
-        data = page[: pages.data_end(page, self._layout)]
-        self._kept.append(data)
-        self.kept_bytes += len(data)
-        return len(data)
-
     def lost(self) -> int:
         """Events missing so far: dropped by the kernel, or in pages that cannot be read."""
-        return self._garbled + sum(cpu.lost() for cpu in self.instance.cpus)
+        return self._kept.garbled + sum(cpu.lost() for cpu in self.instance.cpus)
 
     def events(self, until_ns: int) -> Iterator[pages.Event]:
         """What was collected up to a time, in the order of time over all CPUs. Later events are told later."""
-        kept = sorted(self._kept, key=pages.time_of)
-        behind = bisect_right(kept, until_ns, key=pages.time_of)
-        due, self._kept = kept[:behind], kept[behind:]
-        self.kept_bytes = sum(map(len, self._kept))
-        for first in range(0, max(1, len(due)), AT_ONCE):
-            following = due[first + AT_ONCE : first + AT_ONCE + 1]
-            horizon = min(until_ns, *map(pages.time_of, following)) if following else until_ns
-            yield from self._events_of(due[first : first + AT_ONCE], horizon)
-
-    def _events_of(self, some: list[bytes], until_ns: int) -> list[pages.Event]:
-        found, self._later = self._later, []
-        for page in some:
-            try:
-                found += pages.events(page, self._layout, self._readers)
-            except pages.Garbled:
-                self._garbled += 1
-        found.sort(key=TIME)
-        first = bisect_right(found, until_ns, key=TIME)
-        self._later = found[first:]
-        return found[:first]
+        return self._kept.events(until_ns)
 
     def remove(self) -> None:
         """Take the instance back. Raises OSError."""
