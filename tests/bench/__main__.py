@@ -6,7 +6,7 @@ import importlib
 import sys
 
 NAMES = (
-    "parity", "loop", "perturbation", "wire", "inventory", "firstframe", "watch", "exactness", "fuzz",
+    "parity", "loop", "perturbation", "wire", "inventory", "firstframe", "watch", "servers", "exactness", "fuzz",
 )  # fmt: skip
 
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from math import comb
 
 
-def arguments(argv: list[str], name: str, rounds: int, directory: str) -> argparse.Namespace:
+def arguments(argv: list[str], name: str, rounds: int, directory: str, *, seconds: float = 1.0) -> argparse.Namespace:
     """What every bench understands: ``--rounds`` and ``--dir``."""
     parser = argparse.ArgumentParser(prog=f"python -m tests.bench {name}")
     parser.add_argument("--rounds", type=int, default=rounds, help="paired rounds (%(default)s)")
     parser.add_argument("--dir", default=directory, help="where the files are made (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="measured time per round (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=seconds, help="measured time per round (%(default)s)")
     return parser.parse_args(argv)
 
 
@@ -31,12 +31,13 @@ def median_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def row(name: str, ratios: Sequence[float], low: float, high: float) -> bool:
-    """Print one row; True when the interval overlaps the budget."""
+    """Print one row; True when the interval overlaps the budget. ``kept throughout``: the whole interval lies in it."""
     first, last = median_interval(ratios)
     kept = last >= low and first <= high
+    throughout = " throughout" if low <= first and last <= high else ""
     print(
         f"{name:<44} {statistics.median(ratios):6.3f}  {first:6.3f} – {last:6.3f}   n={len(ratios):<3} "
-        f"budget {low:g}–{high:g}  {'kept' if kept else 'MISSED'}"
+        f"budget {low:g}–{high:g}  {f'kept{throughout}' if kept else 'MISSED'}"
     )
     return kept
 

@@ -1,8 +1,7 @@
-"""What the live screen, or the kernel's trace, does to the measurement: the same run with it and without, in pairs.
+"""What the live screen does to the measurement: the same run in the app on an 80×24 terminal and headless, in pairs.
 
-Live is the app on an 80×24 terminal against headless; with ``--trace`` it is headless traced against headless not
-traced, as root. Budget: rate at least 0.98, p99 at most 1.05. Steps that never leave memory are left out, they last
-some milliseconds; so are those whose operations grow on purpose.
+``--trace``: what the kernel's trace does to it (``tests.bench.tracing``). Budget: rate at least 0.98, p99 at most 1.05.
+Steps that never leave memory are left out, they last some milliseconds; so are those whose operations grow on purpose.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from fstui.measures.documents import decode_run
 from fstui.measures.sync_writes import SyncWrites
 from fstui.model.run import Run
 from fstui.model.steps import Step
+from tests.bench import tracing
 from tests.bench.pairs import arguments, rotated, row
 from tests.terminal.pty_app import PtyApp
 
@@ -26,38 +26,36 @@ FSTUI = str(Path(sys.executable).parent / "fstui")
 
 def main(argv: list[str]) -> int:
     """Print the ratio of rates and of p99, step by step and together; 1 where a budget is missed."""
-    one, other = ("traced", "untraced") if "--trace" in argv else ("live", "headless")
-    rest = [word for word in argv if word != "--trace"]
-    options = arguments(rest, "perturbation [--trace]", rounds=10, directory=tempfile.gettempdir())
+    if "--trace" in argv:
+        return tracing.main([word for word in argv if word != "--trace"])
+    options = arguments(argv, "perturbation [--trace]", rounds=10, directory=tempfile.gettempdir())
+    print(f"{options.rounds} paired rounds of {SCENARIO}, 1 s per step, live against headless, in {options.dir}")
     rates: dict[str, list[float]] = {}
     tails: dict[str, list[float]] = {}
     for turn in range(options.rounds):
-        runs = {who: _run(who, options.dir) for who in rotated([one, other], turn)}
-        for first, second in zip(_synced(runs[one]), _synced(runs[other]), strict=True):
+        runs = {who: _run(who, options.dir) for who in rotated(["live", "headless"], turn)}
+        for first, second in zip(_synced(runs["live"]), _synced(runs["headless"]), strict=True):
             rates.setdefault(first.name, []).append(first.rate_per_s / second.rate_per_s)
             tails.setdefault(first.name, []).append(_p99(first) / _p99(second))
-    print(f"{options.rounds} paired rounds of {SCENARIO}, 1 s per step, {one} against {other}, in {options.dir}")
+        print(f"  {turn + 1} of {options.rounds}", flush=True)
     print(f"{'':<44} median  95 % interval of the paired ratio")
     for name, ratios in rates.items():
         print(f"  {name:<42} rate {statistics.median(ratios):.3f}   p99 {statistics.median(tails[name]):.3f}")
-    kept = row(f"rate, {one} / {other}", [r for values in rates.values() for r in values], 0.98, 1e9)
-    kept &= row(f"p99, {one} / {other}", [t for values in tails.values() for t in values], 0.0, 1.05)
+    kept = row("rate, live / headless", [r for values in rates.values() for r in values], 0.98, 1e9)
+    kept &= row("p99, live / headless", [t for values in tails.values() for t in values], 0.0, 1.05)
     return 0 if kept else 1
 
 
 def _run(who: str, directory: str) -> Run:
     with tempfile.TemporaryDirectory(dir=directory) as target, tempfile.TemporaryDirectory() as state:
-        return _live(target, state) if who == "live" else _headless(target, state, traced=who == "traced")
+        return _live(target, state) if who == "live" else _headless(target, state)
 
 
-def _headless(target: str, state: str, *, traced: bool) -> Run:
-    command = [FSTUI, "run", SCENARIO, target, "--format", "json", "--trace", "auto" if traced else "off"]
+def _headless(target: str, state: str) -> Run:
+    command = [FSTUI, "run", SCENARIO, target, "--format", "json"]
     environment = {"XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state, "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
-    run = decode_run(output.stdout)
-    if traced and run.untraced:
-        sys.exit(f"not traced: {run.untraced}")
-    return run
+    return decode_run(output.stdout)
 
 
 def _live(target: str, state: str) -> Run:

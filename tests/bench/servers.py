@@ -1,0 +1,188 @@
+"""What ``fstui watch`` tells of database servers at work, against what they and their clients count themselves.
+
+MariaDB under sysbench and PostgreSQL under pgbench, on an ext4 on a loop. The watch begins before the load and ends
+after it, so that both have seen the same syncs. Budget: no count off by more than 2 %, nothing lost, and a name for
+every file but one sync in a hundred. Needs root.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from fstui.databases.throwaway import Throwaway
+from fstui.model.watch import Waiting
+from tests.bench.pairs import arguments
+from tests.bench.watch import report_of, watching
+from tests.databases import servers
+from tests.storage import disks
+
+OFF = 0.02
+NAMELESS = 0.01
+CLIENTS = (1, 8)
+DISK_BYTES = 2 << 30
+
+
+class Load(NamedTuple):
+    """What the client says of it."""
+
+    transactions: int
+    seconds: float
+
+
+class Kind(ABC):
+    """A server, its load, and what it counts."""
+
+    kind: ClassVar[str]
+    program: ClassVar[str]
+    options: ClassVar[Mapping[str, object]]
+    counted: ClassVar[Mapping[str, str]]
+    """By the name of a count of its syncs: the files that it is of, as a pattern of their paths."""
+    each_transaction: ClassVar[str] = ""
+    """The count that is one for each transaction of a single client, where there is one."""
+
+    @abstractmethod
+    async def fill(self, server: Throwaway) -> None:
+        """Make what the load needs, and leave the server at rest."""
+
+    @abstractmethod
+    async def load(self, server: Throwaway, clients: int, seconds: float) -> Load:
+        """Have it work."""
+
+    @abstractmethod
+    async def counts(self, server: Throwaway) -> dict[str, int]:
+        """What it has counted so far."""
+
+
+class MariaDB(Kind):
+    """Under sysbench's oltp_write_only, with its binary log."""
+
+    kind = "mariadb"
+    program = "mariadbd"
+    options: ClassVar = {"sync_binlog": 1, "performance_schema": True}
+    counted: ClassVar = {"performance_schema": r"/binlog\.\d+$", "Innodb_data_fsyncs": r"ib_logfile|ibdata|\.ibd$|undo"}
+    each_transaction = "performance_schema"
+
+    async def fill(self, server: Throwaway) -> None:
+        await servers.ask(server, "CREATE DATABASE IF NOT EXISTS fstui")
+        await text_of(*self._sysbench(server, "prepare"))
+
+    async def load(self, server: Throwaway, clients: int, seconds: float) -> Load:
+        text = await text_of(*self._sysbench(server, f"--threads={clients}", f"--time={round(seconds)}", "run"))
+        return Load(round(number(r"transactions: +(\d+)", text)), number(r"total time: +([\d.]+)s", text))
+
+    async def counts(self, server: Throwaway) -> dict[str, int]:
+        rows = await servers.ask(
+            server,
+            "SELECT 'performance_schema', SUM(count_misc) FROM performance_schema.file_summary_by_event_name "
+            "WHERE event_name = 'wait/io/file/sql/binlog'",  # what is no read and no write: a binary log's syncs
+            "SELECT 'Innodb_data_fsyncs', variable_value FROM information_schema.global_status "
+            "WHERE variable_name = 'Innodb_data_fsyncs'",
+        )
+        return {name: int(value) for name, value in rows}
+
+    def _sysbench(self, server: Throwaway, *words: str) -> tuple[str, ...]:
+        reach = (f"--mysql-socket={server.connection.socket}", "--mysql-user=root", "--mysql-db=fstui")
+        return ("sysbench", "oltp_write_only", *reach, "--tables=2", "--table-size=5000", *words)
+
+
+class PostgreSQL(Kind):
+    """Under pgbench's own transaction. Its WAL writer syncs between them, so they are not held against the syncs."""
+
+    kind = "postgresql"
+    program = "postgres"
+    options: ClassVar = {"checkpoint_timeout": "1h"}
+    counted: ClassVar = {"pg_stat_wal.wal_sync": r"/pg_wal/[0-9A-F]{24}$"}
+
+    async def fill(self, server: Throwaway) -> None:
+        await text_of(*self._pgbench(server, "-q", "-i", "-s", "5"))
+        await servers.ask(server, "CHECKPOINT")
+
+    async def load(self, server: Throwaway, clients: int, seconds: float) -> Load:
+        text = await text_of(*self._pgbench(server, "-n", "-c", str(clients), "-T", str(round(seconds))))
+        transactions = number(r"actually processed: (\d+)", text)
+        return Load(round(transactions), transactions / number(r"tps = ([\d.]+)", text))
+
+    async def counts(self, server: Throwaway) -> dict[str, int]:
+        await asyncio.sleep(2)  # its processes report now and then, at the latest when they rest
+        ((syncs,),) = await servers.ask(server, "SELECT wal_sync FROM pg_stat_wal")
+        return {"pg_stat_wal.wal_sync": int(syncs)}
+
+    def _pgbench(self, server: Throwaway, *words: str) -> tuple[str, ...]:
+        at = server.connection
+        return ("pgbench", "-h", at.socket, "-p", str(at.port), "-U", at.user, *words, at.database)
+
+
+def main(argv: list[str]) -> int:
+    """Print both sides of each count; 1 where one is off, or files have no names."""
+    options = arguments(argv, "servers", rounds=1, directory=tempfile.gettempdir(), seconds=10)
+    print(f"fstui watch beside servers at work for {options.seconds:g} s, on a loop in {options.dir}")
+    print(f"{'':<40} by themselves    by the watch  ratio", flush=True)
+    kinds: list[Kind] = [MariaDB(), PostgreSQL()]
+    good = [
+        asyncio.run(measured(kind, options.dir, clients, options.seconds))
+        for _ in range(options.rounds)
+        for kind in kinds
+        for clients in CLIENTS
+    ]
+    return 0 if all(good) else 1
+
+
+async def measured(kind: Kind, directory: str, clients: int, seconds: float) -> bool:
+    """One load on a new server."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=directory) as place,
+        disks.on_loop(Path(place), size_bytes=DISK_BYTES) as storage,
+    ):
+        async with servers.existing(kind.kind, storage.directory / "server", **kind.options) as server:
+            await kind.fill(server)
+            before = await kind.counts(server)
+            with watching() as watch:
+                following = asyncio.create_task(asyncio.to_thread(report_of, watch))
+                load = await kind.load(server, clients, seconds)
+                after = await kind.counts(server)
+                watch.send_signal(signal.SIGINT)
+                report = await following
+    counted = {name: after[name] - before[name] for name in after}
+    if clients == 1 and kind.each_transaction:
+        counted["transactions"] = load.transactions
+    print(f"{kind.kind}, {clients} at once: {load.transactions / load.seconds:.0f} transactions/s")
+    rows = [row for row in report.whole.waits if row.program == kind.program and row.device == storage.device]
+    return compared(kind, counted, load.seconds, rows) and not report.whole.lost
+
+
+def compared(kind: Kind, counted: Mapping[str, int], seconds: float, rows: Sequence[Waiting]) -> bool:
+    """Print what both say, as rates of the load."""
+    good = True
+    for name, count in counted.items():
+        files = re.compile(kind.counted[kind.each_transaction if name == "transactions" else name])
+        seen = sum(row.syncs for row in rows if row.file and files.search(row.file))
+        kept = count > 0 and abs(seen / count - 1) <= OFF
+        print(f"  {name:<36} {count / seconds:11.1f}/s  {seen / seconds:12.1f}/s  {seen / max(1, count):.4f}", end="")
+        print("" if kept else "  MISSED")
+        good &= kept
+    nameless = sum(row.syncs for row in rows if not row.file) / max(1, sum(row.syncs for row in rows))
+    print(f"  {nameless:.2%} of the syncs without a name; most for {rows[0].where if rows else 'none'}", flush=True)
+    return good and nameless <= NAMELESS
+
+
+async def text_of(*words: str) -> str:
+    """What a client prints, while the server's keeper is listened to."""
+    done = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{words[0]}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+def number(pattern: str, text: str) -> float:
+    """The number that a client prints there."""
+    found = re.search(pattern, text)
+    return float(found[1]) if found else 0.0

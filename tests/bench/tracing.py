@@ -1,0 +1,156 @@
+"""What the kernel's trace does to what is measured: one probe's operations with the trace and without it, in turn.
+
+While the probe goes on without a pause, the trace that a run makes is started, left alone for a while, and taken down
+again; the same time without it comes before or after. So both halves of a pair are of one process, one file and nearly
+one moment. Starting and taking down are left out: in a run they lie between its steps. Needs root. Budget: rate at
+least 0.98, p99 at most 1.05, together and with the whole interval.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fstui.engine.machine.local import LocalMachine
+from tests.bench.pairs import arguments, rotated, row
+from tests.probes.driving import Driven
+
+WAYS: dict[str, dict[str, Any]] = {
+    "fdatasync": {"sync": "fdatasync"},
+    "fsync": {"sync": "fsync"},
+    "O_DIRECT+O_DSYNC": {"sync": "none", "open_flags": ("direct", "dsync")},
+}
+TRACED, UNTRACED = "traced", "untraced"
+EVERY = 5
+"""So many rounds are told of at once."""
+FEWEST = 100
+"""Operations, for a p99."""
+
+
+class Window(NamedTuple):
+    """A stretch of time (CLOCK_MONOTONIC)."""
+
+    from_ns: int
+    until_ns: int
+
+
+class Seen(NamedTuple):
+    """What the probe did in it."""
+
+    rate_per_s: float
+    p99_ns: float
+
+
+class Ratios(NamedTuple):
+    """Traced by untraced, pair by pair."""
+
+    rates: list[float]
+    tails: list[float]
+
+
+def main(argv: list[str]) -> int:
+    """Print the ratios as they come, and their intervals; 1 where a budget is missed."""
+    options = arguments(argv, "perturbation --trace", rounds=20, directory=tempfile.gettempdir())
+    print(f"{options.rounds} pairs of {options.seconds:g} s for each way to sync, in {options.dir}", flush=True)
+    every = [measured(name, settings, options.dir, options.rounds, options.seconds) for name, settings in WAYS.items()]
+    print(f"{'':<44} median  95 % interval of the paired ratio")
+    for name, (rates, tails) in zip(WAYS, every, strict=True):
+        row(f"rate, {name}", rates, 0.98, 1e9)
+        row(f"p99, {name}", tails, 0.0, 1.05)
+    kept = row("rate, traced / untraced", [ratio for rates, _ in every for ratio in rates], 0.98, 1e9)
+    kept &= row("p99, traced / untraced", [ratio for _, tails in every for ratio in tails], 0.0, 1.05)
+    return 0 if kept else 1
+
+
+def measured(name: str, settings: Mapping[str, Any], directory: str, rounds: int, seconds: float) -> Ratios:
+    """One way to sync: the probe goes on until all rounds are over."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=directory) as place,
+        Driven(Path(place), seconds=3600.0, max_bytes_per_s=1 << 40, **settings) as probe,
+    ):
+        probe.until("ready")
+        probe.say("go")
+        windows = asyncio.run(in_turn(name, probe, place, rounds, seconds))
+    return ratios(windows, operations(probe))
+
+
+async def in_turn(name: str, probe: Driven, place: str, rounds: int, seconds: float) -> list[dict[str, Window]]:
+    """The windows of each round; the probe is heard meanwhile, and ended afterwards."""
+    hearing = asyncio.create_task(asyncio.to_thread(probe.until, "done"))
+    windows = []
+    for turn in range(rounds):
+        windows.append({who: await one_window(who, probe, place, seconds) for who in rotated([TRACED, UNTRACED], turn)})
+        if (turn + 1) % EVERY == 0 or turn + 1 == rounds:
+            rates, tails = ratios(windows[-EVERY:], operations(probe))
+            medians = f"rate {statistics.median(rates):.3f}, p99 {statistics.median(tails):.3f}"
+            print(f"  {name}: {turn + 1} of {rounds}, the last {len(rates)}: {medians}", flush=True)
+    probe.say("stop")
+    await hearing
+    return windows
+
+
+async def one_window(who: str, probe: Driven, place: str, seconds: float) -> Window:
+    if who == UNTRACED:
+        return await watched(seconds)
+    async with traced(place, probe.process.pid):
+        return await watched(seconds)
+
+
+async def watched(seconds: float) -> Window:
+    from_ns = time.monotonic_ns()
+    await asyncio.sleep(seconds)
+    return Window(from_ns, time.monotonic_ns())
+
+
+@asynccontextmanager
+async def traced(place: str, pid: int) -> AsyncIterator[None]:
+    """The trace of a run there, in a step of that probe."""
+    machine = LocalMachine()
+    trace = await machine.trace("bench", machine.target(place).stack)
+    if trace.refused:
+        sys.exit(f"not traced: {trace.refused}")
+    try:
+        trace.begin(time.monotonic_ns(), (pid,))
+        yield
+        seen = await trace.end(time.monotonic_ns())
+        if not seen or not any(each.asked_by_us for each in seen):
+            sys.exit(f"the trace saw nothing: {seen}")
+    finally:
+        await trace.stop()
+
+
+def operations(probe: Driven) -> list[tuple[int, int]]:
+    """When each ended, and how long it took, in ns."""
+    found = []
+    for samples in list(probe.samples):
+        ends = [samples.start_ns, *samples.marks[samples.parts - 1 :: samples.parts]]
+        found += [(end, end - begin) for begin, end in pairwise(ends)]
+    return found
+
+
+def ratios(windows: list[dict[str, Window]], done: list[tuple[int, int]]) -> Ratios:
+    """Of each pair of windows."""
+    pairs = [{who: seen(window, done) for who, window in pair.items()} for pair in windows]
+    return Ratios(
+        [pair[TRACED].rate_per_s / pair[UNTRACED].rate_per_s for pair in pairs],
+        [pair[TRACED].p99_ns / pair[UNTRACED].p99_ns for pair in pairs],
+    )
+
+
+def seen(window: Window, done: list[tuple[int, int]]) -> Seen:
+    """The operations that ended in it."""
+    first, behind = bisect_left(done, (window.from_ns, 0)), bisect_left(done, (window.until_ns, 0))
+    latencies = sorted(latency for _, latency in done[first:behind])
+    if len(latencies) < FEWEST:
+        sys.exit(f"{len(latencies)} operations in a window are too few for a p99: give it more --seconds")
+    rate_per_s = len(latencies) / (window.until_ns - window.from_ns) * 1e9
+    return Seen(rate_per_s, latencies[len(latencies) * 99 // 100])
