@@ -23,7 +23,7 @@ from tests.lab.recipe import RECIPES, Kernel, Kind
 from tests.lab.vm import GuestError, Vm
 
 RUN_S = 300.0
-BEGUN = f"until ls -d {MOUNT}/.fstui-*; do sleep 0.1; done"
+BEGUN = f"until compgen -G '{MOUNT}/.fstui-*'; do sleep 0.5; done"
 DURING, FAILED = "/run/during.log", "/run/during.failed"
 ROOM_BYTES = 4 * 2**30
 

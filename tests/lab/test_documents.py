@@ -77,6 +77,12 @@ def test_a_forced_write_to_luks_on_lvm_on_md_is_seen_at_each_layer() -> None:
     )  # fmt: skip
 
 
+def test_a_forced_write_to_a_drive_with_fua_is_seen_and_needs_no_flush() -> None:
+    assert witness.layer_rows("scsi-fua", "6.12", document("scsi-fua"))[0][2:] == (
+        "O_DIRECT+O_DSYNC", "150", "sda 150 FUA",
+    )  # fmt: skip
+
+
 def test_multipath_below_lvm_is_asked_and_its_paths_are_handed_requests() -> None:
     assert witness.layer_rows("multipath-lvm", "6.12", document("multipath-lvm"))[-1][3:] == (
         "219", "dm-1 219 by us › dm-0 219 by us › sda 0 › sdb 0",

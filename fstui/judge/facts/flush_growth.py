@@ -53,8 +53,11 @@ class FlushGrowth(NamedTuple):
 
     @property
     def own_times(self) -> bool:
-        """What each device took for its own flushes is known."""
-        return any(point.flush_ms is not None for point in self.points)
+        """What each device took for its own flushes is known. Paths below dm-multipath count none: it does so itself."""
+        counted_above = not any(point.flush_ms for point in self.points) and any(
+            counters.flushes for counters in self.step.counters
+        )
+        return not counted_above and any(point.flush_ms is not None for point in self.points)
 
     @property
     def flushed(self) -> set[str]:

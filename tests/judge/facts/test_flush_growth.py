@@ -68,6 +68,15 @@ def test_where_the_device_counts_no_time_the_trace_tells_whose_it_was(longest_us
     assert growth(GROWN, own={"sda": 0.0})._replace(step=measured).flat
 
 
+@pytest.mark.parametrize(("longest_us", "flat"), [(12_000, False), (3_000, True)])
+def test_lowest_devices_that_count_no_flush_tell_no_time_and_the_trace_does(longest_us: int, flat: bool) -> None:
+    """The paths below dm-multipath: dm itself counts what it sends down them."""
+    own = DeviceTimes(p50=50_000, p99=None, max=longest_us * 1000)
+    uncounted = growth(GROWN, own={})
+    assert (uncounted.own_times, uncounted.flat) == (False, False)
+    assert uncounted._replace(step=msgspec.structs.replace(step(), trace=(traced(device_flush_ns=own),))).flat is flat
+
+
 def test_it_is_told_per_mib_and_in_words() -> None:
     assert growth(GROWN).per_mib_ns == (12_900_000 - 300_000) / 32
     assert growth(GROWN).words == "300 µs after nothing, 12.9 ms after 32.0 MiB"
