@@ -53,7 +53,7 @@ class FlushGrowth(NamedTuple):
 
     @property
     def own_times(self) -> bool:
-        """What each device took for its own flushes is known. Paths below dm-multipath count none: it does so itself."""
+        """What each device took for its own flushes is known; the paths below dm-multipath count none of theirs."""
         counted_above = not any(point.flush_ms for point in self.points) and any(
             counters.flushes for counters in self.step.counters
         )
