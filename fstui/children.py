@@ -37,7 +37,11 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 class Child:
-    """A running program with pipes on stdin and stdout, in a session of its own: Ctrl-C passes it by."""
+    """A running program with pipes on stdin and stdout, in a session of its own: Ctrl-C passes it by.
+
+    Or in a process group of its own alone, which Ctrl-C passes by as well: the kernel shares out processors among
+    sessions (sched(7), autogroup).
+    """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -47,7 +51,7 @@ class Child:
         self._stdout = process.stdout
 
     @classmethod
-    async def start(cls, module: str, *arguments: str) -> Child:
+    async def start(cls, module: str, *arguments: str, own_session: bool = True) -> Child:
         """Start a program: ``probes.sync_writes`` is fstui/probes/sync_writes.py. Raises OSError where it cannot."""
         starting = asyncio.ensure_future(
             asyncio.create_subprocess_exec(
@@ -55,7 +59,8 @@ class Child:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
+                start_new_session=own_session,
+                process_group=None if own_session else 0,
                 limit=_READ_BYTES,
             )
         )

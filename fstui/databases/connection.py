@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from fstui.model.base import Base
 
 Driver = Literal["mysql", "pgsql"]
@@ -35,6 +37,8 @@ class Connection(Base, frozen=True, kw_only=True):
     login_path: str = ""
     """Where the password can be found again."""
     tls: Tls | None = None
+    libpq: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables that libpq reads besides, PGSSLMODE and the like."""
 
     def words(self) -> list[str]:
         """Options of sysbench. The password goes by ``secrets`` and ``environment``."""
@@ -65,14 +69,14 @@ class Connection(Base, frozen=True, kw_only=True):
         return f"mysql-password={self.password}\n" if plain and self.driver == "mysql" else ""
 
     def environment(self) -> dict[str, str]:
-        """Variables that libmariadb and libpq read where they are given no password.
+        """Variables that libmariadb and libpq read, the password among them.
 
         https://mariadb.com/kb/en/mariadb-environment-variables/,
         https://www.postgresql.org/docs/current/libpq-envars.html
         """
         if not self.password:
-            return {}
-        return {"PGPASSWORD" if self.driver == "pgsql" else "MYSQL_PWD": self.password}
+            return self.libpq
+        return {**self.libpq, "PGPASSWORD" if self.driver == "pgsql" else "MYSQL_PWD": self.password}
 
     @property
     def where(self) -> str:

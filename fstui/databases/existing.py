@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from fstui.databases import services
 from fstui.databases.connection import PORTS, Connection, Driver
 from fstui.databases.facts import described
 from fstui.databases.option_files import options, tls
@@ -54,24 +55,32 @@ def is_meant(settings: Sysbench) -> bool:
 def connection_to(settings: Sysbench) -> Connection:
     """How it is reached, in a database that is always there.
 
-    What is not set comes from the environment, or from the server's own option files. Raises Refused.
+    What is not set comes from the environment, or from the user's option or service files. Raises Refused.
     """
     driver: Driver = "pgsql" if settings.server == "postgresql" else "mysql"
-    stated = options(settings.login_path) if driver == "mysql" else {}
+    stated = _stated(driver, settings.login_path)
     near = settings.socket or settings.host or settings.port
-    socket = settings.socket or ("" if near else stated.get("socket", ""))
+    host = settings.host or stated.get("host", "")
+    directory = host if driver == "pgsql" and host.startswith("/") else ""  # as libpq has it
+    socket = settings.socket or directory or ("" if near else stated.get("socket", ""))
     port = settings.port or int(stated.get("port", "") if stated.get("port", "").isdecimal() else 0)
     return Connection(
         driver=driver,
         socket=socket,
-        host=settings.host or ("" if socket else stated.get("host") or "127.0.0.1"),
+        host="" if directory else settings.host or ("" if socket else host or "127.0.0.1"),
         port=0 if socket and driver == "mysql" else port,
         user=settings.user or stated.get("user") or ("postgres" if driver == "pgsql" else getpass.getuser()),
         password=os.environ.get(PASSWORD) or stated.get("password", ""),
         database=MAINTENANCE[driver],
         login_path=settings.login_path,
         tls=tls(stated),
+        libpq=services.variables(stated) if driver == "pgsql" else {},
     )
+
+
+def _stated(driver: Driver, name: str) -> dict[str, str]:
+    """What the user's own files say of a login path, or of a service. Raises Refused."""
+    return options(name) if driver == "mysql" else services.service(name)
 
 
 class Existing:
@@ -213,8 +222,8 @@ def _is_server(pid: int) -> bool:
 
 
 def with_password(connection: Connection) -> Connection:
-    """The same with the password that the environment or the option file has now. Raises Refused."""
-    stated = options(connection.login_path) if connection.driver == "mysql" else {}
+    """The same with the password that the environment or the user's file has now. Raises Refused."""
+    stated = _stated(connection.driver, connection.login_path)
     return msgspec.structs.replace(connection, password=os.environ.get(PASSWORD) or stated.get("password", ""))
 
 

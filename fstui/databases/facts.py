@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -28,13 +29,15 @@ async def described(
     title: str = "",
     asked: Mapping[str, Any] = MappingProxyType({}),
     within: Sequence[str] = (),
+    making: Sequence[str] = (),
 ) -> Server:
     """Kind, title, where it is, the variables that decide its durability.
 
-    ``asked``: what it was started with. Raises DatabaseError, also where it has not taken that.
+    ``asked``: what it was started with; ``making``: statements that come first. Raises DatabaseError, also where it has
+    not taken what was asked.
     """
     family = postgresql if kind == "postgresql" else mysql
-    rows = await ask(sysbench, connection, family.questions(asked), within)
+    rows = await ask(sysbench, connection, [*making, *family.questions(asked)], within)
     variables = {name.lower(): value for name, value in rows}
     if refused := list(differences(asked, variables)):
         raise DatabaseError(f"{title or TITLES[kind]} has not taken its options: {'; '.join(refused)}")
@@ -51,6 +54,14 @@ async def described(
         variables=dict(sorted(variables.items())),
         preloads=tuple(library.value for library in mapped_stubs(pid)) if pid else (),
     )
+
+
+def asking(server: Server) -> dict[str, Any]:
+    """What sysbench's probe wants to ask it on its own."""
+    family = postgresql if server.kind == "postgresql" else mysql
+    version = server.variables.get("server_version") or server.variables.get("version", "")
+    scripts = {name: (files(__package__) / name).read_text() for name in ("sql.lua", "schemas.lua")}
+    return {"scripts": scripts, "waits": "\n".join(family.waits(server.kind, version))}
 
 
 def _working_directory(pid: int | None) -> str | None:

@@ -12,7 +12,7 @@ from fstui.measures.sysbench import Sysbench
 from fstui.model.errors import Refused
 
 USERS = ("mysql", "nobody")
-END_SIGNAL = "SIGTERM"
+END_SIGNAL = RESTART_SIGNAL = "SIGTERM"
 DATABASE = "fstui"
 MAINTENANCE = "information_schema"
 TO_MAKE = True
@@ -27,13 +27,27 @@ VARIABLES = (
 and 11.0, which derives them from innodb_flush_method (https://mariadb.com/kb/en/innodb-system-variables/)."""
 _SYSTEM_TABLES = ("system_tables.sql", "performance_tables.sql", "system_tables_data.sql")
 _QUICK_END = "--innodb-fast-shutdown=2"
+BINARY_LOG_BYTES = 64 << 20
+MOST_BINARY_LOGS = 4
+_OBSERVED = (
+    "--performance-schema=ON",
+    "--performance-schema-instrument=%=OFF",
+    "--performance-schema-instrument=wait/io/file/%=ON",
+)
+"""Of MariaDB, which ships with all of it off: what it does to its files is counted, and nothing else."""
+_BOUNDED = (
+    f"--max-binlog-size={BINARY_LOG_BYTES}",
+    "--loose-binlog-expire-logs-seconds=1",
+    "--loose-slave-connections-needed-for-purge=0",
+)
+"""A binary log that is full is closed, and those closed a second ago and earlier are removed: a run takes as much room
+however long it is (https://mariadb.com/kb/en/replication-and-binary-log-system-variables/; the third since 11.4)."""
 
 
 def words(program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
     """The server's command line. MariaDB's binary log is off by default; sync_binlog then means nothing: it is on."""
-    own = ["--skip-networking", "--server-id=1", "--log-bin=binlog", _QUICK_END]
-    if program.kind == "mysql":
-        own.append("--mysqlx=OFF")
+    own = ["--skip-networking", "--server-id=1", "--log-bin=binlog", *_BOUNDED, _QUICK_END]
+    own += ["--mysqlx=OFF"] if program.kind == "mysql" else _OBSERVED
     options = {"innodb_buffer_pool_size": settings.pool_bytes, **settings.options}
     return [*base(program, data), f"--socket={socket}", *own, *_rendered(options)]
 
@@ -85,6 +99,40 @@ def questions(besides: Iterable[str]) -> list[str]:
     """One row per variable: its name and its value."""
     names = ", ".join(f"'{name}'" for name in (*VARIABLES, *besides))
     return [f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"]
+
+
+_FILES = "performance_schema.file_summary_by_event_name WHERE event_name = 'wait/io/file/"
+_COUNTED = "count_write, sum_number_of_bytes_write, count_misc, sum_timer_write DIV 1000, sum_timer_misc DIV 1000"
+"""Timers tick in picoseconds. ``misc`` is whatever neither reads nor writes: of a file that stays open, its syncs
+(https://dev.mysql.com/doc/refman/8.4/en/performance-schema-file-summary-tables.html)."""
+_EVENTS = {
+    "redo log": "innodb/innodb_log_file",
+    "binary log": "sql/binlog",
+    "doublewrite": "innodb/innodb_dblwr_file",
+    "data": "innodb/innodb_data_file",
+}
+_STATUS = "(SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'innodb_{}')"
+_SYSTEM = "(SELECT SUM({}) FROM performance_schema.file_summary_by_instance WHERE file_name LIKE '%/ibdata1')"
+
+
+def waits(kind: str, version: str) -> list[str]:
+    """A row for each kind of file: writes, their bytes, syncs, ns in writes, ns in syncs, all since the start."""
+    events = {name: f"SELECT '{name}', {_COUNTED} FROM {_FILES}{event}'" for name, event in _EVENTS.items()}
+    if kind == "mysql":
+        return list(events.values())
+    # MariaDB calls the kernel for its redo log past the performance schema, and writes pages twice into ibdata1
+    syncs = f"{_STATUS.format('data_fsyncs')} - (SELECT count_misc FROM {_FILES}innodb/innodb_data_file')"
+    redo = f"{_STATUS.format('log_writes')}, {_STATUS.format('os_log_written')}, {syncs}, NULL, NULL"
+    columns = _COUNTED.split(", ")
+    twice = ", ".join(map(_SYSTEM.format, columns))
+    once = ", ".join(f"{column} - {_SYSTEM.format(column)}" for column in columns)
+    data = f"{_FILES}innodb/innodb_data_file'"
+    return [
+        f"SELECT 'redo log', {redo}",
+        events["binary log"],
+        f"SELECT 'doublewrite', {twice}",
+        f"SELECT 'data', {once} FROM {data}",
+    ]
 
 
 def log_directories(variables: Mapping[str, str]) -> list[str]:

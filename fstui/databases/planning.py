@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 
 import msgspec
 
@@ -12,6 +13,7 @@ from fstui.measures.sysbench import Sysbench
 from fstui.measures.sysbench_fileio import SysbenchFileio
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
+from fstui.model.settings import Settings
 
 _START_S = 2.0
 _ROWS_PER_S = 60_000
@@ -53,16 +55,34 @@ def _without_sysbench(step: PlannedStep) -> PlannedStep:
 
 
 def preparing_s(steps: tuple[PlannedStep, ...]) -> float:
-    """About what it takes to start the servers and to fill them."""
+    """About what it takes to start the servers, to fill them and to warm them up."""
     seconds, before = replicas.preparing_s(steps), None
-    for step in steps:
-        settings = step.settings
-        if isinstance(settings, Sysbench) and not step.skip:
-            server = (settings.server, settings.options, settings.pool_bytes, settings.tables, settings.rows)
-            if server != before:
-                seconds += _START_S + settings.tables * settings.rows / _ROWS_PER_S
-            before = server
+    for settings in (step.settings for step in steps if not step.skip):
+        if isinstance(settings, Sysbench):
+            seconds += settings.warmup_s
+            if before is None or before.at != settings.at or before.started_with != settings.started_with:
+                seconds += _START_S
+            if not _shares_data(before, settings):
+                seconds += prod(settings.data) / _ROWS_PER_S
+            before = settings
     return seconds
+
+
+def room_bytes(steps: Iterable[Settings]) -> int:
+    """Taken at most at one time: what a step has added to its tables is there as long as these are."""
+    most, left, before = 0, 0, None
+    for settings in steps:
+        amounts = settings.amounts()
+        if isinstance(settings, Sysbench):
+            left = left if _shares_data(before, settings) else 0
+            before = settings
+        most = max(most, left + amounts.held)
+        left += amounts.left
+    return most
+
+
+def _shares_data(before: Sysbench | None, settings: Sysbench) -> bool:
+    return before is not None and (before.at, before.data) == (settings.at, settings.data)
 
 
 def _without(steps: tuple[PlannedStep, ...], missing: Sequence[str]) -> list[PlannedStep]:

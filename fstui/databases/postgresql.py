@@ -15,6 +15,8 @@ from fstui.model.errors import Refused
 USERS = ("postgres", "nobody")
 END_SIGNAL = "SIGQUIT"
 """An immediate shutdown: what it has not written need not be."""
+RESTART_SIGNAL = "SIGINT"
+"""A fast one: it disconnects its clients and writes a checkpoint, as ``pg_ctl restart`` has it."""
 DATABASE = "postgres"
 ADMINISTRATOR = "fstui"
 MAINTENANCE = DATABASE
@@ -35,6 +37,7 @@ def words(program: Program, data: str, socket: str, settings: Sysbench) -> list[
         "unix_socket_directories": str(Path(socket).parent),
         "port": PORT,
         "shared_buffers": f"{settings.pool_bytes >> 10}kB",
+        **({"track_wal_io_timing": "on"} if program.version >= (14,) else {}),
         **settings.options,
     }
     return [
@@ -69,6 +72,30 @@ def questions(besides: Iterable[str]) -> list[str]:
     """One row per variable: its name and its value, as ``SHOW`` tells it, with its unit."""
     names = ", ".join(f"'{name}'" for name in (*VARIABLES, *besides))
     return [f"SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({names})"]
+
+
+_WRITTEN = "SUM(writes), {}, SUM(fsyncs), SUM(write_time) * 1000000, SUM(fsync_time) * 1000000 FROM pg_stat_io"
+_BLOCKS = "buffers_checkpoint + buffers_clean + buffers_backend"
+
+
+def waits(kind: str, version: str) -> list[str]:
+    """A row for each kind of file: writes, their bytes, syncs, ns in writes, ns in syncs, all since the start.
+
+    pg_stat_wal has them since 14, pg_stat_io since 16, and both in one since 18. Before 16 nobody counts the syncs of
+    the data (https://www.postgresql.org/docs/current/monitoring-stats.html).
+    """
+    major = int(version.partition(".")[0]) if version.partition(".")[0].isdecimal() else 0
+    if major >= 18:
+        written = _WRITTEN.format("SUM(write_bytes)")
+        return [
+            f"SELECT 'WAL', {written} WHERE object = 'wal'",
+            f"SELECT 'data', {written} WHERE object = 'relation'",
+        ]
+    wal = "SELECT 'WAL', wal_write, wal_bytes, wal_sync, wal_write_time * 1000000, wal_sync_time * 1000000"
+    data = f"SELECT 'data', {_BLOCKS}, ({_BLOCKS}) * 8192, NULL, NULL, NULL FROM pg_stat_bgwriter"
+    if major >= 16:
+        data = f"SELECT 'data', {_WRITTEN.format('SUM(writes * op_bytes)')} WHERE object = 'relation'"
+    return [*([f"{wal} FROM pg_stat_wal"] if major >= 14 else []), data]
 
 
 def log_directories(variables: Mapping[str, str]) -> list[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import pwd
 from types import ModuleType
+from typing import Any
 
 import msgspec
 
@@ -15,7 +16,7 @@ from fstui.databases import mysql, postgresql
 from fstui.databases.connection import Connection
 from fstui.databases.facts import described
 from fstui.databases.programs import Program
-from fstui.databases.sql import DatabaseError, ask
+from fstui.databases.sql import DatabaseError
 from fstui.measures.servers import Server
 from fstui.measures.sysbench import Sysbench
 from fstui.noting import note, strike_out_gone
@@ -43,12 +44,14 @@ def start_limit_s(sync_s: float) -> float:
 class Throwaway:
     """A running server."""
 
-    def __init__(self, title: str, sysbench: str, connection: Connection, keeper: Child) -> None:
+    def __init__(self, program: Program, sysbench: str, workspace: Held, name: str, keeper: Child) -> None:
+        """``name``: of its data directory in the run's own."""
+        self._family = FAMILIES[program.kind]
         self.sysbench = sysbench
-        self.connection = connection
+        self.connection: Connection = self._family.connection(f"{CWD}/{name}/{self._family.SOCKET}")
         self.pid: int | None = None
         self.described = Server()
-        self._title = title
+        self._program, self._workspace, self._name = program, workspace, name
         self._keeper = keeper
         self._entries: list[ledger.Entry] = []
 
@@ -65,8 +68,7 @@ class Throwaway:
         limit_s: float = START_S,
     ) -> Throwaway:
         """Make it and wait until it answers, so long. Raises DatabaseError with what it said, OSError."""
-        family = FAMILIES[program.kind]
-        name = f"server-{number}"
+        family, name = FAMILIES[program.kind], f"server-{number}"
         told = {
             **workspace.told,
             "name": name,
@@ -76,61 +78,78 @@ class Throwaway:
             "user": _user(family.USERS),
             "prepare": family.preparation(program, DATA),
             "program": program.path,
-            "argv": family.words(program, DATA, f"{DATA}/{family.SOCKET}", settings),
             "ready": family.ready(),
             "signal": family.END_SIGNAL,
+            "restart_signal": family.RESTART_SIGNAL,
         }
-        connection = family.connection(f"{CWD}/{name}/{family.SOCKET}")
-        server = cls(program.title, sysbench, connection, await Child.start("helpers.serve"))
+        own_session = settings.session == "own"
+        keeper = await Child.start("helpers.serve", own_session=own_session)
+        server = cls(program, sysbench, workspace, name, keeper)
         try:
             server._entries.append(await note(run_id, "server", f"{workspace.path}/{name}"))
-            server._keeper.send(json.dumps(told))
-            server.pid, inside = await server._started(limit_s)
-            server.described = await server._described(program, settings, workspace, name, inside)
+            await server._go(settings, limit_s, told)
         except BaseException:
             await server.stop()
             raise
         return server
 
-    async def _described(self, program: Program, settings: Sysbench, workspace: Held, name: str, inside: str) -> Server:
+    async def restart(self, settings: Sysbench, limit_s: float) -> None:
+        """With these options, on the data that it has. Raises DatabaseError with what it said: it is of no use then."""
+        await self._go(settings, limit_s, {})
+
+    async def _go(self, settings: Sysbench, limit_s: float, told: dict[str, Any]) -> None:
+        words = self._family.words(self._program, DATA, f"{DATA}/{self._family.SOCKET}", settings)
+        self._keeper.send(json.dumps({**told, "argv": words}))
+        self.pid, inside = await self._started(limit_s)
+        self.described = await self._described(settings, inside)
+
+    async def _described(self, settings: Sysbench, inside: str) -> Server:
         """With the database that the run works in, made where the server brings none.
 
         ``inside``: the server's own name for its data, which nobody else would understand.
         """
-        family = FAMILIES[program.kind]
+        workspace = self._workspace
         within = command("helpers.within", workspace.path, str(workspace.device), str(workspace.inode))
-        if family.TO_MAKE:
-            to_any = msgspec.structs.replace(self.connection, database=family.MAINTENANCE)
-            await ask(self.sysbench, to_any, [f"CREATE DATABASE {self.connection.database}"], within)
+        connection, making = self.connection, []
+        if self._family.TO_MAKE:
+            making = [f"CREATE DATABASE IF NOT EXISTS {connection.database}"]
+            connection = msgspec.structs.replace(connection, database=self._family.MAINTENANCE)
         found = await described(
             self.sysbench,
-            program.kind,
-            self.connection,
+            self._program.kind,
+            connection,
             self.pid,
             where="throwaway",
             workspace=workspace.path,
-            title=program.title,
+            title=self._program.title,
             asked=settings.options,
             within=within,
+            making=making,
         )
-        data = f"{workspace.path}/{name}"
+        data = f"{workspace.path}/{self._name}"
         variables = {
             name: f"{data}{value.removeprefix(inside)}" if value.startswith(inside) else value
             for name, value in found.variables.items()
         }
-        reached = f"socket {data}/{family.SOCKET}"
+        reached = f"socket {data}/{self._family.SOCKET}"
         return msgspec.structs.replace(found, reached=reached, data_directory=data, variables=variables)
 
     async def _started(self, limit_s: float) -> tuple[int, str]:
         """Its process id, and its own name for its data."""
         try:
-            line = await asyncio.wait_for(self._keeper.read_line(), limit_s)
+            answer = await asyncio.wait_for(self._answer(), limit_s)
         except TimeoutError:
-            raise DatabaseError(f"{self._title} did not start within {limit_s:.0f} s") from None
-        answer = json.loads(line or b'{"error": "its keeper ended"}')
+            raise DatabaseError(f"{self._program.title} did not start within {limit_s:.0f} s") from None
         if "error" in answer:
-            raise DatabaseError(f"{self._title} did not start: {answer['error']}")
+            raise DatabaseError(f"{self._program.title} did not start: {answer['error']}")
         return int(answer["started"]), str(answer["data"])
+
+    async def _answer(self) -> dict[str, Any]:
+        """Of its keeper, to the last word; that the server before has ended is none."""
+        while True:
+            answer: dict[str, Any] = json.loads(await self._keeper.read_line() or b'{"error": "its keeper ended"}')
+            if "ended" not in answer:
+                return answer
 
     async def ended(self) -> str | None:
         """Why it is gone, if it is."""
@@ -142,14 +161,14 @@ class Throwaway:
         status = answer.get("ended", 0)
         how = f"signal {-status}" if status < 0 else f"status {status}"
         complaint = f": {answer['complaint']}" if answer.get("complaint") else ""
-        return f"{self._title} ended by itself ({how}){complaint}"
+        return f"{self._program.title} ended by itself ({how}){complaint}"
 
     async def stop(self) -> str | None:
         """End it and remove what it had. Returns None, or the sentence that says what is still there."""
         status = await self._keeper.reap(END_S)
         if status is None:
             self._keeper.abandon()
-            return f"{self._title} (process {self.pid}) did not end within {END_S:.0f} s"
+            return f"{self._program.title} (process {self.pid}) did not end within {END_S:.0f} s"
         await strike_out_gone(*self._entries)  # what is not gone stays in the ledger
         return None
 

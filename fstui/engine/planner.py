@@ -40,9 +40,9 @@ def plan(
     reference, expanded = scenarios.expand(scenario, settings)
     steps = planning.arranged(expanded, installed, chosen_by_user="server" in settings)
     done = [step.settings for step in steps if not step.skip]
-    here = [settings.amounts() for settings in done if settings.existing_server is None]
-    there = [settings.amounts() for settings in done if settings.existing_server]
-    room_bytes = max((amounts.held for amounts in here), default=0)
+    here = [settings for settings in done if settings.existing_server is None]
+    there = [settings for settings in done if settings.existing_server]
+    room_bytes = planning.room_bytes(here)
     site.check(room_bytes)
     return Plan(
         scenario=reference,
@@ -50,11 +50,11 @@ def plan(
         help=scenario.help.strip(),
         steps=tuple(_with_limit(step, site.target) for step in steps),
         seconds=_seconds(steps),
-        max_bytes=sum(amounts.written for amounts in here),
+        max_bytes=sum(settings.amounts().written for settings in here),
         room_bytes=room_bytes,
         server=next((settings.existing_server for settings in done if settings.existing_server), None),
-        server_bytes=sum(amounts.written for amounts in there),
-        server_room_bytes=max((amounts.held for amounts in there), default=0),
+        server_bytes=sum(settings.amounts().written for settings in there),
+        server_room_bytes=planning.room_bytes(there),
         bytes_per_s=_open_ended_bytes_per_s(steps),
         command=_command(called or scenario.name, settings, site),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import psutil
 
 
@@ -17,12 +19,13 @@ class Processors:
 
     def figures(self, elapsed_s: float, clients: int) -> dict[str, float]:
         """Of server and clients against what so many clients can use, a processor each; and of all processors."""
-        found = {"box_cpu_share": round(psutil.cpu_percent() / 100, 3)}  # waiting for storage is idle
+        box, cpus = psutil.cpu_percent() / 100, psutil.cpu_count() or 1  # waiting for storage is idle
+        found = {"box_cpu_share": round(box, 3), **_autogroup()}
         own_s = self._own()
         if own_s is not None and self._own_s is not None and elapsed_s > 0:
             grown_s = own_s - self._own_s
-            usable = min(clients, psutil.cpu_count() or 1)
-            found |= {"cpu_s": round(grown_s, 3), "cpu_share": round(grown_s / elapsed_s / usable, 3)}
+            found |= {"cpu_s": round(grown_s, 3), "cpu_share": round(grown_s / elapsed_s / min(clients, cpus), 3)}
+            found["others_cpu_share"] = round(max(0.0, box - grown_s / elapsed_s / cpus), 3)
         return found
 
     def _own(self) -> float | None:
@@ -35,6 +38,14 @@ class Processors:
             return family_s + probe.children_user + probe.children_system
         except psutil.Error:
             return None
+
+
+def _autogroup() -> dict[str, bool]:
+    """Whether processors are shared out among sessions first (sched(7)); empty where the kernel has no such thing."""
+    try:
+        return {"autogroup": Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1"}
+    except OSError:
+        return {}
 
 
 def _used(process: psutil.Process) -> float:

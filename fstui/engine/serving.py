@@ -1,18 +1,19 @@
 """The database servers that a run's steps want: started before the first step that wants them, stopped after the last.
 
-A throwaway server serves the neighbouring steps that want the same of it; an existing one lends a database of its own.
+A throwaway server serves all neighbouring steps that want one of its kind, on the tables that were filled once; where
+their options differ it is restarted. An existing one lends a database of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
 from fstui.databases import existing, programs, replicas
 from fstui.databases.existing import Existing
+from fstui.databases.facts import asking
 from fstui.databases.sql import DatabaseError
 from fstui.databases.throwaway import Throwaway, start_limit_s
 from fstui.engine.machine.base import Served
@@ -32,9 +33,9 @@ class Serving:
     def __init__(self, run_id: str, workspace: Held) -> None:
         self._run_id = run_id
         self._workspace = workspace
-        self._wanted: dict[str, Any] | None = None
+        self._wanted: Sysbench | None = None
         self._server: Throwaway | Existing | None = None
-        self._filled: tuple[int, int] | None = None
+        self._filled: tuple[int, ...] | None = None
         self._started = 0
         self._sync_s = 0.0
         self.left_behind: list[str] = []
@@ -105,30 +106,41 @@ class Serving:
                 self.left_behind.append(left)
 
     async def _ready_for(self, settings: Sysbench) -> Served:
-        wanted = {name: getattr(settings, name) for name in _OF_THE_SERVER}
-        if self._server is None or wanted != self._wanted:
-            await self.stop()
-            self._server = await self._start(settings)
-            self._wanted = wanted
-        data = (settings.tables, settings.rows)
+        server = await self._server_for(settings)
+        self._wanted = settings
         told = {
-            "sysbench": self._server.sysbench,
-            "connection": self._server.connection.words(),
-            "secrets": self._server.connection.secrets(),
-            "environment": self._server.connection.environment(),
-            "tls": self._server.connection.tls_files(),
-            "fill": data != self._filled,
+            "sysbench": server.sysbench,
+            "connection": server.connection.words(),
+            "secrets": server.connection.secrets(),
+            "environment": server.connection.environment(),
+            "tls": server.connection.tls_files(),
+            **asking(server.described),
+            "fill": settings.data != self._filled,
             "drop": self._filled is not None,
         }
-        self._filled = data
-        processes = (self._server.pid,) if self._server.pid else None
-        return Served(told, {"server": msgspec.to_builtins(self._server.described)}, processes)
+        self._filled = settings.data
+        processes = (server.pid,) if server.pid else None
+        return Served(told, {"server": msgspec.to_builtins(server.described)}, processes)
+
+    async def _server_for(self, settings: Sysbench) -> Throwaway | Existing:
+        """The one that runs, restarted where it has other options; else a new one."""
+        wanted, server = self._wanted, self._server
+        if server is None or wanted is None or wanted.at != settings.at:
+            await self.stop()
+            self._server = server = await self._start(settings)
+        elif isinstance(server, Throwaway) and wanted.started_with != settings.started_with:
+            try:
+                await server.restart(settings, start_limit_s(self._sync_s))
+            except BaseException:
+                await self.stop()
+                raise
+        return server
 
     async def _start(self, settings: Sysbench) -> Throwaway | Existing:
-        sysbench = await programs.find_sysbench()
         if existing.is_meant(settings):
+            sysbench = await programs.find_sysbench()
             return await Existing.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
-        program = await programs.find_server(settings.server)
+        sysbench, program = await asyncio.gather(programs.find_sysbench(), programs.find_server(settings.server))
         if program is None:  # it was there when the run was planned
             raise DatabaseError(f"{settings.server} is not installed: {programs.PACKAGES[settings.server]}")
         self._started += 1
@@ -158,5 +170,4 @@ def _elsewhere(server: Server) -> Target | None:
     return Target(path=server.reached, mount_point=server.data_directory or "", fstype=server.kind, source=server.title)
 
 
-_NO_DATA = (0, 0)
-_OF_THE_SERVER = ("server", "pool_bytes", "options", "host", "port", "socket", "user", "login_path")
+_NO_DATA = (0, 0, 0)

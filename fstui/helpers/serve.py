@@ -1,7 +1,8 @@
 """Program: keeps one throwaway database server, and ends it when stdin closes, so that even kill -9 of fstui ends it.
 
-stdin: one line of JSON, then nothing until it closes. stdout: JSON lines: ``started`` with the server's pid and its
-name for its ``data``, or ``error``; later ``ended``, if the server ends by itself. What it is told:
+stdin: one line of JSON, and another with a new ``argv`` for each restart on the same data, until it closes.
+stdout: JSON lines: ``started`` with the server's pid and its name for its ``data``, or ``error``; later ``ended``, if
+it ends by itself. What it is told:
 ``directory``, ``identity``  the run's own directory, which it enters
 ``name``       of the data directory to make there (0700, the server's user's own) and to remove at the end; with
                ``.log`` behind it, of the server's error log
@@ -13,6 +14,7 @@ name for its ``data``, or ``error``; later ``ended``, if the server ends by itse
 ``ready``      a file among its data whose last line begins with this word (PostgreSQL), else: its socket takes
                connections
 ``signal``     what ends it; SIGKILL follows after five seconds
+``restart_signal``  what ends it before a restart: it comes back to all that was committed
 The server runs under ``setpriv`` (util-linux), so that it dies with us, as its own user where we are root, without a
 capability and with little of our environment: whoever gets into it gets nothing that is not the server's.
 """
@@ -31,11 +33,9 @@ import subprocess
 import sys
 from typing import Any
 
+from fstui.helpers.confinement import PLACE, is_confined, mounted_apart, privileges
 from fstui.wire.held import OWN, enter
 
-PLACE = "/media"
-"""No server is told of anything there: what it shows to others is hidden from it by its data."""
-CLONE_NEWNS, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 1 << 12, 1 << 14, 1 << 19
 GRACE_S = 5.0
 POLL_S = 0.05
 LOG_BYTES = 65536
@@ -58,41 +58,14 @@ def say(**fields: Any) -> None:
     os.write(1, json.dumps(fields).encode() + b"\n")
 
 
-def privileges(user: str | None) -> list[str]:
-    """The words before a command that make it die with us and, where we are root, run as that user."""
-    words = ["setpriv", "--pdeathsig", "KILL"]
-    if user is not None:
-        found = pwd.getpwnam(user)
-        words += [f"--reuid={found.pw_uid}", f"--regid={found.pw_gid}", "--clear-groups", "--inh-caps=-all"]
-    return words
-
-
-def mounted_apart(directory: str) -> bool:
-    """Show the directory at PLACE, to us and to what we start alone: there its user comes to it without a right to
-    walk through root's directories, and nobody can rename it. False where root may not mount (containers).
-
-    mount_namespaces(7): what others mount and unmount happens here too, and nothing of ours there.
-    """
-    import ctypes  # noqa: PLC0415  root alone needs it
-
-    libc = ctypes.CDLL(None)
-    flags = ctypes.c_ulong(MS_REC | MS_SLAVE), ctypes.c_ulong(MS_BIND)
-    return (
-        os.path.isdir(PLACE)
-        and libc.unshare(CLONE_NEWNS) == 0
-        and libc.mount(None, b"/", None, flags[0], None) == 0
-        and libc.mount(directory.encode(), PLACE.encode(), None, flags[1], None) == 0
-    )
-
-
-def is_confined(name: str) -> bool:
-    """A profile for that program is loaded and enforced (apparmor(7)); that its file lies in /etc means neither."""
-    try:
-        with open("/sys/kernel/security/apparmor/profiles", encoding="utf-8", errors="replace") as file:
-            profiles = [line.rstrip().rpartition(" ") for line in file]
-    except OSError:
-        return False
-    return any(os.path.basename(profile) == name and mode == "(enforce)" for profile, _, mode in profiles)
+def read_line() -> bytes:
+    """From stdin, byte by byte: what follows stays to be seen by select. Raises HungUp at its end."""
+    line = b""
+    while not line.endswith(b"\n") and (letter := os.read(0, 1)):
+        line += letter
+    if not line:
+        raise HungUp
+    return line
 
 
 class Keeper:
@@ -163,7 +136,7 @@ class Keeper:
         except OSError as error:
             raise Trouble(str(error)) from error
         while process.poll() is None:
-            self.check_hang_up()
+            self.hear()
         if process.returncode:
             raise Trouble(self.complaint() or f"{step['argv'][0]} ended with status {process.returncode}")
 
@@ -171,7 +144,7 @@ class Keeper:
         """Start the server and wait until it answers, as long as fstui does. Raises Trouble."""
         self.server = self.start(self.told["argv"])
         while not self.answers():
-            self.check_hang_up()
+            self.hear()
             if self.server.poll() is not None:
                 raise Trouble(self.complaint() or f"it ended with status {self.server.returncode} at once")
         say(started=self.server.pid, data=self.data)
@@ -187,19 +160,30 @@ class Keeper:
         with socket.socket(socket.AF_UNIX) as client:
             return client.connect_ex(f"{self.name}/{self.told['socket']}") == 0
 
-    def check_hang_up(self) -> None:
-        if select.select([0], [], [], POLL_S)[0] and not os.read(0, 4096):
-            raise HungUp
+    def hear(self) -> bytes:
+        """A line of fstui's; after a moment, nothing. Raises HungUp."""
+        return read_line() if select.select([0], [], [], POLL_S)[0] else b""
 
     def watch(self) -> None:
-        """Until stdin closes; says so once if the server ends before."""
+        """Until stdin closes; says so once if the server ends before, and starts it again when it is told to."""
         assert self.server is not None
         told = False
         while True:
-            self.check_hang_up()
+            if line := self.hear():
+                self.restart(json.loads(line))
+                told = False
             if not told and self.server.poll() is not None:
                 say(ended=self.server.returncode, complaint=self.complaint())
                 told = True
+
+    def restart(self, news: dict[str, Any]) -> None:
+        """On the same data with other words, once it has ended in peace, however long that takes. Raises Trouble."""
+        assert self.server is not None
+        self.signal(self.told["restart_signal"])
+        while self.server.poll() is None:
+            self.hear()
+        self.told |= news
+        self.serve()
 
     def complaint(self) -> str:
         """The last error in its log, without the time before it."""
@@ -250,10 +234,7 @@ class Keeper:
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)  # fstui closes our stdin; an ignored one the server would inherit
-    line = b""
-    while not line.endswith(b"\n") and (letter := os.read(0, 1)):
-        line += letter
-    keeper = Keeper(json.loads(line))
+    keeper = Keeper(json.loads(read_line()))
     with contextlib.suppress(BrokenPipeError, HungUp):
         try:
             keeper.make_data_directory()

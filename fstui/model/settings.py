@@ -21,6 +21,8 @@ class Amounts(NamedTuple):
     written: int
     held: int
     """There at one time."""
+    left: int = 0
+    """Of that, there still in the steps after it that share its data."""
 
 
 class Commits(NamedTuple):
@@ -122,6 +124,11 @@ class Settings:
     def wants_server(self) -> bool:
         """It measures a database server, which has to be started or reached first."""
         return False
+
+    @property
+    def own_session(self) -> bool:
+        """Its programs run in a session of their own, apart from that of fstui."""
+        return True
 
     @property
     def existing_server(self) -> str | None:

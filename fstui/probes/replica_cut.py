@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from fstui.probes import own_filesystem
 from fstui.probes.replica_server import Server
-from fstui.probes.sysbench import Trouble, die_with_us, reason
+from fstui.probes.sysbench_program import Trouble, die_with_us, reason
 from fstui.wire.held import enter
 from fstui.wire.talk import CommandLines, clock, interrupted, read_settings, send
 

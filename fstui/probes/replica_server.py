@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fstui.probes.sysbench import Trouble, die_with_us, reason
+from fstui.probes.sysbench_program import Trouble, die_with_us, reason
 
 POLL_S = 0.05
 START_S = 180.0

@@ -2,8 +2,9 @@
 
 Settings: ``fstui.model.Sysbench`` plus ``sysbench`` (its path), ``connection`` (its options, no password), ``secrets``
 (lines of a configuration file, given to it on a pipe), ``environment``, ``tls`` (files that it looks for by their name
-where it runs), ``fill`` (make the tables first), ``drop`` (drop them first), ``directory`` and its ``identity`` (the
-run's own, which it enters) and ``facts``.
+where it runs), ``scripts`` (of ours, for sysbench: their text by their names), ``fill`` (make the tables first),
+``drop`` (drop them first), ``waits`` (a statement a line: each row is a name and numbers that only grow), ``directory``
+and its ``identity`` (the run's own, which it enters) and ``facts``.
 """
 
 from __future__ import annotations
@@ -12,105 +13,98 @@ import contextlib
 import errno
 import os
 import signal
-import subprocess
 import sys
-import threading
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from fstui.probes import sync_path, sysbench_text
+from fstui.probes.sysbench_program import Sysbench, Trouble, reason
 from fstui.wire.held import enter
-from fstui.wire.talk import CommandLines, clock, interrupted, read_settings, send
+from fstui.wire.talk import CommandLines, clock, read_settings, send
 
 ROW_BYTES = 240  # of sysbench's table, its index included
 LATE_S = 20
 FULL_INTERVALS = 2
 FULL_BYTES = 1 << 20
-PR_SET_PDEATHSIG = 1
 HISTOGRAM_ROWS = 100
+TELL_NS = 250_000_000
+ANSWER_S = 10.0
+ASKING = "./sql.lua"
+WAITS = ("writes", "bytes", "syncs", "write_ns", "sync_ns")
 
 
-class Trouble(Exception):  # noqa: N818  becomes the ``error`` frame
-    """What sysbench said, or did not say."""
+def tables_of(settings: dict[str, Any]) -> tuple[str, str]:
+    return f"--tables={settings['tables']}", f"--table-size={settings['rows']}"
 
 
-class Sysbench:
-    """One run of the program: its lines are heard in a thread, while the first one listens to the engine."""
-
-    def __init__(self, settings: dict[str, Any], command: str, *words: str, hear: Callable[[str], None]) -> None:
-        self.hear = hear
-        self.text: list[str] = []
-        self.watched, self._finished = os.pipe()
-        config, writer = os.pipe()
-        os.write(writer, settings["secrets"].encode())
-        os.close(writer)
-        script = "oltp_read_write" if command != "run" else settings["workload"]
-        argv = [settings["sysbench"], script, *settings["connection"], f"--config-file=/dev/fd/{config}"]
-        argv += [f"--tables={settings['tables']}", f"--table-size={settings['rows']}", *words, command]
-        self.process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            pass_fds=(config,),
-            env={**os.environ, **settings["environment"], "LC_ALL": "C"},
-            preexec_fn=die_with_us,  # noqa: PLW1509  no thread of ours runs yet
-        )
-        os.close(config)
-        self.thread = threading.Thread(target=self._listen, daemon=True)
-        self.thread.start()
-
-    def _listen(self) -> None:
-        assert self.process.stdout is not None
-        try:
-            for line in self.process.stdout:
-                text = line.decode(errors="replace").rstrip("\n")
-                self.text.append(text)
-                with contextlib.suppress(BrokenPipeError):
-                    self.hear(text)
-        finally:
-            os.close(self._finished)
-
-    def end(self) -> int:
-        """Its status, once it has closed its output."""
-        self.thread.join()
-        return self.process.wait()
-
-
-def die_with_us() -> None:
-    """prctl(2): a probe that is killed leaves no client behind that goes on writing."""
-    import ctypes  # noqa: PLC0415  late: only a starting child needs it
-
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def reason(text: list[str]) -> str:
-    """What sysbench gave as its reason: its first FATAL line, which names the server's error, and what went with it."""
-    fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
-    told = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
-    return told[-1] if told else (text[-1] if text else "it said nothing")
+def bytes_of(settings: dict[str, Any]) -> int:
+    """Of all tables."""
+    return int(settings["schemas"] * settings["tables"] * settings["rows"] * ROW_BYTES)
 
 
 def fill(settings: dict[str, Any]) -> None:
     """Make and fill the tables. Raises Trouble; SystemExit where the engine hangs up meanwhile."""
-    total = settings["tables"] * settings["rows"] * ROW_BYTES
+    schemas, total = settings["schemas"], bytes_of(settings)
+    wanted = schemas * settings["tables"]
     tables = 0
 
     def hear(line: str) -> None:
         nonlocal tables
         tables += line.startswith("Creating a secondary index")
-        send("preparing", done=total * tables // settings["tables"], total=total)
+        send("preparing", done=total * tables // wanted, total=total)
 
+    words = (f"--threads={min(settings['tables'], 8)}", *tables_of(settings))
     for command in (["cleanup"] if settings["drop"] else []) + ["prepare"]:
-        threads = f"--threads={min(settings['tables'], 8)}"
-        run = Sysbench(settings, command, threads, hear=hear)
-        while run.thread.is_alive():
-            run.thread.join(0.05)
-            if interrupted():
-                run.process.kill()
-                raise SystemExit(1)
+        for schema in range(1, schemas + 1):
+            place = {"FSTUI_SCHEMA": str(schema)}
+            Sysbench(settings, command, *words, hear=hear, environment=place).end_before_the_clock()
+
+
+def warm_up(settings: dict[str, Any]) -> None:
+    """The same work, before the clock starts. Raises Trouble; SystemExit where the engine hangs up meanwhile."""
+    told_ns = 0
+    filled = bytes_of(settings) if settings["fill"] else 0
+
+    def tell() -> None:
+        nonlocal told_ns
+        if clock() - told_ns > TELL_NS:
+            told_ns = clock()
+            send("preparing", done=filled, total=filled)
+
+    words = (f"--threads={settings['threads']}", f"--time={max(1, round(settings['warmup_s']))}")
+    run = Sysbench(settings, "run", *words, *tables_of(settings), hear=lambda line: None)
+    run.end_before_the_clock(tell)
+
+
+class Waits:
+    """What the server counts of its own files while a step runs."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self.before = self.ask()
+
+    def ask(self) -> dict[str, list[int | None]]:
+        """By name; empty where it does not tell us."""
+        if not self.settings["waits"]:
+            return {}
+        statements = {"FSTUI_SQL": self.settings["waits"]}
+        run = Sysbench(self.settings, "ask", hear=lambda line: None, script=ASKING, environment=statements)
+        run.thread.join(ANSWER_S)
+        run.process.kill()  # one that has not answered by now
         if run.end():
-            raise Trouble(reason(run.text))
+            return {}
+        return sysbench_text.counted(run.text, len(WAITS))
+
+    def told(self) -> list[dict[str, int | str | None]]:
+        """Since the beginning."""
+        return [
+            {"file": name, **dict(zip(WAITS, map(grown, numbers, self.before[name]), strict=True))}
+            for name, numbers in self.ask().items()
+            if name in self.before
+        ]
+
+
+def grown(after: int | None, before: int | None) -> int | None:
+    return None if after is None or before is None else max(0, after - before)
 
 
 class Measurement:
@@ -118,6 +112,7 @@ class Measurement:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
+        self.waits = Waits(settings)
         self.started_ns = self.ended_ns = 0
         self.transactions = 0.0
         self.silent_intervals = 0
@@ -133,7 +128,7 @@ class Measurement:
     def run(self, commands: CommandLines) -> None:
         """Until it ends by itself or is told to. Raises Trouble."""
         seconds = self.settings["seconds"]
-        words = (f"--threads={self.settings['threads']}", f"--time={max(1, round(seconds))}")
+        words = (f"--threads={self.settings['threads']}", f"--time={max(1, round(seconds))}", *tables_of(self.settings))
         run = Sysbench(self.settings, "run", *words, "--report-interval=1", "--histogram=on", hear=self.hear)
         began = clock()
         while not commands.ended_meanwhile(run.watched, timeout_s=0.25):
@@ -162,6 +157,7 @@ class Measurement:
         histogram = sysbench_text.histogram(text)
         for first in range(0, len(histogram), HISTOGRAM_ROWS):
             send("figures", histogram=histogram[first : first + HISTOGRAM_ROWS])
+        send("figures", waits=self.waits.told())
         if totals["tps"]:
             self.ended_ns = self.started_ns + round(totals["transactions"] / totals["tps"] * 1e9)
 
@@ -172,18 +168,22 @@ def is_full() -> bool:
     return found.f_bavail * found.f_frsize < FULL_BYTES
 
 
-def lay_out(files: dict[str, str]) -> None:
-    """Links by those names; the step before may have left them here."""
-    for name, path in files.items():
+def lay_out(settings: dict[str, Any]) -> None:
+    """Links and scripts by those names; the step before may have left them here."""
+    for name, path in settings["tls"].items():
         with contextlib.suppress(FileExistsError):
             os.symlink(path, name)
+    for name, text in settings["scripts"].items():
+        with contextlib.suppress(FileExistsError), open(name, "x", encoding="utf-8") as file:
+            file.write(text)
 
 
 def measure(settings: dict[str, Any]) -> None:
+    measurement = Measurement(settings)
     commands = CommandLines()
     send("ready")
     if commands.wait_for("go"):
-        Measurement(settings).run(commands)
+        measurement.run(commands)
         commands.wait_for_end()
 
 
@@ -193,9 +193,11 @@ def main() -> NoReturn:
     os.set_blocking(1, False)
     try:
         enter(settings["directory"], settings["identity"])
-        lay_out(settings["tls"])
+        lay_out(settings)
         if settings["fill"]:
             fill(settings)
+        if settings["warmup_s"]:
+            warm_up(settings)
         if stubs := settings.get("facts"):
             send("facts", **sync_path.facts(".", stubs))
         measure(settings)

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from fstui.probes import sync_path
 from fstui.probes.files import try_direct
-from fstui.probes.sysbench import Trouble, die_with_us, reason
+from fstui.probes.sysbench_program import Trouble, die_with_us, reason
 from fstui.probes.sysbench_text import COUNT, NUMBER
 from fstui.wire.held import enter
 from fstui.wire.talk import CallError, CommandLines, clock, read_settings, send, send_failure

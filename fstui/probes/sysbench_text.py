@@ -11,6 +11,7 @@ _INTERVAL = re.compile(
     rf"\[ {COUNT}s \] thds: \d+ tps: {NUMBER} qps: {NUMBER} \(r/w/o: {NUMBER}/{NUMBER}/{NUMBER}\) "
     rf"lat \(ms,95%\): {NUMBER} err/s:? {NUMBER}"
 )
+_WHOLE = re.compile(r"\d{1,18}(?:\.\d{1,15})?")
 _BUCKET = re.compile(rf"\s+{NUMBER} \|[* ]*\s{COUNT}$")
 _COUNTS = {
     "read": rf"\s+read:\s+{COUNT}",
@@ -61,6 +62,16 @@ def totals(text: list[str]) -> dict[str, Any] | None:
 def histogram(text: list[str]) -> list[tuple[float, int]]:
     """``--histogram=on``: the value of each bucket in ms, and its count."""
     return [(float(match[1]), int(match[2])) for line in text if (match := _BUCKET.match(line))]
+
+
+def counted(text: list[str], columns: int) -> dict[str, list[int | None]]:
+    """Rows of our own script: a name, and so many numbers, of which some are missing. Whatever else is none."""
+    rows = [line.split("\t")[1:] for line in text if line.startswith("row\t")]
+    return {
+        name: [round(float(number)) if number else None for number in numbers]
+        for name, *numbers in rows
+        if len(numbers) == columns and all(not number or _WHOLE.fullmatch(number) for number in numbers)
+    }
 
 
 def _first(pattern: str, text: list[str]) -> tuple[str, ...] | None:

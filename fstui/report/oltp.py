@@ -110,7 +110,19 @@ def notes(run: Run) -> list[str]:
     if limited:
         shares = ", ".join(f"{each.step.name} ({round(100 * (each.told.cpu_share or 0))} %)" for each in limited)
         sentences.append(f"The processor, not the storage, was the limit of: {shares}.")
-    return sentences
+    return [*sentences, *_of_the_sessions(databases)]
+
+
+def _of_the_sessions(databases: Sequence[Measured]) -> Iterator[str]:
+    """Where others kept the processors busy, whoever has a session of its own waits for its turn among theirs."""
+    outdone = [each for each in databases if each.asked.own_session and each.told.outdone]
+    if outdone:
+        shares = ", ".join(f"{each.step.name} ({round(100 * (each.told.others_cpu_share or 0))} %)" for each in outdone)
+        yield (
+            f"Others kept the processors busy during {shares}. This kernel shares them out among sessions "
+            "(sched_autogroup_enabled = 1), and server and clients have sessions of their own: started from one shell "
+            "they get another rate. --set session=shared has them share that of fstui."
+        )
 
 
 def _of_the_flag(run: Run) -> list[str]:
@@ -161,6 +173,7 @@ def csv_cells(step: Step) -> Iterator[tuple[str, object]]:
     yield "latency_ms_p99", step.latency_ns.p99 / 1e6 if step.latency_ns and step.latency_ns.p99 else None
     yield "ignored_errors", told.ignored_errors
     yield "cpu_share", told.cpu_share
+    yield "others_cpu_share", told.others_cpu_share
 
 
 def _numbers(told: SysbenchFigures) -> dict[str, int | float | None]:

@@ -15,7 +15,7 @@ from fstui.layers.zfs import PROPERTIES
 from fstui.measures.sysbench import ReportedLatency
 from fstui.model.run import Run
 from fstui.quantities import count, counted, duration_ns, short_size
-from fstui.report import figures, oltp, replicas
+from fstui.report import figures, oltp, replicas, waits
 from fstui.report.oltp import NONE, Measured, Table
 from fstui.report.text import columns, wrap
 
@@ -42,14 +42,21 @@ _FIGURES: dict[str, Callable[[Cell], str]] = {
 
 
 def tables(run: Run) -> list[Table]:
-    """All of a run: the one table first where it has more than one configuration, then the curves over its clients."""
-    together, swept = of_runs([run]), by_clients(run)
+    """All of a run: the one table first where it has more than one configuration, then the curves over its clients, at
+    the end what the servers say of their files."""
+    together, swept, waited = of_runs([run]), by_clients(run), waits.table(run)
     return [
         *([together] if together and len(together.legend) > 1 else []),
         *([swept] if swept else []),
         *oltp.tables(run),
+        *([waited] if waited else []),
         *replicas.tables(run),
     ]
+
+
+def notes(run: Run) -> list[str]:
+    """Sentences about what the tables alone would not tell."""
+    return [*oltp.notes(run), *waits.notes(run)]
 
 
 def of_runs(runs: Sequence[Run]) -> Table | None:
@@ -129,7 +136,8 @@ def _configuration(run: Run, each: Measured, *, several: bool) -> Iterator[str]:
     yield figures.stack_line(run.target) or (run.target.path if run.target else NONE)
     yield from _properties(run)
     yield from each.in_force
-    yield f"{counted(asked.tables, 'table')} of {count(asked.rows)} rows"
+    schemas = f"{counted(asked.schemas, 'schema')} of " if asked.schemas > 1 else ""
+    yield f"{schemas}{counted(asked.tables, 'table')} of {count(asked.rows)} rows"
     if not each.server.existing:
         yield f"pool {short_size(asked.pool_bytes)}"
     yield counted(asked.threads, "client")

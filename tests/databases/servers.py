@@ -54,8 +54,8 @@ def _found(kind: str) -> bool:
 
 
 def measure(directory: Path, *settings: str, environment: Mapping[str, str] | None = None, code: int = 0) -> Run:
-    """``fstui run sysbench-oltp`` with one second per step; the document that it prints."""
-    pairs = [word for setting in ("seconds=1", *settings) for word in ("--set", setting)]
+    """``fstui run sysbench-oltp`` with one second per step and no warm-up; the document that it prints."""
+    pairs = [word for setting in ("seconds=1", "warmup=0", *settings) for word in ("--set", setting)]
     done = headless.call("run", "sysbench-oltp", directory, "--format", "json", *pairs, environment=environment)
     assert done.returncode == code, done.stderr.decode()
     return decode_run(done.stdout)
@@ -109,7 +109,7 @@ async def ask(server: Throwaway, *statements: str) -> list[tuple[str, ...]]:
 
 async def run(directory: Path, *settings: str, password: str = "") -> tuple[int, bytes, str]:
     """The same as ``measure``, beside a server that is kept by this process: status, stdout, stderr."""
-    pairs = [word for setting in ("seconds=1", *settings) for word in ("--set", setting)]
+    pairs = [word for setting in ("seconds=1", "warmup=0", *settings) for word in ("--set", setting)]
     process = await asyncio.create_subprocess_exec(
         headless.FSTUI,
         *("run", "sysbench-oltp", str(directory), "--format", "json", *pairs),

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from fstui.measures.sysbench import Sysbench
 from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.probes.sysbench import ROW_BYTES
 from fstui.report.formats import csv, markdown
 from tests.databases import servers
 from tests.databases.servers import GIB
 from tests.storage import disks, headless
 
+MIB = 1 << 20
+
+SYNCED_BY_A_COMMIT = {
+    "mariadb": {"redo log": (0.9, 1.6), "binary log": (0.9, 1.2)},
+    "mysql": {"redo log": (0.9, 2.0), "binary log": (0.9, 1.2)},
+    "postgresql": {"WAL": (0.9, 1.2)},
+}
 DURABLE = {
     "mariadb": ("oltp_update_index high", 2.5, 3.6),  # the redo log once, the binary log twice: it grows
     "mysql": ("oltp_update_index high", 1.8, 4.2),
@@ -36,6 +46,8 @@ def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_us
         assert least <= flushed[0].flushes / durable.ops <= most
         assert flushed[1].flushes / other.ops < 0.2
         assert (durable.syncs, other.syncs) == (durable.ops, 0)
+        syncs_by_file(durable, SYNCED_BY_A_COMMIT[kind])
+        syncs_by_file(other, {})
 
         assert servers.server_of(durable).where == "throwaway"
         assert str(servers.server_of(durable).data_directory).startswith(str(storage.directory))
@@ -50,6 +62,13 @@ def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_us
         assert list((own_user / ".local/state/fstui/ledger").iterdir()) == []
 
 
+def syncs_by_file(step: Step, per_commit: Mapping[str, tuple[float, float]]) -> None:
+    """As the server counts them: of the logs that a commit waits for so many, of no other file as many as commits."""
+    for waits in servers.figures_of(step).waits:
+        least, most = per_commit.get(waits.file, (0.0, 0.5))
+        assert least <= (waits.syncs or 0) / step.ops <= most, waits
+
+
 @pytest.mark.parametrize(
     ("kind", "option", "variable"),
     [
@@ -58,15 +77,22 @@ def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_us
         ("postgresql", "full_page_writes", "full_page_writes"),
     ],
 )
-def test_a_switch_that_is_off_reaches_the_server(workshop: Path, kind: str, option: str, variable: str) -> None:
+def test_configurations_share_what_was_filled_once(workshop: Path, kind: str, option: str, variable: str) -> None:
     environment = servers.needed(kind)
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        chosen = (f"server={kind}", "workload=oltp_insert", "durability=high", "synchronous_commit=on", "seconds=1")
+        chosen = (f"server={kind}", "workload=oltp_insert", "durability=high", "synchronous_commit=on", "warmup=1")
         run = servers.measure(storage.directory, *chosen, f"{option}=true,false", environment=environment)
     measured = [step for step in run.steps if isinstance(step.settings, Sysbench)]
     told = [servers.settings_of(step).options[variable] for step in measured]
     assert told == [True, False]
     assert [servers.server_of(step).variables[variable].lower() for step in measured] == ["on", "off"]
+    assert len({servers.server_of(step).data_directory for step in measured}) == 1
+    of_the_table = servers.settings_of(measured[0]).rows * ROW_BYTES
+    assert run.written_bytes - sum(step.bytes for step in run.steps) == of_the_table + 2 * MIB  # and of two probes
+    for step in measured:  # a warm-up commits as often again, and counts nowhere
+        assert step.elapsed_s == pytest.approx(1.0, abs=0.5)
+        log = next(waits for waits in servers.figures_of(step).waits if waits.file in ("binary log", "WAL"))
+        assert log.writes and 0.9 * step.ops <= log.writes <= 1.3 * step.ops
 
 
 def in_every_report_as_sysbench_said_it(run: Run) -> None:

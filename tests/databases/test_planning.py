@@ -56,10 +56,47 @@ def test_other_scenarios_want_nothing() -> None:
     assert planning.arranged(steps, NO_SERVER, chosen_by_user=False) is steps
 
 
-def test_starting_and_filling_takes_its_time_once_per_server() -> None:
-    one = planned(server="mariadb", durability="high")
-    two = planned(server="mariadb")
-    assert planning.preparing_s(two) == 2 * planning.preparing_s(one) > 0
+def test_a_server_is_filled_once_and_started_for_each_configuration() -> None:
+    def preparing_s(**settings: str) -> float:
+        return planning.preparing_s(planned(workload="oltp_insert", rows="600000", warmup="0", **settings))
+
+    one = preparing_s(server="mariadb", durability="high")
+    another_configuration = preparing_s(server="mariadb") - one
+    assert 0 < another_configuration < one
+    assert preparing_s(server="mariadb,mysql", durability="high") == 2 * one
+    tables = preparing_s(server="mariadb", durability="high", tables="2")
+    assert tables - one == pytest.approx(one - another_configuration)
+
+
+def test_each_step_is_warmed_up() -> None:
+    cold, warm = (planning.preparing_s(planned(server="mariadb", warmup=seconds)) for seconds in ("0", "4"))
+    assert warm == pytest.approx(cold + 6 * 4)
+
+
+ORDINARY_DISK_BYTES = 60 * 10**9
+
+
+@pytest.mark.parametrize("server", ["mariadb", "mysql", "postgresql"])
+def test_half_an_hour_with_ten_million_rows_fits_on_an_ordinary_disk(server: str) -> None:
+    steps = planned(server=server, seconds="1800", rows="10000000", workload="oltp_insert")
+    held = planning.room_bytes([step.settings for step in steps])
+    assert 2 * held < 0.95 * ORDINARY_DISK_BYTES
+
+
+def test_what_a_step_adds_to_the_tables_is_there_in_the_steps_after_it() -> None:
+    def room_bytes(**settings: str) -> int:
+        return planning.room_bytes([step.settings for step in planned(seconds="3600", **settings)])
+
+    one = room_bytes(server="mariadb", durability="high", workload="oltp_insert")
+    assert room_bytes(server="mariadb", workload="oltp_insert") > one + 5 * 10**9
+    assert room_bytes(server="mariadb,mysql", durability="high", workload="oltp_insert") == one
+    assert room_bytes(server="mariadb", workload="oltp_read_only") < one
+
+
+def test_the_log_of_a_server_that_is_there_is_its_owners_to_cut() -> None:
+    settings = {"server": "mariadb", "workload": "oltp_read_only", "seconds": "3600"}
+    own, owners = ([step.settings for step in planned(**settings, **where)] for where in ({}, {"host": "db7"}))
+    assert planning.room_bytes(owners) > planning.room_bytes(own) + 100 * 10**9
 
 
 def test_without_sysbench_the_classic_steps_are_skipped_and_a_server_is_of_no_use() -> None:

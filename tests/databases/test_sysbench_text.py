@@ -5,7 +5,7 @@ from __future__ import annotations
 from fstui.engine.reported import Reported
 from fstui.measures.sysbench import Interval, SysbenchFigures
 from fstui.probes import sysbench_text
-from fstui.probes.sysbench import reason
+from fstui.probes.sysbench_program import reason
 
 PRINTED = """\
 sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
@@ -105,3 +105,8 @@ def test_the_reason_is_the_servers_own() -> None:
     assert reason([failed, "FATAL: failed query was: COMMIT"]) == failed.removeprefix("FATAL: ")
     assert reason(["Segmentation fault"]) == "Segmentation fault"
     assert reason([]) == "it said nothing"
+
+
+def test_rows_of_numbers_are_read_and_others_are_none() -> None:
+    text = ["sysbench 1.0.20", "row\tredo log\t12\t\t3.0", "row\tdata\t1\tnan\t2", "row\tshort\t1", "row\t"]
+    assert sysbench_text.counted(text, 3) == {"redo log": [12, None, 3]}

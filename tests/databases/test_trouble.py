@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 
 from fstui.engine.machine.base import Served
@@ -39,7 +40,7 @@ WAIT_S = 60
 @contextmanager
 def begun(directory: Path, event: str, *settings: str, name: str = "oltp") -> Iterator[subprocess.Popen[bytes]]:
     """A run whose events were read up to the first of that kind in a step of that name."""
-    pairs = [word for setting in (*ONE, *settings) for word in ("--set", setting)]
+    pairs = [word for setting in (*ONE, "warmup=0", *settings) for word in ("--set", setting)]
     words = [headless.FSTUI, "run", "sysbench-oltp", str(directory), "--format", "events", *pairs]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
@@ -117,6 +118,20 @@ def test_a_server_that_dies_is_named_with_its_signal_and_the_next_step_has_a_new
         assert [step.status for step in run.steps] == ["finished", "finished", "failed", "finished"]
         error = run.steps[2].error
         assert error and "ended by itself (signal 9)" in error.message, error
+        assert is_gone(storage.directory)
+
+
+@pytest.mark.parametrize(("session", "shared"), [("own", False), ("shared", True)])
+def test_server_and_clients_are_in_sessions_of_their_own_or_in_ours(workshop: Path, session: str, shared: bool) -> None:
+    with roomy(workshop) as storage:
+        with begun(storage.directory, "StepProgressed", "seconds=30", f"session={session}") as process:
+            children = psutil.Process(process.pid).children(recursive=True)
+            found = {child.name(): os.getsid(child.pid) for child in children}
+            process.send_signal(signal.SIGTERM)
+            headless.ended(process)
+        assert {"mariadbd", "sysbench"} <= set(found)
+        ours = os.getsid(0)
+        assert [found[name] == ours for name in ("mariadbd", "sysbench")] == [shared, shared]
         assert is_gone(storage.directory)
 
 

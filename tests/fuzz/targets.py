@@ -22,7 +22,8 @@ from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.powercut.records import Stream, unpack
 from fstui.powercut.verification import read_log
-from fstui.probes import sysbench, sysbench_text
+from fstui.probes import sysbench_program, sysbench_text
+from fstui.probes.sysbench import WAITS
 from fstui.state import declarations, keys, ledger, paths
 from fstui.wire.frames import BadFrame, Decoder, Samples
 from fstui.wire.frames import encode as encode_frame
@@ -173,7 +174,11 @@ def sysbench_output(data: bytes) -> None:
         reported.note({"histogram": sysbench_text.histogram(text)})
         if totals := sysbench_text.totals(text):
             reported.note(totals)
-    assert isinstance(sysbench.reason(text), str)
+        waits = sysbench_text.counted(text, len(WAITS))
+        reported.note(
+            {"waits": [{"file": name, **dict(zip(WAITS, found, strict=True))} for name, found in waits.items()]}
+        )
+    assert isinstance(sysbench_program.reason(text), str)
     if reported.figures:
         reported.figures.latency(reported.histogram)
         encode(reported.figures)

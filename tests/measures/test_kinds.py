@@ -41,7 +41,7 @@ def test_a_kind_of_step_is_two_modules_of_one_name() -> None:
          Amounts(MIB + 1_000_000, 2_000_000 + 16 * MIB)),
         (SysbenchFileio(seconds=1, file_bytes=MIB), Amounts(257 * MIB, MIB)),
         (Sysbench(seconds=1, server="mysql", rows=1000),
-         Amounts(256 * MIB + 480_000 + 96 * MIB, 256 * MIB + 480_000 + 32 * MIB)),
+         Amounts(256 * MIB + 480_000 + 96 * MIB, 256 * MIB + 360_000 + 32 * MIB)),
         (UnknownSettings(), Amounts(0, 0)),
     ],
 )  # fmt: skip

@@ -17,6 +17,7 @@ from fstui.measures.msync_writes import MsyncWrites
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
+from fstui.model.settings import Amounts
 from fstui.model.steps import Step
 from fstui.report import formats
 from fstui.workspace import Held
@@ -73,7 +74,7 @@ def test_a_scenario_may_have_such_a_step(tmp_path: Path) -> None:
     step = planned(tmp_path / "mine.toml", 'block_bytes = 16384\noffsets = "same"\n')
     assert step.settings == MsyncWrites(seconds=1, block_bytes=16384, offsets="same")
     assert step.settings.rewrites_one_block
-    assert step.settings.amounts() == ((64 << 20) + (256 << 20), 64 << 20)
+    assert step.settings.amounts() == Amounts(written=(64 << 20) + (256 << 20), held=64 << 20)
 
 
 @pytest.mark.parametrize(

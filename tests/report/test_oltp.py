@@ -170,3 +170,20 @@ def test_names_from_a_server_are_safe() -> None:
     run = replace(RUN, steps=(database("oltp_insert", 9.0, 5, durable=False, title=NASTY),))
     for text in (markdown.render(run), plain.render(run), csv.render(run)):
         assert "\x1b" not in text
+
+
+def crowded(**figures: Any) -> Run:
+    step = database("oltp_insert", 9.0, 5, durable=True, cpu_share=0.2)
+    assert isinstance(step.figures, SysbenchFigures)
+    told = replace(step.figures, **{"box_cpu_share": 0.97, "others_cpu_share": 0.8, "autogroup": True, **figures})
+    return replace(RUN, steps=(replace(step, figures=told),))
+
+
+def test_on_a_busy_box_whose_kernel_shares_by_sessions_the_other_session_is_offered() -> None:
+    (note,) = (note for note in oltp.notes(crowded()) if "session" in note)
+    assert "oltp_insert high (80 %)" in note and "--set session=shared" in note
+
+
+@pytest.mark.parametrize("figures", [{"autogroup": False}, {"box_cpu_share": 0.5}, {"others_cpu_share": 0.1}])
+def test_elsewhere_nothing_is_said_of_sessions(figures: dict[str, Any]) -> None:
+    assert not any("session" in note for note in oltp.notes(crowded(**figures)))

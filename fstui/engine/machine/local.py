@@ -160,7 +160,7 @@ class LocalMachine:
     async def start(
         self, step: PlannedStep, directory: Held, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
     ) -> LocalProbe:
-        probe = LocalProbe(await Child.start(f"probes.{step.settings.probe}"))
+        probe = LocalProbe(await Child.start(f"probes.{step.settings.probe}", own_session=step.settings.own_session))
         if self._another:
             self._another.join(probe.child.pid)
         lowest = [node.id for node in stack if node.lowest and node.layer == "block"]

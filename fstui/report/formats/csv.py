@@ -11,7 +11,7 @@ import msgspec
 from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
 from fstui.model.steps import Latency, Step
-from fstui.report import figures, oltp, replicas
+from fstui.report import figures, oltp, replicas, waits
 from fstui.report.characters import escape_controls
 
 ENDING = "csv"
@@ -53,6 +53,7 @@ def _row(run: Run, counts: figures.Counts, step: Step) -> Iterator[tuple[str, ob
     yield "stalled_s", step.stalls.lost_s
     if oltp.measured(run):
         yield from oltp.csv_cells(step)
+        yield from waits.csv_cells(step)
     if replicas.measured(run):
         yield from replicas.csv_cells(step)
     yield "error", figures.failure(step)

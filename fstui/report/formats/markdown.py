@@ -9,7 +9,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.quantities import count, ratio, seconds, size
-from fstui.report import figures, oltp, pivot, ruler, steps
+from fstui.report import by_second, figures, pivot, ruler, steps
 from fstui.report.characters import escape_controls, page
 from fstui.report.findings import leading, ordered
 from fstui.report.findings import title as finding_title
@@ -18,6 +18,8 @@ from fstui.report.text import NONE, moment, speed_words
 
 ENDING = "md"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
+_MOST_SECONDS = 60
+"""Rows of a table by the second: a ticket is to be read."""
 _NAME = re.compile(r"[\w.-]+")
 
 
@@ -70,12 +72,12 @@ def _blocks(run: Run) -> Iterator[Iterable[str]]:
         "llrrrrr",
         [row for step in run.steps if step.ops for row in _both_ends(run, step)],
     )
-    for table in pivot.tables(run):
+    for table in (*pivot.tables(run), *by_second.tables(run, _MOST_SECONDS)):
         yield [f"**{escape(table.title)}**"]
         yield [f"- {escape(words)}" for words in table.legend]
         header, *rows = (tuple(map(escape, row)) for row in (table.header, *table.rows))
         yield table_of(header, "l" + "r" * (len(header) - 1), rows)
-    yield [f"- {escape(note)}" for note in oltp.notes(run)]
+    yield [f"- {escape(note)}" for note in pivot.notes(run)]
     if placed := ruler.of_run(run):
         yield ["```text", *placed, "```"]
     yield [_footer(run)]

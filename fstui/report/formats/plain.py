@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fstui.model.judgement import Finding, Speed
 from fstui.model.run import Run
 from fstui.quantities import seconds
-from fstui.report import figures, oltp, pivot, ruler, steps
+from fstui.report import figures, pivot, ruler, steps
 from fstui.report.characters import page
 from fstui.report.findings import leading, ordered, title
 from fstui.report.glyphs import GLYPHS
@@ -30,7 +30,7 @@ def render(run: Run, saved_to: str | None = None) -> str:
     lines = [*_head(run), *_verdict(run), "", *_findings(run), *steps.table(run.steps, figures.Counts(run))]
     for table in pivot.tables(run):
         lines += ["", *pivot.lines(table, WIDTH)]
-    lines += [part for note in oltp.notes(run) for part in ["", *wrap(note, WIDTH)]]
+    lines += [part for note in pivot.notes(run) for part in ["", *wrap(note, WIDTH)]]
     if placed := ruler.of_run(run):
         lines += ["", *placed]
     if run.left_behind:

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.run import Run
-from fstui.report import oltp, pivot, ruler
+from fstui.report import by_second, oltp, pivot, ruler
 from fstui.report.text import columns
 from fstui.tui.drawing.cells import fit, labelled, line, wrapped
 from fstui.tui.glyphs import FAINT, HEAD
@@ -32,7 +32,8 @@ def sections(run: Run) -> list[Section]:
     """Empty where nothing but findings and steps is to be said."""
     found = [Section(f"is it slow? {run.speed.title}", _slow(run), IS_IT_SLOW)] if run.speed.sentence else []
     found += [Section(table.title, _drawn(table)) for table in pivot.tables(run)]
-    if notes := oltp.notes(run):
+    found += [Section(table.title, _drawn(table)) for table in by_second.tables(run)]
+    if notes := pivot.notes(run):
         found.append(Section("about these servers", lambda width: _paragraphs(notes, width)))
     if placed := ruler.of_run(run, _UNFOLDED):
         found.append(Section(placed[0], lambda width: [line(f" {part}") for part in ruler.of_run(run, width - 2)]))

@@ -1,0 +1,99 @@
+"""sysbench as a child of a probe: started with its secrets on a pipe, heard line by line, gone when the probe is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from fstui.wire.talk import interrupted
+
+SCHEMAS = "./schemas.lua"
+PR_SET_PDEATHSIG = 1
+
+
+class Trouble(Exception):  # noqa: N818  becomes the ``error`` frame
+    """What sysbench said, or did not say."""
+
+
+class Sysbench:
+    """One run of the program: its lines are heard in a thread, while the first one listens to the engine."""
+
+    def __init__(
+        self,
+        settings: dict[str, Any],
+        command: str,
+        *words: str,
+        hear: Callable[[str], None],
+        script: str = "",
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        """``script``: one of ours; else that of the workload, in as many schemas as there are."""
+        self.hear = hear
+        self.text: list[str] = []
+        self.watched, self._finished = os.pipe()
+        config, writer = os.pipe()
+        os.write(writer, settings["secrets"].encode())
+        os.close(writer)
+        workload = "oltp_read_write" if command != "run" else settings["workload"]
+        own = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(settings["schemas"]), **(environment or {})}
+        script = script or (SCHEMAS if settings["schemas"] > 1 else workload)
+        argv = [settings["sysbench"], script, *settings["connection"], f"--config-file=/dev/fd/{config}"]
+        argv += [*words, command]
+        self.process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(config,),
+            env={**os.environ, **settings["environment"], **own, "LC_ALL": "C"},
+            preexec_fn=die_with_us,  # noqa: PLW1509  no thread of ours runs yet
+        )
+        os.close(config)
+        self.thread = threading.Thread(target=self._listen, daemon=True)
+        self.thread.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        try:
+            for line in self.process.stdout:
+                text = line.decode(errors="replace").rstrip("\n")
+                self.text.append(text)
+                with contextlib.suppress(BrokenPipeError):
+                    self.hear(text)
+        finally:
+            os.close(self._finished)
+
+    def end(self) -> int:
+        """Its status, once it has closed its output."""
+        self.thread.join()
+        return self.process.wait()
+
+    def end_before_the_clock(self, tell: Callable[[], None] = lambda: None) -> None:
+        """``tell`` is called now and then. Raises Trouble; SystemExit where the engine hangs up meanwhile."""
+        while self.thread.is_alive():
+            self.thread.join(0.05)
+            tell()
+            if interrupted():
+                self.process.kill()
+                raise SystemExit(1)
+        if self.end():
+            raise Trouble(reason(self.text))
+
+
+def die_with_us() -> None:
+    """prctl(2): a probe that is killed leaves no client behind that goes on writing."""
+    import ctypes  # noqa: PLC0415  late: only a starting child needs it
+
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def reason(text: list[str]) -> str:
+    """What sysbench gave as its reason: its first FATAL line, which names the server's error, and what went with it."""
+    fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
+    told = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
+    return told[-1] if told else (text[-1] if text else "it said nothing")

@@ -1,0 +1,77 @@
+"""Where the syncs of a transaction go: what the server counts of its own files, and what the kernel counts below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.measures.sysbench import FileWaits, SysbenchFigures
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.quantities import duration_ns, ratio, short_size
+from fstui.report import figures, oltp
+from fstui.report.oltp import NONE, Measured, Table
+
+_HEADER = ("each transaction", "writes", "bytes", "syncs", "one takes")
+
+
+def table(run: Run) -> Table | None:
+    """A row for each kind of file of each step, and one for what reached the devices. None: no server told."""
+    told = [each for each in oltp.measured(run) if _synced(each) and each.step.ops]
+    if not told:
+        return None
+    counts = figures.Counts(run)
+    rows = [row for number, each in enumerate(told, 1) for row in _rows(f"#{number}", each, counts)]
+    legend = tuple(f"#{number} {each.step.name}" for number, each in enumerate(told, 1))
+    return Table("Where the syncs of a transaction go", _HEADER, tuple(rows), legend)
+
+
+def notes(run: Run) -> Iterator[str]:
+    """What the table alone would not tell."""
+    told = [each for each in oltp.measured(run) if _synced(each) and each.step.ops]
+    if told:
+        yield (
+            "Syncs are the server's own count; the flushes beneath are what the kernel counted at the devices. A sync "
+            "of a file that grows commits the filesystem's journal too, so that more flushes arrive than syncs were "
+            "asked for."
+        )
+    if any(each.server.log_flags for each in told):
+        yield "A log that is opened with O_DSYNC is synced by each of its writes, which no server counts as a sync."
+    if any(each.server.kind == "mariadb" for each in told):
+        yield "MariaDB writes pages twice into ibdata1: with the doublewrite stand the other pages of that file."
+
+
+def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
+    """The columns of a step in a spreadsheet; empty for what is no database."""
+    told = step.figures.waits if isinstance(step.figures, SysbenchFigures) else ()
+    found = {each.file: each for each in told}
+    for file in ("redo log", "binary log", "doublewrite", "WAL", "data"):
+        name = file.lower().replace(" ", "_")
+        yield f"{name}_writes", found[file].writes if file in found else None
+        yield f"{name}_syncs", found[file].syncs if file in found else None
+
+
+def _synced(each: Measured) -> bool:
+    """It wrote: a step that only reads has nothing to sync."""
+    return any(waits.writes for waits in each.told.waits)
+
+
+def _rows(number: str, each: Measured, counts: figures.Counts) -> Iterator[tuple[str, ...]]:
+    ops = each.step.ops
+    for waits in each.told.waits:
+        if waits.writes or waits.syncs:
+            took = duration_ns(waits.sync_ns / waits.syncs) if waits.sync_ns and waits.syncs else NONE
+            yield f"{number} {waits.file}", *_each(waits, ops), took
+    syncs = [waits.syncs for waits in each.told.waits if waits.syncs is not None]
+    yield f"{number} all syncs", "", "", ratio(sum(syncs) / ops), ""
+    arrived = counts.written_bytes(each.step) if each.server.on_target else None
+    size = NONE if arrived is None else short_size(round(arrived / ops))
+    yield f"{number} flushes below", "", size, oltp.flushes(counts, each), ""
+
+
+def _each(waits: FileWaits, ops: int) -> tuple[str, str, str]:
+    writes, bytes_, syncs = waits.writes, waits.bytes, waits.syncs
+    return (
+        NONE if writes is None else ratio(writes / ops),
+        NONE if bytes_ is None else short_size(round(bytes_ / ops)),
+        NONE if syncs is None else ratio(syncs / ops),
+    )

@@ -1,0 +1,64 @@
+"""A throwaway server as the engine makes, starts, fills and measures it, in a loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from fstui.engine.machine.base import Served
+from fstui.engine.machine.local import LocalMachine
+from fstui.engine.serving import Serving
+from fstui.engine.stepping import StepRunner
+from fstui.measures.sysbench import Sysbench
+from fstui.model.events import Event
+from fstui.model.plan import PlannedStep
+from fstui.model.steps import Step
+from fstui.model.storage import Node
+from fstui.workspace import Held
+
+
+class ByFstui:
+    """One server in a directory of a run's own."""
+
+    def __init__(self, settings: Sysbench, directory: Path, stack: tuple[Node, ...]) -> None:
+        self._settings, self._stack = settings, stack
+        self._held = Held.of(directory)
+        self._serving = Serving("bench0", self._held)
+        self._loop = asyncio.new_event_loop()
+        self._ready_s = 0.0
+
+    def start(self) -> float:
+        """A first second of its work; how long it took until its tables were filled, in s."""
+        self.run(1.0)
+        return self._ready_s
+
+    def run(self, seconds: float) -> Step:
+        """One step, as the engine measures it."""
+        return self._loop.run_until_complete(self._run(seconds))
+
+    async def _run(self, seconds: float) -> Step:
+        planned = PlannedStep(name="sysbench", settings=replace(self._settings, seconds=seconds))
+        began = time.monotonic()
+        served = await self._serving.serve(planned, asyncio.Event(), 0.0)
+        served_s = time.monotonic() - began
+        if not isinstance(served, Served):
+            sys.exit(f"{self._settings.server} by fstui: {served}")
+        runner = StepRunner(0, planned, LocalMachine(), self._stack, _ignore)
+        step = await runner.run(self._held, facts=False, served=served)
+        if step.status not in ("finished", "disturbed"):
+            sys.exit(f"{self._settings.server} by fstui: the step {step.status}: {step.error}")
+        self._ready_s = served_s + step.prepare_s
+        return step
+
+    def stop(self) -> None:
+        """And nothing is left."""
+        self._loop.run_until_complete(self._serving.stop())
+        self._loop.close()
+
+
+def _ignore(event: Event) -> None:
+    """A bench draws nothing."""

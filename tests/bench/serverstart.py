@@ -1,0 +1,70 @@
+"""How long until a server is made, started and filled with 10 000 rows: fstui against a shell script for the same.
+
+Budget: 1.2 times as long, the 95 % interval of the paired ratio. Wants a quiet box and, for servers as their own users,
+root.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+
+from fstui.databases import programs
+from fstui.databases.programs import Program
+from fstui.measures.sysbench import Sysbench
+from tests.bench.by_fstui import ByFstui
+from tests.bench.by_hand import ByHand
+from tests.bench.pairs import arguments, rotated, row
+from tests.bench.work import scratch
+from tests.databases.servers import MYSQL
+
+KINDS = ("mariadb", "mysql", "postgresql")
+
+
+def main(argv: list[str]) -> int:
+    """One row per server that is installed; 1 where a budget is missed."""
+    options = arguments(argv, "serverstart", rounds=6, directory="/var/tmp")
+    os.environ["PATH"] = f"{MYSQL}/bin:{os.environ['PATH']}"
+    sysbench = asyncio.run(programs.find_sysbench())
+    found = list(filter(None, (asyncio.run(programs.find_server(kind)) for kind in KINDS)))
+    if not found:
+        sys.exit("no database server is installed")
+    print(f"{options.rounds} paired starts, 10 000 rows, in {options.dir}")
+    print(f"{'':<44} median  95 % interval of the paired ratio")
+    kept = True
+    for program in found:
+        with scratch(options.dir) as directory:
+            Path(directory).chmod(0o711)  # its user walks through it
+            ratios = [_round(program, sysbench, Path(directory), turn) for turn in range(options.rounds)]
+        kept &= row(f"{program.title} until filled: fstui / script", ratios, 0.0, 1.2)
+    return 0 if kept else 1
+
+
+def _round(program: Program, sysbench: str, place: Path, turn: int) -> float:
+    asked = Sysbench(server=program.kind)  # type: ignore[arg-type]
+    took = {}
+    for who in rotated(["fstui", "hand"], turn):
+        own = place / f"{who}-{turn}"
+        own.mkdir(mode=0o711)
+        took[who] = _by_fstui(asked, own) if who == "fstui" else _by_hand(ByHand(program, sysbench, asked, own))
+    return took["fstui"] / took["hand"]
+
+
+def _by_fstui(asked: Sysbench, place: Path) -> float:
+    server = ByFstui(asked, place, ())
+    try:
+        return server.start()
+    finally:
+        server.stop()
+
+
+def _by_hand(server: ByHand) -> float:
+    began = time.monotonic()
+    try:
+        server.start()
+        return time.monotonic() - began
+    finally:
+        server.stop()

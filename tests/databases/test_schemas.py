@@ -1,0 +1,39 @@
+"""Several schemas: sysbench's own scripts, each client in one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from fstui.databases.throwaway import Throwaway
+from tests.databases import servers
+
+SCRIPT = Path(servers.__file__).parents[2] / "fstui/databases/schemas.lua"
+ROWS = {"mysql": "SELECT COUNT(*) FROM fstui{}.sbtest1", "pgsql": "SELECT COUNT(*) FROM {}.sbtest1"}
+SCHEMAS = {"mysql": ("", "_2"), "pgsql": ("public", "fstui_2")}
+
+
+async def sysbench(server: Throwaway, *words: str, **environment: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(server.sysbench, str(SCRIPT), *server.connection.words(), "--tables=1", "--table-size=100", *words),
+        env={**os.environ, "FSTUI_WORKLOAD": "oltp_insert", "FSTUI_SCHEMAS": "2", **environment},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0, out.decode()
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+async def test_clients_are_shared_out_among_the_schemas(workshop: Path, kind: str) -> None:
+    servers.needed(kind)
+    async with servers.existing(kind, workshop / "data") as server:
+        for schema in ("1", "2"):
+            await sysbench(server, "prepare", FSTUI_SCHEMA=schema)
+        await sysbench(server, "--threads=2", "--events=200", "--time=60", "run")
+        driver = server.connection.driver
+        counted = await servers.ask(server, *(ROWS[driver].format(schema) for schema in SCHEMAS[driver]))
+    rows = [int(count) for (count,) in counted]
+    assert all(count > 100 for count in rows) and sum(rows) == 2 * 100 + 200

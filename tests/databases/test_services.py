@@ -1,0 +1,65 @@
+"""PostgreSQL's connection service file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fstui.databases.existing import connection_to, with_password
+from fstui.measures.sysbench import Sysbench
+from fstui.model.errors import Refused
+
+FILE = """
+# ours
+[app]
+host=db7
+port=6432
+user=app
+password=p#w=1
+sslmode=verify-full
+sslcert=/k/app.crt
+"""
+
+
+@pytest.fixture(autouse=True)
+def service_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    file = tmp_path / "services"
+    file.write_text(FILE)
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+    monkeypatch.setenv("PGSYSCONFDIR", str(tmp_path / "none"))
+    return file
+
+
+def asked(**settings: object) -> Sysbench:
+    return msgspec.convert({"server": "postgresql", "login_path": "app", **settings}, Sysbench)
+
+
+def test_all_that_is_not_set_comes_from_the_service() -> None:
+    found = connection_to(asked())
+    assert (found.where, found.user, found.password) == ("db7:6432", "app", "p#w=1")
+    assert found.environment() == {"PGSSLMODE": "verify-full", "PGSSLCERT": "/k/app.crt", "PGPASSWORD": "p#w=1"}
+    assert asked().existing_server == "postgresql at service app"
+
+
+def test_what_is_set_goes_before_it() -> None:
+    found = connection_to(asked(host="db8", user="me"))
+    assert (found.host, found.user) == ("db8", "me")
+
+
+def test_a_host_that_is_a_directory_is_where_the_socket_is(service_file: Path) -> None:
+    service_file.write_text("[app]\nhost=/run/postgresql\n")
+    found = connection_to(asked())
+    assert (found.socket, found.host) == ("/run/postgresql", "")
+    assert connection_to(asked(login_path="", host="/run/other")).socket == "/run/other"
+
+
+def test_the_password_of_now_is_found_again() -> None:
+    kept = msgspec.structs.replace(connection_to(asked()), password="")
+    assert with_password(kept).password == "p#w=1"
+
+
+def test_a_service_that_is_nowhere_is_refused(service_file: Path) -> None:
+    with pytest.raises(Refused, match=f"'other' is no service of {service_file}"):
+        connection_to(asked(login_path="other"))
