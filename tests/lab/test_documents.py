@@ -83,6 +83,14 @@ def test_a_forced_write_to_a_drive_with_fua_is_seen_and_needs_no_flush() -> None
     )  # fmt: skip
 
 
+def test_beside_a_neighbour_on_the_same_disk_our_own_flushes_are_told_to_one() -> None:
+    name = "scsi-fua-neighbour"
+    assert witness.verdict_rows(name, "6.12", document(name)) == [
+        (name, "6.12", "honest", "cannot-tell, low", "consistent, low", "")
+    ]
+    assert witness.layer_rows(name, "6.12", document(name))[-1][3:] == ("124", "sda 124 by us + 166 by others")
+
+
 def test_multipath_below_lvm_is_asked_and_its_paths_are_handed_requests() -> None:
     assert witness.layer_rows("multipath-lvm", "6.12", document("multipath-lvm"))[-1][3:] == (
         "219", "dm-1 219 by us › dm-0 219 by us › sda 0 › sdb 0",
