@@ -148,14 +148,18 @@ def others(progress: Progress, width: int) -> Text:
     idle = progress.idle
     if idle is None or not idle.elapsed_s:
         return line()
-    parts = []
+    did: dict[str, str] = {}
     for device in figures.lowest(idle.counters, progress.target):
         done = [f"{_per_s(device.writes, idle.elapsed_s)} writes/s"] if device.writes is not None else []
         done += [f"{_per_s(device.flushes, idle.elapsed_s)} flushes/s"] if device.flushes is not None else []
         if done:
-            parts.append(f"others on {device.device} before the start: {', '.join(done)}")
-    names = figures.names_of(idle.writers) if parts else ""
-    return line((fit("   " + "; ".join(parts) + (f" by {names}" if names else ""), width).rstrip(), FAINT))
+            did[device.device] = ", ".join(done)
+    names = figures.names_of(idle.writers) if did else ""
+    if names:  # first, where the line may be cut
+        told = f"others before the start: {'; '.join([names, *(f'{device} {done}' for device, done in did.items())])}"
+    else:
+        told = "; ".join(f"others on {device} before the start: {done}" for device, done in did.items())
+    return line((fit(f"   {told}", width).rstrip(), FAINT))
 
 
 def busy(rates: dict[str, Rate], target: Target) -> str:
