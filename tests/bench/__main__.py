@@ -7,7 +7,7 @@ import sys
 
 NAMES = (
     "parity", "loop", "perturbation", "wire", "inventory", "firstframe", "watch", "servers", "exactness", "fuzz",
-    "serverstart", "oltp",
+    "serverstart", "oltp", "chaos", "long",
 )  # fmt: skip
 
 

@@ -1,0 +1,178 @@
+"""One attack: fstui is started, something happens to it, and what it has left is looked at, twice."""
+
+from __future__ import annotations
+
+import random
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+import psutil
+
+from tests.chaos.place import Left, Place
+from tests.storage.headless import FSTUI
+
+SIGNALS = tuple(
+    getattr(signal, f"SIG{name}")
+    for name in ("KILL", "TERM", "INT", "HUP", "QUIT", "SEGV", "ABRT", "USR1", "PIPE", "ALRM", "BUS")
+)
+VICTIMS = ("the app", "a child", "all at once")
+SHORT = {
+    "sustained": ("file=8388608",),
+    "sysbench-oltp": ("rows=1000", "workload=oltp_update_index", "durability=high"),
+    "latency-watch": (),
+}
+GOES_ON_S = 1.5
+"""So long after the blow a user has seen enough, and ends it."""
+ORPHANS_S = 20.0
+ANSWER_S = 0.05
+
+
+class Attacked(NamedTuple):
+    """What came of it."""
+
+    left: Left
+    """So long after it as the attack allows."""
+    after_clean: Left
+    code: int | None
+    said: str
+    """The last line of its story."""
+    cleaned: str
+    """What ``fstui clean`` complained of."""
+
+
+class Kill(NamedTuple):
+    """What is sent to whom, and when."""
+
+    number: int
+    command: tuple[str, ...]
+    after_s: float
+    victim: str
+    signal: signal.Signals
+    chance: random.Random
+
+    def __str__(self) -> str:
+        what = " ".join(self.command[:2])
+        return f"{self.number:>4}  {what:<22} {self.after_s:>5.2f} s  {self.signal.name:<8} {self.victim}"
+
+
+def kills(seed: int, how_many: int, scenarios: tuple[str, ...]) -> Iterator[Kill]:
+    """The same for the same seed."""
+    for number in range(how_many):
+        chance = random.Random(f"{seed} {number}")
+        what = chance.choice((*scenarios, *scenarios, "check", "watch"))
+        command = ("watch",) if what == "watch" else ("check",) if what == "check" else ("run", what)
+        seconds = 12.0 if what == "sysbench-oltp" else 4.0
+        yield Kill(
+            number, command, chance.uniform(0.05, seconds), chance.choice(VICTIMS), chance.choice(SIGNALS), chance
+        )
+
+
+def words_of(place: Place, kill: Kill) -> list[str]:
+    """The command line."""
+    match kill.command:
+        case ("run", scenario):
+            server = (f"server={kill.chance.choice(('mariadb', 'postgresql'))}",) if "oltp" in scenario else ()
+            settings = ("seconds=1", *SHORT.get(scenario, ()), *server)
+            pairs = [word for setting in settings for word in ("--set", setting)]
+            return ["run", scenario, str(place.directory), *pairs, "--format", "json"]
+        case ("check",):
+            return ["check", str(place.directory)]
+        case _:
+            return ["watch", "--format", "events"]
+
+
+def carry_out(place: Place, kill: Kill, patience_s: float) -> Attacked:
+    """Start, wait, send."""
+
+    def strike(process: subprocess.Popen[bytes]) -> None:
+        wait(place, process, kill.after_s)
+        family = place.family()
+        victims = {
+            "the app": [one for one in family if one.pid == process.pid],
+            "a child": [kill.chance.choice(others)] if (others := [f for f in family if f.pid != process.pid]) else [],
+            "all at once": family,
+        }[kill.victim]
+        for one in victims:
+            with suppress(psutil.Error):
+                one.send_signal(kill.signal)
+        wait(place, process, GOES_ON_S)  # after a child's death, or a signal that it ignores
+        with suppress(ProcessLookupError):
+            process.terminate()
+
+    return attack(place, words_of(place, kill), strike, patience_s)
+
+
+def attack(
+    place: Place,
+    words: list[str],
+    strike: Callable[[subprocess.Popen[bytes]], None],
+    patience_s: float,
+    *,
+    heal: Callable[[], None] = lambda: None,
+    again: Callable[[], None] = lambda: None,
+    within: tuple[str, ...] = (),
+    environment: dict[str, str] | None = None,
+) -> Attacked:
+    """Start it, strike, look after the patience, heal what was done to the box, clean, look again.
+
+    ``again``: what can be healed only when all have ended.
+    """
+    story = place.workshop / "story"
+    with story.open("wb") as stderr:
+        process = subprocess.Popen(
+            [*within, FSTUI, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
+            env={**place.environment, **(environment or {})}, start_new_session=True, preexec_fn=_no_core,  # noqa: PLW1509
+        )  # fmt: skip
+    try:
+        strike(process)
+        left = _soon(place, process, patience_s)
+    finally:
+        heal()
+        code = _ended(place, process)
+        again()
+    cleaned = subprocess.run(
+        [FSTUI, "clean"], env={**place.environment, "FSTUI_CHAOS": "clean"}, capture_output=True, text=True, check=False
+    )
+    said = story.read_text(errors="replace").strip().splitlines()
+    return Attacked(
+        left, place.left(), code, said[-1] if said else "", "" if cleaned.returncode == 0 else cleaned.stderr.strip()
+    )
+
+
+def wait(place: Place, process: subprocess.Popen[bytes], seconds: float) -> None:
+    """That long, or until it ends; who it starts meanwhile is noted."""
+    until = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < until:
+        place.watch(process.pid)
+        time.sleep(ANSWER_S)
+
+
+def _soon(place: Place, process: subprocess.Popen[bytes], patience_s: float) -> Left:
+    """What is left when the patience ends; an early nothing is enough."""
+    until = time.monotonic() + patience_s
+    while True:
+        process.poll()
+        if not (left := place.left()) or time.monotonic() > until:
+            return left
+        time.sleep(ANSWER_S)
+
+
+def _ended(place: Place, process: subprocess.Popen[bytes]) -> int | None:
+    """Its exit code; who will not end is given a while, and killed: ``clean`` leaves the living alone."""
+    until = time.monotonic() + ORPHANS_S
+    while place.family() and time.monotonic() < until:
+        process.poll()
+        time.sleep(ANSWER_S)
+    for one in place.family():
+        with suppress(psutil.Error):
+            one.kill()
+    return process.poll()
+
+
+def _no_core() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,0 +1,262 @@
+"""What may happen to the box under a run, each on a filesystem of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.chaos.attack import Attacked, attack, wait
+from tests.chaos.place import Place
+from tests.storage import disks, processes
+
+BEGUN_S, IN_STEP_S, GOES_ON_S = 60.0, 1.0, 8.0
+"""A run is given so long to begin, and struck so long after; so long after the blow a user ends it."""
+MIB = 1 << 20
+HOG = """
+import os, sys, time
+held = []
+while os.path.exists(f"/proc/{sys.argv[1]}/status") and len(held) < int(sys.argv[2]):
+    held.append(b"x" * (1 << 20))
+"""
+Strike = Callable[[Place], None]
+
+
+class NotHere(Exception):  # noqa: N818  a reason, said
+    """This box cannot have that fault."""
+
+
+def no_space(box: Place, patience_s: float) -> Attacked:
+    """ENOSPC: another program fills the filesystem."""
+
+    with fresh(box) as place:
+        return struck(place, lambda p: _fill(p.directory.parent), patience_s, "sqlite-commit")
+
+
+def _fill(mount_point: Path) -> None:
+    """To the last block."""
+    with (mount_point / "ballast").open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(MIB))
+
+
+def error_on_write(box: Place, patience_s: float) -> Attacked:
+    """EIO: the disk takes no block that it has not got yet. O_DIRECT meets it in write."""
+    return _without_blocks(box, patience_s, "wal-etcd", "seconds=4")
+
+
+def error_on_fsync(box: Place, patience_s: float) -> Attacked:
+    """The same, met by fsync: the write went to the page cache."""
+    return _without_blocks(box, patience_s, "sqlite-commit")
+
+
+def _without_blocks(box: Place, patience_s: float, *words: str) -> Attacked:
+    memory = box.workshop / "memory"
+    with disks.mounted("fstui-chaos", memory, "tmpfs", "size=100m"), fresh(box, memory) as place:
+        return struck(place, lambda _: _fill(memory), patience_s, *words)
+
+
+def read_only(box: Place, patience_s: float) -> Attacked:
+    """The filesystem went read-only, as after an error of its own; mounted again before ``clean``."""
+    with fresh(box) as place:
+        point = place.directory.parent
+        device = _device(point)
+
+        def mount_again() -> None:
+            disks.sh("umount", point)
+            disks.sh("mount", device, point)
+
+        return struck(
+            place, lambda _: _done(disks.sh("mount", "-o", "remount,abort", point)), patience_s, again=mount_again
+        )
+
+
+def lazily_unmounted(box: Place, patience_s: float) -> Attacked:
+    """umount -l: DIR shows what is beneath, while the run writes on; mounted again before ``clean``."""
+    with fresh(box) as place:
+        point = place.directory.parent
+        device = _device(point)
+        return struck(
+            place,
+            lambda _: _done(disks.sh("umount", "--lazy", point)),
+            patience_s,
+            heal=lambda: _done(disks.sh("mount", device, point)),
+        )
+
+
+def frozen(box: Place, patience_s: float) -> Attacked:
+    """fsfreeze: every write waits until after the first look."""
+    with fresh(box) as place:
+        point = place.directory.parent
+        try:
+            return struck(
+                place,
+                lambda _: _done(disks.sh(disks.tool("fsfreeze"), "--freeze", point)),
+                patience_s,
+                heal=lambda: _done(disks.sh("fsfreeze", "--unfreeze", point)),
+            )
+        finally:
+            subprocess.run(["fsfreeze", "--unfreeze", point], check=False, stderr=subprocess.DEVNULL)
+
+
+def renamed(box: Place, patience_s: float) -> Attacked:
+    """DIR has another name."""
+    with fresh(box) as place:
+        return struck(place, lambda p: _done(p.directory.rename(p.directory.with_name("elsewhere"))), patience_s)
+
+
+def moved(box: Place, patience_s: float) -> Attacked:
+    """DIR is in another directory."""
+
+    def move(place: Place) -> None:
+        (place.directory.parent / "deep/er").mkdir(parents=True)
+        place.directory.rename(place.directory.parent / "deep/er/target")
+
+    with fresh(box) as place:
+        return struck(place, move, patience_s)
+
+
+def replaced(box: Place, patience_s: float) -> Attacked:
+    """Another directory is where DIR was."""
+
+    def replace(place: Place) -> None:
+        place.directory.rename(place.directory.with_name("elsewhere"))
+        place.directory.mkdir()
+
+    with fresh(box) as place:
+        return struck(place, replace, patience_s)
+
+
+def out_of_memory(box: Place, patience_s: float) -> Attacked:
+    """The memory cgroup's OOM killer takes a writer."""
+    group, limit = _memory_group()
+    try:
+        limit.write_text(str(400 * MIB))
+        within = ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh")
+
+        def starve(place: Place) -> None:
+            probes = [one for one in place.family() if any("fstui.probes" in word for word in one.cmdline())]
+            for probe in probes:
+                Path(f"/proc/{probe.pid}/oom_score_adj").write_text("1000")
+            for probe in probes[-1:]:
+                hog = [*within, sys.executable, "-c", HOG, str(probe.pid), "500"]
+                environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+                subprocess.run(hog, check=False, env=environment)
+
+        with fresh(box) as place:
+            return struck(place, starve, patience_s, within=within)
+    finally:
+        processes.eventually(lambda: not (group / "cgroup.procs").read_text())
+        group.rmdir()
+
+
+def _memory_group() -> tuple[Path, Path]:
+    name = f"fstui-chaos-{os.getpid()}"
+    for home, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        with suppress(OSError):
+            group = Path(home, name)
+            group.mkdir()
+            if (group / limit).exists():
+                return group, group / limit
+            group.rmdir()
+    raise NotHere("no memory cgroup")
+
+
+def clock_jumps(box: Place, patience_s: float) -> Attacked:
+    """The wall clock goes two days ahead, and three back (libfaketime)."""
+    library = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+    if library is None:
+        raise NotHere("no libfaketime: apt-get install faketime")
+    with fresh(box) as place:
+        told = place.workshop / "faketime"
+        told.write_text("+0")
+        environment = {
+            "LD_PRELOAD": str(library),
+            "FAKETIME_TIMESTAMP_FILE": str(told),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+
+        def jump(_: Place) -> None:
+            for where in ("+2d", "-3d"):
+                told.write_text(where)
+                time.sleep(0.5)
+
+        return struck(place, jump, patience_s, environment=environment)
+
+
+FAULTS: dict[str, Callable[[Place, float], Attacked]] = {
+    "no-space": no_space,
+    "error-on-write": error_on_write,
+    "error-on-fsync": error_on_fsync,
+    "read-only": read_only,
+    "lazily-unmounted": lazily_unmounted,
+    "frozen": frozen,
+    "renamed": renamed,
+    "moved": moved,
+    "replaced": replaced,
+    "out-of-memory": out_of_memory,
+    "clock-jumps": clock_jumps,
+}
+
+
+@contextmanager
+def fresh(box: Place, home: Path | None = None) -> Iterator[Place]:
+    """A filesystem of its own, on a disk in ``home``."""
+    workshop = (home or box.workshop) / "fresh"
+    workshop.mkdir()
+    try:
+        with disks.on_loop(workshop, direct_io=home is None) as storage:
+            directory = storage.directory / "target"
+            directory.mkdir()
+            yield Place(box.workshop, directory)
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+
+
+def struck(
+    place: Place,
+    strike: Strike,
+    patience_s: float,
+    scenario: str = "wal-postgres",
+    setting: str = "seconds=2",
+    *,
+    heal: Callable[[], None] = lambda: None,
+    again: Callable[[], None] = lambda: None,
+    within: tuple[str, ...] = (),
+    environment: dict[str, str] | None = None,
+) -> Attacked:
+    """A run that is struck in its first step, and ended by its user where it goes on."""
+
+    def blow(process: subprocess.Popen[bytes]) -> None:
+        until = time.monotonic() + BEGUN_S
+        while process.poll() is None and time.monotonic() < until and not _writes(place):
+            wait(place, process, 0.1)
+        wait(place, process, IN_STEP_S)
+        strike(place)
+        wait(place, process, GOES_ON_S)
+        with suppress(ProcessLookupError):
+            process.terminate()
+
+    words = ["run", scenario, str(place.directory), "--set", setting, "--format", "json"]
+    return attack(place, words, blow, patience_s, heal=heal, again=again, within=within, environment=environment)
+
+
+def _writes(place: Place) -> bool:
+    with suppress(OSError):
+        return any(len(os.listdir(found)) > 1 for found in place.directory.glob(".fstui-*"))
+    return False
+
+
+def _device(mount_point: Path) -> str:
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return next(line.split()[-2] for line in lines if line.split()[4] == str(mount_point))
+
+
+def _done(_: object) -> None:
+    """What it answers is not wanted."""
