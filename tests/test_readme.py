@@ -16,6 +16,7 @@ from fstui.report import formats
 CHECKOUT = Path(__file__).resolve().parents[1]
 README = (CHECKOUT / "README.md").read_text()
 SCENARIOS = (CHECKOUT / "scenarios" / "README.md").read_text()
+REPORTS = (CHECKOUT / "tests" / "databases" / "README.md").read_text()
 
 
 def blocks(language: str, text: str = README) -> list[str]:
@@ -51,7 +52,9 @@ def test_it_is_short_enough_to_be_read() -> None:
 
 
 CALLS = re.findall(
-    r"(?:^|BOX |\| )fstui ([a-z][^|<>#\n]*)", "".join(blocks("sh") + blocks("sh", SCENARIOS)), re.MULTILINE
+    r"(?:^|BOX |\| )fstui ([a-z][^|<>#\n]*)",
+    "".join(blocks("sh") + blocks("sh", SCENARIOS) + blocks("sh", REPORTS)),
+    re.MULTILINE,
 )
 
 
@@ -70,9 +73,12 @@ def test_its_formats_are_there() -> None:
     assert named and named <= set(formats.names())
 
 
-@pytest.mark.parametrize("line", [line for block in blocks("sh") for line in block.splitlines() if "fstui run" in line])
+@pytest.mark.parametrize(
+    "line",
+    [line for block in blocks("sh") + blocks("sh", REPORTS) for line in block.splitlines() if "fstui run" in line],
+)
 def test_its_runs_name_scenarios_and_settings_that_exist(line: str) -> None:
-    words = line.partition("#")[0].split()
+    words = shlex.split(line, comments=True)
     loaded = scenario.load(words[2])
     pairs = [word.split("=") for flag, word in pairwise(words) if flag == "--set"]
     scenario.expand(loaded, dict(pairs))
