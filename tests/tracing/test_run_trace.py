@@ -66,6 +66,7 @@ async def test_an_instance_is_made_and_taken_down_and_the_ledger_knows(own_user:
     assert (entry.kind, entry.what) == ("trace", "/sys/kernel/tracing/instances/fstui-one")
     problem = await remove(entry)
     assert problem == f"{entry.what}: not removed: another process uses it"
+    assert tracefs.Instance(tracefs.find(), "fstui-one").read("tracing_on") == "1\n", "its flushes go on being seen"
     assert await trace.stop() is None
     assert ledger.entries() == []
     assert instances.path_of("one") not in await instances.existing()

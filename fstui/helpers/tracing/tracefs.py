@@ -102,12 +102,13 @@ class Instance:
 
     def remove(self) -> None:
         """Take it back. Raises OSError: EBUSY where another process has a file of it open."""
-        for cpu in self.cpus:
-            os.close(cpu.fd)
-        self.cpus = []
-        with contextlib.suppress(Untraceable):  # where it has to stay it does nothing any more
-            self.write("tracing_on", "0")
-        os.rmdir(self.path)
+        if self.cpus:
+            for cpu in self.cpus:
+                os.close(cpu.fd)
+            self.cpus = []
+            with contextlib.suppress(Untraceable):  # where it has to stay it does nothing any more
+                self.write("tracing_on", "0")
+        os.rmdir(self.path)  # of somebody who lives, it goes on recording
 
     def read(self, name: str) -> str:
         with open(f"{self.path}/{name}", encoding="utf-8", errors="replace") as file:
