@@ -8,7 +8,14 @@ __all__ = ["workshop"]
 
 
 WITH_STORAGE = frozenset(
-    {"test_existing.py", "test_oltp.py", "test_replica_cut.py", "test_schemas.py", "test_sqlite.py", "test_trouble.py"}
+    {
+        "test_existing.py",
+        "test_oltp.py",
+        "test_replica_cut.py",
+        "test_throwaway.py",
+        "test_sqlite.py",
+        "test_trouble.py",
+    }
 )
 SERVERLESS = "test_sqlite.py"
 

@@ -1,4 +1,4 @@
-"""Several schemas: sysbench's own scripts, each client in one of them."""
+"""What a throwaway server does beside a step: several schemas, and a binary log that is cut."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from fstui.databases.throwaway import Throwaway
 from tests.databases import servers
 
+TRIES = 100
 SCRIPT = Path(servers.__file__).parents[2] / "fstui/databases/schemas.lua"
 ROWS = {"mysql": "SELECT COUNT(*) FROM fstui{}.sbtest1", "pgsql": "SELECT COUNT(*) FROM {}.sbtest1"}
 SCHEMAS = {"mysql": ("", "_2"), "pgsql": ("public", "fstui_2")}
@@ -37,3 +38,17 @@ async def test_clients_are_shared_out_among_the_schemas(workshop: Path, kind: st
         counted = await servers.ask(server, *(ROWS[driver].format(schema) for schema in SCHEMAS[driver]))
     rows = [int(count) for (count,) in counted]
     assert all(count > 100 for count in rows) and sum(rows) == 2 * 100 + 200
+
+
+async def test_binary_logs_that_were_closed_a_while_ago_are_removed(workshop: Path) -> None:
+    servers.needed("mariadb")
+    async with servers.existing("mariadb", workshop / "data") as server:
+        await servers.ask(server, *["FLUSH BINARY LOGS"] * 4)
+        logs = sorted((workshop / "data/server-1").glob("binlog.0*"))
+        for log in logs:
+            os.utime(log, (0, 0))
+        for _ in range(TRIES):  # the server looks in the background which of them a recovery would want
+            await servers.ask(server, "FLUSH BINARY LOGS")
+            if not any(log.exists() for log in logs):
+                break
+        assert len(logs) == 5 and not any(log.exists() for log in logs)
