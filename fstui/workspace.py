@@ -191,10 +191,23 @@ async def remove_left_behind(entry: ledger.Entry) -> str | None:
             f"{entry.what}: not removed: another filesystem is mounted on {entry.mount_point} now. "
             "Mount the one of then, then `fstui clean`"
         )
+    if answer.get("absent") and entry.above not in (0, answer["above"]):
+        answer = await _where_it_was_moved_to(entry)
     if answer.get("removed"):
         await strike_out(entry)
         return None
     return f"{entry.what}: not removed: {answer.get('error')}"
+
+
+async def _where_it_was_moved_to(entry: ledger.Entry) -> dict[str, Any]:
+    """Its directory is another one now: it may be beside it, under another name."""
+    try:
+        answer = await ask("helpers.directory", "moved", f"{entry.above} {entry.what}", _REMOVE_S)
+    except TimeoutError:
+        return {"error": f"no answer for {_REMOVE_S:.0f} s; its disk or server hangs"}
+    if not answer.get("removed"):
+        answer["error"] += f"; if it is elsewhere now, move it back; if it is gone, remove {ledger.path_of(entry)}"
+    return answer
 
 
 def _mounted() -> dict[str, mounts.Mount]:

@@ -114,6 +114,23 @@ async def test_what_another_filesystem_hides_is_not_called_removed(tmp_path: Pat
     assert ledger.entries() == []
 
 
+async def test_what_was_moved_with_its_directory_is_found_beside_it_or_not_forgotten(tmp_path: Path) -> None:
+    directory, elsewhere = tmp_path / "data", tmp_path / "deep" / "down"
+    directory.mkdir()
+    elsewhere.mkdir(parents=True)
+    made = await Workspace.make(str(directory), "k3f9a1")
+    (entry,) = ledger.entries()
+    os.kill(made._keeper.pid, signal.SIGKILL)
+    directory.rename(elsewhere / "data")
+    assert f"{directory} was moved or removed since" in (await remove_left_behind(entry) or "")
+    directory.mkdir()  # another one in its place
+    assert "move it back" in (await remove_left_behind(entry) or "")
+    assert ledger.entries() == [entry]
+    (elsewhere / "data").rename(tmp_path / "data.old")
+    assert await remove_left_behind(entry) is None
+    assert (list((tmp_path / "data.old").iterdir()), ledger.entries()) == ([], [])
+
+
 async def test_the_keeper_strikes_out_what_it_removed_after_its_owner_was_killed(tmp_path: Path) -> None:
     made = await Workspace.make(str(tmp_path), "k3f9a1")
     made._keeper.hang_up()  # as the end of a killed owner does

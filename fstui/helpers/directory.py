@@ -6,7 +6,8 @@
 ``keep``      stdin: one path; makes it (0700, it must not exist) and holds it, says ``ready`` and its ``identity``
               (device and inode), removes it when stdin closes, and then the ledger's entry of it (an argument),
               because the app that would strike it out may be dead
-``remove``    stdin: one path that an earlier run left behind
+``remove``    stdin: one path that an earlier run left behind; where it is gone, also the inode of what it was in
+``moved``     stdin: the inode of what it was in, and that path: removes it where its directory was renamed to
 Paths travel as JSON strings with surrogate escapes, so that a name that is not UTF-8 survives.
 """
 
@@ -175,11 +176,36 @@ def remove(path: str) -> None:
     try:
         held = holding.hold(path)
     except FileNotFoundError:
-        say(removed=True, absent=True)
+        say(removed=True, absent=True, above=inode(os.path.dirname(path)))
     except OSError as error:
         say(**failure(error))
     else:
         say(**removed(held))
+
+
+def moved(question: str) -> None:
+    """Remove it from its directory under the name that this has now, beside the old one."""
+    number, _, path = question.partition(" ")
+    above, name = os.path.split(path)
+    beside = os.path.dirname(above)
+    try:
+        named = [os.path.join(beside, other) for other in os.listdir(beside)]
+    except OSError:
+        named = []
+    for other in named:
+        if inode(other) == int(number) and os.path.lexists(os.path.join(other, name)):
+            remove(os.path.join(other, name))
+            return
+    say(errno=None, error=f"{above} was moved or removed since")
+
+
+def inode(path: str) -> int:
+    """Of the directory; 0 where there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return 0
+    return found.st_ino if stat.S_ISDIR(found.st_mode) else 0
 
 
 def main() -> None:
@@ -195,7 +221,7 @@ def main() -> None:
     if action == "keep":
         keep(path, sys.argv[2] if len(sys.argv) > 2 else None)
     else:
-        {"inspect": inspect, "remove": remove}[action](path)
+        {"inspect": inspect, "remove": remove, "moved": moved}[action](path)
 
 
 def read_line() -> bytes:

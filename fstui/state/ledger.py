@@ -47,6 +47,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Where its filesystem was mounted: while nothing is mounted there, the thing is out of sight and not gone."""
     device: str = ""
     """``major:minor`` of that filesystem, where it is a device of this boot's; another one there hides it as well."""
+    above: int = 0
+    """Inode of the directory that it is made in: where another one stands there, that one was moved, and it with it."""
 
 
 def enter(run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | None = None, device: str = "") -> Entry:
@@ -70,6 +72,7 @@ def enter(run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | 
         time_namespace=_namespace("time"),
         mount_point=mount_point,
         device=device,
+        above=_inode(Path(what).parent) if kind == "directory" else 0,
     )
     # json, not msgspec: it round-trips the surrogates of a name that is not UTF-8
     write_atomically(directory / _file_name(entry), json.dumps(msgspec.structs.asdict(entry)).encode() + b"\n")
@@ -101,6 +104,18 @@ def entries() -> list[Entry]:
 def stale() -> list[Entry]:
     """Entries whose owner is dead. Where that cannot be known (another box, another namespace), it is not stale."""
     return [entry for entry in entries() if _owner_is_dead(entry)]
+
+
+def living() -> list[Entry]:
+    """Entries of processes that live, here, other than this one and those that it was started by."""
+    here = (os.uname().nodename, _boot(), _namespace("pid"), _namespace("time"))
+    return [
+        entry
+        for entry in entries()
+        if (entry.host, entry.boot, entry.pid_namespace, entry.time_namespace) == here
+        and start_time(entry.pid) == entry.started
+        and entry.pid not in (os.getpid(), os.getppid())
+    ]
 
 
 def is_of_this_boot(entry: Entry) -> bool:
@@ -147,6 +162,13 @@ def _read(path: Path) -> Entry | None:
 def _file_name(entry: Entry) -> str:
     what = hashlib.blake2s(entry.what.encode(errors="surrogateescape"), digest_size=4).hexdigest()
     return f"{entry.run}-{entry.kind}-{what}.json"
+
+
+def _inode(directory: Path) -> int:
+    try:
+        return directory.stat().st_ino
+    except OSError:
+        return 0
 
 
 def _boot() -> str:
