@@ -87,6 +87,12 @@ class Sysbench(StepSettings, frozen=True, kw_only=True, tag="sysbench"):
         return True
 
     @property
+    def server_options(self) -> tuple[str, ...]:
+        if self.existing_server:
+            return ()
+        return tuple(f"{name} = {value}" for name, value in self.options.items())
+
+    @property
     def existing_server(self) -> str | None:
         """``mariadb at db7:3306, as app``."""
         if not (self.host or self.port or self.socket or self.login_path):

@@ -136,6 +136,12 @@ class Settings:
         return None
 
     @property
+    def server_options(self) -> tuple[str, ...]:
+        """What a server of its own is started with besides, ``name = value``: a scenario file says it, and some of
+        these load code."""
+        return ()
+
+    @property
     def syncs_rarely(self) -> bool:
         """Some of its operations have a sync part of no length: they were not synced."""
         return False

@@ -13,7 +13,7 @@ from fstui.report.text import hanging
 def render(planned: Plan, target: Target) -> str:
     """The question, then each step."""
     listed = hanging([(f"{at:>2}", *_planned(step)) for at, step in enumerate(planned.steps, 1)])
-    return page([*head(planned, target), "", *listed])
+    return page([*head(planned, target), "", *listed, *_options(planned)])
 
 
 def head(planned: Plan, target: Target) -> list[str]:
@@ -42,6 +42,16 @@ def _server(planned: Plan) -> list[str]:
         f"            a database of its own there, ≤ {short_size(planned.server_bytes)} written, at most "
         f"{short_size(planned.server_room_bytes)} at a time; dropped at the end",
     ]
+
+
+def _options(planned: Plan) -> list[str]:
+    """What throwaway servers are started with: a scenario file is as good as a program."""
+    lines: dict[str, list[int]] = {}
+    for at, step in enumerate(planned.steps, 1):
+        if not step.skip and step.settings.server_options:
+            lines.setdefault(", ".join(step.settings.server_options), []).append(at)
+    told = [(f"step {', '.join(map(str, steps))}", options) for options, steps in lines.items()]
+    return ["", "servers of its own are started with", *(f"  {line}" for line in hanging(told))] if told else []
 
 
 def _planned(step: PlannedStep) -> tuple[str, str]:

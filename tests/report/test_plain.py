@@ -2,6 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.measures.sync_writes import SyncWrites
+from fstui.measures.sysbench import Sysbench
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Run, ScenarioRef
 from fstui.report import plan, ruler, steps
@@ -87,6 +88,19 @@ def test_a_plan_says_where_how_long_and_how_much(seconds_: float | None, words: 
     assert words in text
     assert "/srv/data" in text and "1.0 G" in text
     assert "skipped: tmpfs cannot" in text
+
+
+def test_a_plan_says_what_a_server_of_its_own_is_started_with() -> None:
+    loads = Sysbench(server="postgresql", options={"shared_preload_libraries": "x", "fsync": False})
+    named = replace(loads, host="db7")
+    planned = Plan(
+        scenario=ScenarioRef(name="mine", title="t"), question="", help="", seconds=1.0, max_bytes=1, room_bytes=1,
+        steps=tuple(PlannedStep(name=str(at), settings=each) for at, each in enumerate((loads, named, loads), 1)),
+        command="fstui run mine.toml /srv/data",
+    )  # fmt: skip
+    text = plan.render(planned, TARGET)
+    assert "  step 1, 3  shared_preload_libraries = x, fsync = False" in text.splitlines()
+    assert "started with" not in plan.render(replace(planned, steps=planned.steps[1:2]), TARGET)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
