@@ -45,7 +45,7 @@ class Printing(NamedTuple):
     "--trace", type=click.Choice(("auto", "off")), default="auto", help="The kernel's own trace as a witness (root)."
 )
 @format_option(*report.FORMATS, "events")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of to stdout.")
+@click.option("--output", type=Path, metavar="FILE", help="Write there instead of to stdout.")
 @fail_on_option()
 @trust_option
 def command(directories: Sequence[str], yes: bool, trace: str, format_: str, **asked: Any) -> int:

@@ -110,7 +110,7 @@ def _tell(cut: Cut) -> None:
 
 
 @command.command("witness")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=Path)
 def witness(file: Path) -> int:
     """Keep what comes on stdin in FILE, durably, and show it.
 

@@ -30,7 +30,7 @@ from fstui.model.events import Event, RunFinished
 from fstui.model.storage import CACHES, MEDIA
 from fstui.report import formats, json
 from fstui.report import plan as planned
-from fstui.session import Session, power_cut
+from fstui.session import Session, company, power_cut
 from fstui.session.running import RunInProgress
 
 
@@ -64,7 +64,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 @trust_option
 @click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and write nothing.")
 @format_option(*formats.names(), "events")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of to stdout.")
+@click.option("--output", type=Path, metavar="FILE", help="Write there instead of to stdout.")
 @fail_on_option()
 def command(settings: Sequence[str], format_: str, **asked: object) -> int:
     """Run SCENARIO in the directory DIR and judge the storage under it.
@@ -132,6 +132,8 @@ class _Headless:
         if asked.plan_only:
             await self._deliver(json.indented(plan) if asked.format == "json" else planned.render(plan, site.target))
             return 0
+        for other in await company.beside(self._session, site):
+            say(f"fstui: {other}")
         running = self._session.start(plan, site)
         self._interruption.instead(
             running.stop, f"{site.place.path} has not answered yet, or what it held is being removed"

@@ -37,7 +37,7 @@ class TracingChild:
             child = await Child.start(module, *arguments)
             entry = await note(name, "trace", path_of(name))
         except OSError as error:  # the child ends with its stdin
-            raise Untraceable(f"it cannot be begun: {error.strerror}") from error
+            raise Untraceable(f"it cannot be begun: {error.filename or 'its program'}: {error.strerror}") from error
         started = cls(child, entry)
         started._say(name=name, entry=str(ledger.path_of(entry)), **told)
         answer = await started._answer(READY_S)

@@ -8,7 +8,7 @@ import sys
 
 NAMES = (
     "parity", "loop", "perturbation", "wire", "inventory", "firstframe", "watch", "servers", "exactness", "fuzz",
-    "serverstart", "oltp", "chaos", "long",
+    "serverstart", "oltp", "chaos", "long", "hang",
 )  # fmt: skip
 
 

@@ -82,10 +82,12 @@ def test_a_slow_honest_disk_is_slow_and_nothing_worse(workshop: Path) -> None:
 
 def test_two_at_once_keep_out_of_each_other_s_way(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, ExitStack() as both:
-        words = (headless.scenario_file(workshop, "first", "second"), storage.directory, "--set", "seconds=2")
+        words = (headless.scenario_file(workshop, "first", "second"), storage.directory, "--set", "seconds=6")
         first, second = (both.enter_context(headless.begun(*words)) for _ in range(2))
         assert len(list(storage.directory.glob(".fstui-*"))) == 2
         runs = [headless.ended(process) for process in (first, second)]
+        (said,) = (line for line in runs[1][2].splitlines() if "fstui runs there already" in line)
+        assert f"{storage.directory}/.fstui-{runs[0][1].id}, process {first.pid}" in said
         assert [code for code, _, _ in runs] == [0, 0]
         for _, run, _ in runs:
             assert {step.status for step in run.steps} <= {"finished", "disturbed"}

@@ -1,0 +1,33 @@
+"""Every command beside a filesystem that hangs at one kind of call: does it end, how, and after how long?"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.bench.pairs import arguments
+from tests.storage import hanging
+
+
+def main(argv: list[str]) -> int:
+    """Print a line for each place, call and command; 1 where one did not end, or left something behind."""
+    options = arguments(argv, "hang", rounds=1, directory=tempfile.gettempdir())
+    wrong = 0
+    for place in hanging.PLACES:
+        for call in hanging.CALLS:
+            with (
+                tempfile.TemporaryDirectory(dir=options.dir) as workshop,
+                hanging.hanging_mount(Path(workshop)) as mount,
+            ):
+                for row in hanging.rows(mount, place, call):
+                    wrong += not row.well
+                    print(f"{place:8}{call:9}{row.line}", flush=True)
+                wrong += len(left := hanging.cleaned(mount))
+                print(f"{place:8}{call:9}left behind after clean: {len(left)}", flush=True)
+    print(f"{wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

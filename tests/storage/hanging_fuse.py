@@ -1,0 +1,126 @@
+"""A mount that hands every call on to a directory, until it is told of a kind of call that it never answers again.
+
+``unshare --mount python hanging_fuse.py MOUNT_POINT DIRECTORY COMMAND_FILE``: hangs at the calls that COMMAND_FILE
+names, until it is empty again. Says ``mounted`` and stays until it is killed; then all that waited in it fails.
+"""
+
+import functools
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mfusepy
+
+CALLS = ("getattr", "open", "read", "write", "fsync", "unlink")
+KIND = {
+    "create": "open", "opendir": "open", "readdir": "read", "truncate": "write", "mkdir": "write", "rename": "write",
+    "fsyncdir": "fsync", "rmdir": "unlink", "statfs": "getattr",
+}  # fmt: skip
+"""Calls that are of one kind with another."""
+OPTIONS = {"attr_timeout": 0, "entry_timeout": 0, "use_ino": True, "hard_remove": True, "max_threads": 200}
+COMMAND_S = 0.02
+
+
+def gated(command: Path, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """The call, answered only while nobody has it hang."""
+
+    @functools.wraps(call)
+    def answer(*arguments: Any) -> Any:
+        while command.read_text().strip() == KIND.get(name, name):
+            time.sleep(COMMAND_S)
+        return call(*arguments)
+
+    return answer
+
+
+class PassedOn(mfusepy.Operations):  # type: ignore[misc]
+    """Each call goes to the same name in another directory."""
+
+    use_ns = True
+
+    def __init__(self, directory: str, command: Path) -> None:
+        self._directory = directory
+        for name in (*CALLS, *KIND):
+            setattr(self, name, gated(command, name, getattr(self, name)))
+
+    def _real(self, path: str) -> str:
+        return self._directory + path
+
+    def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:
+        found = os.lstat(self._real(path)) if fh is None else os.fstat(fh)
+        told = {name: getattr(found, name) for name in dir(found) if name.startswith("st_")}
+        return {**told, **{f"st_{what}time": told[f"st_{what}time_ns"] for what in "amc"}}
+
+    def open(self, path: str, flags: int) -> int:
+        return os.open(self._real(path), flags & ~os.O_DIRECT)
+
+    def create(self, path: str, mode: int, fi: Any = None) -> int:
+        return os.open(self._real(path), os.O_CREAT | os.O_RDWR, mode)
+
+    def opendir(self, path: str) -> int:
+        return 0
+
+    def readdir(self, path: str, fh: int) -> list[tuple[str, dict[str, int], int]]:
+        names = [".", "..", *os.listdir(self._real(path))]
+        return [(name, {"st_ino": os.lstat(f"{self._real(path)}/{name}").st_ino}, 0) for name in names]
+
+    def read(self, path: str, size: int, offset: int, fh: int) -> bytes:
+        return os.pread(fh, size, offset)
+
+    def write(self, path: str, data: bytes, offset: int, fh: int) -> int:
+        return os.pwrite(fh, data, offset)
+
+    def truncate(self, path: str, length: int, fh: int | None = None) -> int:
+        os.truncate(self._real(path), length)
+        return 0
+
+    def fsync(self, path: str, datasync: int, fh: int) -> int:
+        os.fsync(fh)
+        return 0
+
+    def fsyncdir(self, path: str, datasync: int, fh: int) -> int:
+        return 0
+
+    def release(self, path: str, fh: int) -> int:
+        os.close(fh)
+        return 0
+
+    def unlink(self, path: str) -> int:
+        os.unlink(self._real(path))
+        return 0
+
+    def rmdir(self, path: str) -> int:
+        os.rmdir(self._real(path))
+        return 0
+
+    def mkdir(self, path: str, mode: int) -> int:
+        os.mkdir(self._real(path), mode)
+        return 0
+
+    def rename(self, old: str, new: str) -> int:
+        os.rename(self._real(old), self._real(new))
+        return 0
+
+    def chmod(self, path: str, mode: int) -> int:
+        os.chmod(self._real(path), mode)
+        return 0
+
+    def statfs(self, path: str) -> dict[str, int]:
+        found = os.statvfs(self._real(path))
+        return {name: getattr(found, name) for name in dir(found) if name.startswith("f_")}
+
+
+def say_when_mounted(point: str) -> None:
+    while not os.path.ismount(point):
+        time.sleep(COMMAND_S)
+    print("mounted", flush=True)
+
+
+if __name__ == "__main__":
+    mount_point, directory, command_file = sys.argv[1:]
+    threading.Thread(target=say_when_mounted, args=(mount_point,), daemon=True).start()
+    mfusepy.FUSE(PassedOn(directory, Path(command_file)), mount_point, foreground=True, **OPTIONS)
