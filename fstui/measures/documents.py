@@ -20,7 +20,7 @@ from fstui.model.settings import Figures, Settings, UnknownFigures, UnknownSetti
 
 READABLE = ("fstui.run/1", SCHEMA)
 _DEFINED = "#/$defs/{name}"
-_Outline = TypeVar("_Outline")
+_Outline = TypeVar("_Outline", bound="Version")
 
 
 def decode_run(data: bytes | str) -> Run:
@@ -32,8 +32,13 @@ def decode_run(data: bytes | str) -> Run:
 def decode_outline(data: bytes, outline: type[_Outline]) -> _Outline:
     """A few fields that all versions have, the rest skipped unread. Raises Refused."""
     with _refusing():
-        _check(msgspec.json.decode(data, type=_Version).schema)
-        return msgspec.json.decode(data, type=outline)
+        try:
+            found = msgspec.json.decode(data, type=outline)
+        except msgspec.ValidationError:
+            _check(msgspec.json.decode(data, type=Version).schema)  # of another schema: that is what is wrong with it
+            raise
+        _check(found.schema)
+        return found
 
 
 def schema() -> dict[str, Any]:
@@ -50,7 +55,9 @@ def schema() -> dict[str, Any]:
     return {**run, "$defs": definitions}
 
 
-class _Version(msgspec.Struct, frozen=True):
+class Version(msgspec.Struct, frozen=True):
+    """What every document says of itself."""
+
     schema: str = ""
 
 
@@ -61,7 +68,7 @@ def _check(schema: str) -> str:
 
 
 def _run_from(document: Any) -> Run:
-    if _check(msgspec.convert(document, _Version).schema) == SCHEMA:
+    if _check(msgspec.convert(document, Version).schema) == SCHEMA:
         return msgspec.convert(document, Run, dec_hook=_typed)
     return _with_edges(msgspec.convert(_from_first(document), Run, dec_hook=_typed_or_kept))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fstui.measures.documents import decode_outline
+from fstui.measures.documents import Version, decode_outline
 from fstui.model.errors import Refused
 from fstui.model.run import Earlier, Run, RunStatus, ScenarioRef
 from fstui.model.seal import is_altered
@@ -57,7 +57,7 @@ class _Process(msgspec.Struct, frozen=True):
     io_limits: tuple[Any, ...] = ()
 
 
-class _Before(msgspec.Struct, frozen=True, kw_only=True):
+class _Before(Version, frozen=True, kw_only=True):
     """The few fields of a document that decide whether it is comparable; the rest is skipped unread."""
 
     id: str

@@ -137,7 +137,7 @@ class _Speed(msgspec.Struct, frozen=True):
     title: str = ""
 
 
-class _Outline(msgspec.Struct, frozen=True, kw_only=True):
+class _Outline(documents.Version, frozen=True, kw_only=True):
     """The few fields of a document that the history shows; the rest is skipped unread."""
 
     id: str

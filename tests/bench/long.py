@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from fstui.engine.machine.local import LocalMachine
 from fstui.engine.recorder import Recorder
 from fstui.model.counters import Counters
+from fstui.model.seal import sealed
 from fstui.session import Session
 from fstui.state import runs
 from fstui.tui.app import FstuiApp
@@ -113,7 +114,7 @@ def saved_runs(share: float) -> Iterator[bool]:
     run = saved()
     for number in range(many):
         stamp = f"2026-11-20T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}+01:00"
-        runs.save(replace(run, id=f"r{number:06}", started_at=stamp))
+        runs.save(sealed(replace(run, id=f"r{number:06}", started_at=stamp)))
     began = time.process_time()
     runs.history()
     yield told(f"{many} saved runs: listed in", time.process_time() - began, "s of CPU", 5.0 * share + 0.5)
