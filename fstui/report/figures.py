@@ -87,8 +87,9 @@ def _level(names: Iterable[str]) -> str:
 
 
 def names_of(writers: Iterable[Writer]) -> str:
-    """Other programs, who wrote most first."""
-    return judges_words.writers(writers)
+    """Other programs, who wrote most first. The kernel's workers write for somebody else: only where they are all."""
+    found = list(writers)
+    return judges_words.writers([writer for writer in found if not writer.name.startswith("kworker")] or found)
 
 
 def failure(step: Step) -> str:

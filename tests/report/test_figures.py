@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from fstui.judge import judge
 from fstui.measures.dirty_flush import DirtyFlush, DirtyFlushFigures, Growth
 from fstui.model.counters import DeviceCounters
+from fstui.model.host import Writer
 from fstui.model.run import Evidence, Run
 from fstui.model.settings import OpenFlag
 from fstui.model.steps import Snapshot, Step
@@ -197,3 +198,9 @@ def test_every_face_says_it_so(render: Callable[[Run], str]) -> None:
 )
 def test_flush_growth_is_told_as_far_as_it_was_measured(measured: dict[str, Any], words: str) -> None:
     assert msgspec.convert(measured, DirtyFlushFigures).words == words
+
+
+def test_other_programs_are_named_before_the_kernel_s_workers() -> None:
+    worker = Writer(pid=1, name="kworker/u8:4+loop4", written_bytes=900)
+    assert figures.names_of([worker, Writer(pid=2, name="mysqld", written_bytes=10)]) == "mysqld"
+    assert figures.names_of([worker]) == "kworker/u8:4+loop4"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.judge.facts.steps import has_rate
+from fstui.judge.facts.traced import TRACE
 from fstui.measures.dirty_flush import DirtyFlushFigures, GrowthPoint
 from fstui.model.steps import Step
 from fstui.quantities import duration_ns, ratio, size
@@ -48,8 +49,13 @@ class FlushGrowth(NamedTuple):
         if self.own_times and not self.working:
             return True
         first, *_, last = self.points
-        traced = [seen.device_flush_ns.max for seen in self.step.trace or () if seen.device_flush_ns]
-        return bool(traced) and max(traced) < OWN_SHARE * (last.sync_ns - first.sync_ns)
+        longest_ns = self._longest_traced_ns
+        return longest_ns is not None and longest_ns < OWN_SHARE * (last.sync_ns - first.sync_ns)
+
+    @property
+    def _longest_traced_ns(self) -> int | None:
+        """The longest flush that the trace saw any device make; None where it saw none."""
+        return max((seen.device_flush_ns.max for seen in self.step.trace or () if seen.device_flush_ns), default=None)
 
     @property
     def own_times(self) -> bool:
@@ -107,7 +113,10 @@ class FlushGrowth(NamedTuple):
         shares = [point.arrived_share for point in self.points[-_LARGEST:] if point.arrived_share is not None]
         arrived = f"; {ratio(min(shares))} had arrived before" if shares else ""
         own = ", ".join(f"{device} {ms:g} ms" for device, ms in sorted((self.points[-1].flush_ms or {}).items()))
-        return f"{self.pattern}: {steps}{arrived}{f'; the last at the device: {own}' if own else ''}"
+        by_counters = f"; the last at the device: {own}" if own else ""
+        longest_ns = self._longest_traced_ns
+        by_trace = "" if longest_ns is None else f"; a device's longest: {duration_ns(longest_ns)} ({TRACE})"
+        return f"{self.pattern}: {steps}{arrived}{by_counters}{by_trace}"
 
 
 def flush_growth(step: Step) -> Iterator[FlushGrowth]:

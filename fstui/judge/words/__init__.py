@@ -19,8 +19,6 @@ LOOK_FOR_FILTER = (
 )
 VIRTUALBOX = "VirtualBox: set IgnoreFlush to 0 for this disk, then run again."
 _MOST_NAMES = 3
-_WORKER = "kworker"
-"""What stands behind it in its name, as in kworker/u8:4+loop4, is chance."""
 
 
 def listed(items: Iterable[str]) -> str:
@@ -30,12 +28,8 @@ def listed(items: Iterable[str]) -> str:
 
 
 def writers(found: Iterable[Writer]) -> str:
-    """The other writers' names, the busiest three: ``mysqld, python3 (4 of them), rsyslogd and others``.
-
-    The kernel's workers last: they write for somebody else.
-    """
-    ordered = sorted(found, key=lambda writer: (writer.name.startswith(_WORKER), -writer.written_bytes))
-    times = Counter(_WORKER if writer.name.startswith(_WORKER) else writer.name for writer in ordered)
+    """The other writers' names, the busiest three: ``mysqld, python3 (4 of them), rsyslogd and others``."""
+    times = Counter(writer.name for writer in sorted(found, key=lambda writer: -writer.written_bytes))
     named = [name + (f" ({number} of them)" if number > 1 else "") for name, number in times.items()]
     return listed([*named[:_MOST_NAMES], *(["others"] if len(named) > _MOST_NAMES else [])])
 

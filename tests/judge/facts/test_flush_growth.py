@@ -10,6 +10,7 @@ import pytest
 from fstui.judge.facts.flush_growth import FlushGrowth
 from fstui.measures.dirty_flush import GrowthPoint
 from fstui.model.tracing import DeviceTimes
+from fstui.quantities import duration_ns
 from tests.factories.steps import step, traced
 
 MIB = 1 << 20
@@ -65,6 +66,7 @@ def test_where_the_device_counts_no_time_the_trace_tells_whose_it_was(longest_us
     measured = msgspec.structs.replace(step(), trace=(traced(device_flush_ns=own), traced("dm-0")))
     found = growth(GROWN)._replace(step=measured)
     assert (found.flat, found.not_the_device_s) == (flat, flat)
+    assert found.because.endswith(f"; a device's longest: {duration_ns(longest_us * 1000)} (the kernel's trace)")
     assert growth(GROWN, own={"sda": 0.0})._replace(step=measured).flat
 
 
