@@ -32,6 +32,8 @@ WAYS: dict[str, dict[str, Any]] = {
 TRACED, UNTRACED = "traced", "untraced"
 EVERY = 5
 """So many rounds are told of at once."""
+LONGEST_S = 75.0
+"""Of one way to sync: on a busy box, where the trace takes its time to begin, there are fewer rounds."""
 FEWEST = 100
 """Operations, for a p99."""
 
@@ -86,13 +88,17 @@ def measured(name: str, settings: Mapping[str, Any], directory: str, rounds: int
 async def in_turn(name: str, probe: Driven, place: str, rounds: int, seconds: float) -> list[dict[str, Window]]:
     """The windows of each round; the probe is heard meanwhile, and ended afterwards."""
     hearing = asyncio.create_task(asyncio.to_thread(probe.until, "done"))
-    windows = []
+    windows: list[dict[str, Window]] = []
+    until = time.monotonic() + LONGEST_S
     for turn in range(rounds):
         windows.append({who: await one_window(who, probe, place, seconds) for who in rotated([TRACED, UNTRACED], turn)})
-        if (turn + 1) % EVERY == 0 or turn + 1 == rounds:
+        over = turn + 1 == rounds or time.monotonic() > until
+        if (turn + 1) % EVERY == 0 or over:
             rates, tails = ratios(windows[-EVERY:], operations(probe))
             medians = f"rate {statistics.median(rates):.3f}, p99 {statistics.median(tails):.3f}"
             print(f"  {name}: {turn + 1} of {rounds}, the last {len(rates)}: {medians}", flush=True)
+        if over:
+            break
     probe.say("stop")
     await hearing
     return windows

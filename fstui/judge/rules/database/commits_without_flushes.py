@@ -9,10 +9,9 @@ throwaway server, which was asked to run so, it is said about the step only.
 ## How it was measured
 Steps with one client and at least 20 commits. A commit owes what one sync of a growing log owes on this filesystem;
 that such a sync arrives is known from a step of the same run with the same call or flags. Flushes are field 16 of
-`/sys/block/X/stat`; commits through O_DIRECT and O_DSYNC on a device with FUA owe none there. Where the kernel's trace
-was had and the server's processes are known, all flushes and FUA writes that were asked for at the layer beneath the
-filesystem are held against the commits as well. The settings were read from the server, the libraries from its
-`/proc/PID/maps`.
+`/sys/block/X/stat`, where commits through O_DIRECT and O_DSYNC on a device with FUA owe none; as root also the flushes
+and FUA writes that anybody asked for beneath the filesystem, by the kernel's trace. The settings were read from the
+server, the libraries from its `/proc/PID/maps`.
 
 ## What it proves, and what not
 Other writers only add flushes, so too few stays too few. Many clients share one flush (group commit): they are not
