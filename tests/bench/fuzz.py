@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from typing import Any
 
@@ -49,9 +50,17 @@ def _said(name: str, inputs: int, most_s: float) -> list[dict[str, Any]]:
     """Each line is one of ours, or libFuzzer's own."""
     words = ["nice", "-n", "19", sys.executable, "-m", "tests.fuzz.guided", name, str(inputs)]
     began, lines = time.monotonic(), []
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
-    ) as process:
+    with (
+        tempfile.TemporaryDirectory(prefix="fstui-fuzz-", dir="/dev/shm") as scratch,  # libFuzzer ends without cleaning
+        subprocess.Popen(
+            words,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "TMPDIR": scratch},
+        ) as process,
+    ):
         assert process.stdout
         for line in process.stdout:
             if line.startswith("{"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import shutil
 import tempfile
 from functools import cache
@@ -18,8 +17,8 @@ MOST_FILES = 4
 
 @cache
 def home() -> Path:
-    """A directory in memory that goes with this process."""
-    made = Path(tempfile.mkdtemp(prefix="fstui-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+    """A directory that goes with this process, or with the bench that started it."""
+    made = Path(tempfile.mkdtemp(prefix="fstui-fuzz-"))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
 

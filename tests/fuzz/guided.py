@@ -28,7 +28,7 @@ def main(name: str, inputs: int) -> None:
     """Never fails for what it finds: it says it."""
     with suppress(OSError):  # nice(1) counts within the session alone where the kernel groups by session: sched(7)
         Path("/proc/self/autogroup").write_text("19")
-    with tempfile.TemporaryDirectory(prefix="fstui-fuzz-", dir="/dev/shm") as scratch:
+    with tempfile.TemporaryDirectory(prefix="fstui-fuzz-") as scratch:
         os.environ |= {"XDG_STATE_HOME": f"{scratch}/state", "XDG_CONFIG_HOME": f"{scratch}/config"}
         try:
             atheris = import_module("atheris")
