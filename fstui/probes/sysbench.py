@@ -89,7 +89,8 @@ class Waits:
         statements = {"FSTUI_SQL": self.settings["waits"]}
         run = Sysbench(self.settings, "ask", hear=lambda line: None, script=ASKING, environment=statements)
         run.thread.join(ANSWER_S)
-        run.process.kill()  # one that has not answered by now
+        if run.thread.is_alive():  # one that has said all may be about to end by itself
+            run.process.kill()
         if run.end():
             return {}
         return sysbench_text.counted(run.text, len(WAITS))
