@@ -11,7 +11,7 @@ _INTERVAL = re.compile(
     rf"\[ {COUNT}s \] thds: \d+ tps: {NUMBER} qps: {NUMBER} \(r/w/o: {NUMBER}/{NUMBER}/{NUMBER}\) "
     rf"lat \(ms,95%\): {NUMBER} err/s:? {NUMBER}"
 )
-_WHOLE = re.compile(r"\d{1,18}(?:\.\d{1,15})?")
+_WHOLE = re.compile(r"-?\d{1,18}(?:\.\d{1,15})?")
 _BUCKET = re.compile(rf"\s+{NUMBER} \|[* ]*\s{COUNT}$")
 _COUNTS = {
     "read": rf"\s+read:\s+{COUNT}",
@@ -65,7 +65,10 @@ def histogram(text: list[str]) -> list[tuple[float, int]]:
 
 
 def counted(text: list[str], columns: int) -> dict[str, list[int | None]]:
-    """Rows of our own script: a name, and so many numbers, of which some are missing. Whatever else is none."""
+    """Rows of our own script: a name, and so many numbers, of which some are missing. Whatever else is none.
+
+    A number that is the difference of two may begin below zero.
+    """
     rows = [line.split("\t")[1:] for line in text if line.startswith("row\t")]
     return {
         name: [round(float(number)) if number else None for number in numbers]

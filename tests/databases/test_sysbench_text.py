@@ -108,5 +108,5 @@ def test_the_reason_is_the_servers_own() -> None:
 
 
 def test_rows_of_numbers_are_read_and_others_are_none() -> None:
-    text = ["sysbench 1.0.20", "row\tredo log\t12\t\t3.0", "row\tdata\t1\tnan\t2", "row\tshort\t1", "row\t"]
-    assert sysbench_text.counted(text, 3) == {"redo log": [12, None, 3]}
+    text = ["sysbench 1.0.20", "row\tredo log\t-12\t\t3.0", "row\tdata\t1\tnan\t2", "row\tshort\t1", "row\t"]
+    assert sysbench_text.counted(text, 3) == {"redo log": [-12, None, 3]}
