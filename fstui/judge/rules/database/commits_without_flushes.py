@@ -57,9 +57,9 @@ def commits_without_flushes(case: Case) -> Iterator[Finding]:
 
 
 def _against_its_word(case: Case, found: list[CountedCommits]) -> Finding:
-    worst = min(found, key=_per_commit)
+    worst = min(found, key=lambda commits: commits.each)
     step, promised, where = worst.step, worst.promised, words.devices(worst.devices)
-    each, stubs = ratio(_per_commit(worst)), promised.preloads
+    each, stubs = ratio(worst.each), promised.preloads
     cause = f"{', '.join(stubs)} is loaded into it and answers its syncs." if stubs else "Something answers its syncs."
     return Finding(
         rule="commits-without-flushes",
@@ -86,7 +86,7 @@ def _by_setting(case: Case, steps: Sequence[CommitStep], scope: Literal["process
     """Its own settings say so: of a server that is there a verdict, of a throwaway one what was asked for."""
     asked_of = [each.step for each in steps]
     found = [commits for commits in case.commits.counted if commits.step in asked_of]
-    worst = min(found, key=_per_commit, default=None)
+    worst = min(found, key=lambda commits: commits.each, default=None)
     step, promised = (worst.step, worst.promised) if worst else steps[0]
     settings = tuple(dict.fromkeys(setting for each in steps for setting in each.promised.lossy))
     asked = "These settings were asked for. " if scope == "step" else "They were read from the server, not changed. "
@@ -112,10 +112,6 @@ def _came_to(commits: CountedCommits | None) -> str:
     if commits is None:
         return ""
     return (
-        f": {count(commits.step.ops)} commits ({commits.step.name}) came to {ratio(_per_commit(commits))} flushes each "
+        f": {count(commits.step.ops)} commits ({commits.step.name}) came to {ratio(commits.each)} flushes each "
         f"at {words.devices(commits.devices)} in {words.time_measured([commits.step])}"
     )
-
-
-def _per_commit(commits: CountedCommits) -> float:
-    return commits.each
