@@ -2,7 +2,7 @@
 
 ## What it means
 A primary was ended in the middle of acknowledged commits. The clients are the witness: what was acknowledged to them
-should be found again, on the primary once it has recovered, or at least on its replica. Where the replica has what the
+should be found again, on the primary once it has recovered, or on its replica. Where the replica has what the
 primary lost, they have diverged: such a primary must not simply be joined to it again.
 
 ## How it was measured
@@ -14,13 +14,11 @@ held and had not written is gone, as in a power cut of a disk without a cache.
 With `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1` nothing acknowledged may be missing on the primary:
 where it is, its syncs were answered by something above the disk. What the disk below DIR does with a flush is not cut
 here: that takes `fstui powercut`. kill -9 loses nothing that was written, at any setting. A replica's table holds what
-it has applied; what it has only received stands in its relay log, which is no table, and a cut of both shows the
-difference.
+it has applied; what it has only received stands in its relay log, and a cut of both shows the difference.
 
 ## What to do next
 Durable settings on the primary; semi-synchronous replication with AFTER_SYNC, so that a commit is on two machines
-before it is acknowledged; after a crash of a primary that is not durable, promote the replica and build the primary
-anew.
+before it is acknowledged; after the crash of a primary that is not durable, promote the replica.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from fstui.quantities import count
 
 
 class Cut(NamedTuple):
-    """A step whose servers were compared with what was acknowledged."""
+    """A step whose servers were compared."""
 
     step: Step
     told: ReplicaCutFigures
@@ -52,11 +50,9 @@ def replica_cut(case: Case) -> Iterator[Finding]:
         for step in case.evidence.steps
         if isinstance(step.figures, ReplicaCutFigures) and step.figures.whole and step.figures.acknowledged
     ]
-    broken = [cut for cut in cuts if cut.told.promised and cut.told.lost_on_primary]
-    if broken:
+    if broken := [cut for cut in cuts if cut.told.promised and cut.told.lost_on_primary]:
         yield _broken(broken)
-    others = [cut for cut in cuts if cut not in broken]
-    if others:
+    if others := [cut for cut in cuts if cut not in broken]:
         yield _noted(others)
 
 
@@ -68,10 +64,10 @@ def _broken(cuts: Sequence[Cut]) -> Finding:
         verdict="not-durable",
         confidence="medium",
         scope="process",
-        title=f"{_lost(worst)} lost on a durable primary",
-        sentence=f"{told.title} promises durable commits ({', '.join(told.primary_settings)}), and after "
-        f"{worst.step.name} {_lost(worst)} acknowledged ones were not there. Its filesystem keeps what was synced, so "
-        "something answers its syncs.",
+        title=f"{_of(worst.told.lost_on_primary, worst)} lost on a durable primary",
+        sentence=f"{told.title} promises durable commits ({', '.join(told.primary_settings)}), and "
+        f"{_of(told.lost_on_primary, worst)} acknowledged ones were not there after {worst.step.name}. Its filesystem "
+        "keeps what was synced, so something answers its syncs.",
         steps=words.names(cut.step for cut in cuts),
         because=tuple(map(_because, cuts)),
         next=("Look at what the server loads: grep -E 'eatmydata|nosync' /proc/PID/maps, and LD_PRELOAD here.",),
@@ -86,7 +82,7 @@ def _noted(cuts: Sequence[Cut]) -> Finding:
     elif worst.told.lost_everywhere:
         title = f"{_of(worst.told.lost_everywhere, worst)} lost on both"
     elif lost:
-        title = f"{_lost(worst)} lost on the primary, none on both"
+        title = f"{_of(worst.told.lost_on_primary, worst)} lost on the primary, none on both"
     else:
         title = f"{_of(worst.told.lost_on_replica, worst)} not on the replica, none lost"
     return Finding(
@@ -98,31 +94,18 @@ def _noted(cuts: Sequence[Cut]) -> Finding:
         sentence=_sentence(worst),
         steps=words.names(cut.step for cut in cuts),
         because=tuple(map(_because, cuts)),
-        next=(words.durable_commits(_lossy(worst)),) if lost else (),
+        next=(words.durable_commits(worst.told.primary_settings),) if lost else (),
     )
 
 
 def _sentence(worst: Cut) -> str:
     told = worst.told
-    settings = ", ".join(told.primary_settings)
-    diverged = (
-        f" The replica has {count(told.on_replica_alone)} transactions that its primary has no more."
-        if told.on_replica_alone
-        else ""
-    )
+    alone = f" {count(told.on_replica_alone)} are on the replica alone." if told.on_replica_alone else ""
     return (
-        f"{told.title} ({settings}), {worst.step.name}: of {count(told.acknowledged)} acknowledged commits "
-        f"{count(told.lost_on_primary)} are missing on the primary, {count(told.lost_on_replica)} on the replica, "
-        f"{count(told.lost_everywhere)} on both.{diverged}"
+        f"{told.title} ({', '.join(told.primary_settings)}), {worst.step.name}: of {count(told.acknowledged)} "
+        f"acknowledged commits {count(told.lost_on_primary)} are missing on the primary, "
+        f"{count(told.lost_on_replica)} on the replica, {count(told.lost_everywhere)} on both.{alone}"
     )
-
-
-def _lossy(cut: Cut) -> list[str]:
-    return [setting for setting in cut.told.primary_settings if not setting.endswith(" = 1")]
-
-
-def _lost(cut: Cut) -> str:
-    return _of(cut.told.lost_on_primary, cut)
 
 
 def _of(number: int, cut: Cut) -> str:

@@ -42,7 +42,7 @@ def test_a_primary_that_does_not_wait_lost_what_was_asked_for() -> None:
     cut = ended(durability=LOW, on_primary=400, lost_on_primary=600, on_replica_alone=600)
     found = finding(verdict(None, step(), cut), RULE)
     assert (found.verdict, found.title) == (None, "600 of 1 000 lost on the primary, none on both")
-    assert "The replica has 600 transactions that its primary has no more." in found.sentence
+    assert "600 are on the replica alone." in found.sentence
     assert "sync_binlog = 1" in found.next[0]
 
 
