@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from fstui.engine.machine.replay import ReplayMachine
 from fstui.model.documents import encode
 from fstui.model.host import Host
+from fstui.model.seal import sealed
 from fstui.model.watch import WatchedSecond, WatchStarted
 from fstui.state import runs
 from fstui.tui.drawing import cells
@@ -124,7 +125,7 @@ async def test_a_result_each_of_its_rows_and_what_is_copied() -> None:
 async def test_the_history_and_a_comparison() -> None:
     path = runs.path_of(screens.RUN)
     path.parent.mkdir(parents=True)
-    path.write_bytes(encode(RUN))
+    path.write_bytes(encode(sealed(RUN)))
     (path.parent / "20261119-000000-\x1b[31m.json").write_text("{")
     async with hostile_app().run_test(size=SIZE) as pilot:
         await pilot.app.push_screen(HistoryScreen())
