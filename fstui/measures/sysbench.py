@@ -173,6 +173,8 @@ class Sysbench(StepSettings, frozen=True, kw_only=True, tag="sysbench"):
             yield f"threads must be between 1 and {MOST_THREADS}, not {self.threads}"
         if min(self.data) < 1 or prod(self.data) * _ROW_BYTES > MOST_BYTES:
             yield f"schemas, tables and rows must be at least 1, together at most {MOST_BYTES // _ROW_BYTES} rows"
+        if self.schemas > 1 and self.existing_server is not None and self.server != "postgresql":
+            yield "schemas: in MySQL a schema is a database, and an existing server lends one: schemas=1"
         if not 0 <= self.warmup_s <= MOST_SECONDS:
             yield f"warmup_s must be between 0 and {MOST_SECONDS}, not {self.warmup_s}"
         if not 8 << 20 <= self.pool_bytes <= MOST_BYTES:

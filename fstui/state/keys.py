@@ -18,5 +18,5 @@ def load() -> dict[str, str]:
         return {}
     try:
         return msgspec.toml.decode(text, type=dict[str, str])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:  # a number of thousands of digits, say
         raise Refused(f'{file}: {error}. A line there is "storage.filter" = "f"') from None

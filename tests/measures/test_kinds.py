@@ -117,3 +117,15 @@ def test_a_program_without_samples_counts_its_own_operations_and_bytes() -> None
 
 def test_what_a_runner_cannot_do_is_in_no_scenario() -> None:
     assert not PowerCut.in_scenarios
+
+
+@pytest.mark.parametrize(("asked", "refused"), [
+    (Sysbench(server="mariadb", schemas=2, host="db7"), True),
+    (Sysbench(server="mysql", schemas=2, socket="/run/mysqld.sock"), True),
+    (Sysbench(server="postgresql", schemas=2, host="db7"), False),
+    (Sysbench(server="mariadb", schemas=2), False),
+    (Sysbench(server="mariadb", host="db7"), False),
+])  # fmt: skip
+def test_a_mysql_of_others_lends_one_database_and_so_one_schema(asked: Sysbench, refused: bool) -> None:
+    """Others that sysbench made there would be dropped by nobody."""
+    assert any("schema is a database" in mistake for mistake in asked.mistakes()) is refused
