@@ -64,13 +64,10 @@ class Child:
                 limit=_READ_BYTES,
             )
         )
-        try:
-            await asyncio.wait({starting})
-        except asyncio.CancelledError:  # cancelled itself, asyncio waits for ever for pipes that it never connected
-            await asyncio.wait({starting})
-            if starting.exception() is None:
+        if await _outlasting_cancellation(starting):
+            if not starting.cancelled() and starting.exception() is None:
                 cls(starting.result()).abandon()
-            raise
+            raise asyncio.CancelledError
         child = cls(starting.result())
         child._widen()
         return child
@@ -127,6 +124,23 @@ class Child:
         """SIGKILL, and do not wait: a process stuck in the kernel dies when the kernel lets it."""
         # closing the transport kills, and lets go of the pipes: the loop's end would find them open and say so
         self._process._transport.close()  # type: ignore[attr-defined]
+
+
+async def _outlasting_cancellation(starting: asyncio.Task[asyncio.subprocess.Process]) -> bool:
+    """Wait until it has started or cannot; whether we were cancelled meanwhile.
+
+    Cancelled itself, as every task is when a loop ends, it waits for pipes that it never connected, unless it is
+    cancelled once more: asyncio's base_subprocess.py wakes who waits for the process when all pipes are gone.
+    """
+    cancelled = False
+    while not starting.done():
+        try:
+            await asyncio.wait({starting}, timeout=LOOK_S if starting.cancelling() else None)
+        except asyncio.CancelledError:
+            cancelled = True
+        if starting.cancelling():
+            starting.cancel()
+    return cancelled
 
 
 async def in_a_child(function: Callable[..., Result], *arguments: object, timeout_s: float | None = None) -> Result:

@@ -158,3 +158,23 @@ async def test_one_that_is_cancelled_while_it_is_being_started_is_waited_for_by_
         assert done, f"cancelled after {turns} turns of the loop"
         if not starting.cancelled():
             starting.result().abandon()
+
+
+ENDING = """
+import asyncio, sys
+from fstui.children import Child
+
+async def end_after(turns):
+    starting = asyncio.ensure_future(Child.start("helpers.directory", "keep"))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return starting
+
+for turns in range(12):
+    asyncio.run(end_after(turns))
+"""
+
+
+def test_a_loop_that_ends_while_one_is_being_started_ends() -> None:
+    """At its end all tasks are cancelled at once, the start itself among them."""
+    subprocess.run([sys.executable, "-c", ENDING], cwd=Path(fstui.__file__).parents[1], check=True, timeout=60)
