@@ -18,11 +18,10 @@ LEAST_SYSBENCH = (1, 0)
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 _SBIN = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/libexec")
 _PLACES = {
-    "mariadb": ("mariadbd", "mysqld", (*_SBIN, "/usr/local/mysql/bin", "/opt/mariadb/bin")),
-    "mysql": ("mysqld", "mysqld", (*_SBIN, "/usr/local/mysql/bin", "/opt/mysql/bin", "/opt/percona/bin")),
+    "mariadb": (("mariadbd", "mysqld"), (*_SBIN, "/usr/local/mysql/bin", "/opt/mariadb/bin")),
+    "mysql": (("mysqld",), (*_SBIN, "/usr/local/mysql/bin", "/opt/mysql/bin", "/opt/percona/bin")),
     "postgresql": (
-        "postgres",
-        "postgres",
+        ("postgres",),
         ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/libexec/postgresql*"),
     ),
 }
@@ -83,10 +82,12 @@ def look() -> Installed:
 
 
 async def find_server(kind: str) -> Program | None:
-    """The newest one of that kind; None where none is installed."""
-    name, other, places = _PLACES[kind]
-    found = [program for path in _candidates((name, other), places) if (program := await _identified(kind, path))]
-    return max(found, key=lambda program: program.version, default=None)
+    """The newest one of that kind, by its own name before by one that others have too; None where none is installed."""
+    names, places = _PLACES[kind]
+    for name in names:  # a mysqld takes a second to say its version
+        if found := [program for path in _candidates(name, places) if (program := await _identified(kind, path))]:
+            return max(found, key=lambda program: program.version)
+    return None
 
 
 async def find_sysbench() -> str:
@@ -140,14 +141,14 @@ async def output_of(
     return running.exit_code, running.stdout.decode(errors="replace")
 
 
-def _candidates(names: Iterable[str], places: Iterable[str]) -> list[str]:
+def _candidates(name: str, places: Iterable[str]) -> list[str]:
     """Distinct programs, in the order of the places; symbolic links count as what they lead to."""
     found: dict[str, str] = {}
     usual = (match for place in places for match in sorted(Path("/").glob(place.lstrip("/")), reverse=True))
     for directory in (*map(Path, os.get_exec_path()), *usual):
-        for path in (directory / name for name in names):
-            if os.access(path, os.X_OK) and path.is_file():
-                found.setdefault(str(path.resolve()), str(path))
+        path = directory / name
+        if os.access(path, os.X_OK) and path.is_file():
+            found.setdefault(str(path.resolve()), str(path))
     return list(found)
 
 
