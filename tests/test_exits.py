@@ -72,7 +72,8 @@ def test_a_run_with_hostile_names_leaves_as_text(run: Run) -> None:
     for name in formats.names():
         text = formats.render(name, run, f"/home/{NAME}")
         assert_safe(text if isinstance(text, str) else text.decode())
-        assert "x1b" in str(text) or "u001b" in str(text)
+        # of seconds a run without a database has only the heading
+        assert name == "seconds" or "x1b" in str(text) or "u001b" in str(text)
     assert_safe(compare.render([run, HOSTILE]))
 
 
