@@ -14,6 +14,7 @@ import logging
 import os
 import pickle
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
@@ -29,6 +30,17 @@ CALL_S, REAP_S, LOOK_S, MOST_S = 10.0, 0.5, 0.1, 60.0
 Result = TypeVar("Result")
 # an abandoned child may end after our loop has: no news for the user's terminal
 logging.getLogger("asyncio").addFilter(lambda record: "that handles pid" not in str(record.msg))
+_excepthook = threading.excepthook
+
+
+def _say_of_a_thread(failed: threading.ExceptHookArgs) -> None:
+    """What asyncio's thread that waits for a child meets where our loop closes just after it has looked is no news."""
+    waits = failed.thread is not None and failed.thread.name.startswith("waitpid-")
+    if not (waits and failed.exc_type is RuntimeError):
+        _excepthook(failed)
+
+
+threading.excepthook = _say_of_a_thread
 
 
 def command(module: str, *arguments: str) -> list[str]:
