@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from fstui.measures.base import MOST_SECONDS, StepFigures, StepSettings
+from fstui.measures.base import MOST_SECONDS, StepFigures
+from fstui.measures.servers import ServerSettings
 from fstui.model.base import Amount, Count, Share
 from fstui.model.settings import Amounts, Figures
 
@@ -21,7 +22,7 @@ _IMAGES = 3
 """One as it was made, and the two servers' copies of it."""
 
 
-class ReplicaCut(StepSettings, frozen=True, kw_only=True, tag="replica_cut"):
+class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
     """Who follows whom, how durable each is, and how it ends."""
 
     seconds: float = 2.0
@@ -40,22 +41,6 @@ class ReplicaCut(StepSettings, frozen=True, kw_only=True, tag="replica_cut"):
     @property
     def writers(self) -> int:
         return self.clients
-
-    @property
-    def operations(self) -> str | None:
-        return "transactions"
-
-    @property
-    def program(self) -> str | None:
-        return "sysbench"
-
-    @property
-    def wants_server(self) -> bool:
-        return True
-
-    @property
-    def reports_itself(self) -> bool:
-        return True
 
     def amounts(self) -> Amounts:
         """An estimate: what servers write is up to them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fstui.measures.base import StepSettings
 from fstui.model.base import Base
 from fstui.model.settings import OpenFlag
 
@@ -11,6 +12,26 @@ _OF_MYSQL = ("sync_binlog", "innodb_flush_log_at_trx_commit")
 _OF_POSTGRESQL = ("fsync", "synchronous_commit")
 _OFF = frozenset({"off", "0", "no", "false"})
 _OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
+
+
+class ServerSettings(StepSettings, frozen=True, kw_only=True):
+    """What every kind of step has that lets sysbench drive servers of a database."""
+
+    @property
+    def operations(self) -> str | None:
+        return "transactions"
+
+    @property
+    def program(self) -> str | None:
+        return "sysbench"
+
+    @property
+    def wants_server(self) -> bool:
+        return True
+
+    @property
+    def reports_itself(self) -> bool:
+        return True
 
 
 class Server(Base, frozen=True, kw_only=True):

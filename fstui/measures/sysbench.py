@@ -8,8 +8,8 @@ from itertools import accumulate
 from math import prod
 from typing import Literal
 
-from fstui.measures.base import MOST_BYTES, MOST_SECONDS, StepFigures, StepSettings
-from fstui.measures.servers import Server
+from fstui.measures.base import MOST_BYTES, MOST_SECONDS, StepFigures
+from fstui.measures.servers import Server, ServerSettings
 from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.settings import Amounts, Commits, Figures
 from fstui.model.steps import Latency, TimelinePoint
@@ -38,7 +38,7 @@ _GROWING = frozenset({"oltp_insert"})
 _OPTION = re.compile(r"[a-z][a-z0-9_]*")
 
 
-class Sysbench(StepSettings, frozen=True, kw_only=True, tag="sysbench"):
+class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     """The script, its tables and clients, and the server that it runs against."""
 
     seconds: float = 10.0
@@ -75,18 +75,6 @@ class Sysbench(StepSettings, frozen=True, kw_only=True, tag="sysbench"):
         return self.threads
 
     @property
-    def operations(self) -> str | None:
-        return "transactions"
-
-    @property
-    def program(self) -> str | None:
-        return "sysbench"
-
-    @property
-    def wants_server(self) -> bool:
-        return True
-
-    @property
     def server_options(self) -> tuple[str, ...]:
         if self.existing_server:
             return ()
@@ -121,10 +109,6 @@ class Sysbench(StepSettings, frozen=True, kw_only=True, tag="sysbench"):
     @property
     def own_session(self) -> bool:
         return self.session == "own"
-
-    @property
-    def reports_itself(self) -> bool:
-        return True
 
     @property
     def read_only(self) -> bool:
