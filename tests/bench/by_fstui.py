@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from fstui.databases import programs
+from fstui.databases.programs import Program
 from fstui.engine.machine.base import Served
 from fstui.engine.machine.local import LocalMachine
 from fstui.engine.serving import Serving
@@ -19,6 +23,17 @@ from fstui.model.plan import PlannedStep
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.workspace import Held
+from tests.databases.servers import MYSQL
+
+
+async def installed(kinds: Iterable[str]) -> tuple[str, list[Program]]:
+    """sysbench's path, and the servers of these kinds, the tests' own MySQL among them. Ends where there is none."""
+    os.environ["PATH"] = f"{MYSQL}/bin:{os.environ['PATH']}"
+    sysbench = await programs.find_sysbench()
+    found = [program for kind in kinds if (program := await programs.find_server(kind))]
+    if not found:
+        sys.exit("no database server is installed")
+    return sysbench, found
 
 
 class ByFstui:

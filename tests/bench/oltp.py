@@ -8,25 +8,21 @@ their own users, root.
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 import time
 from argparse import Namespace
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from fstui.databases import programs
 from fstui.databases.programs import Program
 from fstui.engine.machine.local import LocalMachine
 from fstui.measures.sysbench import Sysbench
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node
-from tests.bench.by_fstui import ByFstui
+from tests.bench.by_fstui import ByFstui, installed
 from tests.bench.by_hand import ByHand
 from tests.bench.pairs import arguments, rotated, row
 from tests.bench.work import scratch
-from tests.databases.servers import MYSQL
 
 MOST_S = 345.0
 """No round begins after so long: six minutes, less what a round and the end take."""
@@ -51,11 +47,7 @@ OPTIONS: dict[str, dict[str, int]] = {
 def main(argv: list[str]) -> int:
     """Two rows per server that is installed; 1 where a budget is missed."""
     options = arguments(argv, "oltp", rounds=12, directory="/var/tmp")
-    os.environ["PATH"] = f"{MYSQL}/bin:{os.environ['PATH']}"
-    sysbench = asyncio.run(programs.find_sysbench())
-    found = list(filter(None, (asyncio.run(programs.find_server(kind)) for kind in OPTIONS)))
-    if not found:
-        sys.exit("no database server is installed")
+    sysbench, found = asyncio.run(installed(OPTIONS))
     print(f"{options.rounds} rounds of {options.seconds:g} s by each, oltp_update_index, one client, in {options.dir}")
     print(f"{'':<44} median  95 % interval of the paired ratio")
     began, kept = time.monotonic(), True

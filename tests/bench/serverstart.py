@@ -7,19 +7,15 @@ root.
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 import time
 from pathlib import Path
 
-from fstui.databases import programs
 from fstui.databases.programs import Program
 from fstui.measures.sysbench import Sysbench
-from tests.bench.by_fstui import ByFstui
+from tests.bench.by_fstui import ByFstui, installed
 from tests.bench.by_hand import ByHand
 from tests.bench.pairs import arguments, rotated, row
 from tests.bench.work import scratch
-from tests.databases.servers import MYSQL
 
 KINDS = ("mariadb", "mysql", "postgresql")
 
@@ -27,11 +23,7 @@ KINDS = ("mariadb", "mysql", "postgresql")
 def main(argv: list[str]) -> int:
     """One row per server that is installed; 1 where a budget is missed."""
     options = arguments(argv, "serverstart", rounds=6, directory="/var/tmp")
-    os.environ["PATH"] = f"{MYSQL}/bin:{os.environ['PATH']}"
-    sysbench = asyncio.run(programs.find_sysbench())
-    found = list(filter(None, (asyncio.run(programs.find_server(kind)) for kind in KINDS)))
-    if not found:
-        sys.exit("no database server is installed")
+    sysbench, found = asyncio.run(installed(KINDS))
     print(f"{options.rounds} paired starts, 10 000 rows, in {options.dir}")
     print(f"{'':<44} median  95 % interval of the paired ratio")
     kept = True
