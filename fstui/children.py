@@ -17,8 +17,9 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from fstui.wire import frames
 
@@ -27,7 +28,21 @@ _START = "import sys,runpy; sys.path.insert(0,sys.argv.pop(1)); runpy.run_module
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 18
 CALL_S, REAP_S, LOOK_S, MOST_S = 10.0, 0.5, 0.1, 60.0
+HURRIED_S = 0.5
+"""So long a child may do nothing at all where a stop was asked."""
 Result = TypeVar("Result")
+Place = Literal["home", "target"]
+
+
+class Hurry(NamedTuple):
+    """Whether somebody waits for the end of all this, and what changes while the disk of a place still works."""
+
+    asked: Callable[[], bool]
+    moved: Callable[[Place], object]
+
+
+HURRY: ContextVar[Hurry | None] = ContextVar("hurry", default=None)
+"""Of the task that waits for a child, and of those that it has started."""
 # an abandoned child may end after our loop has: no news for the user's terminal
 logging.getLogger("asyncio").addFilter(lambda record: "that handles pid" not in str(record.msg))
 _excepthook = threading.excepthook
@@ -132,6 +147,18 @@ class Child:
         except TimeoutError:
             return None
 
+    async def answer(self, patience_s: float, of: Place) -> bytes:
+        """Its next line. Raises TimeoutError where it did nothing for so long, or for less once a stop is asked."""
+        return await _patiently(self, self.read_line(), patience_s, of)
+
+    async def end(self, patience_s: float, of: Place) -> int | None:
+        """Hang up, and wait for its end as patiently; None where it did not come."""
+        self.hang_up()
+        try:
+            return await _patiently(self, self._process.wait(), patience_s, of)
+        except TimeoutError:
+            return None
+
     def abandon(self) -> None:
         """SIGKILL, and do not wait: a process stuck in the kernel dies when the kernel lets it."""
         # closing the transport kills, and lets go of the pipes: the loop's end would find them open and say so
@@ -188,17 +215,20 @@ async def ask(module: str, action: str, question: str, timeout_s: float, data: b
         return answer
 
 
-async def _patiently(child: Child, answer: Coroutine[Any, Any, bytes], quiet_s: float) -> bytes:
+async def _patiently(child: Child, answer: Coroutine[Any, Any, Result], quiet_s: float, of: Place = "home") -> Result:
     """Its answer. Raises TimeoutError where it has neither computed nor called the kernel for so long: a slow box, or
-    much to read, takes none of that time."""
+    much to read, takes none of that time. Where a stop was asked, it is waited for as long as its disk works."""
     waiting = asyncio.ensure_future(answer)
     began = since = time.monotonic()
-    seen: tuple[str, ...] = ()
+    seen: object = ()
+    hurry = HURRY.get()
     try:
         while not (await asyncio.wait({waiting}, timeout=min(LOOK_S, quiet_s)))[0]:
-            newest, before, seen = time.monotonic(), seen, _work_of(child.pid)
+            moved = hurry.moved(of) if hurry and hurry.asked() else None
+            newest, before, seen = time.monotonic(), seen, (_work_of(child.pid), moved)
             since = since if seen == before else newest
-            if newest - since >= quiet_s or newest - began > MOST_S + quiet_s:
+            limit_s = quiet_s if moved is None else min(quiet_s, HURRIED_S)
+            if newest - since >= limit_s or newest - began > MOST_S + quiet_s:
                 raise TimeoutError
         return waiting.result()
     finally:
@@ -206,15 +236,23 @@ async def _patiently(child: Child, answer: Coroutine[Any, Any, bytes], quiet_s: 
 
 
 def _work_of(pid: int) -> tuple[str, ...]:
-    """What changes while a process gets on: its times, its turn on a CPU (proc_pid_stat(5)), its calls
-    (proc_pid_io(5))."""
+    """What changes while a process, or one that it has started, gets on: its times, its turn on a CPU
+    (proc_pid_stat(5)), its calls (proc_pid_io(5))."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         calls = Path(f"/proc/{pid}/io").read_text() if os.access(f"/proc/{pid}/io", os.R_OK) else ""
     except OSError:
         return ()
     turn = str(time.monotonic_ns()) if state == "R" else ""
-    return turn, *fields[10:12], calls
+    return turn, *fields[10:12], calls, *(word for child in _children_of(pid) for word in _work_of(child))
+
+
+def _children_of(pid: int) -> list[int]:
+    """Of its first thread (proc_pid_task_tid_children(5)); none where the kernel does not tell."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 @contextlib.asynccontextmanager

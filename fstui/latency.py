@@ -14,6 +14,8 @@ from fstui.model.steps import Latency, Stalls, TimelinePoint
 
 _SUB_BITS = 6
 _EXACT = 2 << _SUB_BITS
+_CELL_BITS = _SUB_BITS - 2
+"""Buckets in a cell of a picture: four cells to an octave."""
 _MOST_LOOSE = 16384
 _MOST_FRESH = 8
 """Stretches that wait for being merged: the writers' hand-overs overlap, and each of them spans a few."""
@@ -129,6 +131,13 @@ class Histogram:
             max=self.max,
         )
 
+    def spread(self) -> tuple[tuple[int, int], ...]:
+        """The same in cells of a quarter of an octave (of 16 ns below 128 ns): enough for a picture."""
+        cells: dict[int, int] = {}
+        for bucket, times in self.counts.items():
+            cells[bucket >> _CELL_BITS] = cells.get(bucket >> _CELL_BITS, 0) + times
+        return tuple((lower_edge((cell + 1) << _CELL_BITS), times) for cell, times in sorted(cells.items()))
+
     def table(self) -> tuple[tuple[int, int], ...]:
         """(upper edge in ns, count) of every bucket that holds anything, ascending."""
         return tuple((lower_edge(bucket + 1), times) for bucket, times in sorted(self.counts.items()))
@@ -202,6 +211,7 @@ class Timeline:
             p50_ns=p50,
             p99_ns=p99 if histogram.total >= 100 else None,
             max_ns=histogram.max if histogram.total else None,
+            spread=histogram.spread(),
             **self._counters.get(stretch, {}),
         )
 

@@ -6,7 +6,6 @@ when fstui is killed. The ledger has the directory before it is made; what a kee
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import json
 from collections.abc import Mapping
@@ -141,7 +140,7 @@ class Workspace:
         keeper = await Child.start("helpers.directory", "keep", str(ledger.path_of(entry)))
         keeper.send(json.dumps(path))
         try:
-            answer = json.loads(await asyncio.wait_for(keeper.read_line(), _ANSWER_S) or b"{}")
+            answer = json.loads(await keeper.answer(_ANSWER_S, "target") or b"{}")
         except TimeoutError:
             keeper.abandon()
             raise Refused(f"{path}: cannot be made, no answer for {_ANSWER_S:.0f} s.") from None
@@ -155,14 +154,11 @@ class Workspace:
         """Have the keeper remove it. Returns None, or the sentence that says why it is still there."""
         self._keeper.hang_up()
         try:
-            answer = json.loads(await asyncio.wait_for(self._keeper.read_line(), patience_s) or b"{}")
+            answer = json.loads(await self._keeper.answer(patience_s, "target") or b"{}")
         except TimeoutError:
             self._keeper.abandon()
-            return (
-                f"{self.held.path}: not removed, no answer for {patience_s:g} s; it goes when its disk answers, or by "
-                "`fstui clean`"
-            )
-        await self._keeper.reap(1.0)
+            return f"{self.held.path}: not removed, its disk does not answer; it goes when it does, or by `fstui clean`"
+        await self._keeper.end(1.0, "home")
         if answer.get("removed"):  # and struck out, by the keeper
             return None
         if "error" in answer:

@@ -31,6 +31,7 @@ def own_user(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     """A home of its own: no test sees, or leaves, what the user has saved."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("FSTUI_YES", "1")  # the disks beneath are as busy as the other tests make them
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "LD_PRELOAD", "FSTUI_DEBUG"):
         monkeypatch.delenv(name, raising=False)
     return home

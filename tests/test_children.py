@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 import zipfile
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 import fstui
 from fstui import children
-from fstui.children import Child, ask, in_a_child
+from fstui.children import Child, Hurry, ask, in_a_child
 from fstui.model.errors import Refused
 from fstui.state import runs
 
@@ -121,6 +122,27 @@ async def test_a_function_is_called_in_a_child_and_its_result_and_its_exception_
 async def test_a_call_that_hangs_is_given_up() -> None:
     with pytest.raises(TimeoutError):
         await in_a_child(time.sleep, 60, timeout_s=0.5)
+
+
+async def test_once_a_stop_is_asked_nobody_waits_for_a_disk_that_does_nothing() -> None:
+    children.HURRY.set(Hurry(lambda: True, lambda of: 7))
+    async with asyncio.timeout(60) as limit:
+        with pytest.raises(TimeoutError):
+            await in_a_child(time.sleep, 300, timeout_s=300)
+    assert not limit.expired()
+
+
+async def test_a_disk_that_still_works_is_waited_for_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "HURRIED_S", 0.2)
+    completed, asked = count(), []
+
+    def moved(of: children.Place) -> int:
+        asked.append(of)
+        return next(completed)
+
+    children.HURRY.set(Hurry(lambda: True, moved))
+    await in_a_child(time.sleep, 1.0)
+    assert set(asked) == {"home"}
 
 
 async def test_a_child_that_dies_in_the_middle_of_a_call_is_an_error() -> None:

@@ -142,3 +142,14 @@ def test_counters_alone_make_a_stretch_too() -> None:
     timeline.add_counters(300_000_000, writes=2, flushes=1)
     timeline.add_counters(400_000_000, writes=3, flushes=None)
     assert timeline.points() == (TimelinePoint(t_s=0.25, ops=0, writes=5, flushes=1),)
+
+
+@given(st.lists(NS, min_size=1, max_size=300))
+def test_the_spread_holds_every_sample_in_a_cell_of_a_quarter_octave(values: list[int]) -> None:
+    cells = histogram(values).spread()
+    assert sum(times for _, times in cells) == len(values)
+    assert max(values) < cells[-1][0]
+    assert all(
+        upper <= max(1.26 * max(v for v in values if v < upper), 16 + max(v for v in values if v < upper))
+        for upper, _ in cells
+    )

@@ -9,7 +9,10 @@ from fstui import __version__
 
 def main() -> None:
     """Entry point of the ``fstui`` command. Ends the process with the exit code that the README names."""
-    if sys.argv[1:] == ["--version"]:  # answered before click is imported: scripts and prompts ask for it often
+    if sys.argv[1:] in (
+        ["--version"],
+        ["-V"],
+    ):  # answered before click is imported: scripts and prompts ask for it often
         try:
             print(f"fstui {__version__}", flush=True)
         except OSError as error:  # a full disk, a reader that has gone

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from fstui.cli.commands import APP
+from fstui.cli.simulating import simulate_option
 from fstui.cli.terminal import start
 from fstui.cli.trust import trust_option
 
@@ -12,6 +13,7 @@ from fstui.cli.trust import trust_option
 @click.command(APP, add_help_option=False)
 @click.argument("directory", metavar="[DIR]", required=False)
 @trust_option
-def command(directory: str | None, trust_dir: bool) -> int:
+@simulate_option
+def command(directory: str | None, trust_dir: bool, simulate: str | None) -> int:
     """Start the terminal app, with DIR at the plan for that directory."""
-    return start(directory, trusting=trust_dir)
+    return start(directory, trusting=trust_dir, simulate=simulate)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from fstui.cli.asking import agreed
 from fstui.cli.events import EventLines
 from fstui.cli.execution import FAILED
 from fstui.cli.failing import CODE as FAILED_ON
@@ -26,7 +27,7 @@ from fstui.model.events import RunFinished
 from fstui.report import check as report
 from fstui.report.check import Check, Checked
 from fstui.session import Session
-from fstui.session.checking import TOO_BUSY, Checkup, Subject, followed, grouped
+from fstui.session.checking import Checkup, Subject, followed, grouped
 from fstui.session.running import RunInProgress
 
 
@@ -40,7 +41,7 @@ class Printing(NamedTuple):
 
 @click.command("check")
 @click.argument("directories", metavar="[DIR]…", nargs=-1)
-@click.option("--yes", is_flag=True, help="Write to filesystems whose device is busy, too, without a question.")
+@click.option("--yes", is_flag=True, help="Without a question: where a device is busy, or little room or memory left.")
 @click.option(
     "--trace", type=click.Choice(("auto", "off")), default="auto", help="The kernel's own trace as a witness (root)."
 )
@@ -69,11 +70,10 @@ def command(directories: Sequence[str], yes: bool, trace: str, format_: str, **a
 
 def leave_the_busy(checkup: Checkup, yes: bool) -> None:
     """Ask before each that somebody else needs; without a terminal nobody can say yes."""
-    for subject in [subject for subject in checkup.subjects if subject.busy > TOO_BUSY and not yes]:
-        what = f"{subject.name}: its device is {subject.busy:.0%} busy"
-        asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
-        if not asked or not click.confirm(f"{what}. Check it all the same?", err=True):
-            checkup.leave_out(subject, f"its device is {subject.busy:.0%} busy: --yes checks it all the same")
+    for subject in [subject for subject in checkup.subjects if subject.concerns]:
+        what = ", ".join(subject.concerns)
+        if not agreed(f"{subject.name}: {what}", "Check it all the same?", yes=yes):
+            checkup.leave_out(subject, f"{what}: --yes checks it all the same")
 
 
 class _Headless:

@@ -7,8 +7,10 @@ import importlib
 import click
 
 from fstui import __version__
+from fstui.cli.simulating import simulate_option
 from fstui.cli.terminal import start
 from fstui.cli.trust import trust_option
+from fstui.model.errors import Refused
 
 COMMANDS = {
     "list": "Filesystems, what they stand on, and what is wrong already.",
@@ -17,17 +19,24 @@ COMMANDS = {
     "check": "The quick check of every writable filesystem, two seconds each.",
     "powercut": "Prove it: write with a witness elsewhere, pull the plug, verify.",
     "watch": "Who waits for which file, without writing a byte.",
+    "lessons": "Lessons on simulated disks: what makes data durable.",
+    "serve": "The app in browsers, on simulated disks, for a class.",
+    "simulate": "Simulated disks, honest and lying, for lessons and tests.",
     "history": "The saved runs.",
     "show": "A saved run again.",
+    "replay": "A saved run played again, as it went.",
     "compare": "Saved runs side by side.",
     "judge": "Judge a saved run again, with today's rules.",
-    "explain": "What a rule looks at and what it means.",
-    "references": "What was published of other people's storage.",
+    "explain": "What a rule looks at, or what a word means.",
+    "references": "What storage is held against: the published, and your own.",
     "schema": "The JSON Schema of the run document.",
+    "fleet": "The same on many boxes at once, and the odd ones out.",
     "clean": "Remove what a killed run has left.",
 }
 """In the order of their use. The sentences stand here, so that help imports none of them."""
 
+SIMULATED = frozenset({"list", "run", "serve"})
+"""Those that can be asked of a simulated disk."""
 
 APP = "DIR"
 """The app's name where click wants one; no directory is hidden by it."""
@@ -35,6 +44,14 @@ APP = "DIR"
 
 class Commands(click.Group):
     """Imports a sub-command when it is called; hands any other first argument to the app as DIR."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """``fstui help run`` asks for the same as ``fstui run --help``."""
+        if args[:1] == ["help"]:
+            if args[1:] and args[1] not in COMMANDS:
+                raise click.UsageError(f"No command is called {args[1]!r}.", ctx)
+            args = [*args[1:], "--help"]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -60,15 +77,18 @@ class Commands(click.Group):
     subcommand_metavar="[DIR] | COMMAND …",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, prog_name="fstui", message="%(prog)s %(version)s")
+@click.version_option(__version__, "--version", "-V", prog_name="fstui", message="%(prog)s %(version)s")
 @trust_option
+@simulate_option
 @click.pass_context
-def group(ctx: click.Context, trust_dir: bool) -> object:
+def group(ctx: click.Context, trust_dir: bool, simulate: str | None) -> object:
     """Does this storage keep its word, and how fast?
 
     Without a command the terminal app starts; with DIR it goes straight to the plan for that directory.
     """
-    return None if ctx.invoked_subcommand else start(trusting=trust_dir)
+    if simulate and ctx.invoked_subcommand in COMMANDS.keys() - SIMULATED:
+        raise Refused(f"--simulate is for the app and for {', '.join(sorted(SIMULATED))}")
+    return None if ctx.invoked_subcommand else start(trusting=trust_dir, simulate=simulate)
 
 
 def _imported(name: str) -> click.Command:

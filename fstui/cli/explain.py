@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import click
 
-from fstui.cli.output import put
+from fstui.cli.output import put, width
 from fstui.cli.rendering import format_option
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, meant
 from fstui.report import explanation
+from fstui.report.text import WIDTH
+from fstui.session import words
 from fstui.session.rules import explain, rule_names
 
 
 @click.command("explain")
-@click.argument("rule", metavar="[RULE]", required=False)
+@click.argument("name", metavar="[RULE | WORD]", required=False)
 @format_option("plain", "markdown")
-def command(rule: str | None, format_: str) -> None:
-    """Say what a rule looks at and what it means. Without RULE: their names."""
-    if rule is None:
-        put("".join(f"{name}\n" for name in rule_names()))
-        return
-    try:
-        put(explain(rule).rstrip() + "\n" if format_ == "markdown" else explanation.render(rule))
-    except KeyError:
-        raise Refused(f"no rule is called '{rule}': 'fstui explain' names them all") from None
+def command(name: str | None, format_: str) -> None:
+    """Say what a rule looks at, or what a word means. Without one: all of them, a line each."""
+    if name is None:
+        put(explanation.overview(width() or WIDTH))
+    elif name in rule_names():
+        put(explain(name).rstrip() + "\n" if format_ == "markdown" else explanation.render(name))
+    elif (word := words.find(name)) is not None:
+        put(explanation.render_word(word))
+    else:
+        known = (*rule_names(), *words.words())
+        raise Refused(f"no rule or word is called '{name}'.{meant(name, known)} 'fstui explain' names them all")

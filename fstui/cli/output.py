@@ -24,24 +24,21 @@ def put(document: str | bytes, patience_s: float | None = None) -> None:
     if sys.stdout is None:  # closed before we started
         raise ReaderGone
     try:
-        text = document if isinstance(document, bytes) else printable(escape_lines(document), sys.stdout.encoding)
-        if patience_s is not None:
-            data = bytearray(text if isinstance(text, bytes) else text.encode(sys.stdout.encoding))
-            pour(sys.stdout.fileno(), data, patience_s)
-            if data:
-                raise BrokenPipeError
-        elif isinstance(text, bytes):
-            sys.stdout.flush()
-            sys.stdout.buffer.write(text)
-        else:
-            sys.stdout.write(text)
         sys.stdout.flush()
+        data = bytearray(document if isinstance(document, bytes) else _encoded(document, sys.stdout.encoding))
+        pour(sys.stdout.fileno(), data, patience_s)  # with PYTHONUNBUFFERED a stream of Python's leaves the rest out
+        if data:
+            raise BrokenPipeError
     except BrokenPipeError:
         silence_stdout()
         raise ReaderGone from None
     except (OSError, KeyboardInterrupt):  # or the interpreter would go on with it at its end
         silence_stdout()
         raise
+
+
+def _encoded(document: str, encoding: str) -> bytes:
+    return printable(escape_lines(document), encoding).encode(encoding)
 
 
 def pour(stream_fd: int, data: bytearray, patience_s: float | None) -> None:

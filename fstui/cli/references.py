@@ -1,24 +1,55 @@
-"""``fstui references [--medium M]…``"""
+"""``fstui references [--medium M]… | add RUN… --name NAME | remove NAME``"""
 
 from __future__ import annotations
+
+import asyncio
 
 import click
 
 from fstui.cli.output import put, say
 from fstui.model.storage import MEDIA, MediumClass
 from fstui.report import ruler
-from fstui.session.references import library, published
+from fstui.session import references
 
 
-@click.command("references")
+@click.group("references", invoke_without_command=True)
 @click.option(
     "--medium", "media", multiple=True, type=click.Choice(MEDIA), metavar="M", help="Only on this class of medium."
 )
-def command(media: tuple[MediumClass, ...]) -> None:
-    """List what was published of other people's storage, on a logarithmic ruler, with its sources."""
-    found = published(None, media)
+@click.pass_context
+def command(ctx: click.Context, media: tuple[MediumClass, ...]) -> int | None:
+    """List what storage is held against: what was published of other people's, on a logarithmic ruler, and your own."""
+    return None if ctx.invoked_subcommand else asyncio.run(_list(media))
+
+
+@command.command("add")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN|DIR…")
+@click.option("--name", required=True, help="What to call them, as in 'our db hosts'; replaces those of that name.")
+def add(runs: tuple[str, ...], name: str) -> int:
+    """Hold later runs against these first: saved runs, or directories of run documents, such as a fleet's.
+
+    They count for storage on the same class of medium; where the class is not known, for the same models.
+    """
+    found = asyncio.run(references.add(name, runs))
+    put(ruler.own(found))
+    return 0
+
+
+@command.command("remove")
+@click.argument("name")
+def remove(name: str) -> int:
+    """Forget references of your own."""
+    asyncio.run(references.remove(name))
+    return 0
+
+
+async def _list(media: tuple[MediumClass, ...]) -> int:
+    if own := [one for one in await references.own() if not media or set(media) & set(one.media)]:
+        put(ruler.own(own) + "\n")
+    found = references.published(None, media)
     if found:
         put(ruler.library(found))
     else:
-        known = sorted({reference.medium for reference in library()})
+        known = sorted({reference.medium for reference in references.library()})
         say(f"Nothing was published on {', '.join(media)}. There is something on {', '.join(known)}.")
+    return 0

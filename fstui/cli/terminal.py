@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, meant
 
 NO_TERMINAL = (
     "the app needs a terminal on stdin, stdout and stderr. Without one: "
     "'fstui list' shows what is here, 'fstui scenarios' what can be run, 'fstui run SCENARIO DIR' measures and judges."
 )
 
+DUMB_TERMINAL = (
+    "this terminal (TERM=dumb) cannot move its cursor, which the app's screens need. 'fstui list' shows what is here, "
+    "'fstui run SCENARIO DIR' measures and judges, as plain text."
+)
 
-def start(directory: str | None = None, *, trusting: bool = False) -> int:
-    """Run the app, with a directory at the plan for it; its exit code. Raises Refused before the screen is taken."""
-    if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        raise Refused(NO_TERMINAL + _meant(directory))
+
+def start(directory: str | None = None, *, trusting: bool = False, simulate: str | None = None) -> int:
+    """Run the app, with a directory at the plan for it; its exit code. Raises Refused before the screen is taken.
+
+    ``simulate``: a simulated disk in the place of this box.
+    """
+    check_terminal(_meant(directory))
+    if simulate is not None:
+        return _start_simulated(simulate, directory)
     if directory is not None:
         _check(directory, trusting)
     # only now: textual takes longer to import than everything else together
@@ -23,6 +33,23 @@ def start(directory: str | None = None, *, trusting: bool = False) -> int:
     from fstui.tui.app import run_app  # noqa: PLC0415
 
     return run_app(Session.here(trusting=trusting), directory)
+
+
+def check_terminal(more: str = "") -> None:
+    """Raises Refused where there is none, with ``more`` besides."""
+    if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        raise Refused(NO_TERMINAL + more)
+    if os.environ.get("TERM") == "dumb":
+        raise Refused(DUMB_TERMINAL)
+
+
+def _start_simulated(disk: str, directory: str | None) -> int:
+    from fstui.cli.simulating import session_on  # noqa: PLC0415
+
+    session, _ = session_on(disk)
+    from fstui.tui.app import run_app  # noqa: PLC0415
+
+    return run_app(session, directory)
 
 
 def _check(directory: str, trusting: bool) -> None:
@@ -40,9 +67,6 @@ def _meant(word: str | None) -> str:
     """A word close to a command was perhaps meant to be one."""
     if word is None:
         return ""
-    import difflib  # noqa: PLC0415
-
     from fstui.cli.commands import COMMANDS  # noqa: PLC0415
 
-    close = difflib.get_close_matches(word, COMMANDS, n=1)
-    return f" Did you mean 'fstui {close[0]}'?" if close else ""
+    return meant(word, COMMANDS).replace("'", "'fstui ", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import re
@@ -124,20 +125,23 @@ async def output_of(
             _err_to_out=True,
             _tty_out=False,
             _new_session=True,
-            _timeout=ANSWER_S,
             _ok_code=_ANY_END,
-            _async=True,
-            _return_cmd=True,
+            _bg=True,
+            _bg_exc=False,
         )
     except sh.CommandNotFound:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program) from None
+    # sh's own await looks once a second whether a tool that has closed its output has ended too
+    ending = asyncio.ensure_future(asyncio.to_thread(running.wait))
     try:
-        await running
-    except sh.TimeoutException:
+        async with asyncio.timeout(ANSWER_S):
+            await asyncio.shield(ending)
+    except TimeoutError:
         return -1, f"FATAL: no answer for {ANSWER_S:.0f} s"
     finally:
-        if running.is_alive():  # nobody waits for it any longer
-            running.kill_group()
+        if not ending.done():  # nobody waits for it any longer
+            with contextlib.suppress(ProcessLookupError):
+                running.kill_group()
     return running.exit_code, running.stdout.decode(errors="replace")
 
 

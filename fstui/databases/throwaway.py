@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pwd
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -66,8 +67,12 @@ class Throwaway:
         run_id: str,
         number: int,
         limit_s: float = START_S,
+        begun: Callable[[int], None] = lambda pid: None,
     ) -> Throwaway:
-        """Make it and wait until it answers, so long. Raises DatabaseError with what it said, OSError."""
+        """Make it and wait until it answers, so long. Raises DatabaseError with what it said, OSError.
+
+        ``begun`` is told of the process that is to start it, before it does.
+        """
         family, name = FAMILIES[program.kind], f"server-{number}"
         told = {
             **workspace.told,
@@ -86,6 +91,7 @@ class Throwaway:
         keeper = await Child.start("helpers.serve", own_session=own_session)
         server = cls(program, sysbench, workspace, name, keeper)
         try:
+            begun(keeper.pid)
             server._entries.append(await note(run_id, "server", f"{workspace.path}/{name}"))
             await server._go(settings, limit_s, told)
         except BaseException:

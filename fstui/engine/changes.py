@@ -8,9 +8,13 @@ from collections.abc import Iterator
 
 from fstui.layers.btrfs import EXCLUSIVE
 from fstui.layers.dm import PVMOVE
+from fstui.layers.zfs import REPLAY
 from fstui.model.storage import Node
 
-_READINGS = ("barrier", "data", "volatile", "sync", "sync_option", "compress", "dax", "level", "cache_mode", "dio")
+_READINGS = (
+    *("barrier", "data", "volatile", "sync", "sync_option", "compress", "dax", "level", "cache_mode", "dio"),
+    REPLAY,
+)
 """Readings that rules of counting rest on."""
 _MOVES = frozenset({EXCLUSIVE, PVMOVE})
 """Work under way by which data lies elsewhere a moment later, or in two places: what arrives at each is not known."""

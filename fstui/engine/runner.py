@@ -15,16 +15,20 @@ from datetime import UTC, datetime
 import msgspec
 
 from fstui import __version__
+from fstui.children import HURRY
 from fstui.engine.changes import changes
+from fstui.engine.hurry import hurry
 from fstui.engine.idle import IdleWatch
 from fstui.engine.machine.base import Machine, NoTrace, RunDirectory, Served, Servers, Trace
 from fstui.engine.mailbox import Mailbox
 from fstui.engine.planner import IDLE_S, PAUSE_S
-from fstui.engine.site import Site, flagged
+from fstui.engine.site import Site, check_alignment, flagged
 from fstui.engine.stepping import StepRunner
 from fstui.engine.sync_path import with_answers, with_facts
 from fstui.engine.waiting import sync_s, telling
-from fstui.judge import judge
+from fstui.inventory.counters import wear_bytes
+from fstui.judge import Case, judge
+from fstui.judge.references import applying
 from fstui.model.counters import Idle
 from fstui.model.errors import Refused
 from fstui.model.events import (
@@ -78,7 +82,13 @@ class RunInProgress:
             simulated=machine.simulated,
             target=self._target,
             scenario=plan.scenario,
+            restraint=plan.restraint,
         )
+
+    @property
+    def target(self) -> Target:
+        """What it is about, as far as it is known."""
+        return self._target
 
     async def events(self) -> AsyncIterator[Event]:
         """All that happens, to the RunFinished. Raises Refused where nothing was begun.
@@ -107,6 +117,16 @@ class RunInProgress:
         self._stopping.set()
         self.skip_step()
 
+    def pull_plug(self) -> None:
+        """Cut the power of a simulated storage: the run ends, and what was promised is looked for. Raises Refused."""
+        self._machine.pull_plug()
+        self.stop()
+
+    def turn(self, change: str) -> None:
+        """``KEY=VALUE`` of a simulated storage is another from now on; the run says so. Raises Refused."""
+        self._machine.turn(change)
+        self._change(simulated=self._machine.simulated)
+
     def skip_step(self) -> None:
         """End the step that runs or whose server is being started, and go on with the next one."""
         self._skipping.set()
@@ -114,10 +134,13 @@ class RunInProgress:
             self._stepping.stop()
 
     async def _go(self) -> None:
+        HURRY.set(hurry(self._machine, self._target, self._stopping.is_set))
+        lowest = self._target.lowest
+        unworn = self._machine.counters(lowest)
         directory = await self._machine.make_directory(self._target.path, self.id)
         servers = self._machine.servers(self.id, directory.held)
         try:
-            self._check_alignment(directory)
+            check_alignment(self._plan.steps, directory.dio_alignment, self._target)
             self._elsewhere = await servers.open_existing(self._plan.steps)
             if self._plan.server and self._elsewhere is None:
                 self._site.check(self._plan.server_room_bytes)
@@ -125,21 +148,11 @@ class RunInProgress:
         finally:
             await servers.stop()
             kept = directory.remove(SILENT_S) if self._silent else directory.remove()
-            left_behind = (*servers.left_behind, *filter(None, [await self._trace.stop(), await kept]))
+            left_behind = (*servers.left_behind, *filter(None, await asyncio.gather(self._trace.stop(), kept)))
             if left_behind:
                 self._change(left_behind=left_behind)
+            self._change(wear_bytes=wear_bytes(unworn, self._machine.counters(lowest)))
         self._mailbox.put(await self._finished())
-
-    def _check_alignment(self, directory: RunDirectory) -> None:
-        if not directory.dio_alignment:
-            return
-        for step in self._plan.steps:
-            block_bytes = step.settings.direct_block_bytes
-            if block_bytes and block_bytes % directory.dio_alignment:
-                raise Refused(
-                    f"step {step.name!r}: O_DIRECT here wants blocks of a multiple of {directory.dio_alignment} bytes "
-                    f"(statx STATX_DIOALIGN), not {block_bytes}. Set a larger block."
-                )
 
     async def _measure(self, directory: RunDirectory, servers: Servers) -> None:
         inventory = self._machine.survey()
@@ -148,12 +161,17 @@ class RunInProgress:
             self._site.now(self._machine.target(self._target.path)).target, directory
         )
         self._change(host=inventory.host, process=inventory.process, like=self._machine.like(), target=self._target)
-        before = await self._machine.earlier(self._run)
+        before, own = await self._machine.held_against(self._run)
         self._trace = await self._machine.trace(self.id, self._target.stack)
-        self._change(before=before, untraced=self._trace.refused)
+        self._change(before=before, own=applying(own, Case(self._run)), untraced=self._trace.refused)
         self._mailbox.put(
             RunStarted(
-                id=self.id, target=self._target, plan=self._plan, host=inventory.host, untraced=self._trace.refused
+                id=self.id,
+                target=self._target,
+                plan=self._plan,
+                host=inventory.host,
+                untraced=self._trace.refused,
+                before=before,
             )
         )
         self._judge()
@@ -167,6 +185,8 @@ class RunInProgress:
             await self._one_step(index, planned, directory, servers)
             if self._failed_for_good():
                 break
+        if cut := self._machine.aftermath():
+            self._add(max(len(self._run.steps) - 1, 0), cut)
 
     async def _rest(self, idle: IdleWatch, seconds: float) -> None:
         """Watch the devices while we do nothing; a stop ends the pause."""
@@ -208,7 +228,7 @@ class RunInProgress:
             self._change(process=with_answers(self._run.process, futile))
         self._change(written_bytes=self._run.written_bytes + written + step.bytes)
         self._add(index, step)
-        if self._save_error is None:  # a home that hangs is asked once more, at the end
+        if self._save_error is None and not self._stopping.is_set():  # a home that hangs is asked once more, at the end
             _, self._save_error = await self._save()
 
     def _beside_the_point(self, planned: PlannedStep) -> str | None:
@@ -251,13 +271,7 @@ class RunInProgress:
 
     def _judge(self) -> None:
         judgement = judge(self._run)
-        self._change(
-            findings=judgement.findings,
-            verdict=judgement.verdict,
-            confidence=judgement.confidence,
-            sentence=judgement.sentence,
-            speed=judgement.speed,
-        )
+        self._run = self._run.judged(judgement)
         self._mailbox.put(FindingsChanged(judgement=judgement))
 
     def _change(self, **fields: object) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 from fstui.children import ask, in_a_child
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
-from fstui.model.run import Earlier, Run
-from fstui.state import declarations, paths, runs
-from fstui.state import earlier as before
+from fstui.model.run import HeldAgainst, Run
+from fstui.state import declarations, earlier, paths, runs
 
 SAVE_S, EARLIER_S = 10.0, 2.0
 
@@ -22,12 +21,12 @@ async def remember(identity: str, declaration: Declaration) -> None:
         raise Refused(f"the disk of {paths.state_dir()} gave no answer") from None
 
 
-async def earlier(run: Run) -> tuple[Earlier, ...]:
-    """The saved runs that this one may be held against; none where the home does not tell."""
+async def held_against(run: Run) -> HeldAgainst:
+    """What the home tells that this one may be held against; nothing where it does not."""
     try:
-        return await in_a_child(before.earlier, run, timeout_s=EARLIER_S)
+        return await in_a_child(earlier.held_against, run, timeout_s=EARLIER_S)
     except (TimeoutError, OSError, Refused):
-        return ()
+        return HeldAgainst()
 
 
 async def save(run: Run) -> tuple[str | None, str | None]:

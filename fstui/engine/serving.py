@@ -7,7 +7,7 @@ their options differ it is restarted. An existing one lends a database of its ow
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -30,8 +30,10 @@ from fstui.workspace import Held
 class Serving:
     """One server at a time."""
 
-    def __init__(self, run_id: str, workspace: Held) -> None:
+    def __init__(self, run_id: str, workspace: Held, begun: Callable[[int], None] = lambda pid: None) -> None:
+        """``begun`` is told of the process that is to start a server, before it does."""
         self._run_id = run_id
+        self._begun = begun
         self._workspace = workspace
         self._wanted: Sysbench | None = None
         self._server: Throwaway | Existing | None = None
@@ -152,6 +154,7 @@ class Serving:
             run_id=self._run_id,
             number=self._started,
             limit_s=start_limit_s(self._sync_s),
+            begun=self._begun,
         )
 
 

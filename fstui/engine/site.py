@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from fstui.engine.machine.base import Machine, RunDirectory
+from fstui.layers import kind
 from fstui.layers.readers import with_readings
 from fstui.model.base import Base
 from fstui.model.declaration import NOTHING, Declaration, declared
+from fstui.model.errors import Refused
 from fstui.model.host import Process
+from fstui.model.plan import PlannedStep
 from fstui.model.storage import Reading, Target
 from fstui.workspace import Place, check_open, check_room
 
@@ -54,6 +59,19 @@ async def look_up(directory: str, machine: Machine) -> Site:
     """Resolve the directory and read what it stands on: one child, one survey. Raises Refused; writes nothing."""
     place = await machine.inspect(directory)
     return Site(place=place, read=_resolved(machine.target(place.path), place), like=machine.like())
+
+
+def check_alignment(steps: Iterable[PlannedStep], wanted_bytes: int | None, target: Target) -> None:
+    """Raises Refused where a step's O_DIRECT writes are not of what the directory wants."""
+    if target.stack and kind(target.stack[0].kind).takes_unaligned_direct:
+        return
+    for step in steps:
+        block_bytes = step.settings.direct_block_bytes
+        if wanted_bytes and block_bytes and block_bytes % wanted_bytes:
+            raise Refused(
+                f"step {step.name!r}: O_DIRECT here wants blocks of a multiple of {wanted_bytes} bytes "
+                f"(statx STATX_DIOALIGN), not {block_bytes}. Set a larger block."
+            )
 
 
 def flagged(target: Target, directory: RunDirectory) -> Target:

@@ -45,6 +45,12 @@ def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
     return tuple(_grown(earlier[device.device], device) for device in after.devices if device.device in earlier)
 
 
+def wear_bytes(before: Counters, after: Counters) -> dict[str, int]:
+    """What each device was written to in between; those that do not count are left out."""
+    moved = difference(before, after)
+    return {device.device: device.written_bytes for device in moved if device.written_bytes is not None}
+
+
 def add(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ...]:
     """Differences of several stretches, added up per device. None where any of them is None."""
     sums: dict[str, DeviceCounters] = {}

@@ -116,6 +116,12 @@ def _cpus(online: str) -> int:
     return max(count, 0)
 
 
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Bytes that can be had without swapping (proc_meminfo(5), MemAvailable); None where the kernel does not say."""
+    match = re.search(r"^MemAvailable:\s+(\d{1,15}) kB", Tree(root).text("/proc/meminfo") or "", re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
+
+
 def _memory(meminfo: str) -> int:
     match = re.search(r"^MemTotal:\s+(\d{1,15}) kB", meminfo, re.MULTILINE)
     return int(match[1]) * 1024 if match else 0

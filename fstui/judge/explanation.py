@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
+from typing import NamedTuple
+
+from fstui.judge import rules
 from fstui.judge.rules import page, pages
+
+_PLAIN = str.maketrans("", "", "`*#")
+"""Without the marks of Markdown."""
+
+
+class Question(NamedTuple):
+    """A question, and the rules that answer it with a sentence each."""
+
+    words: str
+    rules: tuple[tuple[str, str], ...]
 
 
 def rule_names() -> tuple[str, ...]:
@@ -13,3 +28,20 @@ def rule_names() -> tuple[str, ...]:
 def explain(rule_name: str) -> str:
     """The page of that rule, in Markdown. Raises KeyError where there is no such rule."""
     return f"# {rule_name}\n\n{page(rule_name)}\n"
+
+
+def questions() -> tuple[Question, ...]:
+    """The rules by the question that they answer, in the order in which they are heard."""
+    found = []
+    for question in rules.QUESTIONS:
+        package = import_module(f"{rules.__name__}.{question}")
+        names = [name for name, module in pages().items() if module.split(".")[-2] == question]
+        found.append(Question((package.__doc__ or "").strip(), tuple((name, _meaning(name)) for name in names)))
+    return tuple(found)
+
+
+def _meaning(name: str) -> str:
+    """The first sentence of what it means."""
+    _, _, body = page(name).partition("## What it means\n")
+    paragraph = " ".join(body.split("\n\n")[0].translate(_PLAIN).split())
+    return re.split(r"(?<=[.:]) (?=[A-Z])", paragraph, maxsplit=1)[0]

@@ -24,6 +24,11 @@ def why_undecided(case: Case) -> str:
         return (
             "The configuration shows no fault, and nothing was measured yet: run fsync-rate to follow its syncs down."
         )
+    if not case.steps.synced and all(step.changed for step in case.steps.all):
+        return (
+            "The storage became another while it was measured, so nothing of it is judged: run again when nobody works "
+            "on it."
+        )
     if not case.steps.synced:
         return (
             f"No step was measured to its end in which one writer synced at least {MIN_SYNCS} times, so there is "
@@ -54,11 +59,12 @@ def _of_the_topmost(level: Level, arrivals: list[Arrival]) -> str:
             f"{words.between([arrival.per_sync for arrival in arrivals])} flushes per sync arrived at {where}, and how "
             f"many {filesystem} owes for one is not known."
         )
-    written_through = all(device.write_cache == "write through" for device in level.devices)
-    if all(arrival.expected == (0, 0) for arrival in arrivals) and not written_through:
+    through = tuple(device for device in level.devices if device.write_cache == "write through")
+    if all(arrival.expected == (0, 0) for arrival in arrivals) and through != level.devices:
         return f"with these steps {where} is owed none that it would count: run a step with fdatasync."
     return (
-        f"the kernel takes {where} for “write through” and sends it no flush that could be counted. The device's word "
+        f"the kernel takes {words.devices(through or level.devices)} for “write through” and sends it no flush that "
+        "could be counted. The device's word "
         "that it has no volatile cache is all there is."
     )
 

@@ -67,6 +67,8 @@ class Kind(Base, frozen=True, kw_only=True):
     """Of a filesystem. ``told``: its options say so."""
     rewrites_in_place: bool = False
     """A filesystem that overwrites a block where it lies."""
+    takes_unaligned_direct: bool = False
+    """A filesystem that takes O_DIRECT writes smaller than statx(2) has it, through its cache."""
     copies_on_write: bool = False
     """A filesystem that writes several times as many bytes as it was given: that enough arrived proves nothing."""
     may_cache: bool = False

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fstui.layers.facts import Fact, volatile, word
 from fstui.layers.kinds import Kind
 from fstui.layers.readers import Filesystem, FilesystemReader
+from fstui.layers.sources.claims import Command, Question, line
 from fstui.layers.sources.mounts import MOUNTINFO, Mount
 from fstui.model.storage import Node, Reading, SyncPath
+
+_NOWHERE = ("No such file or directory", "Not a directory")
+
+
+def _looking_for(path: str) -> Command:
+    return "stat", "--format=%F", path
 
 
 class OverlayReader(FilesystemReader):
@@ -21,11 +30,21 @@ class OverlayReader(FilesystemReader):
         # in a container the upper directory is named as the host sees it, and seems to lie on the overlay itself
         seen = below is not None and below.mount_point != mount.mount_point
         readings = (Reading(what="upperdir", value=upper, path=MOUNTINFO),)
-        if below is not None and seen and below.number > mount.number:
+        if below is None or not seen:
+            return Filesystem((), readings)
+        if below.place > mount.place:
             # what was mounted there since is not what the overlay was given
             why = f"what {upper} was: {below.mount_point} was mounted there later"
             return Filesystem((), (*readings, Reading(what="missing", value=why, path=MOUNTINFO)))
-        return Filesystem((f"mount:{below.mount_point}",) if seen and below else (), readings)
+        if self._nothing_at(upper):
+            asked = line(_looking_for(upper))
+            return Filesystem((), (*readings, Reading(what="missing", value=f"{upper}: nothing is there", path=asked)))
+        return Filesystem((f"mount:{below.mount_point}",), readings)
+
+    def _nothing_at(self, upper: str) -> bool:
+        """Its path leads nowhere here: what held it was unmounted, or moved, and the overlay keeps it all the same."""
+        told = self.sources.claims.get(line(_looking_for(upper)))
+        return told is not None and (told.error or "").endswith(_NOWHERE)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         """``volatile``: every sync is left out."""
@@ -41,6 +60,10 @@ def upper_directory(node: Node) -> Fact[str] | None:
 
 class Overlay(Kind, frozen=True, kw_only=True):
     """The row of this family."""
+
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+        """Whether each upper directory is there: a child looks, since what holds it may hang."""
+        return tuple(Question(_looking_for(told.value)) for node in nodes if (told := upper_directory(node)))
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         told = volatile(node)

@@ -186,5 +186,14 @@ def _commands(pool: str, datasets: list[str]) -> Iterator[Command]:
         yield "zfs", "get", *COLUMNS, ",".join(PROPERTIES), *datasets[start : start + _DATASETS_AT_ONCE]
 
 
-KINDS = (Dataset(name="zfs", layer="filesystem", copies_on_write=True, needs_device=False, barriers_on=None),)
+KINDS = (
+    Dataset(
+        name="zfs",
+        layer="filesystem",
+        takes_unaligned_direct=True,  # "direct" in zfsprops(7), from OpenZFS 2.3 on: statx tells the record's size
+        copies_on_write=True,
+        needs_device=False,
+        barriers_on=None,
+    ),
+)
 FILESYSTEMS = DatasetReader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,9 +19,6 @@ MOST_BYTES = 1 << 50
 
 class StepSettings(Settings, Base, frozen=True, kw_only=True, tag_field="probe"):
     """What one kind of step is asked for."""
-
-    in_scenarios: ClassVar[bool] = True
-    """A scenario file may have such a step."""
 
     @property
     def probe(self) -> str:

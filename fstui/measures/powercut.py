@@ -39,6 +39,8 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     """The box that wrote has booted again since: its boot id is another one."""
     storage_was_cut: bool = False
     """The user says that the storage lost its power, and not the box."""
+    simulated: bool = False
+    """The plug of a simulated disk was pulled."""
     unmountable: bool = False
     """The user says that the filesystem cannot be mounted any more."""
     gone: bool = False
@@ -82,7 +84,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     @property
     def cut_seen(self) -> bool:
         """The power went while it wrote, as far as can be told."""
-        return (self.rebooted or self.storage_was_cut or self.unmountable) and self.ended is None
+        return (self.rebooted or self.storage_was_cut or self.unmountable or self.simulated) and self.ended is None
 
     @property
     def any_lost(self) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+import msgspec
+
 from fstui.measures.base import MOST_BYTES, MOST_OPS_PER_S, MOST_SECONDS, StepSettings
 from fstui.model.settings import Amounts, Figures, OpenFlag
 
@@ -21,7 +23,7 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
     sync_every: int = 1
     writers: int = 1
     ops_per_s: float = 0.0
-    """0: as fast as it goes."""
+    """Of all writers together; 0: as fast as it goes."""
     prefill: Literal["written", "fallocate", "none"] = "written"
     max_bytes_per_s: int = 268435456
     """The step ends early once it has written this × its seconds: the bound that the plan shows."""
@@ -48,6 +50,14 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
     def bytes_per_s(self) -> int:
         return int(self.ops_per_s * self.block_bytes)
 
+    @property
+    def prefill_bytes(self) -> int:
+        return self.file_bytes if self.prefill == "written" and self.offsets != "append" else 0
+
+    def held_to(self, bytes_per_s: int) -> SyncWrites:
+        pace = bytes_per_s / self.block_bytes
+        return msgspec.structs.replace(self, ops_per_s=min(self.ops_per_s or MOST_OPS_PER_S, pace, MOST_OPS_PER_S))
+
     def as_sync_writes(self) -> SyncWrites:
         return self
 
@@ -57,8 +67,7 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
         measured = min(measured, self.enough_ops * self.block_bytes) if self.enough_ops else measured
         if self.offsets == "append":
             return Amounts(measured, measured)
-        prefill = self.file_bytes if self.prefill == "written" else 0
-        return Amounts(measured + prefill, self.file_bytes)
+        return Amounts(measured + self.prefill_bytes, self.file_bytes)
 
     def written_bytes(self, timed_ops: int, figures: Figures) -> int:
         return timed_ops * self.block_bytes

@@ -8,7 +8,7 @@ from fstui.model.counters import Idle
 from fstui.model.host import Host
 from fstui.model.judgement import Judgement
 from fstui.model.plan import Plan
-from fstui.model.run import Run
+from fstui.model.run import Earlier, Run
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Target
 
@@ -24,6 +24,8 @@ class RunStarted(Event, frozen=True, kw_only=True, tag=True):
     host: Host
     untraced: str | None = None
     """Why the kernel's trace is not to be had, in a sentence."""
+    before: tuple[Earlier, ...] = ()
+    """Runs that this one is held against, newest first."""
 
 
 class IdleMeasured(Event, frozen=True, kw_only=True, tag=True):

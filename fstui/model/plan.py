@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fstui.model.base import Base
+from fstui.model.restraint import FREE, Restraint
 from fstui.model.run import ScenarioRef
 from fstui.model.settings import Settings
 
@@ -39,5 +40,6 @@ class Plan(Base, frozen=True, kw_only=True):
     """Written there at most."""
     server_room_bytes: int = 0
     """Taken there at most at one time."""
+    restraint: Restraint = FREE
     command: str
     """The same run as a command line."""

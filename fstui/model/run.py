@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from fstui.model.base import Base
+import msgspec
+
+from fstui.model.base import Base, Count
 from fstui.model.counters import Idle
 from fstui.model.host import Host, Process
-from fstui.model.judgement import Confidence, Finding, Speed, Verdict
+from fstui.model.judgement import Confidence, Finding, Judgement, Speed, Verdict
+from fstui.model.own_references import OwnReference
+from fstui.model.restraint import FREE, Restraint
 from fstui.model.steps import Step
 from fstui.model.storage import Target
 
@@ -33,6 +37,13 @@ class Earlier(Base, frozen=True, kw_only=True):
     """Of one operation, by the step's name."""
 
 
+class HeldAgainst(NamedTuple):
+    """What is kept in the home that a run is held against."""
+
+    before: tuple[Earlier, ...] = ()
+    own: tuple[OwnReference, ...] = ()
+
+
 class Evidence(Base, frozen=True, kw_only=True):
     """All that was seen, no opinion. A Run is evidence too, so a saved run can be judged again."""
 
@@ -42,12 +53,15 @@ class Evidence(Base, frozen=True, kw_only=True):
     """The process in whose io cgroup the probes ran (``--like PID``), as it was then."""
     target: Target | None = None
     scenario: ScenarioRef | None = None
+    restraint: Restraint = FREE
     idle: Idle | None = None
     steps: tuple[Step, ...] = ()
     untraced: str | None = None
     """Why the kernel's trace was not to be had, in a sentence; None where it was, or where nobody asked for it."""
     before: tuple[Earlier, ...] = ()
     """Newest first. What is slow is held against it, and never what is honest."""
+    own: tuple[OwnReference, ...] = ()
+    """References of the user's own for such storage; they are used like ``before``."""
 
 
 class Run(Evidence, frozen=True, kw_only=True):
@@ -62,6 +76,10 @@ class Run(Evidence, frozen=True, kw_only=True):
     status: RunStatus = "finished"
     simulated: str | None = None
     written_bytes: int = 0
+    """By fstui's own probes, their files included. What a server wrote of its own accord is in ``wear_bytes`` alone."""
+    wear_bytes: dict[str, Count] = {}
+    """What each lowest device was written to from the run's first byte until all was removed, by the kernel's count:
+    whoever wrote it. A device that does not count is left out."""
     left_behind: tuple[str, ...] = ()
     """Paths that could not be removed."""
     findings: tuple[Finding, ...] = ()
@@ -71,3 +89,7 @@ class Run(Evidence, frozen=True, kw_only=True):
     speed: Speed = Speed()
     digest: str = ""
     """Of all the rest (``fstui.model.seal``); empty where there was none when it was written."""
+
+    def judged(self, found: Judgement) -> Run:
+        """The same evidence, and what the rules made of it."""
+        return msgspec.structs.replace(self, **msgspec.structs.asdict(found))

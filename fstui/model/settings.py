@@ -7,7 +7,7 @@ plans, records, judges or shows a step asks these questions, and never what kind
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from fstui.model.steps import Latency, TimelinePoint
@@ -84,6 +84,9 @@ class Settings:
     """What a step was asked for."""
 
     __slots__ = ()
+
+    in_scenarios: ClassVar[bool] = True
+    """A scenario file may have such a step."""
 
     @property
     def probe(self) -> str:
@@ -165,6 +168,15 @@ class Settings:
     def bytes_per_s(self) -> int:
         """What it writes each second, where it runs until it is stopped."""
         return 0
+
+    @property
+    def prefill_bytes(self) -> int:
+        """What it writes before its clock starts, at the pace of a run that holds itself back."""
+        return 0
+
+    def held_to(self, bytes_per_s: int) -> Settings | None:
+        """The same, writing no more than so much a second; None where it cannot be held back."""
+        return None
 
     def as_dict(self) -> dict[str, Any]:
         """Names and values, as they are shown and as the probe is told them."""

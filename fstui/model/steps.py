@@ -60,6 +60,8 @@ class TimelinePoint(Base, frozen=True, kw_only=True):
     p50_ns: Count | None = None
     p99_ns: Count | None = None
     max_ns: Count | None = None
+    spread: tuple[tuple[Count, Count], ...] = ()
+    """(upper edge in ns, count), a quarter of an octave each; empty in a document that is older."""
     writes: Count | None = None
     written_bytes: Count | None = None
     flushes: Count | None = None
@@ -129,6 +131,10 @@ class Step(Base, frozen=True, kw_only=True):
     def device(self, device: str) -> DeviceCounters | None:
         """That layer's counters of this step, or None."""
         return next((counters for counters in self.counters if counters.device == device), None)
+
+    def became_another(self, layer: str, what: str) -> bool:
+        """Whether that of a layer was another after this step than before the run."""
+        return any(line.startswith(f"{layer}: {what} ") for line in self.changed)
 
 
 class Snapshot(Base, frozen=True, kw_only=True):

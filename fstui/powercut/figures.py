@@ -65,6 +65,7 @@ def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_befor
         cut=header.run,
         identity=header.target.identity,
         cuts_before=cuts_before,
+        simulated=False,
         rebooted=bool(now and header.boot) and now != header.boot,
         storage_was_cut=declared.storage_was_cut,
         unmountable=declared.unmountable,

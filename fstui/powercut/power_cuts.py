@@ -94,15 +94,18 @@ def _decided(saved: Iterable[Saved], cut: str) -> Saved | None:
 
 def pending() -> list[Entry]:
     """Directories of cuts that nobody has verified yet, whose writer is dead: they must survive until then."""
-    return [entry for entry in ledger.stale() if is_pending(entry)]
-
-
-def is_pending(entry: Entry) -> bool:
-    """It holds the records of a cut that is not verified yet."""
-    name = Path(entry.what).name
-    return name.startswith(PREFIX) and _decided(verified(), name.removeprefix(PREFIX)) is None
+    return _unverified(ledger.stale())
 
 
 def left_behind() -> list[Entry]:
     """What killed runs have left, and what cuts that are verified have: all that may be removed without a question."""
-    return [entry for entry in ledger.stale() if not is_pending(entry)]
+    stale = ledger.stale()
+    kept = _unverified(stale)
+    return [entry for entry in stale if entry not in kept]
+
+
+def _unverified(entries: list[Entry]) -> list[Entry]:
+    """Those of cuts that nothing saved has decided. The saved runs are read once, and only where there is a cut."""
+    cuts = [entry for entry in entries if Path(entry.what).name.startswith(PREFIX)]
+    decided = {saved.figures.cut for saved in verified() if saved.figures.decides} if cuts else set()
+    return [entry for entry in cuts if Path(entry.what).name.removeprefix(PREFIX) not in decided]

@@ -225,12 +225,7 @@ def _judged(step: Step, header: Header, target: Target, host: Host, began: float
         scenario=header.scenario,
         steps=(step,),
     )
-    found = judge(run)
-    return sealed(
-        msgspec.structs.replace(
-            run, findings=found.findings, verdict=found.verdict, confidence=found.confidence, sentence=found.sentence
-        )
-    )
+    return sealed(run.judged(judge(run)))
 
 
 def _with_state_of(then: Target, now: Target) -> Target:

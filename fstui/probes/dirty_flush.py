@@ -24,7 +24,6 @@ from typing import Any, NamedTuple, NoReturn
 from fstui.probes.files import make_file, remove
 from fstui.wire import frames
 from fstui.wire.talk import (
-    CallError,
     CommandLines,
     calling,
     clock,
@@ -32,7 +31,7 @@ from fstui.wire.talk import (
     interrupted,
     read_settings,
     send,
-    send_failure,
+    telling,
     write_frame,
     write_whole,
 )
@@ -207,7 +206,7 @@ def main() -> NoReturn:
     settings = read_settings()
     os.set_blocking(1, False)
     commands = CommandLines()
-    try:
+    with telling("open"):
         come_in(settings)
         make_file({**settings, "offsets": "random", "prefill": "written"})
         try:
@@ -219,10 +218,6 @@ def main() -> NoReturn:
             commands.wait_for_end()
         finally:
             remove(settings["path"])
-    except CallError as failure:
-        send_failure(failure)
-    except BrokenPipeError:
-        pass  # the engine is gone
     sys.exit(0)
 
 

@@ -7,11 +7,15 @@ import errno
 import os
 import random
 import stat
+import time
 from typing import Any
 
 from fstui.wire.talk import CallError, calling, clock, cut_short, interrupted, send
 
 CHUNK_BYTES = 1 << 20
+PIECES_PER_S = 4
+"""Of a file that is written at a pace."""
+LISTEN_NS = 50_000_000
 PAGE = os.sysconf("SC_PAGE_SIZE")
 PATIENCE_NS = 30_000_000_000
 SLOWEST_NS_PER_BYTE = 1000
@@ -30,7 +34,7 @@ def make_file(settings: dict[str, Any]) -> None:
     fd = calling("open", os.open, path, flags, 0o600)
     try:
         if settings["offsets"] != "append":
-            fill(fd, size, settings["prefill"])
+            fill(fd, size, settings["prefill"], settings.get("fill_bytes_per_s"))
         calling("fsync", os.fsync, fd)
         if settings.get("block_bytes", PAGE) % PAGE == 0:
             with contextlib.suppress(OSError):  # a hint
@@ -45,21 +49,33 @@ def make_file(settings: dict[str, Any]) -> None:
         os.close(fd)
 
 
-def fill(fd: int, size: int, how: str) -> None:
+def fill(fd: int, size: int, how: str, bytes_per_s: int | None = None) -> None:
+    """``bytes_per_s``: no faster than that, and synced piece by piece, or the kernel would write it all at the end."""
     if how == "fallocate":
         calling("fallocate", os.posix_fallocate, fd, 0, size)
     elif how == "written":
         done, began = 0, clock()
+        most = CHUNK_BYTES if bytes_per_s is None else max(PAGE, min(CHUNK_BYTES, bytes_per_s // PIECES_PER_S))
         while done < size:
-            give_up_if_slow(done, size, clock() - began)
+            if bytes_per_s is None:
+                give_up_if_slow(done, size, clock() - began)
+            else:
+                calling("fdatasync", os.fdatasync, fd)
+                wait_until(began + done * 1_000_000_000 // bytes_per_s)
             if interrupted():
                 raise SystemExit(1)
-            chunk = random.randbytes(min(CHUNK_BYTES, size - done))
+            chunk = random.randbytes(min(most, size - done))
             wrote = calling("pwrite", os.pwrite, fd, chunk, done)
             if not wrote:  # a short write is followed by the error that made it short; none is followed by none
                 raise CallError("pwrite", cut_short(fd, chunk, done, wrote))
             done += wrote
             send("preparing", done=done, total=size)
+
+
+def wait_until(due_ns: int) -> None:
+    """Or until the engine hangs up or says stop."""
+    while (left_ns := due_ns - clock()) > 0 and not interrupted():
+        time.sleep(min(left_ns, LISTEN_NS) / 1e9)
 
 
 def give_up_if_slow(done: int, size: int, elapsed_ns: int) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from fstui.probes import own_filesystem
 from fstui.probes.replica_server import Server
-from fstui.probes.sysbench_program import Trouble, die_with_us, reason
+from fstui.probes.sysbench_program import Trouble, die_with_us, reason, telling_trouble
 from fstui.wire.held import enter
 from fstui.wire.talk import CommandLines, clock, interrupted, read_settings, send
 
@@ -231,7 +231,7 @@ def main() -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     settings = read_settings()
     os.set_blocking(1, False)
-    try:
+    with telling_trouble("replica-cut", "prepare the servers"):
         enter(settings["directory"], settings["identity"])
         for name, text in settings["scripts"].items():
             with open(name, "w", encoding="utf-8") as file:
@@ -242,12 +242,6 @@ def main() -> NoReturn:
             measure(pair, settings)
         finally:
             pair.end()
-    except BrokenPipeError:
-        pass  # the engine is gone
-    except Trouble as trouble:
-        send("error", call="replica-cut", errno=None, message=str(trouble)[:1000], writer=0)
-    except OSError as error:
-        send("error", call="prepare the servers", errno=error.errno, message=str(error), writer=0)
     sys.exit(0)
 
 

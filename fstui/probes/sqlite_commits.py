@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from fstui.probes import sync_path
 from fstui.wire import frames
 from fstui.wire.held import enter
-from fstui.wire.talk import CommandLines, clock, interrupted, read_settings, send, write_frame
+from fstui.wire.talk import CommandLines, clock, interrupted, read_settings, send, telling, write_frame
 
 HAND_OVER_NS = 50_000_000
 SLOW_STEP_OPS = 50
@@ -29,6 +29,7 @@ SLOW_STEP_EXTRA_NS = 5_000_000_000
 SILENT_NS = 500_000_000
 
 ERRNO = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_CANTOPEN": errno.EACCES, "SQLITE_READONLY": errno.EROFS}
+MAKING = "make the database"
 FILES = ("", "-journal", "-wal", "-shm")
 
 
@@ -168,11 +169,8 @@ def measure(settings: dict[str, Any]) -> None:
     committer.connection.close()
 
 
-def send_failure(call: str, error: sqlite3.Error | OSError) -> None:
+def send_failure(call: str, error: sqlite3.Error) -> None:
     """The failed call in the kernel's terms, as far as SQLite tells: https://sqlite.org/rescode.html"""
-    if isinstance(error, OSError):
-        send("error", call=call, errno=error.errno, message=str(error), writer=0)
-        return
     name = getattr(error, "sqlite_errorname", "")
     if name.endswith(("_FSYNC", "_DIR_FSYNC")):
         call = "fsync"
@@ -198,7 +196,7 @@ def main() -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     settings = read_settings()
     os.set_blocking(1, False)
-    try:
+    with telling(MAKING):
         enter(settings["directory"], settings["identity"])
         if stubs := settings.get("facts"):
             send("facts", **sync_path.facts(".", stubs))
@@ -206,12 +204,10 @@ def main() -> NoReturn:
         try:
             make_database(settings)
             measure(settings)
+        except sqlite3.Error as error:
+            send_failure(MAKING, error)
         finally:
             remove(settings["path"])
-    except BrokenPipeError:
-        pass  # the engine is gone
-    except (sqlite3.Error, OSError) as error:
-        send_failure("make the database", error)
     sys.exit(0)
 
 

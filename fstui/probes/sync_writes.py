@@ -29,7 +29,7 @@ class SyncWriter(Writer):
         self.parts = 2 if self.sync else 1
         self.pause_ns = 0
         if settings["ops_per_s"]:
-            self.pause_ns, self.least_ops = int(1e9 / settings["ops_per_s"]), 0
+            self.pause_ns, self.least_ops = int(1e9 * settings["writers"] / settings["ops_per_s"]), 0
         flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
         for flag in settings["open_flags"]:
             flags |= OPEN_FLAGS[flag]

@@ -17,7 +17,7 @@ import sys
 from typing import Any, NoReturn
 
 from fstui.probes import sync_path, sysbench_text
-from fstui.probes.sysbench_program import Sysbench, Trouble, reason
+from fstui.probes.sysbench_program import Sysbench, Trouble, reason, telling_trouble
 from fstui.wire.held import enter
 from fstui.wire.talk import CommandLines, clock, read_settings, send
 
@@ -192,7 +192,7 @@ def main() -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     settings = read_settings()
     os.set_blocking(1, False)
-    try:
+    with telling_trouble("sysbench", "start sysbench", errno_in):
         enter(settings["directory"], settings["identity"])
         lay_out(settings)
         if settings["fill"]:
@@ -202,12 +202,6 @@ def main() -> NoReturn:
         if stubs := settings.get("facts"):
             send("facts", **sync_path.facts(".", stubs))
         measure(settings)
-    except BrokenPipeError:
-        pass  # the engine is gone
-    except Trouble as trouble:
-        send("error", call="sysbench", errno=errno_in(str(trouble)), message=str(trouble)[:1000], writer=0)
-    except OSError as error:
-        send("error", call="start sysbench", errno=error.errno, message=str(error), writer=0)
     sys.exit(0)
 
 

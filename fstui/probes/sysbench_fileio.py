@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 
 from fstui.probes import sync_path
 from fstui.probes.files import try_direct
-from fstui.probes.sysbench_program import Trouble, die_with_us, reason
+from fstui.probes.sysbench_program import Trouble, die_with_us, reason, telling_trouble
 from fstui.probes.sysbench_text import COUNT, NUMBER
 from fstui.wire.held import enter
-from fstui.wire.talk import CallError, CommandLines, clock, read_settings, send, send_failure
+from fstui.wire.talk import CommandLines, clock, read_settings, send
 
 LATE_S = 20
 TIMES = "each write and each fsync is an event of its own in one histogram"
@@ -117,7 +117,7 @@ def main() -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     settings = read_settings()
     os.set_blocking(1, False)
-    try:
+    with telling_trouble("sysbench", "start sysbench"):
         enter(settings["directory"], settings["identity"])
         os.mkdir(settings["path"], 0o700)
         try:
@@ -133,14 +133,6 @@ def main() -> NoReturn:
                 commands.wait_for_end()
         finally:
             shutil.rmtree(settings["path"], ignore_errors=True)  # the keeper of the directory removes the rest
-    except BrokenPipeError:
-        pass  # the engine is gone
-    except CallError as failure:
-        send_failure(failure)
-    except Trouble as trouble:
-        send("error", call="sysbench", errno=None, message=str(trouble)[:1000], writer=0)
-    except OSError as error:
-        send("error", call="start sysbench", errno=error.errno, message=str(error), writer=0)
     sys.exit(0)
 
 

@@ -7,10 +7,10 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from fstui.wire.talk import interrupted
+from fstui.wire.talk import interrupted, send, telling
 
 SCHEMAS = "./schemas.lua"
 PR_SET_PDEATHSIG = 1
@@ -18,6 +18,19 @@ PR_SET_PDEATHSIG = 1
 
 class Trouble(Exception):  # noqa: N818  becomes the ``error`` frame
     """What sysbench said, or did not say."""
+
+
+@contextlib.contextmanager
+def telling_trouble(
+    call: str, start: str, errno_of: Callable[[str], int | None] = lambda words: None
+) -> Iterator[None]:
+    """The same as ``telling`` for what drives a program: its Trouble by ``call``, an OSError by ``start``."""
+    with telling(start):
+        try:
+            yield
+        except Trouble as trouble:
+            words = str(trouble)
+            send("error", call=call, errno=errno_of(words), message=words[:1000], writer=0)
 
 
 class Sysbench:

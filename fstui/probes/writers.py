@@ -33,6 +33,7 @@ from fstui.wire.talk import (
     read_settings,
     send,
     send_failure,
+    telling,
     write_frame,
 )
 
@@ -238,7 +239,7 @@ def main(kind: type[Writer], **usual: Any) -> NoReturn:
     settings = {**usual, **read_settings()}
     os.set_blocking(1, False)
     path = settings["path"]
-    try:
+    with telling("open"):
         come_in(settings)
         make_file(settings)
         try:
@@ -248,8 +249,4 @@ def main(kind: type[Writer], **usual: Any) -> NoReturn:
                 CommandLines().wait_for_end()
         finally:
             remove(path)
-    except CallError as failure:
-        send_failure(failure)
-    except BrokenPipeError:
-        pass  # the engine is gone
     sys.exit(0)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.report import figures, pivot, price, steps
+from fstui.report import figures, pivot, price, ranking, steps
 from fstui.report.characters import page
 from fstui.report.glyphs import GLYPHS, SPEEDS
 from fstui.report.text import NONE, WIDTH, moment, table
@@ -18,14 +18,22 @@ _FIGURES = (("rate/s", 1), ("p50", 2), ("p99", 3), ("flush/sync", 5))
 
 
 def render(runs: Sequence[Run], width: int | None = None, per_hour: Mapping[str, float] = MappingProxyType({})) -> str:
-    """What each run is and came to, then rate, p50, p99 and flushes per sync of every step by its name.
+    """A ranking of the steps; what each run is and came to; rate, p50, p99 and flushes per sync of every step.
 
     ``per_hour``: prices by the ids of their runs.
     """
     together = pivot.of_runs(runs)
     databases = ["", *pivot.lines(together, width or WIDTH)] if together else []
     bought = ["", *table(list(price.rows(runs, per_hour)), "<" + ">" * len(runs), width)] if per_hour else []
-    return page([*table(rows(runs), "<<" + ">" * len(runs), width), *databases, *bought])
+    return page(
+        [
+            *ranking.lines(runs, width or WIDTH),
+            "",
+            *table(rows(runs), "<<" + ">" * len(runs), width),
+            *databases,
+            *bought,
+        ]
+    )
 
 
 def rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:

@@ -1,14 +1,20 @@
-"""A rule's page as lines: headings, paragraphs and lists of its Markdown, folded to a width."""
+"""Pages to read, as lines folded to a width: a rule's, of its Markdown; a word's; and the list of all of them."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
 
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.text import Text
 
-from fstui.judge import explain
+from fstui import glossary
+from fstui.judge import explain, questions
 from fstui.report.characters import page
-from fstui.report.text import WIDTH
+from fstui.report.text import WIDTH, hanging, wrap
+
+_CODE = re.compile("`(.+?)`")
 
 
 def render(rule_name: str) -> str:
@@ -16,9 +22,41 @@ def render(rule_name: str) -> str:
     return page([rule_name, *(text.plain.rstrip() for text in lines(rule_name, WIDTH))])
 
 
+def render_word(name: str) -> str:
+    """The word, then what it means. Raises KeyError where there is no such word."""
+    return page([glossary.titled(name), *(text.plain for text in word_lines(name, WIDTH))])
+
+
+def overview(width: int) -> str:
+    """Every rule with a sentence, by the question that it answers; then the words."""
+    found: list[str] = []
+    for question in questions():
+        rows = [(f"  {name}", meaning) for name, meaning in question.rules]
+        found += [question.words, *hanging(rows, width), ""]
+    names = ", ".join(glossary.titled(name) for name in glossary.words())
+    found += ["Words", *(f"  {part}" for part in wrap(names, width - 2)), ""]
+    return page([*found, "fstui explain NAME shows the page of a rule, or what a word means."])
+
+
 def lines(rule_name: str, width: int) -> list[Text]:
-    """The page without its name, in the terminal's own colour. Raises KeyError."""
+    """The page without its name, in the terminal's own colour, and its words. Raises KeyError."""
     _, _, body = explain(rule_name).partition("\n\n")
     drawn = Console(width=width - 2).render_lines(Markdown(body), pad=False)
     plain = ([(part.text, part.style.without_color if part.style else "") for part in row] for row in drawn)
-    return [Text.assemble("  ", *row, end="") for row in plain]
+    used = _CODE.sub("", body)
+    return [*(Text.assemble("  ", *row, end="") for row in plain), *named_words(glossary.standing_in(used), width)]
+
+
+def word_lines(name: str, width: int) -> list[Text]:
+    """What a word means, where that can be looked up, and which words go with it. Raises KeyError."""
+    word = glossary.words()[name]
+    told = [Text(f"  {part}", end="") for part in wrap(word.text, width - 4)]
+    if word.source:
+        told += [Text(f"  {part}", style="dim", end="") for part in wrap(f"source: {word.source}", width - 4)]
+    return [*told, *named_words(word.see, width, "see")]
+
+
+def named_words(names: Iterable[str], width: int, label: str = "words") -> list[Text]:
+    """A line that names them, where there are any."""
+    listed = ", ".join(glossary.titled(name) for name in names)
+    return [Text(f"  {part}", style="dim", end="") for part in wrap(f"{label}: {listed}", width - 4)] if listed else []

@@ -35,14 +35,19 @@ def first(judgement: Judgement | None) -> Finding | None:
 
 
 def verdict(target: Target, judgement: Judgement | None) -> Verdict | None:
-    """What is wrong already, before a byte is written; None where nothing is known to be."""
+    """What is wrong already, before a byte is written; None where nothing is known to be.
+
+    Memory by its very type is called so, and is no fault of the box.
+    """
     if target.silent_s is not None:
         return "cannot-tell"
+    if in_memory(target):
+        return None
     return next((finding.verdict for finding in flags(judgement)), None)
 
 
 def severity(target: Target, judgement: Judgement | None) -> tuple[int, bool]:
-    """To sort by: the worst first, what is in memory by its very type after others as bad, as it surprises nobody."""
+    """To sort by: the worst first, what is in memory by its very type last."""
     found = verdict(target, judgement)
     return (VERDICTS.index(found) if found else len(VERDICTS)), in_memory(target)
 

@@ -83,6 +83,8 @@ def _reasons(shown: Sequence[Target], judgements: Judgements) -> list[tuple[list
     """Each flag once, with all the mount points of which it says the same."""
     reasons: dict[tuple[str, str], tuple[list[str], Finding]] = {}
     for target in shown:
+        if verdict(target, judgements.get(target.mount_point)) is None:
+            continue
         for found in flags(judgements.get(target.mount_point)):
             mount_points, _ = reasons.setdefault((found.rule, found.sentence or found.title), ([], found))
             mount_points.append(target.mount_point)

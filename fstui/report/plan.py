@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from fstui.model.plan import Plan, PlannedStep
+from fstui.model.restraint import Restraint
 from fstui.model.storage import Target
 from fstui.quantities import seconds, short_size
 from fstui.report import figures
 from fstui.report.characters import page
-from fstui.report.text import hanging
+from fstui.report.text import WIDTH, hanging
+
+_HEEDED = "the class counts where a disk's scheduler heeds it: BFQ, mq-deadline since Linux 5.14 (queue/scheduler)"
 
 
 def render(planned: Plan, target: Target) -> str:
@@ -29,8 +32,21 @@ def head(planned: Plan, target: Target) -> list[str]:
         f"  takes     {lasts}",
         f"  writes    {figures.writes_at_most(planned)}, at most {short_size(planned.room_bytes)} of it there at a "
         "time; all is removed at the end",
+        *(f"  {line}" for line in _restraint(planned.restraint)),
         f"  again     {planned.command}",
     ]
+
+
+def _restraint(restraint: Restraint) -> list[str]:
+    """How it holds itself back, and what that is worth."""
+    held = []
+    if restraint.bytes_per_s:
+        held.append(f"at most {short_size(restraint.bytes_per_s)}/s of its own; what the filesystem adds comes on top")
+    if restraint.idle:
+        held.append(f"idle I/O class and nice 19; {_HEEDED}")
+    if held:
+        held.append("how fast the storage is will not be judged")
+    return hanging([("gently" if at == 0 else "", words) for at, words in enumerate(held)], WIDTH - 2, gap=4)
 
 
 def _server(planned: Plan) -> list[str]:

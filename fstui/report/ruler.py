@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import ceil, floor, log10
 from typing import NamedTuple
@@ -10,12 +10,13 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 
 from fstui.judge.references import Placement, Reference, placed
+from fstui.model.own_references import OwnReference
 from fstui.model.run import Run
-from fstui.quantities import rate, size
+from fstui.quantities import counted, rate, size
 from fstui.report.characters import page
 from fstui.report.text import WIDTH, hanging, wrap
 
-HERE, THERE, LEADER = "◆", "●", "·"
+HERE, THERE, OWN, LEADER = "◆", "●", "▲", "·"
 _MOST, _NEAR = 8, 3
 """So many lines at the most; else the nearest on either side, and the ends."""
 _NAME, _SHORTEST_NAME, _SOURCE = 28, 10, 4
@@ -64,20 +65,39 @@ def lines(placement: Placement, width: int = WIDTH) -> list[str]:
     """One rate among those published: a heading, the ruler, who published, and what to read with care."""
     shown = _nearest(placement)
     here = _Row(f"here, {size(placement.block_bytes)}", placement.per_s, HERE)
-    sources = _Sources(shown)
-    rows = sorted([*map(sources.row, shown), here], key=lambda row: (row.per_s, row.mark == HERE))
+    sources = _Sources([*shown, *placement.own])
+    own = [sources.row(reference)._replace(mark=OWN) for reference in placement.own]
+    rows = sorted([*map(sources.row, shown), *own, here], key=lambda row: (row.per_s, row.mark == HERE))
     number = len(placement.published)
-    classes = ", ".join(sorted({reference.medium for reference in placement.published}))
-    of = classes if placement.media else "any medium (what is beneath is not known)"
-    heading = f"{placement.operation}: faster than {placement.slower} of {number} published on {of}"
     left_out = [f"  and {number - len(shown)} more: fstui references"] if len(shown) < number else []
     return [
-        *wrap(heading, width),
+        *wrap(f"{placement.operation}: {', '.join(_headings(placement))}", width),
         *_ruler(rows, width),
         *left_out,
         *_notes(shown, width),
         *sources.lines(width),
     ]
+
+
+def _headings(placement: Placement) -> Iterator[str]:
+    """Beside the user's own, and among the published."""
+    for own in placement.own:
+        yield f"{placement.per_s / own.per_s:.2f} × your own {own.device}"
+    if placement.published:
+        classes = ", ".join(sorted({reference.medium for reference in placement.published}))
+        of = classes if placement.media else "any medium (what is beneath is not known)"
+        yield f"faster than {placement.slower} of {len(placement.published)} published on {of}"
+
+
+def own(references: Iterable[OwnReference], width: int = WIDTH) -> str:
+    """The user's own, a line for each."""
+    return page(hanging([_own_row(one) for one in references], width))
+
+
+def _own_row(own: OwnReference) -> tuple[str, ...]:
+    where = ", ".join(own.models or own.media) or "any medium"
+    which = f"{size(own.block_bytes)}, {counted(own.runs, 'run')}, {where}"
+    return f"{OWN} {own.name}", own.operation, f"{rate(own.per_s)}/s", which
 
 
 def library(references: Sequence[Reference], width: int = WIDTH) -> str:

@@ -15,7 +15,19 @@ database which ``kind`` of server they want, and its ``options``.
 """
 
 from fstui.scenario.files import load, names, shipped
-from fstui.scenario.forms import Form, Scalar, Setting, changed, chosen
+from fstui.scenario.forms import Form, Scalar, Setting, changed, chosen, size_of
 from fstui.scenario.steps import Scenario, expand
 
-__all__ = ["Form", "Scalar", "Scenario", "Setting", "changed", "chosen", "expand", "load", "names", "shipped"]
+__all__ = [
+    "Form",
+    "Scalar",
+    "Scenario",
+    "Setting",
+    "changed",
+    "chosen",
+    "expand",
+    "load",
+    "names",
+    "shipped",
+    "size_of",
+]

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from fstui.measures.tables import where_in
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, meant
 from fstui.quantities import size
 from fstui.scenario.forms import Setting, as_list, check_value
 from fstui.scenario.steps import Scenario, StepHead, expand
@@ -78,7 +78,7 @@ def _path_of(name: str) -> Path:
         path = place / f"{name}.toml"
         if path.is_file():
             return path
-    raise Refused(f"no scenario '{name}'. There are: {', '.join(names())}.")
+    raise Refused(f"no scenario '{name}'.{meant(name, names())} There are: {', '.join(names())}.")
 
 
 def _read(path: Path) -> Scenario:

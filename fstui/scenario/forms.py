@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from fstui.model.base import Base
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, meant
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", re.IGNORECASE)
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -55,7 +55,7 @@ def chosen(form: Form, overrides: Mapping[str, str]) -> dict[str, Any]:
     for key, text in overrides.items():
         if key not in form.settings:
             known = ", ".join(form.settings)
-            raise Refused(f"{form.name} has no setting '{key}'. It has: {known}.")
+            raise Refused(f"{form.name} has no setting '{key}'.{meant(key, form.settings)} It has: {known}.")
         values[key] = _parse(key, form.settings[key], text)
     return values
 
@@ -80,11 +80,16 @@ def _parse(key: str, setting: Setting, text: str) -> Scalar | list[Scalar]:
     return values if listed or len(values) > 1 else values[0]
 
 
+def size_of(text: str) -> int | None:
+    """``16K``, ``1.5 MiB``: the bytes; None where it has no such unit. Raises OverflowError."""
+    size = _SIZE.fullmatch(text)
+    return int(float(size[1]) * _UNITS[size[2].upper()]) if size else None
+
+
 def _scalar(key: str, example: Scalar, text: str, unit: str) -> Scalar:
-    size = _SIZE.fullmatch(text) if unit == "bytes" else None
     try:
-        if size:
-            return int(float(size[1]) * _UNITS[size[2].upper()])
+        if unit == "bytes" and (size := size_of(text)) is not None:
+            return size
         if isinstance(example, bool):
             return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
         if unit == "s" and not isinstance(example, str):

@@ -53,6 +53,7 @@ class StepHead(Base, frozen=True, kw_only=True):
 def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRef, tuple[PlannedStep, ...]]:
     """The chosen settings, and every step with its values filled in. Raises Refused, for an impossible step too."""
     values = chosen(scenario, overrides)
+    _check_several(scenario, {key: values[key] for key in overrides})
     steps = [step for table in scenario.steps for step in _steps_of(scenario, table, values)]
     if not steps:
         raise Refused("no step is left with these settings")
@@ -60,6 +61,18 @@ def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRe
     if times > 1:  # a finding names the steps that it rests on
         raise Refused(f"{times} steps are named '{name}': each needs a name of its own")
     return ScenarioRef(name=scenario.name, title=scenario.title, settings=values), tuple(steps)
+
+
+def _check_several(scenario: Scenario, given: Mapping[str, Any]) -> None:
+    """Raises Refused where the user names several values of what is measured with one."""
+    varied = {key for table in scenario.steps for key in table.get("for_each", ())}
+    for key, value in given.items():
+        if isinstance(value, list) and len(value) > 1 and key not in varied:
+            first, *others = (f"--set {key}={item}" for item in value)
+            raise Refused(
+                f"{scenario.name} measures one {key} at a time: run it with {first}, then again with "
+                + ", then with ".join(others)
+            )
 
 
 def _steps_of(scenario: Scenario, table: dict[str, Any], values: dict[str, Any]) -> Iterator[PlannedStep]:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from fstui.engine.flags import flags
+from fstui.engine.flags import Flags
 from fstui.model.counters import Counters, Idle
 from fstui.model.declaration import NOTHING, Declaration, declared
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.plan import Plan
+from fstui.model.restraint import FREE, Restraint
 from fstui.model.run import Run
 from fstui.model.storage import Node
 
@@ -42,8 +43,10 @@ class Survey(NamedTuple):
 class Session:
     """One box, and what the user has said of it."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, restraint: Restraint = FREE) -> None:
         self.machine = machine
+        self._restraint = restraint
+        self._flags = Flags()
         self._declared: dict[str, Declaration] | None = None
         """By target identity; None until they have been read."""
         self.trouble = ""
@@ -56,22 +59,30 @@ class Session:
         """As of the time when the last directory was looked up."""
 
     @classmethod
-    def here(cls, like: int | None = None, *, trace: bool = True, trusting: bool = False) -> Session:
+    def here(
+        cls, like: int | None = None, *, trace: bool = True, trusting: bool = False, restraint: Restraint = FREE
+    ) -> Session:
         """This box; with ``like`` as the process of that id meets it. Raises Refused where that cannot be.
 
         ``trace``: runs ask the kernel whose flushes they are, where it can be asked. ``trusting``: root writes also
-        where another user may rename what is written.
+        where another user may rename what is written. ``restraint``: what its runs hold themselves back to.
         """
         from fstui.engine.machine.local import LocalMachine  # noqa: PLC0415
 
-        return cls(LocalMachine(like=like, trace=trace, trusting=trusting))
+        machine = LocalMachine(like=like, trace=trace, trusting=trusting, restraint=restraint)
+        return cls(machine, restraint)
 
     @classmethod
     def nowhere(cls) -> Session:
         """A box without storage: what a scenario takes does not depend on where it runs."""
         from fstui.engine.machine.replay import NOWHERE, ReplayMachine  # noqa: PLC0415
 
-        session = cls(ReplayMachine(NOWHERE))
+        return cls.of_machine(ReplayMachine(NOWHERE))
+
+    @classmethod
+    def of_machine(cls, machine: Machine) -> Session:
+        """Another box than this one: nothing was ever declared of its storage."""
+        session = cls(machine)
         session._declared = {}
         return session
 
@@ -121,7 +132,8 @@ class Session:
         if self._installed is None and planner.wants_programs(scenario, settings):
             async with self._looking_for_programs:
                 self._installed = self._installed or await self.machine.installed()
-        return planner.plan(scenario, settings, site, self._installed or planner.EVERYTHING, called=called)
+        installed = self._installed or planner.EVERYTHING
+        return planner.plan(scenario, settings, site, installed, called=called, restraint=self._restraint)
 
     async def planned(
         self, name: str, directory: str, settings: Mapping[str, str] | None = None, said: Declaration = NOTHING
@@ -194,4 +206,4 @@ class Session:
         said = self._declared or {}
         targets = (declared(target, said.get(target.identity, NOTHING)) for target in inventory.filesystems)
         known = replace(inventory, filesystems=tuple(targets))
-        return Survey(known, flags(known))
+        return Survey(known, self._flags.of(known))

@@ -7,23 +7,21 @@ import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fstui.engine.idle import IdleWatch
 from fstui.layers import kind
 from fstui.model.counters import Idle
 from fstui.model.errors import Refused
 from fstui.model.events import Event
 from fstui.model.storage import Target
 from fstui.quantities import seconds
-from fstui.session import Session, scenarios
+from fstui.session import Session, caution, scenarios
 from fstui.session.running import RunInProgress, Site
 from fstui.session.writable_directories import usual_directories
 
 SCENARIO = "check"
-IDLE_S = 1.0
-TOO_BUSY = 0.9
-"""Share of the idle second in which a device had something to do: what we add, somebody waits for."""
 ENOUGH_TRACED = 200
 """Syncs of a step, where the kernel tells whose flushes it counted."""
+MOST_BYTES = 20_000_000
+"""Written at the most, and removed."""
 PATIENCE_S = 20.0
 """So long one filesystem may take: its two seconds, and what comes before and after them on a slow box."""
 
@@ -36,8 +34,8 @@ class Subject(NamedTuple):
 
     name: str
     site: Site
-    busy: float = 0.0
-    """The share of the idle second in which its busiest device was at work."""
+    concerns: tuple[str, ...] = ()
+    """What speaks against writing there now."""
 
 
 class LeftOut(NamedTuple):
@@ -67,12 +65,8 @@ class Checkup:
         else:
             inventory = (await self._session.with_space(self._session.survey().inventory)).inventory
             await self.choose(inventory.filesystems)
-        nodes = {node.id: node for subject in self.subjects for node in subject.site.read.stack}
-        watch = IdleWatch(self._session.machine, tuple(nodes.values()))
-        if self.subjects:
-            await watch.watch(IDLE_S, asyncio.Event())
-        self.idle = watch.seen
-        self.subjects = [subject._replace(busy=self._busy(subject.site.read)) for subject in self.subjects]
+        self.idle = await caution.watched(self._session, (subject.site.read for subject in self.subjects))
+        self.subjects = [subject._replace(concerns=self._concerns(subject.site)) for subject in self.subjects]
 
     def leave_out(self, subject: Subject, reason: str) -> None:
         """Somebody does not want it checked."""
@@ -125,10 +119,8 @@ class Checkup:
         assert left_out is not None
         return left_out
 
-    def _busy(self, target: Target) -> float:
-        names = {node.id for node in target.stack}
-        busy_ms = [one.busy_ms for one in self.idle.counters if one.device in names and one.busy_ms is not None]
-        return min(1.0, max(busy_ms, default=0) / 1000 / self.idle.elapsed_s) if self.idle.elapsed_s else 0.0
+    def _concerns(self, site: Site) -> tuple[str, ...]:
+        return caution.concerns(self._session, site, caution.busy_shares(self.idle), MOST_BYTES)
 
 
 async def followed(running: RunInProgress) -> AsyncIterator[Event]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from fstui.judge import explain, judge, rule_names
 from fstui.model.run import Run
 from fstui.model.seal import sealed
@@ -13,13 +11,5 @@ __all__ = ["explain", "judged_again", "rule_names"]
 
 def judged_again(run: Run, *, altered: bool = False) -> Run:
     """The same evidence with today's rules; of an altered run the digest stays that of another document."""
-    found = judge(run)
-    again = replace(
-        run,
-        findings=found.findings,
-        verdict=found.verdict,
-        confidence=found.confidence,
-        sentence=found.sentence,
-        speed=found.speed,
-    )
+    again = run.judged(judge(run))
     return sealed(again) if run.digest and again != run and not altered else again

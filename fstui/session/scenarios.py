@@ -6,10 +6,22 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fstui.model.errors import Refused
-from fstui.scenario import Form, Scalar, Scenario, Setting, changed, expand, load, names, shipped
+from fstui.scenario import Form, Scalar, Scenario, Setting, changed, expand, load, names, shipped, size_of
 from fstui.session import kept
 
-__all__ = ["Form", "Known", "Scalar", "Scenario", "Setting", "changed", "check", "named", "own", "shipped_ones"]
+__all__ = [
+    "Form",
+    "Known",
+    "Scalar",
+    "Scenario",
+    "Setting",
+    "changed",
+    "check",
+    "named",
+    "own",
+    "shipped_ones",
+    "size_of",
+]
 
 
 _OWN = "the directory of your own scenarios"

@@ -10,21 +10,28 @@ import msgspec
 
 from fstui.measures.documents import Version, decode_outline
 from fstui.model.errors import Refused
-from fstui.model.run import Earlier, Run, RunStatus, ScenarioRef
+from fstui.model.restraint import FREE, Restraint
+from fstui.model.run import Earlier, HeldAgainst, Run, RunStatus, ScenarioRef
 from fstui.model.seal import is_altered
 from fstui.model.steps import STARVED_SHARE
-from fstui.state import runs
+from fstui.state import own_references, runs
 from fstui.state.files import read_regular
 
 MOST, LOOKED_THROUGH = 20, 200
 
 
+def held_against(run: Run) -> HeldAgainst:
+    """The runs before it, and all references of one's own: one look at a home that may hang."""
+    return HeldAgainst(earlier(run), own_references.recall())
+
+
 def earlier(run: Run) -> tuple[Earlier, ...]:
     """Newest first: the same scenario with the same settings, on the same storage of the same box, to its end.
 
-    Those that met an io limit are left out: they tell what the limit is. ``LOOKED_THROUGH``: of the newest ones.
+    Those that met an io limit, or held themselves back, are left out: they tell what the limit is. ``LOOKED_THROUGH``:
+    of the newest ones.
     """
-    if run.target is None or not run.target.identity or run.like or run.simulated:
+    if run.target is None or not run.target.identity or run.like or run.simulated or run.restraint:
         return ()
     found = (_comparable(path, run) for path in runs.newest_first()[:LOOKED_THROUGH])
     return tuple(islice((one for one in found if one and one.mean_ns), MOST))
@@ -65,6 +72,7 @@ class _Before(Version, frozen=True, kw_only=True):
     status: RunStatus = "finished"
     simulated: str | None = None
     like: dict[str, Any] | None = None
+    restraint: Restraint = FREE
     process: _Process = _Process()
     target: _Where = _Where()
     host: _Where = _Where()
@@ -81,7 +89,7 @@ def _comparable(path: Path, run: Run) -> Earlier | None:
     whole = (
         not is_altered(document)
         and found.status == "finished"
-        and not (found.simulated or found.like or found.process.io_limits)
+        and not (found.simulated or found.like or found.restraint or found.process.io_limits)
     )
     if not whole or _asked(found.scenario) != _asked(run.scenario) or _place(found) != _place(run):
         return None

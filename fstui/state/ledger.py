@@ -103,19 +103,13 @@ def entries() -> list[Entry]:
 
 def stale() -> list[Entry]:
     """Entries whose owner is dead. Where that cannot be known (another box, another namespace), it is not stale."""
-    return [entry for entry in entries() if _owner_is_dead(entry)]
+    return [entry for entry in entries() if _owner_lives(entry) is False]
 
 
 def living() -> list[Entry]:
     """Entries of processes that live, here, other than this one and those that it was started by."""
-    here = (os.uname().nodename, _boot(), _namespace("pid"), _namespace("time"))
-    return [
-        entry
-        for entry in entries()
-        if (entry.host, entry.boot, entry.pid_namespace, entry.time_namespace) == here
-        and start_time(entry.pid) == entry.started
-        and entry.pid not in (os.getpid(), os.getppid())
-    ]
+    others = (entry for entry in entries() if entry.pid not in (os.getpid(), os.getppid()))
+    return [entry for entry in others if _owner_lives(entry) is True]
 
 
 def is_of_this_boot(entry: Entry) -> bool:
@@ -137,14 +131,15 @@ def start_time(pid: int) -> int | None:
     return None if state in "ZX" else int(fields[18])
 
 
-def _owner_is_dead(entry: Entry) -> bool:
+def _owner_lives(entry: Entry) -> bool | None:
+    """None where that is not ours to judge: on another box, in another namespace."""
     if entry.host != os.uname().nodename:
-        return False
+        return None
     if entry.boot != _boot():
-        return True
-    if (entry.pid_namespace, entry.time_namespace) != (_namespace("pid"), _namespace("time")):
         return False
-    return start_time(entry.pid) != entry.started
+    if (entry.pid_namespace, entry.time_namespace) != (_namespace("pid"), _namespace("time")):
+        return None
+    return start_time(entry.pid) == entry.started
 
 
 def _read(path: Path) -> Entry | None:

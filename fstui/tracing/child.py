@@ -48,7 +48,7 @@ class TracingChild:
 
     async def stop(self) -> str | None:
         """Have the instances taken down. Returns None, or the sentence that says that they are still there."""
-        status = await self._child.reap(END_S)
+        status = await self._child.end(END_S, "home")
         if status is None:
             self._child.abandon()
         return None if status == 0 else f"{self._entry.what}: not removed; `fstui clean` tries again"

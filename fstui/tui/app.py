@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -24,9 +24,9 @@ from fstui.model.run import Run
 from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
 from fstui.session import Session
-from fstui.tui.commands import INTERRUPT, QUIT, SUSPEND, bindings
+from fstui.tui.commands import GLOSSARY, INTERRUPT, QUIT, SUSPEND, bindings
 from fstui.tui.last_exit import ControlFilter
-from fstui.tui.palette import CommandEntries
+from fstui.tui.palette import Entries
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.terminal_settings import ascii_only as terminal_is_ascii
@@ -46,11 +46,20 @@ class FstuiApp(App[int]):
 
     CSS_PATH = Path(__file__).parent / "css" / "fstui.tcss"
     TITLE = "fstui"
-    COMMANDS: ClassVar = {CommandEntries}
-    BINDINGS = bindings((QUIT, INTERRUPT, SUSPEND))
+    COMMANDS: ClassVar = {Entries}
+    BINDINGS = bindings((QUIT, INTERRUPT, SUSPEND, GLOSSARY))
 
-    def __init__(self, session: Session, directory: str | None = None, *, ascii_only: bool | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        directory: str | None = None,
+        *,
+        ascii_only: bool | None = None,
+        opening: Callable[[FstuiApp], object] | None = None,
+    ) -> None:
+        """``opening``: what opens another first screen than that of the storage."""
         super().__init__()
+        self._opening = opening
         # said here too: textual may have been imported, and its settings read, before us
         self.theme = os.environ.get("TEXTUAL_THEME", "ansi-dark")
         self.session = session
@@ -62,6 +71,8 @@ class FstuiApp(App[int]):
         self.running: RunInProgress | None = None
         self.result: tuple[Run, str | None] | None = None
         """The last run and where it is saved: printed in plain text after the screen is gone."""
+        self.repeated: Run | None = None
+        """What runs is this one again."""
         self.fault: Exception | None = None
         self._looking_back = False
         self._quitting = False
@@ -73,6 +84,8 @@ class FstuiApp(App[int]):
             self._take_signals()
         if self.directory is not None:
             self.open_plan(self.directory)
+        if self._opening is not None:
+            self._opening(self)
         self.call_after_refresh(self.look_back)  # the first screen comes first
 
     @work(group="before")
@@ -92,6 +105,10 @@ class FstuiApp(App[int]):
         self.set_keymap(self.keymap)
         if isinstance(self.screen, BaseScreen):
             self.screen.redraw()
+        if before.keys and not before.trouble:
+            from fstui.tui.every_command import unknown  # noqa: PLC0415  all screens: only for who changes keys
+
+            self.tell(unknown(before.keys))
         if before.trouble:
             self.tell(before.trouble)
 
@@ -116,7 +133,7 @@ class FstuiApp(App[int]):
             self.exit(1)
 
     def tell(self, words: str) -> None:
-        if isinstance(self.screen, BaseScreen):
+        if words and isinstance(self.screen, BaseScreen):
             self.screen.say(words)
 
     @work(group="remember")
@@ -171,6 +188,12 @@ class FstuiApp(App[int]):
         if isinstance(self.screen, BaseScreen):
             self.push_screen(help_screen(self.screen, self.keymap))
 
+    def action_glossary(self) -> None:
+        from fstui.tui.screens.page_screen import glossary_screen  # noqa: PLC0415
+
+        if isinstance(self.screen, BaseScreen):
+            self.push_screen(glossary_screen(self.screen))
+
     def action_history(self) -> None:
         from fstui.tui.screens.history import HistoryScreen  # noqa: PLC0415
 
@@ -217,7 +240,7 @@ class FstuiApp(App[int]):
 
     async def run_again(self, run: Run, directory: str | None) -> str:
         """The same scenario with the same settings and declarations. Returns why it cannot be, or nothing."""
-        from fstui.session import power_cut  # noqa: PLC0415
+        from fstui.session import caution, power_cut  # noqa: PLC0415
 
         if run.scenario is None or directory is None:
             return "The saved run does not say what was run, or where."
@@ -230,7 +253,11 @@ class FstuiApp(App[int]):
             site, plan = await self.session.planned_again(run, directory)
         except Refused as refusal:
             return str(refusal)
-        self.open_run(self.session.start(plan, site), plan, site.target)
+        idle, concerns = await caution.look(self.session, site, plan.room_bytes)
+        if concerns:
+            return f"Not now: {', '.join(concerns)}. The plan of that directory runs it all the same."
+        self.open_run(self.session.start(plan, site, idle), plan, site.target)
+        self.repeated = run
         return ""
 
     def run_ended(self, run: Run | None, saved_to: str | None) -> None:
@@ -245,16 +272,18 @@ class FstuiApp(App[int]):
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
         from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
 
-        screen = ResultScreen(run, saved_to, directory, save_error)
+        before = self.repeated if isinstance(self.screen, RunScreen) else None
+        screen = ResultScreen(run, saved_to, directory, save_error, before)
         if isinstance(self.screen, RunScreen):
+            self.repeated = None
             self.switch_screen(screen)
         else:
             self.push_screen(screen)
 
 
-def run_app(session: Session, directory: str | None) -> int:
+def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp], object] | None = None) -> int:
     """Run the app; returns the exit code: 0, or 128 + the signal that ended it. Then says the last result in plain."""
-    app = FstuiApp(session, directory)
+    app = FstuiApp(session, directory, opening=opening)
     # without the mouse the terminal's own selection works, and no movement travels up a bad line
     code = app.run(mouse=False)
     with suppress(OSError):  # the terminal may be gone
@@ -276,5 +305,5 @@ def _print_result(app: FstuiApp) -> None:
     text = str(formats.render(formats.PLAIN, *app.result))
     print(in_ascii(text) if app.ascii_only else text, end="")
     sys.stdout.flush()
-    if app.result[1] is None:
+    if app.result[1] is None and not app.session.simulated:
         print("The run could not be saved.", file=sys.stderr)

@@ -59,18 +59,25 @@ def shown(setting: Setting, text: str) -> str:
 
 
 def changed(form: Form, choices: Choices, name: str, by: int) -> Choices:
-    """The next value, or the one before."""
+    """The next value, or the one before; the same where there are several, which only typing changes."""
     if name == MEDIUM:
         return _declaring(choices, medium=_next(choices.declaration.medium, MEDIA, by))
     if name == WRITE_CACHE:
         return _declaring(choices, write_cache=_next(choices.declaration.write_cache, CACHES, by))
     setting = form.settings[name]
     now = values(setting, choices.of(form).get(name))
+    if len(now) > 1:  # which of them would give way?
+        return choices
     allowed = [as_text(value) for value in options(setting)]
     if allowed:
         at = allowed.index(now[0]) if now[0] in allowed else 0
         return _with(form, choices, name, allowed[max(0, min(at + by, len(allowed) - 1))])
     return _with(form, choices, name, _stepped(setting, now[0], by))
+
+
+def several(form: Form, choices: Choices, name: str) -> bool:
+    """More than one value was typed, or stands in the scenario, where there are no boxes for them."""
+    return name in form.settings and len(values(form.settings[name], choices.of(form).get(name))) > 1
 
 
 def toggled(form: Form, choices: Choices, name: str, option: str) -> Choices:

@@ -17,7 +17,7 @@ from fstui.tui.glyphs import HEAD
 _NAMES = {
     "enter": "Enter", "space": "Space", "escape": "Esc", "tab": "Tab", "slash": "/", "question_mark": "?",
     "left": "←", "right": "→", "up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "ctrl+c": "Ctrl-C",
-    "ctrl+z": "Ctrl-Z", "home": "Home", "end": "End",
+    "ctrl+z": "Ctrl-Z", "ctrl+p": "Ctrl-P", "home": "Home", "end": "End",
 }  # fmt: skip
 
 _KEPT = ("app.help", "app.quit", "app.back")
@@ -50,6 +50,14 @@ SUSPEND = Command(
     "app.suspend", "ctrl+z", "app.suspend_process", "", "Put fstui into the background; fg brings it back.", always=True
 )
 HELP = Command("app.help", "question_mark", "app.help", "help", "What this screen shows, and its keys.")
+PALETTE = Command(
+    "app.palette",
+    "ctrl+p",
+    "app.command_palette",
+    "find",
+    "Find a mount, a scenario, a rule, a run or a key by its name.",
+)
+GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "What the words mean, those of this screen first.")
 BACK = Command("app.back", "escape", "app.back", "back", "To the screen before.")
 UP = Command("list.up", "up,k", "move(-1)", "", "The row above.")
 DOWN = Command("list.down", "down,j", "move(1)", "", "The row below.")

@@ -11,6 +11,8 @@ BAD = "bold red"
 GOOD = "bold green"
 FAINT = "dim"
 HEAD = "bold"
+HEAT = ("cyan", "bold cyan", "bold magenta")
+"""Few, some, most: colours that say neither good nor bad."""
 
 _STYLES: dict[Verdict, str] = {
     "lost": BAD, "not-durable": BAD, "suspicious": DOUBT, "cannot-tell": HEAD, "plausible": HEAD,
@@ -37,10 +39,13 @@ _ASCII = str.maketrans(
     {
         "✓": "+", "✗": "x", "▸": ">", "·": "-", "▌": ">", "▲": "^", "–": "-", "—": "-", "─": "-", "┤": "|",
         "└": "`", "├": "|", "│": "|", "›": ">", "×": "x", "…": "~", "≤": "<", "≥": ">", "µ": "u", "→": ">", "←": "<",
-        "↑": "^", "↓": "v", "“": '"', "”": '"', "‘": "'", "’": "'", "╌": "-", "•": "*", "\xa0": " ", "\u202f": " ",
-        "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "█": "#",
+        "↑": "^", "↓": "v", "“": '"', "”": '"', "‘": "'", "’": "'", "╌": "-", "•": "*", "●": "o", "◆": "#", "§": "S",
+        "\xa0": " ", "\u202f": " ",
+        "◂": "<", "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "█": "#",
     }
 )  # fmt: skip
+_ASCII |= {0x2800 + dots: "..::++##"[dots.bit_count() - 1] for dots in range(1, 256)}
+"""Braille by how many dots it has."""
 
 
 def of_verdict(verdict: Verdict | None) -> tuple[str, str]:

@@ -1,35 +1,127 @@
-"""The commands of the screen in front, for Textual's palette (Ctrl-P)."""
+"""What Ctrl-P finds: the keys of the screen in front, mounts, scenarios, rules and saved runs, by their names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from fstui.tui.commands import Command, key_name
+from fstui.model.errors import Refused
+from fstui.tui.commands import key_name
+from fstui.tui.screens.storage import StorageScreen
+
+if TYPE_CHECKING:
+    from fstui.session.history import Summary
+    from fstui.tui.app import FstuiApp
 
 
-class CommandEntries(Provider):
-    """One entry per command that the footer names."""
+class Entry(NamedTuple):
+    """One thing to go to."""
 
-    @property
-    def _entries(self) -> Iterable[tuple[str, Command, Callable[[], object]]]:
-        for command in getattr(self.screen, "KEYS", ()):
-            if command.label:
-                yield f"{command.label} ({key_name(command, {})})", command, self._runner(command)
+    name: str
+    help: str
+    run: Callable[[], object]
 
-    def _runner(self, command: Command) -> Callable[[], object]:
-        async def run() -> None:
-            await self.app.run_action(command.action, default_namespace=self.screen)
 
-        return run
+class Entries(Provider):
+    """All of them. Before a letter is typed, only what the footer names."""
+
+    _runs: tuple[Summary, ...] = ()
+
+    async def startup(self) -> None:
+        """The saved runs, from a disk that may hang: without them where it does."""
+        from fstui.session import history  # noqa: PLC0415
+
+        try:
+            self._runs = tuple(one for one in await history.listed() if not one.unreadable)
+        except (OSError, Refused):
+            self._runs = ()
 
     async def discover(self) -> Hits:
-        for name, command, run in self._entries:
-            yield DiscoveryHit(name, run, help=command.help)
+        for entry in self._keys():
+            yield DiscoveryHit(entry.name, entry.run, help=entry.help)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for name, command, run in self._entries:
-            if (score := matcher.match(f"{name} {command.help}")) > 0:
-                yield Hit(score, matcher.highlight(name), run, help=command.help)
+        for entry in self._all():
+            if (score := matcher.match(f"{entry.name} {entry.help}")) > 0:
+                yield Hit(score, matcher.highlight(entry.name), entry.run, help=entry.help)
+
+    @property
+    def _fstui(self) -> FstuiApp:
+        return cast("FstuiApp", self.app)  # the app imports this, not the other way round
+
+    def _all(self) -> Iterator[Entry]:
+        yield from self._keys()
+        yield from self._mounts()
+        yield from self._scenarios()
+        yield from self._rules()
+        yield from self._saved()
+
+    def _keys(self) -> Iterator[Entry]:
+        for command in getattr(self.screen, "KEYS", ()):
+            if command.label:
+                name = f"{command.label} ({key_name(command, self._fstui.keymap)})"
+                yield Entry(name, command.help, self._acting(command.action))
+
+    def _acting(self, action: str) -> Callable[[], object]:
+        async def run() -> None:
+            await self.app.run_action(action, default_namespace=self.screen)
+
+        return run
+
+    def _mounts(self) -> Iterator[Entry]:
+        first = self.app.screen_stack[0]
+        for target in first.inventory.filesystems if isinstance(first, StorageScreen) else ():
+            if not target.pseudo and target.silent_s is None:
+                yield Entry(
+                    f"mount {target.mount_point}", f"What can be run there ({target.fstype}).", self._plan(target.path)
+                )
+
+    def _plan(self, path: str) -> Callable[[], object]:
+        return lambda: self._fstui.open_plan(path)
+
+    def _scenarios(self) -> Iterator[Entry]:
+        from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415  kept off the first frame
+
+        screen = self.screen
+        if isinstance(screen, PlanScreen):
+            for at, offer in enumerate(screen.offers.every):
+                yield Entry(f"scenario {offer.name}", offer.form.question, self._choosing(screen.choose_scenario, at))
+
+    @staticmethod
+    def _choosing(choose: Callable[[int], None], at: int) -> Callable[[], object]:
+        return lambda: choose(at)
+
+    def _rules(self) -> Iterator[Entry]:
+        from fstui.session.rules import rule_names  # noqa: PLC0415
+
+        for name in rule_names():
+            yield Entry(f"rule {name}", "What it looks at, and what it proves.", self._explaining(name))
+
+    def _explaining(self, name: str) -> Callable[[], object]:
+        def run() -> None:
+            from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
+
+            self.app.push_screen(explain_screen(name))
+
+        return run
+
+    def _saved(self) -> Iterator[Entry]:
+        for one in self._runs:
+            name = f"run {one.id}: {one.scenario} on {one.target}"
+            yield Entry(name, f"{one.verdict}, {one.started_at}", self._opening(one.path))
+
+    def _opening(self, path: str) -> Callable[[], object]:
+        async def run() -> None:
+            from fstui.session import history  # noqa: PLC0415
+
+            try:
+                saved = await history.find(path)
+            except (OSError, Refused) as trouble:
+                self._fstui.tell(str(trouble))
+                return
+            self._fstui.open_result(saved.run, saved.path, saved.run.target.path if saved.run.target else None)
+
+        return run

@@ -18,7 +18,7 @@ from fstui.model.events import (
 )
 from fstui.model.judgement import Judgement
 from fstui.model.plan import Plan, PlannedStep
-from fstui.model.run import Evidence, Run
+from fstui.model.run import Earlier, Evidence, Run
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Target
 
@@ -35,6 +35,7 @@ class Progress:
         self.plan = plan
         self.target = target
         self.idle: Idle | None = None
+        self.before: tuple[Earlier, ...] = ()
         self.done: dict[int, Step] = {}
         self.current: int | None = None
         self.preparing: StepPreparing | None = None
@@ -52,7 +53,7 @@ class Progress:
         known = cast(Known, event)
         match known:
             case RunStarted():
-                self.plan, self.target = known.plan, known.target
+                self.plan, self.target, self.before = known.plan, known.target, known.before
             case IdleMeasured():
                 self.idle = known.idle
             case StepPreparing():
@@ -74,7 +75,7 @@ class Progress:
     @property
     def evidence(self) -> Evidence:
         """What has been seen so far."""
-        return Evidence(target=self.target, idle=self.idle, steps=tuple(self.done.values()))
+        return Evidence(target=self.target, idle=self.idle, before=self.before, steps=tuple(self.done.values()))
 
     @property
     def shown(self) -> int | None:

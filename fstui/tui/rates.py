@@ -19,6 +19,8 @@ class Rate(msgspec.Struct, frozen=True):
     flushes: float | None = None
     ms_per_flush: float | None = None
     in_flight: int | None = None
+    busy: float | None = None
+    """The share of the time in which it had anything to do."""
 
 
 class Activity:
@@ -62,6 +64,7 @@ def total(parts: Iterable[Rate]) -> Rate:
         flushes=_sum(rate.flushes for rate in known),
         ms_per_flush=_mean((rate.ms_per_flush, rate.flushes) for rate in known),
         in_flight=None if not known else sum(rate.in_flight or 0 for rate in known),
+        busy=max((rate.busy for rate in known if rate.busy is not None), default=None),
     )
 
 
@@ -74,6 +77,7 @@ def _rate(then: DeviceCounters, now: DeviceCounters, elapsed_s: float) -> Rate:
     def per_s(field: str) -> float | None:
         return None if (more := gained(field)) is None else more / elapsed_s
 
+    busy_ms = gained("busy_ms")
     writes, flushes = gained("writes"), gained("flushes")
     write_ms, flush_ms = gained("write_ms"), gained("flush_ms")
     return Rate(
@@ -84,6 +88,7 @@ def _rate(then: DeviceCounters, now: DeviceCounters, elapsed_s: float) -> Rate:
         flushes=per_s("flushes"),
         ms_per_flush=flush_ms / flushes if flushes and flush_ms is not None else None,
         in_flight=now.in_flight,
+        busy=None if busy_ms is None else busy_ms / 1000 / elapsed_s,
     )
 
 

@@ -6,7 +6,8 @@ import json
 import os
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from fstui.wire import frames
@@ -67,6 +68,20 @@ def send(kind: str, **fields: Any) -> None:
 
 def send_failure(failure: CallError, writer: int = 0) -> None:
     send("error", call=failure.call, errno=failure.errno, message=str(failure), writer=writer)
+
+
+@contextmanager
+def telling(call: str) -> Iterator[None]:
+    """What ends a probe becomes its ``error`` frame: a CallError by its own call, any other OSError by this one. An
+    engine that is gone is told nothing."""
+    try:
+        yield
+    except BrokenPipeError:
+        pass
+    except CallError as failure:
+        send_failure(failure)
+    except OSError as error:
+        send("error", call=call, errno=error.errno, message=str(error), writer=0)
 
 
 def interrupted() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 
@@ -17,6 +18,7 @@ def main() -> int:
     if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
         print(f"usage: python -m tests.bench {'|'.join(NAMES)} [--rounds N] [--dir DIR]", file=sys.stderr)
         return 2
+    os.environ["FSTUI_YES"] = "1"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what it made is taken down
     status: int = importlib.import_module(f"tests.bench.{sys.argv[1]}").main(sys.argv[2:])
     return status

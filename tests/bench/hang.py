@@ -11,7 +11,12 @@ from tests.storage import hanging
 
 
 def main(argv: list[str]) -> int:
-    """Print a line for each place, call and command; 1 where one did not end, or left something behind."""
+    """Print a line for each place, call and command; 1 where one did not end, or left something behind.
+
+    ``--midway``: only the runs that were under way.
+    """
+    commands = () if "--midway" in argv else tuple(hanging.COMMANDS)
+    argv = [word for word in argv if word != "--midway"]
     options = arguments(argv, "hang", rounds=1, directory=tempfile.gettempdir())
     wrong = 0
     for place in hanging.PLACES:
@@ -20,9 +25,13 @@ def main(argv: list[str]) -> int:
                 tempfile.TemporaryDirectory(dir=options.dir) as workshop,
                 hanging.hanging_mount(Path(workshop)) as mount,
             ):
-                for row in hanging.rows(mount, place, call):
+                for row in hanging.rows(mount, place, call, commands):
                     wrong += not row.well
                     print(f"{place:8}{call:9}{row.line}", flush=True)
+                if place != "another":
+                    row = hanging.midway(mount, place, call)
+                    wrong += not row.well
+                    print(f"{place:8}{call:9}begun midway: {row.line}", flush=True)
                 wrong += len(left := hanging.cleaned(mount))
                 print(f"{place:8}{call:9}left behind after clean: {len(left)}", flush=True)
     print(f"{wrong} wrong")

@@ -90,16 +90,20 @@ async def in_turn(name: str, probe: Driven, place: str, rounds: int, seconds: fl
     hearing = asyncio.create_task(asyncio.to_thread(probe.until, "done"))
     windows: list[dict[str, Window]] = []
     until = time.monotonic() + LONGEST_S
-    for turn in range(rounds):
-        windows.append({who: await one_window(who, probe, place, seconds) for who in rotated([TRACED, UNTRACED], turn)})
-        over = turn + 1 == rounds or time.monotonic() > until
-        if (turn + 1) % EVERY == 0 or over:
-            rates, tails = ratios(windows[-EVERY:], operations(probe))
-            medians = f"rate {statistics.median(rates):.3f}, p99 {statistics.median(tails):.3f}"
-            print(f"  {name}: {turn + 1} of {rounds}, the last {len(rates)}: {medians}", flush=True)
-        if over:
-            break
-    probe.say("stop")
+    try:
+        for turn in range(rounds):
+            windows.append(
+                {who: await one_window(who, probe, place, seconds) for who in rotated([TRACED, UNTRACED], turn)}
+            )
+            over = turn + 1 == rounds or time.monotonic() > until
+            if (turn + 1) % EVERY == 0 or over:
+                rates, tails = ratios(windows[-EVERY:], operations(probe))
+                medians = f"rate {statistics.median(rates):.3f}, p99 {statistics.median(tails):.3f}"
+                print(f"  {name}: {turn + 1} of {rounds}, the last {len(rates)}: {medians}", flush=True)
+            if over:
+                break
+    finally:  # a trace that is refused ends the bench, not only its rounds
+        probe.say("stop")
     await hearing
     return windows
 

@@ -11,7 +11,7 @@ import tempfile
 from tests.bench.pairs import arguments
 from tests.terminal.pty_app import PtyApp
 
-BUDGET_KIB = 8.0
+BUDGET_KIB = 6.0
 _ENVIRONMENT = {
     "TERM": "xterm-256color",
     "COLORTERM": "",

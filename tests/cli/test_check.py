@@ -84,11 +84,12 @@ def test_ctrl_c_leaves_nothing_behind_and_prints_what_there_is(target: Path) -> 
 
 def test_what_is_busy_is_left_alone_where_nobody_can_be_asked(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
+    monkeypatch.delenv("FSTUI_YES")
     session = Session.here(trace=False)
     checkup = Checkup(session, [str(target)])
     asyncio.run(checkup.look())
     (subject,) = checkup.subjects
-    checkup.subjects = [subject._replace(busy=0.97)]
+    checkup.subjects = [subject._replace(concerns=("its device sda is 97% busy",))]
     leave_the_busy(checkup, yes=True)
     assert len(checkup.subjects) == 1
     leave_the_busy(checkup, yes=False)
@@ -97,14 +98,15 @@ def test_what_is_busy_is_left_alone_where_nobody_can_be_asked(target: Path, monk
 
 
 ASKING = """
-import asyncio, sys
+import asyncio, os, sys
+os.environ.pop("FSTUI_YES")
 from fstui.cli.check import leave_the_busy
 from fstui.session import Session
 from fstui.session.checking import Checkup
 
 checkup = Checkup(Session.here(trace=False), [sys.argv[1]])
 asyncio.run(checkup.look())
-checkup.subjects = [checkup.subjects[0]._replace(busy=0.97)]
+checkup.subjects = [checkup.subjects[0]._replace(concerns=("its device sda is 97% busy",))]
 leave_the_busy(checkup, yes=False)
 print(len(checkup.subjects), "to check")
 """

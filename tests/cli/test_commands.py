@@ -1,3 +1,4 @@
+import fcntl
 import json
 import os
 import subprocess
@@ -33,7 +34,14 @@ def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def test_the_version(fstui: Fstui) -> None:
-    assert fstui("--version").stdout.decode() == f"fstui {__version__}\n"
+    for option in ("--version", "-V"):
+        assert fstui(option).stdout.decode() == f"fstui {__version__}\n"
+
+
+def test_help_is_a_word_too(fstui: Fstui) -> None:
+    assert fstui("help").stdout == fstui("--help").stdout
+    assert fstui("help", "run").stdout == fstui("run", "--help").stdout
+    assert "'nothing'" in refusal(fstui("help", "nothing"))
 
 
 def test_help_names_every_command_and_every_command_has_help(fstui: Fstui) -> None:
@@ -69,6 +77,9 @@ def test_a_word_close_to_a_command_is_asked_about(fstui: Fstui) -> None:
         (("compare", "last", "last", "--price", "x=1/h"), "--price 'x' is none of the runs"),
         (("judge", "\x1b[31m"), "\\x1b[31m"),
         (("explain", "no-such-rule"), "no-such-rule"),
+        (("explain", "bariers-off"), "Did you mean 'barriers-off'?"),
+        (("scenarios", "fsync-rates"), "Did you mean 'fsync-rate'?"),
+        (("run", "fsync-rate", "/tmp", "--set", "blok=4K"), "Did you mean 'block'?"),
         (("scenarios", "no-such-scenario"), "no-such-scenario"),
         (("history", "extra"), "extra"),
         (("list", "--format", "csv"), "'csv'"),
@@ -128,7 +139,8 @@ def test_a_saved_run_is_shown_in_any_format(fstui: Fstui, saved: Path, format_: 
 
 
 def test_runs_are_compared_side_by_side(fstui: Fstui, saved: Path) -> None:
-    assert fstui("compare", "k3f9a1", "x7b2c9").stdout.decode().splitlines()[0].split() == ["k3f9a1", "x7b2c9"]
+    lines = [line.split() for line in fstui("compare", "k3f9a1", "x7b2c9").stdout.decode().splitlines()]
+    assert lines[0][:2] == ["A", "k3f9a1"] and ["k3f9a1", "x7b2c9"] in lines
     priced = fstui("compare", "k3f9a1", "x7b2c9", "--price", "k3f9a1=4.8/d").stdout.decode()
     assert "price an hour" in priced and " 0.2 " in priced
 
@@ -149,6 +161,18 @@ def test_a_saved_run_that_was_altered_is_called_so(fstui: Fstui, saved: Path, co
     saved.write_bytes(encode(replace(sealed(RUN), verdict="kept")))
     done = fstui(*command)
     assert done.returncode == 0 and b"altered" in done.stdout + done.stderr
+
+
+def test_a_word_is_explained_by_any_of_its_names(fstui: Fstui) -> None:
+    lines = fstui("explain", "O_DSYNC").stdout.decode().splitlines()
+    assert lines[0] == "O_DSYNC" and any("source: open(2)" in line for line in lines)
+    assert fstui("explain", "power-loss protection").stdout == fstui("explain", "PLP").stdout
+
+
+def test_rules_are_listed_by_their_question_with_a_line_each_and_then_the_words(fstui: Fstui) -> None:
+    text = fstui("explain").stdout.decode()
+    assert "Can a platter have done this?\n" in text and "write cache" in text.partition("\nWords\n")[2]
+    assert max(map(len, text.splitlines())) <= 80 and not set("#*`") & set(text)
 
 
 def test_a_rule_is_explained(fstui: Fstui) -> None:
@@ -232,6 +256,17 @@ def test_a_closed_pipe_is_no_traceback(arguments: tuple[str, ...]) -> None:
     os.close(write_end)
     assert done.stderr == b""
     assert done.returncode not in (0, 2)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_document_that_was_cut_short_is_no_success(unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(command("schema"), stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout
+        fcntl.fcntl(process.stdout.fileno(), fcntl.F_SETPIPE_SZ, 4096)
+        process.stdout.read(10)
+        process.stdout.close()
+    assert process.returncode == 141
 
 
 def test_a_full_disk_behind_stdout_is_a_sentence() -> None:

@@ -168,6 +168,8 @@ def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
         (("--plan", "--format", "csv"), "plain or json"),
         (("--output", "/nowhere/out.json"), "/nowhere"),
         (("--output", "/tmp"), "/tmp is a directory"),
+        (("--max-rate", "soon"), "--max-rate 1M"),
+        (("--max-rate", "0"), "--max-rate 1M"),
     ],
 )
 def test_a_mistake_is_one_sentence_that_names_the_thing_and_writes_nothing(

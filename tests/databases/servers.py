@@ -28,12 +28,17 @@ from tests.storage import headless
 
 MYSQL = Path(os.environ.get("FSTUI_MYSQL", "/var/tmp/fstui-mysql"))
 """Where ``tests/databases/mysql.sh`` has put a MySQL of Debian's unstable suite."""
+POSTGRESQL = Path(os.environ.get("FSTUI_POSTGRESQL", "/var/tmp/fstui-postgresql"))
+"""Where ``tests/databases/postgresql.sh`` has put PostgreSQLs that the distribution does not have, by major version."""
 PACKAGES = {"mariadb": "mariadb-server-core", "postgresql": "postgresql", "sysbench": "sysbench"}
 GIB = 1 << 30
 
 
 def needed(*kinds: str) -> dict[str, str]:
-    """The environment in which these servers and sysbench are found; the test is skipped where one is missing."""
+    """The environment in which these servers and sysbench are found; the test is skipped where one is missing.
+
+    ``postgresql-18`` is that one, whatever the distribution has.
+    """
     if shutil.which("sysbench") is None:
         pytest.skip("sysbench is missing: apt-get install sysbench")
     environment = dict(os.environ)
@@ -41,7 +46,11 @@ def needed(*kinds: str) -> dict[str, str]:
         if not (MYSQL / "bin/mysqld").exists():
             pytest.skip(f"no MySQL in {MYSQL}: as root, tests/databases/mysql.sh (tests/run --full does it)")
         environment["PATH"] = f"{MYSQL}/bin:{environment['PATH']}"
-    for kind in set(kinds) - {"mysql"}:
+    for version in (kind.removeprefix("postgresql-") for kind in kinds if kind.startswith("postgresql-")):
+        if not (POSTGRESQL / version / "bin/postgres").exists():
+            pytest.skip(f"no PostgreSQL {version} in {POSTGRESQL}: tests/databases/postgresql.sh (tests/run --full)")
+        environment["PATH"] = f"{POSTGRESQL}/{version}/bin:{environment['PATH']}"
+    for kind in set(kinds) & set(PACKAGES):
         if not _found(kind):
             pytest.skip(f"{programs.TITLES[kind]} is missing: apt-get install {PACKAGES[kind]}")
     return environment

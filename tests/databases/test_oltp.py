@@ -30,9 +30,10 @@ DURABLE = {
 }
 
 
-@pytest.mark.parametrize("kind", DURABLE)
-def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_user: Path, kind: str) -> None:
-    environment = servers.needed(kind)
+@pytest.mark.parametrize("server", [*DURABLE, "postgresql-16", "postgresql-18"])
+def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_user: Path, server: str) -> None:
+    environment = servers.needed(server)
+    kind, _, version = server.partition("-")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         chosen = (f"server={kind}", "workload=oltp_update_index,oltp_read_only")
         run = servers.measure(storage.directory, *chosen, environment=environment)
@@ -50,6 +51,7 @@ def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_us
             assert syncs_of(other, file) < 0.5 * other.ops
 
         assert servers.server_of(durable).where == "throwaway"
+        assert f" {version}" in servers.server_of(durable).title
         assert str(servers.server_of(durable).data_directory).startswith(str(storage.directory))
         (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
         assert (found.scope, found.steps) == ("step", (other.name,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import json
 import os
@@ -125,14 +126,22 @@ def test_a_server_that_dies_is_named_with_its_signal_and_the_next_step_has_a_new
 def test_server_and_clients_are_in_sessions_of_their_own_or_in_ours(workshop: Path, session: str, shared: bool) -> None:
     with roomy(workshop) as storage:
         with begun(storage.directory, "StepProgressed", "seconds=30", f"session={session}") as process:
-            children = psutil.Process(process.pid).children(recursive=True)
-            found = {child.name(): os.getsid(child.pid) for child in children}
+            settle(lambda: {"mariadbd", "sysbench"} <= set(sessions(process.pid)))
+            found = sessions(process.pid)
             process.send_signal(signal.SIGTERM)
             headless.ended(process)
-        assert {"mariadbd", "sysbench"} <= set(found)
         ours = os.getsid(0)
         assert [found[name] == ours for name in ("mariadbd", "sysbench")] == [shared, shared]
         assert is_gone(storage.directory)
+
+
+def sessions(pid: int) -> dict[str, int]:
+    """Of what it has started, by name."""
+    found = {}
+    for child in psutil.Process(pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+            found[child.name()] = os.getsid(child.pid)
+    return found
 
 
 def gives_nothing_away(pid: int, directory: Path) -> None:

@@ -5,12 +5,16 @@ import asyncio
 import msgspec
 import pytest
 
-from fstui.engine.flags import flags
+from fstui.engine.flags import Flags, flags
 from fstui.engine.idle import IdleWatch
 from fstui.engine.machine.local import LocalMachine
 from fstui.engine.machine.replay import ReplayMachine
+from fstui.judge import judge
 from fstui.model.counters import Idle
 from fstui.model.host import Inventory
+from fstui.model.judgement import Judgement
+from fstui.model.run import Evidence
+from fstui.model.storage import Space
 from tests.factories import storage
 from tests.factories.evidence import HONEST_PROCESS
 from tests.factories.runs import counted, saved, target
@@ -45,6 +49,25 @@ def test_the_configuration_alone_raises_flags_by_mount_point() -> None:
     assert found["/off"].verdict == "not-durable"
     assert [finding.rule for finding in found["/off"].findings] == ["barriers-off"]
     assert found["/srv"].findings == ()
+
+
+def test_what_is_as_it_was_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+
+    def counted(evidence: Evidence) -> Judgement:
+        judged.append(evidence.target.path if evidence.target else "")
+        return judge(evidence)
+
+    monkeypatch.setattr("fstui.engine.flags.judge", counted)
+    both = (target(), msgspec.structs.replace(target(), path="/other", mount_point="/other"))
+    seen = Flags()
+    first = seen.of(Inventory(filesystems=both))
+    fuller = msgspec.structs.replace(both[0], space=Space(total_bytes=1, free_bytes=1), silent_s=3.0)
+    assert seen.of(Inventory(filesystems=(fuller, both[1]))) == first
+    changed = msgspec.structs.replace(both[1], mount_options=("sync",))
+    seen.of(Inventory(filesystems=(fuller, changed)))
+    assert judged == [both[0].path, "/other", "/other"]
+    assert seen.of(Inventory(filesystems=(fuller,))).keys() == {fuller.mount_point}
 
 
 async def test_every_mount_that_answers_shows_its_room() -> None:

@@ -7,14 +7,17 @@ import msgspec
 import pytest
 
 from fstui.engine.machine.replay import ReplayMachine
+from fstui.engine.site import check_alignment
 from fstui.measures.documents import decode_run
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
+from fstui.model.restraint import Restraint
 from fstui.model.storage import Medium, Target
 from fstui.report import plan as planned
 from fstui.session import Session
 from tests.factories.runs import GIB, saved, target
+from tests.factories.storage import filesystem
 
 HEAD = 'name = "mine"\ntitle = "Mine"\nquestion = "How long?"\n[settings.seconds]\nvalue = 2\nmin = 0\nmax = 100\n'
 STEP = '[[steps]]\nprobe = "sync_writes"\nblock_bytes = 16384\nfile_bytes = 1048576\nmax_bytes_per_s = 10485760\n'
@@ -137,6 +140,23 @@ async def test_the_command_repeats_the_run_word_for_word() -> None:
     ]
 
 
+async def test_a_run_that_holds_itself_back_says_how_long_and_leaves_out_what_cannot(file: Path) -> None:
+    file.write_text(HEAD + STEP + 'name = "a"\nwriters = 4\n[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
+    _, plan = await Session(box(), Restraint(bytes_per_s=65536, idle=True)).planned(str(file), "/srv/data")
+    held, left_out = plan.steps
+    assert held.settings.as_dict()["ops_per_s"] == 4.0
+    assert plan.max_bytes == 2 * 65536 + 1048576
+    assert plan.seconds == pytest.approx(1.0 + 2.0 + 16.0 + 2 * 0.4)
+    assert left_out.skip == "dirty_flush cannot be held to --max-rate"
+    assert plan.command.endswith("--max-rate 64K --idle")
+
+
+async def test_what_cannot_be_held_back_at_all_is_refused(file: Path) -> None:
+    file.write_text(HEAD + '[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
+    with pytest.raises(Refused, match="--max-rate leaves nothing to run"):
+        await Session(box(), Restraint(bytes_per_s=65536)).planned(str(file), "/srv/data")
+
+
 async def test_planning_on_this_box_writes_nothing(tmp_path: Path) -> None:
     place = tmp_path / "[here]\n"
     place.mkdir()
@@ -152,3 +172,14 @@ async def test_a_run_document_is_enough_to_plan_it_again() -> None:
     document = decode_run(msgspec.json.encode(run))
     site, _ = await Session(ReplayMachine(document)).planned("odirect-truth", "/srv/data")
     assert site.target == run.target
+
+
+async def test_o_direct_in_smaller_blocks_than_are_told_of_is_refused_but_where_it_goes_through_a_cache(
+    file: Path,
+) -> None:
+    """OpenZFS tells the size of a record, and takes a page."""
+    plan = await plan_of(file, STEP + 'name = "a"\nopen_flags = ["direct"]\n')
+    with pytest.raises(Refused, match="a multiple of 131072 bytes"):
+        check_alignment(plan.steps, 131072, target())
+    zfs = msgspec.structs.replace(target(), stack=(filesystem("zfs"), *target().stack[1:]))
+    check_alignment(plan.steps, 131072, zfs)

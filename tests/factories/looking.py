@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fstui.inventory.survey import survey
+from fstui.layers.sources.claims import UNASKED, Claims
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Target
 from tests.factories.box import Box
@@ -12,8 +13,8 @@ def target(inventory: Inventory, mount_point: str) -> Target:
     return next(target for target in inventory.filesystems if target.mount_point == mount_point)
 
 
-def look(box: Box, mount_point: str = "/srv") -> Target:
-    return target(survey(box.root), mount_point)
+def look(box: Box, mount_point: str = "/srv", claims: Claims = UNASKED) -> Target:
+    return target(survey(box.root, claims), mount_point)
 
 
 def only(box: Box) -> Node:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from fstui.latency import Histogram
 from fstui.measures.dirty_flush import DirtyFlush, DirtyFlushFigures, Growth
 from fstui.measures.sync_writes import SyncWrites
 from fstui.measures.sysbench import Interval, Sysbench, SysbenchFigures
@@ -158,6 +159,15 @@ def latency(p50: int, p99: int, longest: int) -> Latency:
     return Latency(min=p50 // 2, mean=p50, p50=p50, p90=(p50 + p99) // 2, p95=p99, p99=p99, p99_9=longest, max=longest)
 
 
+def spread(p50: int, longest: int, ops: int) -> tuple[tuple[int, int], ...]:
+    """As a recorder cuts it: most about p50, a few up to the longest."""
+    counted = Histogram()
+    counted.add([p50 * (90 + at % 21) // 100 for at in range(max(ops - ops // 10 - 1, 1))])
+    counted.add([p50 * (11 + at) // 10 for at in range(ops // 10) if p50 * (11 + at) // 10 < longest])
+    counted.add([longest])
+    return counted.spread()
+
+
 def timeline(p50: int, longest: int, ops: int, until: float = 2.0) -> tuple[TimelinePoint, ...]:
     """Sixty stretches of two seconds, as far as the time has come; every seventeenth has a slow one."""
     return tuple(
@@ -166,6 +176,7 @@ def timeline(p50: int, longest: int, ops: int, until: float = 2.0) -> tuple[Time
             ops=(at + 1) * ops // 60 - at * ops // 60,
             p50_ns=p50 + p50 * (at % 5) // 3,
             max_ns=longest if at % 17 == 4 else p50 * 2,
+            spread=spread(p50 + p50 * (at % 5) // 3, longest if at % 17 == 4 else p50 * 2, ops // 60),
         )
         for at in range(int(until * 30))
     )
@@ -298,7 +309,7 @@ PLAN = Plan(
     steps=tuple(
         PlannedStep(
             name=row.name,
-            settings=SyncWrites(seconds=2),
+            settings=row.settings,
             limit_ns=8_333_333 if row.name.startswith("same") else None,
         )
         for row in STEPS

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from fstui.helpers.claims import run
 from fstui.inventory.counters import difference, read_counters
 from fstui.inventory.process import read_process, read_process_of
+from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey, target_of
 from fstui.inventory.watch import Watch
+from fstui.layers.sources.claims import Answer, line
 from fstui.model.storage import Target
 from tests.factories.looking import read, roles
 from tests.storage import disks
@@ -105,6 +108,46 @@ def test_an_overlay_passes_to_its_upper_directory(opened: ExitStack, tmp_path: P
     found = target_of(str(storage.directory), survey())
     assert [node.kind for node in found.stack[:3]] == ["overlay", "ext4", "loop"]
     assert found.stack[2].id == storage.device
+
+
+@contextmanager
+def overlay_in_memory(place: Path, merged: Path) -> Iterator[Path]:
+    """An overlay whose upper directory is on a tmpfs at that place, which may be unmounted or covered meanwhile."""
+    place.mkdir()
+    disks.sh("mount", "-t", "tmpfs", "fstui-tests", place)
+    try:
+        for layer in ("lower", "upper", "work"):
+            (place / layer).mkdir()
+        stated = f"lowerdir={place}/lower,upperdir={place}/upper,workdir={place}/work"
+        with disks.mounted("overlay", merged, "overlay", stated) as point:
+            yield point
+    finally:
+        subprocess.run(["umount", "--lazy", "--recursive", place], check=False, stderr=subprocess.DEVNULL)
+
+
+def test_an_overlay_whose_upper_filesystem_was_unmounted_is_not_followed_to_what_holds_its_path(
+    opened: ExitStack, tmp_path: Path
+) -> None:
+    held = tmp_path / "held"
+    point = opened.enter_context(overlay_in_memory(held, tmp_path / "merged"))
+    disks.sh("umount", "--lazy", held)
+    asked = {line(command): Answer(**run(list(command))) for command in commands(survey()) if command[0] == "stat"}
+    found = target_of(str(point), survey(claims=asked))
+    assert [node.kind for node in found.stack] == ["overlay"]
+    assert read(found.stack[0], "missing")[0] == f"{held}/upper: nothing is there"
+
+
+def test_what_covers_an_upper_directory_is_later_though_its_number_is_that_of_a_mount_that_is_gone(
+    opened: ExitStack, tmp_path: Path
+) -> None:
+    gone, held = tmp_path / "gone", tmp_path / "held"
+    with disks.mounted("fstui-tests", gone, "tmpfs"):
+        point = opened.enter_context(overlay_in_memory(held, tmp_path / "merged"))
+    disks.sh("mount", "-t", "tmpfs", "fstui-tests", held)
+    opened.callback(lambda: subprocess.run(["umount", held], check=False))
+    found = target_of(str(point), survey())
+    assert [node.kind for node in found.stack] == ["overlay"]
+    assert "was mounted there later" in read(found.stack[0], "missing")[0]
 
 
 def test_a_zram_comes_and_goes_and_is_memory(opened: ExitStack, tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ VOUCHED = (
     "controller: those that were not are named"
 )
 ANSWERED = "a flat flush may mean a protected cache or a host that ignores it: where the user said which, nobody asks"
+SINGULAR = "one stall is no stalls"
+ITS_COMMAND = "what to run next stands there as a command that can be run"
 
 ALLOWED: dict[str, dict[str, dict[str, str]]] = {
     COMPOSED: {
@@ -134,6 +136,26 @@ ALLOWED: dict[str, dict[str, dict[str, str]]] = {
         },
     },
     ANSWERED: {"machine-raid-controller": {"": "order rules"}},
+    SINGULAR: {
+        "machine-dm-cache": {"stalls": "because sentence title"},
+        "machine-dm-cache-ignores-flush": {"stalls": "because"},
+        "machine-zfs-slog-throughput": {"stalls": "because sentence title"},
+        "machine-zfs-standard": {"stalls": "because sentence title"},
+        "storage-a-device-that-goes-away-fails-the-step-and-ends-the-run-ext4": {"stalls": "because sentence title"},
+        "storage-a-filter-that-swallows-every-sync-is-found-in-the-process": {"stalls": "because sentence title"},
+        "storage-a-slow-honest-disk-is-slow-and-nothing-worse": {"stalls": "because"},
+        "storage-an-ordinary-user-measures-in-a-directory-of-their-own": {"stalls": "because sentence title"},
+        "storage-beside-a-neighbour-an-honest-disk-is-neither-accused-nor-believed": {
+            "stalls": "because sentence title"
+        },
+        "storage-syncs-arrive-and-nobody-is-accused-btrfs": {"stalls": "because sentence title"},
+        "storage-syncs-arrive-and-nobody-is-accused-ext3": {"stalls": "because"},
+        "storage-the-configuration-gives-it-away-overlay-volatile": {"stalls": "because sentence title"},
+    },
+    ITS_COMMAND: {
+        "machine-overlay-volatile": {"overlay-volatile": "next"},
+        "storage-the-configuration-gives-it-away-overlay-volatile": {"overlay-volatile": "next"},
+    },
 }
 """By reason and document: the fields in which findings of a rule differ; "" stands for the run's own."""
 

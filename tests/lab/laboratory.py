@@ -136,7 +136,7 @@ def judged(document: bytes | str) -> Judged:
 
 
 def _run(vm: Vm, machine: LabMachine) -> bytes:
-    command = ["fstui", "run", machine.scenario, MOUNT, "--trust-dir", *machine.declare, "--format", "json"]
+    command = ["fstui", "run", machine.scenario, MOUNT, "--trust-dir", "--yes", *machine.declare, "--format", "json"]
     for setting in machine.settings:
         command += ["--set", setting]
     for background in machine.stack.during:

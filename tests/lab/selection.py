@@ -1,4 +1,4 @@
-"""What ``tests/run`` runs of the laboratory: three machines, others each day, under one kernel and then the other."""
+"""What ``tests/run`` runs of the laboratory: two machines, others each day, under one kernel and then the other."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import msgspec
 from tests.lab.machine import LabMachine
 from tests.lab.recipe import KERNELS, Kernel
 
-A_DAY = 3
-"""As many as two processors measure, and cut two of, in three minutes."""
+A_DAY = 2
+"""As many as two processors measure and cut in three minutes."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):

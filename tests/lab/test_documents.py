@@ -58,6 +58,12 @@ def document(name: str) -> bytes:
     return gzip.decompress(next(path for path in TRACED if _id(path) == f"{name}-6.12").read_bytes())
 
 
+def test_only_the_device_that_states_no_cache_is_said_to_write_through() -> None:
+    """A pool's disk is flushed; its read cache is a RAM disk."""
+    said = judged_again(document("zfs-l2arc-ram"), elapsed_s=0.0).sentence
+    assert "the kernel takes ram0 for “write through”" in said
+
+
 def test_each_layer_of_luks_on_lvm_on_md_was_asked_once_for_each_sync() -> None:
     """md's bitmap has flushes of its own beside them, which the counters of its disks cannot tell from ours."""
     name = "luks-lvm-md"

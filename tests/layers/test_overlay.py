@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fstui.layers.sources.claims import Answer, Claims
 from tests.factories.box import Box
 from tests.factories.looking import edges, look, read
 
@@ -41,3 +42,16 @@ def test_what_was_mounted_over_the_upper_directory_later_is_not_what_the_overlay
     found = look(box)
     assert edges(found) == {"mount:/srv": ()}
     assert "mounted there later" in read(found.stack[0], "missing")[0]
+
+
+def test_an_upper_directory_that_its_path_leads_to_no_more_is_not_looked_for_above(box: Box) -> None:
+    """What held it was unmounted lazily, or moved: a live system's, after its first root was left."""
+    box.mount("tmpfs", "/run", "tmpfs")
+    box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/run/live/rw,workdir=/w")
+    nowhere = Answer(error="stat: cannot statx '/run/live/rw': No such file or directory")
+    gone: Claims = {"stat --format=%F /run/live/rw": nowhere}
+    found = look(box, claims=gone)
+    assert edges(found) == {"mount:/srv": ()}
+    assert read(found.stack[0], "missing") == ("/run/live/rw: nothing is there", "stat --format=%F /run/live/rw")
+    forbidden = Answer(error="stat: cannot statx '/run/live/rw': Permission denied")
+    assert edges(look(box, claims={"stat --format=%F /run/live/rw": forbidden}))["mount:/srv"] == ("mount:/run",)

@@ -1,5 +1,7 @@
 """The history of cuts, with documents that the first version of the format saved."""
 
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ from fstui.measures.powercut import PowerCut
 from fstui.model.run import Run
 from fstui.model.seal import sealed
 from fstui.powercut import power_cuts
-from fstui.state import runs
+from fstui.powercut.records import PREFIX
+from fstui.state import ledger, runs
 
 SAVED = Path(__file__).parent / "saved"
 
@@ -61,3 +64,21 @@ def test_one_that_was_altered_since_counts_no_more() -> None:
     assert power_cuts.so_far(found.identity).survived == 0
     runs.save(run)
     assert power_cuts.so_far(found.identity).survived == 1
+
+
+def test_however_many_cuts_wait_the_saved_runs_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    for number in range(30):
+        ledger.enter(f"c{number}", "directory", f"/srv/{PREFIX}c{number}", pid=gone.pid)
+    ledger.enter("r", "directory", "/srv/.fstui-r", pid=gone.pid)
+    read = []
+
+    def verified() -> Iterator[power_cuts.Saved]:
+        read.append("all")
+        yield from ()
+
+    monkeypatch.setattr(power_cuts, "verified", verified)
+    assert len(power_cuts.pending()) == 30
+    assert [entry.run for entry in power_cuts.left_behind()] == ["r"]
+    assert read == ["all", "all"]

@@ -17,6 +17,7 @@ from fstui.probes.blocks import Blocks, offsets
 from fstui.workspace import Held
 from tests.probes.driving import Driven, wait_for_end_of
 from tests.storage import without_calls
+from tests.storage.disks import unmount
 
 FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
 
@@ -146,6 +147,12 @@ def test_paced_operations_never_begin_before_they_are_due(tmp_path: Path) -> Non
         start_ns = probe.measure().fields["start_ns"]
     assert 1 <= probe.ops <= 21
     assert all(samples.start_ns >= start_ns + number * 5_000_000 for number, samples in enumerate(probe.samples))
+
+
+def test_a_pace_is_that_of_all_writers_together(tmp_path: Path) -> None:
+    with Driven(tmp_path, seconds=0.2, ops_per_s=100.0, writers=4) as probe:
+        probe.measure()
+    assert 4 <= probe.ops <= 24
 
 
 def test_a_pace_is_kept_where_only_some_operations_are_synced(tmp_path: Path) -> None:
@@ -351,7 +358,7 @@ def test_where_o_direct_is_refused_the_probe_says_so_and_ends(tmp_path: Path) ->
             probe.wait_for_all()  # before stdin closes: the engine waits for its end
             assert list(tmp_path.iterdir()) == []
     finally:
-        subprocess.run(["umount", tmp_path], check=True)
+        unmount(tmp_path)
     assert (error["call"], error["errno"]) == ("open", errno.EINVAL)
 
 

@@ -29,7 +29,7 @@ def test_every_command_that_prints_a_run_offers_every_format_plain_first() -> No
 def test_every_format_renders_a_finished_a_failed_and_an_empty_run(name: str) -> None:
     for shown in (RUN, FAILED_RUN, replace(RUN, steps=(), findings=(), target=None, scenario=None)):
         assert formats.render(name, shown)
-    assert formats.format_of(name).ENDING.isalnum() or name in {formats.PLAIN, "seconds"}
+    assert formats.format_of(name).ENDING.isalnum() or name in {formats.PLAIN, "brief", "seconds"}
 
 
 def test_every_ending_tells_one_format() -> None:

@@ -131,3 +131,11 @@ def test_of_several_values_each_has_its_step(name: str, key: str) -> None:
 def flat(settings: dict[str, Any]) -> Iterator[Scalar]:
     for value in settings.values():
         yield from flat(value) if isinstance(value, dict) else [value] if isinstance(value, Scalar) else []
+
+
+def test_several_values_of_what_is_measured_with_one_are_refused_in_the_user_s_words() -> None:
+    with pytest.raises(Refused) as refused:
+        scenario.expand(scenario.load("fsync-rate"), {"block": "4K,16K"})
+    said = str(refused.value)
+    assert "one block at a time" in said and "--set block=4096" in said and "--set block=16384" in said
+    assert "for_each" not in said

@@ -105,9 +105,14 @@ def mounted(source: str | Path, point: Path, fstype: str, options: str = "") -> 
         sh("sync", "-f", point)
         yield point
     finally:
-        if subprocess.run(["umount", point], check=False, stderr=subprocess.DEVNULL).returncode:
-            sh("umount", "--lazy", point)
+        unmount(point)
         point.rmdir()
+
+
+def unmount(point: Path) -> None:
+    """Others that survey the box look at it for a moment (umount(2): EBUSY), so it goes as soon as they are done."""
+    if subprocess.run(["umount", point], check=False, stderr=subprocess.DEVNULL).returncode:
+        sh("umount", "--lazy", point)
 
 
 @contextmanager
@@ -230,7 +235,7 @@ def overlay_on_hidden_memory(workshop: Path) -> Iterator[Storage]:
             try:
                 yield Storage(point, None)
             finally:
-                sh("umount", memory.directory)
+                unmount(memory.directory)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -102,22 +103,46 @@ class Row(NamedTuple):
 def rows(mount: Mount, place: str, call: str, commands: Sequence[str] = tuple(COMMANDS)) -> list[Row]:
     """All these commands at once, while that place hangs at that call. Then it answers again."""
     plain = mount.behind.parent / "plain"
-    homes = [_home(where) for where in (mount.behind, plain)]
-    for home in homes:
-        (home / "target").mkdir(exist_ok=True)
-    target = (mount.point if place == "target" else plain) / "target"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
-    environment["HOME"] = str(mount.point if place == "home" else plain)
-    if place == "state":
-        environment["XDG_STATE_HOME"] = str(mount.point / STATE)
+    target, environment = _settled(mount, place)
     words = {name: [word.format(target=target, plain=plain / "target") for word in COMMANDS[name]] for name in commands}
     mount.hang(call)
     try:
         begun = {name: _start(mount, arguments, environment) for name, arguments in words.items()}
-        with ThreadPoolExecutor(len(begun)) as waiting:
+        with ThreadPoolExecutor(max(1, len(begun))) as waiting:
             return list(waiting.map(_ended, begun.keys(), begun.values()))
     finally:
         mount.hang()
+
+
+def midway(mount: Mount, place: str, call: str) -> Row:
+    """A run whose place begins to hang once its first step writes, and that is stopped when it next says anything."""
+    directory, environment = _settled(mount, place)
+    words = [FSTUI, "run", "fsync-rate", str(directory), "--set", "seconds=0.5", "--format", "events"]
+    story = mount.behind.parent / f"story-{time.monotonic_ns()}"
+    with story.open("wb") as errors:
+        process = subprocess.Popen(
+            [*mount.within, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=environment
+        )
+    try:
+        _heard(process, "StepStarted")
+        mount.hang(call)
+        _heard(process, "StepFinished" if place != "target" else "")
+        process.send_signal(signal.SIGTERM)
+        row = _ended("run", _Begun(process, story, time.monotonic()), AFTER_SIGNAL_S)
+        return row._replace(signals=row.signals + 1)
+    finally:
+        mount.hang()
+        process.kill()
+        process.communicate()
+
+
+def _heard(process: subprocess.Popen[bytes], event: str) -> None:
+    """Read on to an event of that name; any, where it has none."""
+    assert process.stdout
+    for line in process.stdout:
+        if event in ("", json.loads(line)["event"]):
+            return
+    raise AssertionError(f"it ended without {event or 'a word'}")
 
 
 def cleaned(mount: Mount) -> list[Path]:
@@ -132,6 +157,18 @@ def cleaned(mount: Mount) -> list[Path]:
 
     eventually(lambda: not left())
     return left()
+
+
+def _settled(mount: Mount, place: str) -> tuple[Path, dict[str, str]]:
+    """The target, and the environment that has homes where they are to be."""
+    plain = mount.behind.parent / "plain"
+    for home in (_home(where) for where in (mount.behind, plain)):
+        (home / "target").mkdir(exist_ok=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    environment["HOME"] = str(mount.point if place == "home" else plain)
+    if place == "state":
+        environment["XDG_STATE_HOME"] = str(mount.point / STATE)
+    return (mount.point if place == "target" else plain) / "target", environment
 
 
 def _home(directory: Path) -> Path:
@@ -159,9 +196,9 @@ def _start(mount: Mount, arguments: Sequence[str], environment: dict[str, str]) 
     return _Begun(process, said, time.monotonic())
 
 
-def _ended(name: str, begun: _Begun) -> Row:
+def _ended(name: str, begun: _Begun, by_itself_s: float = BY_ITSELF_S) -> Row:
     since, signals = begun.since, 0
-    patience_s = BY_ITSELF_S - (time.monotonic() - since)
+    patience_s = by_itself_s - (time.monotonic() - since)
     while begun.process.poll() is None:
         try:
             begun.process.wait(max(0.1, patience_s))

@@ -19,27 +19,34 @@ def remount_without_barriers(storage: Storage) -> None:
     disks.sh("mount", "-o", "remount,barrier=0", storage.directory)
 
 
+def remount_with_barriers(storage: Storage) -> None:
+    disks.sh("mount", "-o", "remount,barrier=1", storage.directory)
+
+
 def tell_the_kernel_that_it_writes_through(storage: Storage) -> None:
     Path(f"/sys/block/{storage.device}/queue/write_cache").write_text("write through")
 
 
 @pytest.mark.parametrize(
-    ("change", "line"),
+    ("options", "change", "line"),
     [
-        (stop_counting, "counted yes → no"),
-        (remount_without_barriers, "barrier barrier → nobarrier"),
-        (tell_the_kernel_that_it_writes_through, "write cache write back → write through"),
+        ("", stop_counting, "counted yes → no"),
+        ("", remount_without_barriers, "barrier barrier → nobarrier"),
+        ("barrier=0", remount_with_barriers, "barrier nobarrier → barrier"),
+        ("", tell_the_kernel_that_it_writes_through, "write cache write back → write through"),
     ],
 )
 def test_a_change_under_way_disturbs_its_step_and_accuses_nobody(
-    workshop: Path, tmp_path: Path, change: Callable[[Storage], None], line: str
+    workshop: Path, tmp_path: Path, options: str, change: Callable[[Storage], None], line: str
 ) -> None:
     scenario = headless.scenario_file(tmp_path, "one", "two")
-    with disks.on_loop(workshop) as storage, headless.begun(scenario, storage.directory, "--set", "seconds=1") as run:
-        change(storage)
-        _, document, _ = headless.ended(run)
+    with disks.on_loop(workshop, options=options) as storage:
+        with headless.begun(scenario, storage.directory, "--set", "seconds=1") as run:
+            change(storage)
+            _, document, _ = headless.ended(run)
         Path(f"/sys/block/{storage.device}/queue/write_cache").write_text("write back")
         Path(f"/sys/block/{storage.device}/queue/iostats").write_text("1")
     assert [step.status for step in document.steps] == ["disturbed", "disturbed"]
     assert any(line in changed for changed in document.steps[0].changed), document.steps[0].changed
     assert not headless.accused_of(document)
+    assert "became another while it was measured" in document.sentence

@@ -34,3 +34,14 @@ def test_another_mount_that_hangs_is_nobody_s_trouble(workshop: Path) -> None:
         for row in hanging.rows(mount, "another", "getattr", ("list", "history", "run")):
             assert row.well and (row.status, row.signals) == (0, 0), row
         assert hanging.cleaned(mount) == []
+
+
+@pytest.mark.parametrize(("place", "call"), [("home", "fsync"), ("target", "unlink")])
+def test_what_begins_to_hang_in_the_middle_of_a_run_does_not_keep_it_from_being_stopped(
+    workshop: Path, place: str, call: str
+) -> None:
+    with hanging.hanging_mount(workshop) as mount:
+        row = hanging.midway(mount, place, call)
+        assert (row.status, row.signals) == (143, 1), row
+        assert "Traceback" not in row.said and ("no answer" in row.said or "does not answer" in row.said), row
+        assert hanging.cleaned(mount) == []

@@ -15,7 +15,8 @@ import pytest
 
 from fstui import scenario
 from fstui.state import paths, runs
-from tests.terminal.pty_app import COMMAND, ROOT
+from tests.storage.disks import unmount
+from tests.terminal.pty_app import COMMAND, ROOT, PtyApp
 from tests.terminal.tmux import Tmux
 
 pytestmark = pytest.mark.skipif(not Tmux.here(), reason="tmux is not installed")
@@ -48,7 +49,7 @@ def memory(target: Path) -> Iterator[Path]:
     """A filesystem of its own, so that the first screen has a row for it."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512m", "fstui-test", str(target)], check=True)
     yield target
-    subprocess.run(["umount", str(target)], check=True)
+    unmount(target)
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def freezable(tmp_path: Path, target: Path) -> Iterator[Path]:
     yield target
     subprocess.run(["fsfreeze", "-u", str(target)], check=False, stderr=subprocess.DEVNULL)
     _wait(lambda: not any(path.name.startswith(".fstui-") for path in target.iterdir()) or _cleaned())
-    _wait(lambda: subprocess.run(["umount", str(target)], check=False, stderr=subprocess.DEVNULL).returncode == 0)
+    unmount(target)
 
 
 def is_clean(terminal: Tmux) -> bool:
@@ -232,3 +233,18 @@ def _wait(until: Callable[[], bool], timeout_s: float = 60.0) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError
         time.sleep(0.05)
+
+
+def test_the_first_frame_that_is_painted_is_no_empty_one(state: Path) -> None:
+    settings = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": str(state)}
+    with PtyApp(environment={**settings, "XDG_CONFIG_HOME": str(state)}) as app:
+        app.read_until("LOWEST DEVICE", 60)
+        first_line = app.output.partition(b"\x1b[1;1H")[2][:40]
+    assert b"fstui" in first_line
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_a_sentence(state: Path) -> None:
+    settings = {"TERM": "dumb", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(state)}
+    with PtyApp(environment=settings) as app:
+        app.read_until("'fstui run SCENARIO DIR' measures and judges", 60)
+        assert b"\x1b" not in app.output

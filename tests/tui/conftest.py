@@ -19,13 +19,13 @@ class PreparedSession(Session):
 
     def __init__(self, machine: Any, flags: Mapping[str, Judgement]) -> None:
         super().__init__(machine)
-        self._flags = dict(flags)
+        self.prepared_flags = dict(flags)
 
     def survey(self) -> Survey:
-        return super().survey()._replace(flags=self._flags)
+        return super().survey()._replace(flags=self.prepared_flags)
 
     async def with_space(self, inventory: Inventory) -> Survey:
-        return (await super().with_space(inventory))._replace(flags=self._flags)
+        return (await super().with_space(inventory))._replace(flags=self.prepared_flags)
 
 
 class PreparedApp(FstuiApp):

@@ -22,7 +22,7 @@ from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 
 PLACE = Path(__file__).parents[2] / "screenshots"
-SIZE = (80, 24)
+SIZE, LARGE = (80, 24), (120, 36)
 
 
 def main() -> None:
@@ -55,6 +55,8 @@ async def _all() -> None:
         assert isinstance(app.screen, RunScreen)
         app.screen.draw_changes()
         await _save(pilot, "run")
+    app = PreparedApp()
+    async with app.run_test(size=LARGE) as pilot:
         app.open_result(screens.RUN, "~/.local/state/fstui/runs/20261120-031244-k3f9a1.json", "/srv/data")
         await _save(pilot, "result")
 

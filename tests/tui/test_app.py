@@ -6,9 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from textual._callback import invoke
+from textual.command import Hit
 
 from fstui.model.events import Event
+from fstui.state import runs
 from fstui.tui import commands
+from fstui.tui.palette import Entries
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
@@ -16,6 +20,7 @@ from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
+from tests.tui.screen import pressed, shown
 
 TAKEN = {"ctrl+a", "ctrl+b"}  # GNU screen's and tmux's own prefixes
 
@@ -60,6 +65,16 @@ async def test_ctrl_c_leaves_also_while_a_value_is_being_typed() -> None:
     assert app.return_value == 130
 
 
+async def test_the_words_are_a_key_away_those_of_the_screen_first() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        lines = await pressed(pilot, "g")
+        assert "words of this screen" in lines[0] and "write back" in [line.strip() for line in lines]
+        assert not any(set("`*#") & set(line) for line in lines)
+        await pressed(pilot, "escape")
+        assert isinstance(app.screen, StorageScreen)
+
+
 @pytest.mark.parametrize("screen", [StorageScreen, PlanScreen, RunScreen, ResultScreen, HistoryScreen])
 def test_every_key_is_plain_named_once_and_not_taken_by_tmux_or_screen(screen: type[StorageScreen]) -> None:
     keys = [key for command in screen.KEYS for key in command.keys.split(",")]
@@ -91,3 +106,26 @@ async def test_a_fault_while_looking_at_the_storage_ends_the_app_with_1(
         await pilot.pause()
     assert app.return_value == 1
     assert isinstance(app.fault, KeyError)
+
+
+async def found(app: PreparedApp, words: str) -> list[str]:
+    """What Ctrl-P finds."""
+    entries = Entries(app.screen)
+    await entries.startup()
+    return [str(hit.match_display) async for hit in entries.search(words) if isinstance(hit, Hit)]
+
+
+async def test_ctrl_p_finds_mounts_rules_runs_and_keys_by_their_names() -> None:
+    runs.save(screens.RUN)
+    app = PreparedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "Ctrl-P find" in shown(app)[-1]
+        assert any("mount /srv/queue" in name for name in await found(app, "queue"))
+        assert any("rule flushes-arrive" in name for name in await found(app, "flushes-arrive"))
+        assert any("run k3f9a1: odirect-truth on /srv/data" in name for name in await found(app, "k3f9a1"))
+        assert any("history (h)" in name for name in await found(app, "history"))
+        entries = Entries(app.screen)
+        (hit,) = [hit async for hit in entries.search("rule barriers-off")][:1]
+        await invoke(hit.command)
+        await pilot.pause()
+        assert "barriers-off" in shown(app)[0]

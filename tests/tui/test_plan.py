@@ -8,11 +8,18 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
+from fstui import scenario
 from fstui.databases.programs import NOTHING, Installed
 from fstui.engine.machine.local import LocalMachine
 from fstui.engine.machine.replay import ReplayMachine
 from fstui.model.errors import Refused
+from fstui.model.storage import Space
+from fstui.scenario import Scenario, Setting
 from fstui.state import declarations
+from fstui.tui import choices
+from fstui.tui.choices import Choices
+from fstui.tui.drawing import plan as drawing
+from fstui.tui.drawing.plan import Cursor, Offer
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -25,6 +32,17 @@ from tests.tui.screen import shown
 def replayed(directory: str | None = "/srv/data") -> PreparedApp:
     """The app on a box that plays the prepared run again, all at once."""
     return PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory=directory)
+
+
+class NearlyFull(ReplayMachine):
+    """A replay that is taken for a box, with room for the run and little more."""
+
+    def __init__(self) -> None:
+        super().__init__(screens.RUN, pace=0.0)
+        self.simulated = None
+
+    async def inspect(self, directory: str) -> Place:
+        return Place(directory, Space(total_bytes=2 << 30, free_bytes=200 << 20))
 
 
 class Keeping(ReplayMachine):
@@ -45,6 +63,18 @@ async def planned(pilot: Pilot[int]) -> list[str]:
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
     return shown(pilot.app)
+
+
+async def test_where_little_room_is_left_the_first_enter_is_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FSTUI_YES")
+    async with PreparedApp(NearlyFull(), directory="/srv/data").run_test(size=(80, 24)) as pilot:
+        await planned(pilot)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, PlanScreen)
+        assert any("of its 2.0 GiB stay free meanwhile" in line for line in shown(pilot.app))
+        await pilot.press("enter")
+        await reached(pilot, ResultScreen)
 
 
 async def test_every_scenario_says_what_it_answers_how_long_it_takes_and_what_it_writes() -> None:
@@ -280,3 +310,43 @@ async def test_a_scenario_whose_programs_are_looked_for_keeps_no_other_waiting()
         machine.found.set()
         lines = await planned(pilot)
         assert any(line.startswith("  sysbench-oltp") and line.endswith("refused") for line in lines)
+
+
+@pytest.mark.parametrize("name", scenario.names())
+def test_the_settings_cursor_is_seen_wherever_it_is(name: str) -> None:
+    form = scenario.load(name)
+    for at, row in enumerate(choices.rows(form)):
+        setting = form.settings.get(row)
+        boxes = len(setting.choices) if setting and setting.choices and isinstance(setting.value, list) else 1
+        for option in range(boxes):
+            lines = drawing.detail(
+                Offer(name, form), Choices(), Cursor(0, at, option), read=None, busy="", width=80, height=12
+            )
+            marked = any("▌" in text.plain or any(span.style == "reverse" for span in text.spans) for text in lines)
+            assert marked, (row, option)
+
+
+@pytest.mark.parametrize("width", [50, 80])
+def test_a_description_that_is_cut_ends_in_a_whole_word_and_one_ellipsis(width: int) -> None:
+    for name in scenario.names():
+        form = scenario.load(name)
+        lines = drawing.detail(Offer(name, form), Choices(), Cursor(), read=None, busy="", width=width, height=4)
+        words = lines[2].plain
+        if "…" in words:
+            assert words.count("…") == 1
+            assert words.removesuffix(" …").split()[-1] in " ".join(form.help.split())
+
+
+BLOCKS = Setting(value=16384, unit="bytes", choices=[4096, 16384, 65536])
+
+
+def test_several_values_are_all_shown_and_an_arrow_does_not_drop_them() -> None:
+    form = Scenario(name="mine", title="", question="", settings={"block": BLOCKS}, steps=[])
+    chosen = choices.typed(form, Choices(), "block", "4096,65536")
+    lines = [
+        text.plain
+        for text in drawing.detail(Offer("mine", form), chosen, Cursor(), read=None, busy="", width=80, height=12)
+    ]
+    assert any("4 KiB, 64 KiB" in line and "[4 KiB] · 16 KiB · [64 KiB]" in line for line in lines)
+    assert choices.changed(form, chosen, "block", 1) == chosen
+    assert choices.several(form, chosen, "block")

@@ -18,6 +18,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Failure, Step
 from fstui.report import formats
 from fstui.state import runs
+from fstui.tui.drawing import result as drawing
 from fstui.tui.exports import export
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.page_screen import PageScreen
@@ -42,14 +43,14 @@ async def opened(
         yield pilot
 
 
-async def test_the_word_then_the_sentence_then_because_then_next() -> None:
+async def test_the_word_then_the_sentence_then_next_then_because() -> None:
     async with opened() as pilot:
         lines = shown(pilot.app)
         assert lines[0].endswith("20 Nov 03:12 · 14.6 s")
         assert lines[1] == " ! SUSPICIOUS  high confidence                       812/s, 7200 rpm allows 120"
         assert lines[2].startswith("   One 16 KiB block was rewritten and synced 812 times a second.")
         places = [
-            next(at for at, line in enumerate(lines) if word in line) for word in ("because", "next ", "findings")
+            next(at for at, line in enumerate(lines) if word in line) for word in ("next ", "because", "findings")
         ]
         assert places == sorted(places)
         assert lines[-2] == f" saved {SAVED}"
@@ -69,7 +70,7 @@ async def test_each_finding_explains_itself_and_nothing_below_moves() -> None:
 
 async def test_behind_the_findings_each_step_shows_all_that_was_measured() -> None:
     async with opened() as pilot:
-        await pilot.press("end", "up")
+        await pilot.press("end", "up", "up")
         lines = shown(pilot.app)
         assert lines[2] == "   O_DIRECT+fdatasync: finished."
         assert any("whole operation" in line and "p90" in line for line in lines)
@@ -106,7 +107,7 @@ async def test_databases_have_their_tables_beneath_the_steps() -> None:
 
 async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
     async with opened(msgspec.structs.replace(screens.RUN, steps=(screens.FLUSHING,))) as pilot:
-        await pilot.press("end")
+        await pilot.press("end", "up")
         lines = shown(pilot.app)
         assert any(line.startswith("▌  flush of") and line.endswith("flush 124 µs, +400 µs per MiB") for line in lines)
         assert any("124 µs, +400 µs per MiB" in line and "measured" not in line for line in lines[3:8])
@@ -135,11 +136,11 @@ async def test_a_simulated_run_says_so_beside_its_numbers() -> None:
         assert "SIMULATED replay" in shown(pilot.app)[0]
 
 
-async def test_copying_gives_plain_text_with_the_place_of_the_document() -> None:
+async def test_copying_gives_a_few_lines_for_a_channel_or_all_of_it() -> None:
     async with opened() as pilot:
         await pilot.press("y")
-        assert "SUSPICIOUS" in pilot.app.clipboard.upper()
-        assert SAVED in pilot.app.clipboard
+        assert pilot.app.clipboard.startswith("! SUSPICIOUS")
+        assert 6 <= len(pilot.app.clipboard.splitlines()) <= 9
         await pilot.press("Y")
         assert pilot.app.clipboard.startswith("### ")
 
@@ -223,9 +224,8 @@ async def test_another_saved_run_is_put_beside_this_one() -> None:
         assert "compare k3f9a1 with" in (await pressed(pilot, "c"))[0]
         lines = await pressed(pilot, "enter")
         assert isinstance(pilot.app.screen, PageScreen)
-        assert lines[1].split() == ["a1b2c3", "k3f9a1"]
-        await pilot.press("pagedown", "pagedown", "pagedown")
-        assert any(line.endswith("2.00 ×") for line in shown(pilot.app))
+        assert lines[1].split()[:2] == ["A", "a1b2c3"] and lines[3].split()[:2] == ["B", "k3f9a1"]
+        assert any("2.00 ×" in line and line.startswith("   B ████") for line in lines)
         assert max(map(len, shown(pilot.app))) <= 80
         await pilot.press("escape", "escape")
         assert isinstance(pilot.app.screen, ResultScreen)
@@ -239,7 +239,8 @@ async def test_two_runs_of_the_history_are_compared_or_not_after_all() -> None:
         assert "compare k3f9a1 with" in (await pressed(pilot, "h", "c"))[0]
         assert any("That is the run itself" in line for line in await pressed(pilot, "enter"))
         assert "history" in (await pressed(pilot, "escape"))[0]
-        assert (await pressed(pilot, "c", "down", "c"))[1].split() == ["a1b2c3", "k3f9a1"]
+        lines = await pressed(pilot, "c", "down", "c")
+        assert [line.split()[1] for line in (lines[1], lines[3])] == ["a1b2c3", "k3f9a1"]
 
 
 async def test_help_lists_every_key_of_the_screen() -> None:
@@ -274,3 +275,63 @@ async def test_the_second_answer_stands_beneath_the_first_and_explains_itself() 
         await pilot.pause()
         assert isinstance(pilot.app.screen, PageScreen)
         assert any("normal or unknown; no verdict" in line for line in shown(pilot.app))
+
+
+async def test_a_finding_of_one_step_says_so_and_has_no_colour_of_a_verdict() -> None:
+    of_a_step = msgspec.structs.replace(screens.TOO_FAST, scope="step", verdict="not-durable", title="too fast")
+    async with opened(msgspec.structs.replace(screens.RUN, findings=(of_a_step,))) as pilot:
+        assert any("too fast (that step only)" in line and "same-block" in line for line in shown(pilot.app))
+    drawn = drawing.findings([of_a_step], None, 80, 5)[1]
+    assert "red" not in " ".join(str(span.style) for span in drawn.spans)
+
+
+async def test_the_pane_of_a_result_is_larger_on_a_larger_terminal() -> None:
+    heights = []
+    for size in ((80, 24), (120, 40), (200, 60)):
+        async with opened(size=size) as pilot:
+            assert isinstance(pilot.app.screen, ResultScreen)
+            heights.append(pilot.app.screen.part("detail").size.height)
+    assert heights == sorted(set(heights))
+
+
+async def test_a_comparison_has_help_and_can_be_copied() -> None:
+    runs.save(older())
+    async with opened() as pilot:
+        await pressed(pilot, "c", "enter", "y")
+        assert "a1b2c3" in pilot.app.clipboard and "2.00 ×" in pilot.app.clipboard
+        assert "Scroll" in "\n".join(await pressed(pilot, "question_mark"))
+        await pressed(pilot, "q")
+        assert isinstance(pilot.app.screen, PageScreen)
+
+
+async def test_a_large_terminal_shows_the_latencies_and_the_way_down_beside_the_words() -> None:
+    async with opened(size=(200, 60)) as pilot:
+        page = shown(pilot.app)
+        assert any("One 16 KiB block" in line for line in page)
+        assert any("◂p50" in line for line in page)
+        assert any("sda  VBOX HARDDISK" in line for line in page)
+        await pilot.press("down", "down", "down", "down")
+        assert any("── write, no sync" in line for line in shown(pilot.app))
+
+
+async def test_a_step_on_a_page_of_its_own_has_its_latencies() -> None:
+    async with opened() as pilot:
+        lines = await pressed(pilot, *["down"] * 5, "v")
+        assert any("O_DIRECT: finished" in line for line in lines)
+        assert any("⠀" < letter <= "⣿" for line in lines for letter in line)
+
+
+async def test_what_was_run_again_says_what_changed() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.repeated = older()
+        app.open_run(screens.PreparedRunning(screens.events()), screens.PLAN, screens.DATA)
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        assert isinstance(app.screen, ResultScreen)
+        said = " ".join(shown(app)[-2:])
+        assert "since run a1b2c3: suspicious as then; rates 2.00 to 2.00 × of then" in said
+        assert app.repeated is None
+        for _ in range(len(screens.RUN.findings) + len(screens.RUN.steps)):
+            await pilot.press("down")
+        assert any("fdatasync" in line and line.endswith("2.00 ×") for line in shown(app)[:12])

@@ -21,7 +21,9 @@ from tests.tui.test_watch import SENTENCE, watch_this
 
 Compare = Callable[..., bool]
 Before = Callable[[Pilot[Any]], Awaitable[None]]
-SIZES = pytest.mark.parametrize("size", [(80, 24), (50, 20)], ids=["80x24", "50x20"])
+SIZES = pytest.mark.parametrize(
+    "size", [(80, 24), (50, 20), (120, 40), (200, 60)], ids=["80x24", "50x20", "120x40", "200x60"]
+)
 SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 
 

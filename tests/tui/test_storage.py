@@ -7,10 +7,14 @@ import json
 import msgspec
 import pytest
 
+from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Reading, Target
+from fstui.report import inventory
 from fstui.state import files, ledger, paths
 from fstui.tui.drawing import stack
+from fstui.tui.glyphs import in_ascii
+from fstui.tui.rates import rates
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
@@ -23,7 +27,29 @@ async def test_the_worst_row_comes_first_and_its_reason_stands_open() -> None:
         assert lines[2].startswith("▌✗ /srv/queue") and lines[2].endswith("barriers off")
         assert any("✗ flush stops here: nobarrier" in line for line in lines)
         assert any("/proc/fs/ext4/dm-2/options" in line and "nobarrier" in line for line in lines)
-        assert "3 flagged" in lines[0]
+        assert "2 flagged" in lines[0], "memory is no fault"
+
+
+async def test_memory_is_called_so_and_is_neither_red_nor_counted_nor_above_others() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        lines = shown(pilot.app)
+        row = next(at for at, line in enumerate(lines) if "/dev/shm" in line)
+        assert "✗" not in lines[row] and lines[row].endswith("in memory")
+        assert row > next(at for at, line in enumerate(lines) if "/boot" in line)
+    listed = inventory.render(screens.INVENTORY, screens.FLAGS)
+    assert "✗ /srv/queue: not-durable" in listed and "✗ /dev/shm" not in listed
+
+
+def test_busy_is_a_share_of_the_time() -> None:
+    before = Counters(monotonic_ns=0, devices=(DeviceCounters(device="sda", busy_ms=100, in_flight=1),))
+    after = Counters(monotonic_ns=2_000_000_000, devices=(DeviceCounters(device="sda", busy_ms=600, in_flight=9),))
+    assert rates(before, after)["sda"].busy == 0.25
+
+
+async def test_a_long_path_keeps_the_end_that_tells_it_from_others() -> None:
+    app = PreparedApp(screens.PreparedMachine(screens.named("/var/lib/containers/storage/overlay/mysql-data")))
+    async with app.run_test(size=(80, 24)):
+        assert any("…" in line and "mysql-data ext4" in line for line in shown(app))
 
 
 async def test_every_line_fits_and_the_columns_stay_where_they_are_while_numbers_change() -> None:
@@ -51,7 +77,7 @@ async def test_a_flag_is_read_whole_at_any_width(width: int) -> None:
 
 async def test_a_silent_mount_says_so_and_refuses_a_run() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await pilot.press("down", "down")
+        await pilot.press("down")
         assert any(
             "/mnt/filer" in line and "silent 41 s" in line and line.startswith("▌?") for line in shown(pilot.app)
         )
@@ -214,3 +240,18 @@ def test_a_device_is_drawn_as_what_it_is_to_the_layer_above() -> None:
         stack=(screens.target("/srv", "ext4", volume).stack[0], volume, screens.disk("sda", readings=(role,))),
     ), 80)  # fmt: skip
     assert "stripe" not in drawn[2].plain
+
+
+async def test_a_command_that_keys_toml_names_and_nobody_knows_is_said() -> None:
+    change_keys('"storage.srot" = "s"')
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        said = " ".join(" ".join(shown(pilot.app)[-2:]).split())
+        assert "no command is called storage.srot. Did you mean 'storage.sort'?" in said
+
+
+@pytest.mark.parametrize("signs", ["●◆", "▁▂▃▄▅▆▇█", "✓✗?"])
+def test_signs_that_differ_differ_in_ascii_too(signs: str) -> None:
+    drawn = in_ascii(signs)
+    assert drawn.isascii() and len(set(drawn)) == len(signs)

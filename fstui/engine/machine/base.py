@@ -13,8 +13,8 @@ from fstui.model.counters import Counters
 from fstui.model.declaration import Declaration
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
-from fstui.model.run import Earlier, Run
-from fstui.model.steps import Failure
+from fstui.model.run import HeldAgainst, Run
+from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
 from fstui.model.tracing import DeviceTrace
 from fstui.wire.frames import Frame, Samples
@@ -181,11 +181,20 @@ class Machine(Protocol):
     async def wait(self, seconds: float) -> None:
         """Let time pass."""
 
+    def pull_plug(self) -> None:
+        """Cut the power of a simulated storage. Raises Refused where it is a real one."""
+
+    def turn(self, change: str) -> None:
+        """``KEY=VALUE`` of a simulated storage is another from now on. Raises Refused."""
+
+    def aftermath(self) -> Step | None:
+        """What became of all that was promised, where the power was cut since the run's directory was made."""
+
     async def remember(self, identity: str, declaration: Declaration) -> None:
         """Keep what is declared of a storage, where anything is kept. Raises Refused, OSError."""
 
-    async def earlier(self, run: Run) -> tuple[Earlier, ...]:
-        """The saved runs that one about to be measured may be held against, newest first."""
+    async def held_against(self, run: Run) -> HeldAgainst:
+        """The saved runs, newest first, and the user's references, that one about to be measured is held against."""
 
     async def save(self, run: Run) -> tuple[str | None, str | None]:
         """Where the run was saved, or why not; neither where its like is never saved."""

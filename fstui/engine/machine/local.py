@@ -24,9 +24,12 @@ from fstui.layers import preloads
 from fstui.layers.sources.claims import Claims, Command
 from fstui.model.counters import Counters
 from fstui.model.declaration import Declaration
+from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
-from fstui.model.run import Earlier, Run
+from fstui.model.restraint import FREE, Restraint
+from fstui.model.run import HeldAgainst, Run
+from fstui.model.steps import Step
 from fstui.model.storage import Node, Space, Target
 from fstui.wire.frames import Frame, Samples
 from fstui.workspace import Held, Place, Workspace, inspect
@@ -44,18 +47,25 @@ class LocalMachine:
     """This box."""
 
     def __init__(
-        self, root: Path = Path("/"), like: int | None = None, *, trace: bool = True, trusting: bool = False
+        self,
+        root: Path = Path("/"),
+        like: int | None = None,
+        *,
+        trace: bool = True,
+        trusting: bool = False,
+        restraint: Restraint = FREE,
     ) -> None:
         """``like``: the process in whose io cgroup the probes run. Raises Refused where that cannot be.
 
         ``trace``: let the kernel's trace bear witness, where it can be had. ``trusting``: as root, write also where
-        another user may rename what is written.
+        another user may rename what is written. ``restraint``: how the probes hold themselves back.
         """
         self.simulated: str | None = None
         self._another = AnotherCgroup(like, root) if like is not None else None
         self._root = root
         self._trace = trace
         self._trusting = trusting
+        self._restraint = restraint
         self._silent_since: dict[str, float] = {}
         self._files = count(1)
         self._watch: Watch | None = None
@@ -144,7 +154,7 @@ class LocalMachine:
     def servers(self, run_id: str, workspace: Held) -> Serving:
         from fstui.engine.serving import Serving  # noqa: PLC0415
 
-        return Serving(run_id, workspace)
+        return Serving(run_id, workspace, self._restrain)
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> Trace:
         if not self._trace or self._root != Path("/"):
@@ -163,29 +173,47 @@ class LocalMachine:
         probe = LocalProbe(await Child.start(f"probes.{step.settings.probe}", own_session=step.settings.own_session))
         if self._another:
             self._another.join(probe.child.pid)
+        self._restrain(probe.child.pid)
         lowest = [node.id for node in stack if node.lowest and node.layer == "block"]
         here = {
             **directory.told,
             # a name of its own: a probe that was killed leaves its file to the keeper of the directory
             "path": f"data-{next(self._files)}",
             "facts": preloads.PATTERN if facts else "",
+            "fill_bytes_per_s": self._restraint.bytes_per_s,
             "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
         }
         probe.child.send(json.dumps({**step.settings.as_dict(), **told, **here}))
         return probe
 
+    def _restrain(self, pid: int) -> None:
+        """A child that writes, or starts what writes. Raises OSError."""
+        if self._restraint.idle:
+            from fstui.engine.restraining import yield_to_others  # noqa: PLC0415  psutil, for the few who ask for it
+
+            yield_to_others(pid)
+
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+    def pull_plug(self) -> None:
+        raise Refused("this disk's plug is in the wall: fstui powercut leads through it")
+
+    def turn(self, change: str) -> None:
+        raise Refused("a real disk has nothing that could be turned")
+
+    def aftermath(self) -> Step | None:
+        return None
 
     async def remember(self, identity: str, declaration: Declaration) -> None:
         from fstui.engine.saving import remember  # noqa: PLC0415
 
         await remember(identity, declaration)
 
-    async def earlier(self, run: Run) -> tuple[Earlier, ...]:
-        from fstui.engine.saving import earlier  # noqa: PLC0415
+    async def held_against(self, run: Run) -> HeldAgainst:
+        from fstui.engine.saving import held_against  # noqa: PLC0415
 
-        return await earlier(run)
+        return await held_against(run)
 
     async def save(self, run: Run) -> tuple[str | None, str | None]:
         from fstui.engine.saving import save  # noqa: PLC0415

@@ -14,7 +14,7 @@ from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
-from fstui.model.run import Earlier, Run
+from fstui.model.run import HeldAgainst, Run
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Space, Target
 from fstui.model.tracing import DeviceTrace
@@ -96,11 +96,20 @@ class ReplayMachine:
             self.move(idle.counters, 0.0, min(1.0, seconds / idle.elapsed_s))
         await self.pass_time(seconds)
 
+    def pull_plug(self) -> None:
+        raise Refused("what is played again has been: nothing can be cut")
+
+    def turn(self, change: str) -> None:
+        raise Refused("what is played again has been: nothing can be turned")
+
+    def aftermath(self) -> Step | None:
+        return None
+
     async def remember(self, identity: str, declaration: Declaration) -> None:
         """It holds while this is played, and no longer."""
 
-    async def earlier(self, run: Run) -> tuple[Earlier, ...]:
-        return self.run.before
+    async def held_against(self, run: Run) -> HeldAgainst:
+        return HeldAgainst(self.run.before, self.run.own)
 
     async def save(self, run: Run) -> tuple[str | None, str | None]:
         return None, None  # saved, it would look measured

@@ -104,7 +104,10 @@ class Configuration:
         return tuple(
             (dataset, told.disabled.reading)
             for dataset in self._stack.nodes
-            if (told := zfs.facts(dataset)) and told.disabled and told.disabled.value
+            if (told := zfs.facts(dataset))
+            and told.disabled
+            and told.disabled.value
+            and self._stayed(dataset, told.disabled.reading.what)
         )
 
     @cached_property
@@ -128,7 +131,10 @@ class Configuration:
         return tuple(
             (dataset, told.replayed.reading)
             for dataset in self._stack.nodes
-            if (told := zfs.facts(dataset)) and told.replayed and not told.replayed.value
+            if (told := zfs.facts(dataset))
+            and told.replayed
+            and not told.replayed.value
+            and self._stayed(dataset, told.replayed.reading.what)
         )
 
     @cached_property
@@ -149,19 +155,27 @@ class Configuration:
         return tuple(
             WithoutBarriers(filesystem, told.reading, self._caches_beneath(filesystem))
             for filesystem in self._stack.filesystems
-            if (told := barriers(filesystem)) and not told.value
+            if (told := barriers(filesystem)) and not told.value and self._stayed(filesystem, told.reading.what)
         )
 
     @cached_property
     def overrides(self) -> tuple[Override, ...]:
         """The devices that the kernel was told are "write through", while their cache is on."""
-        through = (node for node in self._stack.nodes if node.write_cache == "write through")
+        through = (
+            node
+            for node in self._stack.nodes
+            if node.write_cache == "write through" and self._stayed(node, "write cache")
+        )
         found = (
             Override(node, tuple(self._contradictions(node)))
             for node in through
             if node not in self._stack.in_memory and not outlives_power_cut(node) and not self._is_only_read(node)
         )
         return tuple(override for override in found if override.contradictions)
+
+    def _stayed(self, node: Node, what: str) -> bool:
+        """It was read before the run; whoever set it right meanwhile is not accused for what it was."""
+        return not any(step.became_another(node.id, what) for step in self._evidence.steps)
 
     def _caches_beneath(self, filesystem: Node) -> tuple[Node, ...]:
         """Disks and loop devices have a cache of their own; md always claims one, dm repeats what is below."""

@@ -1,152 +1,20 @@
-"""Published rates of one writer, and where a run stands among them. The data and its sources: references.toml."""
+"""What rates are held against: what others have published, and what the user measured on storage of their own."""
 
-from __future__ import annotations
+from fstui.judge.references.own import applying, beside, of_runs
+from fstui.judge.references.placement import Placement, placed
+from fstui.judge.references.published import (
+    NEVER_SYNCED,
+    Operation,
+    PublishedClass,
+    Reference,
+    class_of,
+    expand,
+    library,
+    operation_of,
+    published,
+)
 
-from collections.abc import Iterable
-from functools import cache
-from importlib import resources
-from typing import Literal, NamedTuple
-
-import msgspec
-
-from fstui.judge.facts import Case
-from fstui.judge.facts.steps import MIN_SYNCS, has_rate
-from fstui.measures.sync_writes import SyncWrites
-from fstui.model.run import Run
-from fstui.model.steps import Step
-from fstui.model.storage import MediumClass
-
-Operation = Literal[
-    "fdatasync", "fsync", "O_DSYNC", "O_DIRECT+fdatasync", "O_DIRECT+fsync", "O_DIRECT+O_DSYNC", "append+fdatasync",
-    "O_DIRECT", "ioping",
+__all__ = [
+    "NEVER_SYNCED", "Operation", "Placement", "PublishedClass", "Reference", "applying", "beside", "class_of", "expand",
+    "library", "of_runs", "operation_of", "placed", "published",
 ]  # fmt: skip
-_BY_SETTINGS: dict[tuple[tuple[str, ...], str], Operation] = {
-    ((), "fdatasync"): "fdatasync",
-    ((), "fsync"): "fsync",
-    (("dsync",), "none"): "O_DSYNC",
-    (("direct",), "fdatasync"): "O_DIRECT+fdatasync",
-    (("direct",), "fsync"): "O_DIRECT+fsync",
-    (("direct", "dsync"), "none"): "O_DIRECT+O_DSYNC",
-    (("direct",), "none"): "O_DIRECT",
-}
-
-
-NEVER_SYNCED: tuple[Operation, ...] = ("O_DIRECT", "ioping")
-ENOUGH = 8
-"""Durable writes that were published of a class: fewer are no class."""
-
-
-class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One published measurement."""
-
-    device: str
-    medium: MediumClass
-    link: str | None = None
-    setup: str | None = None
-    operation: Operation
-    block_bytes: int | None = None
-    per_s: float
-    latency_us: float | None = None
-    source: str
-    note: str | None = None
-    """Why it is to be read with care."""
-
-
-class Placement(NamedTuple):
-    """One step's rate among the published ones of its operation."""
-
-    operation: Operation
-    per_s: float
-    block_bytes: int
-    media: frozenset[MediumClass]
-    """The classes it is placed among; empty where the medium is not known: all of them."""
-    published: tuple[Reference, ...]
-    """Slowest first."""
-
-    @property
-    def slower(self) -> int:
-        """How many of the published ones it beats."""
-        return sum(reference.per_s < self.per_s for reference in self.published)
-
-
-class _Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    reference: tuple[Reference, ...]
-
-
-@cache
-def library() -> tuple[Reference, ...]:
-    """All of them, slowest first."""
-    data = resources.files(__package__).joinpath("references.toml").read_bytes()
-    return tuple(sorted(msgspec.toml.decode(data, type=_Library).reference, key=lambda reference: reference.per_s))
-
-
-def published(operation: Operation | None, media: Iterable[MediumClass] = ()) -> tuple[Reference, ...]:
-    """Those of an operation (None: of any) on any of these classes (none given: on all), slowest first."""
-    wanted = set(media)
-    return tuple(
-        reference
-        for reference in library()
-        if operation in {None, reference.operation} and (not wanted or reference.medium in wanted)
-    )
-
-
-class PublishedClass(NamedTuple):
-    """What durable writes of any kind reach on a class of medium."""
-
-    name: str
-    """``53 published on ssd``"""
-    slowest_per_s: float
-
-
-def class_of(media: frozenset[MediumClass]) -> PublishedClass | None:
-    """Of these classes; None where fewer than ``ENOUGH`` were published, or where one of them is not known."""
-    compared = expand(media)
-    rates = [one.per_s for one in library() if one.medium in compared and one.operation not in NEVER_SYNCED]
-    if len(rates) < ENOUGH:
-        return None
-    of = ", ".join(sorted(media)) if compared == media else "rotating disks"
-    return PublishedClass(f"{len(rates)} published on {of}", min(rates))
-
-
-def operation_of(settings: SyncWrites) -> Operation | None:
-    """What such a step does, in the library's words; None for what nobody published."""
-    if settings.sync_every != 1 or settings.ops_per_s:
-        return None
-    if settings.prefill != "written":
-        fills = settings.offsets in {"append", "sequential"}
-        return "append+fdatasync" if fills and (settings.open_flags, settings.sync) == ((), "fdatasync") else None
-    if settings.offsets in {"append", "sequential"}:
-        return None
-    return _BY_SETTINGS.get((settings.open_flags, settings.sync))
-
-
-def placed(run: Run) -> tuple[Placement, ...]:
-    """The run's rates among the published ones, those with the most of them first, O_DIRECT without a sync last.
-
-    Nothing where the syncs are known not to be durable: every such rate beats a disk's.
-    """
-    case = Case(run)
-    if run.target is None or case.configuration.stub_signs or run.verdict in {"lost", "not-durable"}:
-        return ()
-    media = expand(case.commit_media)
-    found: dict[Operation, Placement] = {}
-    for step, settings in case.steps.measured:
-        operation = operation_of(settings)
-        others = published(operation, media) if operation else ()
-        if operation and others and _tells(step) and operation not in found:
-            found[operation] = Placement(operation, step.rate_per_s, settings.block_bytes, media, others)
-    return tuple(
-        sorted(found.values(), key=lambda placement: (placement.operation == "O_DIRECT", -len(placement.published)))
-    )
-
-
-def expand(media: frozenset[MediumClass]) -> frozenset[MediumClass]:
-    """Rotating disks are compared with rotating disks of any speed; where a class is unknown, with everything."""
-    if not media or "unknown" in media:
-        return frozenset()
-    hdds: frozenset[MediumClass] = frozenset({"hdd-5400", "hdd-7200", "hdd-10000", "hdd-15000"})
-    return media | hdds if media & hdds else media
-
-
-def _tells(step: Step) -> bool:
-    return has_rate(step) and step.ops >= MIN_SYNCS and step.rate_per_s > 0

@@ -21,13 +21,18 @@ NOTHING = (
     "There is nothing to hold its rate against: its class is not known, or few have published of it, and it was "
     "measured here less than three times."
 )
+HELD_BACK = (
+    "fstui held itself back (--max-rate, --idle): the pace was its own, and how fast the storage is was not asked."
+)
 LONGER = "To know: measure here three times, and the next run is held against those; or say --medium."
 
 
 def speed(case: Case, verdict: Verdict) -> Speed:
     """Stalls before slowness, and neither where a CPU was wanting; ``normal`` only by a yardstick."""
-    if not case.steps.all:
+    if not any(step.settings.in_scenarios for step in case.steps.all):  # of a power cut nobody asks how fast
         return Speed()
+    if case.evidence.restraint:
+        return _unknown("it was held back", HELD_BACK)
     held = stalled(case)
     if by_storage := [one for one in held if not one.by_cpu]:
         return _stalls(case, by_storage)

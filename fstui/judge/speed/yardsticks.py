@@ -24,11 +24,28 @@ MOST_TURNS = 10
 
 
 def yardsticks(case: Case) -> tuple[Yardstick, ...]:
-    """Those that there are for these steps, the most telling first: what it did itself."""
+    """Those that there are for these steps, the most telling first: what the user named, what it did itself."""
     steps = tuple(rated(case))
     unpaced = tuple(done for done in steps if not done.settings.ops_per_s)
-    found = (_before(case, steps), _of_class(case, unpaced), _turns(case, unpaced))
+    found = (_own(case, unpaced), _before(case, steps), _of_class(case, unpaced), _turns(case, unpaced))
     return tuple(one for one in found if one.comparisons)
+
+
+def _own(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
+    names = dict.fromkeys(one.name for one in case.evidence.own)
+    return Yardstick(f"your own {', '.join(names)}", tuple(_with_own(case, steps)))
+
+
+def _with_own(case: Case, steps: tuple[SyncStep, ...]) -> Iterator[Comparison]:
+    """Below half of the slowest run of the user's own."""
+    for done in steps:
+        like_it = [one for one in case.evidence.own if one.operation == operation_of(done.settings)]
+        if like_it:
+            floor = min(one.slowest_per_s for one in like_it) / FAR
+            long_enough = done.step.elapsed_s >= LONG_ENOUGH_S
+            typical = median(one.per_s for one in like_it)
+            evidence = f"of your own it did {rate(typical)}/s (median)"
+            yield Comparison(done.step, floor if long_enough else 0.0, floor, evidence)
 
 
 def _before(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:

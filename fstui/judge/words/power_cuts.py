@@ -124,6 +124,8 @@ def lines(figures: PowerCutFigures) -> Iterator[str]:
 def _cut(figures: PowerCutFigures) -> str:
     if figures.ended is not None:
         return f"none while it wrote, the writer had stopped: {figures.ended}"
+    if figures.simulated:
+        return "the plug of the simulated disk was pulled"
     if figures.storage_was_cut:
         return "of the storage alone, declared by you"
     if figures.rebooted:

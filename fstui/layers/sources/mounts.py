@@ -31,6 +31,8 @@ class Mount(NamedTuple):
     source: str
     super_options: tuple[str, ...]
     """Of the filesystem, shared by all its mounts."""
+    place: int = 0
+    """Its line in mountinfo. What was mounted later stands further down; its number may be that of one that is gone."""
 
     @property
     def all_options(self) -> tuple[str, ...]:
@@ -46,7 +48,8 @@ class Mount(NamedTuple):
 def read_mounts(tree: Tree) -> tuple[Mount, ...]:
     """Every mount in the order of mountinfo, hidden ones too. Lines that cannot be read are left out."""
     lines = (tree.data(MOUNTINFO, _LIMIT_BYTES) or b"").split(b"\n")
-    return tuple(mount for line in lines if (mount := _parse(line)) is not None)
+    mounts = (mount for line in lines if (mount := _parse(line)) is not None)
+    return tuple(mount._replace(place=place) for place, mount in enumerate(mounts))
 
 
 def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:

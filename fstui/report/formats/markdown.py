@@ -9,7 +9,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.quantities import count, ratio, seconds, size
-from fstui.report import by_second, figures, pivot, ruler, steps
+from fstui.report import by_second, figures, pivot, ruler, steps, way_down
 from fstui.report.characters import escape_controls, page
 from fstui.report.findings import leading, ordered
 from fstui.report.findings import title as finding_title
@@ -72,6 +72,9 @@ def _blocks(run: Run) -> Iterator[Iterable[str]]:
         "llrrrrr",
         [row for step in run.steps if step.ops for row in _both_ends(run, step)],
     )
+    if way := way_down.of_run(run):
+        heading = escape(way_down.title(way[0]).capitalize())
+        yield table_of((heading,), "l", [(escape(part.text),) for part in way[1]])
     for table in (*pivot.tables(run), *by_second.tables(run, _MOST_SECONDS)):
         yield [f"**{escape(table.title)}**"]
         yield [f"- {escape(words)}" for words in table.legend]
@@ -129,6 +132,7 @@ def _footer(run: Run) -> str:
         devices,
         f"{escape(moment(run.started_at))}, {seconds(run.elapsed_s)}",
         f"wrote {size(run.written_bytes)}",
+        *(f"{escape(device)} took {size(written)} meanwhile" for device, written in sorted(run.wear_bytes.items())),
         run.status if run.status != "finished" else "",
         f"fstui {escape(run.version)}, run {_code(run.id)}",
     ]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from fstui.model.judgement import Finding, Speed
 from fstui.model.run import Run
-from fstui.quantities import seconds
-from fstui.report import figures, pivot, ruler, steps
+from fstui.quantities import seconds, size
+from fstui.report import figures, pivot, ruler, steps, way_down
 from fstui.report.characters import page
 from fstui.report.findings import leading, ordered, title
 from fstui.report.glyphs import GLYPHS
@@ -28,11 +28,15 @@ ENDING = ""
 def render(run: Run, saved_to: str | None = None) -> str:
     """The whole result; ``saved_to`` is the file it can be read from again."""
     lines = [*_head(run), *_verdict(run), "", *_findings(run), *steps.table(run.steps, figures.Counts(run))]
+    if way := way_down.of_run(run):
+        lines += ["", way_down.title(way[0]), *(f"  {part.text}" for part in way[1])]
     for table in pivot.tables(run):
         lines += ["", *pivot.lines(table, WIDTH)]
     lines += [part for note in pivot.notes(run) for part in ["", *wrap(note, WIDTH)]]
     if placed := ruler.of_run(run):
         lines += ["", *placed]
+    if run.wear_bytes:
+        lines += ["", *wrap(_wear(run), WIDTH)]
     if run.left_behind:
         lines += [
             "",
@@ -55,6 +59,12 @@ def _head(run: Run) -> Iterator[str]:
     if run.simulated:
         yield f"SIMULATED: {run.simulated}. None of this was measured on storage."
     yield ""
+
+
+def _wear(run: Run) -> str:
+    """``written to vda meanwhile: 12.1 MiB, whoever wrote it; by fstui itself 8.0 MiB``"""
+    devices = ", ".join(f"{device} {size(written)}" for device, written in sorted(run.wear_bytes.items()))
+    return f"written meanwhile, whoever wrote it: {devices}; by fstui's own probes {size(run.written_bytes)}"
 
 
 def _verdict(run: Run) -> Iterator[str]:

@@ -65,6 +65,8 @@ def _metrics(run: Run) -> Iterator[Metric]:
     yield Metric("fstui_run_started_timestamp_seconds", "When the run began.", _started(run))
     yield Metric("fstui_run_duration_seconds", "How long it took.", [Value(run.elapsed_s)])
     yield Metric("fstui_run_written_bytes", "What it wrote.", [Value(run.written_bytes)])
+    wear = [Value(written, {"device": device}) for device, written in run.wear_bytes.items()]
+    yield Metric("fstui_run_wear_bytes", "What a lowest device was written to meanwhile, by whomever.", wear)
     alike = [step for step in run.steps if step.ops and step.settings.alike]
     rates = [Value(step.rate_per_s, _of(step)) for step in alike]
     yield Metric("fstui_step_operations_per_second", "Each with its sync, where it has one.", rates)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.run import Run
-from fstui.report import by_second, oltp, pivot, ruler
-from fstui.report.text import columns
+from fstui.report import by_second, oltp, pivot, ruler, since, way_down
+from fstui.report.text import columns, table
 from fstui.tui.drawing.cells import fit, labelled, line, wrapped
 from fstui.tui.glyphs import FAINT, HEAD
 
@@ -28,9 +28,12 @@ class Section(NamedTuple):
     """The rule's page that explains it."""
 
 
-def sections(run: Run) -> list[Section]:
-    """Empty where nothing but findings and steps is to be said."""
-    found = [Section(f"is it slow? {run.speed.title}", _slow(run), IS_IT_SLOW)] if run.speed.sentence else []
+def sections(run: Run, before: Run | None = None) -> list[Section]:
+    """Empty where nothing but findings and steps is to be said. ``before``: the run that it is again."""
+    found = [Section(since.headline(before, run), _changed(before, run))] if before else []
+    found += [Section(f"is it slow? {run.speed.title}", _slow(run), IS_IT_SLOW)] if run.speed.sentence else []
+    if way := way_down.of_run(run):
+        found.append(Section(way_down.title(way[0]), _way(way[1])))
     found += [Section(table.title, _drawn(table)) for table in pivot.tables(run)]
     found += [Section(table.title, _drawn(table)) for table in by_second.tables(run)]
     if notes := pivot.notes(run):
@@ -60,6 +63,14 @@ def _drawn(table: oltp.Table) -> Callable[[int], list[Text]]:
         return [*_paragraphs([table.title, *table.legend], width), line((lead + head, FAINT)), *body]
 
     return draw
+
+
+def _changed(before: Run, run: Run) -> Callable[[int], list[Text]]:
+    return lambda width: [line(f"   {part}") for part in table(since.rows(before, run), "<>>>", width - 4)]
+
+
+def _way(lines: Sequence[way_down.Line]) -> Callable[[int], list[Text]]:
+    return lambda width: [line(fit(f"   {part.text}", width).rstrip()) for part in lines]
 
 
 def _slow(run: Run) -> Callable[[int], list[Text]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
@@ -31,8 +31,8 @@ class Column(msgspec.Struct, frozen=True):
     """Blank cells before it."""
     from_width: int = 0
     """Left out on narrower screens."""
-    middle: bool = False
-    """What is too long loses its middle: of a matrix of steps, the ends of the names tell them apart."""
+    cut: Literal["right", "middle", "left"] = "right"
+    """Where what is too long gives way: the ends of a matrix's names tell them apart, and the last part of a path."""
 
 
 def fit(text: str, width: int) -> str:
@@ -64,6 +64,14 @@ def fit_right(text: str, width: int) -> str:
     """The same, flush right."""
     text = escape_controls(text)
     return " " * (width - cell_len(text)) + text if cell_len(text) <= width else fit(text, width)
+
+
+def fit_left(text: str, width: int) -> str:
+    """Exactly that many cells, cut at its beginning."""
+    return fit(fit_end(text, width), width)
+
+
+_FITTED = {"right": fit, "middle": fit_middle, "left": fit_left}
 
 
 def line(*runs: Run | str) -> Text:
@@ -99,7 +107,7 @@ def row(columns: Sequence[Column], values: dict[str, str]) -> str:
     parts = []
     for column in columns:
         value = values.get(column.title, "")
-        fitted = fit_right if column.right else fit_middle if column.middle else fit
+        fitted = fit_right if column.right else _FITTED[column.cut]
         cell = fitted(value, column.width)
         parts.append(" " * column.gap + cell)
     return "".join(parts)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from fstui.model.run import Run
-from fstui.report import compare, pivot
+from fstui.report import compare, pivot, ranking
 from fstui.report.text import table
 from fstui.tui.drawing.cells import line, rule
 from fstui.tui.glyphs import HEAD
@@ -20,4 +20,5 @@ def page(runs: Sequence[Run], width: int) -> list[Text]:
     together = pivot.of_runs(older_first)
     databases = ["", *pivot.lines(together, width - 2)] if together else []
     drawn = [line(f" {row}") for row in (*rows, *databases)]
-    return [rule(width, "compare", "older first"), line(" ", (heads, HEAD)), *drawn]
+    ranked = [line(f" {row}") for row in ranking.lines(older_first, width - 2)]
+    return [rule(width, "compare", "older first"), *ranked, line(), line(" ", (heads, HEAD)), *drawn]

@@ -24,6 +24,9 @@ from fstui.tui.drawing import stack
 from fstui.tui.drawing.cells import Column, ends, fit, heading, line, row, rule, shown, window, wrapped
 from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD
 
+CURSOR = "reverse"
+"""Within a matrix."""
+
 COLUMNS = (
     Column("SCENARIO", 15, gap=0),
     Column("ANSWERS"),
@@ -102,27 +105,41 @@ def detail(
     if offer is None:
         return [rule(width)]
     about = wrapped(" ".join(offer.form.help.split()), width - 2, indent="  ")
-    settings = [
-        part
+    blocks = [
+        _setting(offer, chosen, name, read=read, option=cursor.option if index == cursor.setting else None, width=width)
         for index, name in enumerate(choices.rows(offer.form))
-        for part in _setting(
-            offer, chosen, name, read=read, option=cursor.option if index == cursor.setting else None, width=width
-        )
     ]
+    settings = [part for block in blocks for part in block]
     tail = _tail(offer, busy, width)
     room = height - 1 - len(settings) - len(tail)
     if len(about) + 2 > room and len(about) > 2:
-        about = [*about[:1], fit(about[1], width - 3).rstrip(" .") + " …"]
+        about = [*about[:1], _cut_short(about[1], width - 2)]
     blank = [line()] if len(about) + 2 <= room else []
     spare = max(height - 1 - len(about) - len(tail), 3)
     return [
         rule(width, offer.name, offer.outlook.extent if offer.outlook else ""),
         *(line(part) for part in about),
         *blank,
-        *window(settings, cursor.setting or 0, spare),
+        *window(settings, _line_of(cursor, blocks), spare),
         *blank,
         *tail,
     ]
+
+
+def _line_of(cursor: Cursor, blocks: Sequence[Sequence[Text]]) -> int:
+    """Which line of all the settings the cursor stands on: a matrix has several."""
+    if cursor.setting is None:
+        return 0
+    block = blocks[cursor.setting]
+    within = (at for at, text in enumerate(block) if any(span.style == CURSOR for span in text.spans))
+    return sum(map(len, blocks[: cursor.setting])) + next(within, 0)
+
+
+def _cut_short(text: str, width: int) -> str:
+    """Whole words and an ellipsis."""
+    while cell_len(text) + 2 > width and " " in text.strip():
+        text = text.rstrip().rpartition(" ")[0]
+    return text.rstrip(" .") + " …"
 
 
 def _tail(offer: Offer, busy: str, width: int) -> list[Text]:
@@ -204,18 +221,19 @@ def _setting(
         setting, now = offer.form.settings[name], chosen.of(offer.form).get(name)
         if isinstance(setting.value, list) and setting.choices:
             return _boxes(setting, choices.values(setting, now), lead, option, width)
-        text = choices.values(setting, now)[0]
-        value = choices.shown(setting, text) + (" s" if setting.unit == "s" else "")
-        note = _options(setting, text) or setting.help
-    runs = (lead, style), (fit(value, 13), style), (fit(note, max(width - 32, 0)).rstrip(), "" if selected else FAINT)
-    return [line(*runs)]
+        texts = choices.values(setting, now)
+        value = ", ".join(choices.shown(setting, text) for text in texts) + (" s" if setting.unit == "s" else "")
+        note = _options(setting, texts) or setting.help
+    beside = max(13, cell_len(value) + 2)
+    runs = (lead, style), (fit(value, beside), style)
+    return [line(*runs, (fit(note, max(width - 19 - beside, 0)).rstrip(), "" if selected else FAINT))]
 
 
-def _options(setting: Setting, text: str) -> str:
+def _options(setting: Setting, texts: Sequence[str]) -> str:
     shown_ = [
         (choices.as_text(value), choices.shown(setting, choices.as_text(value))) for value in choices.options(setting)
     ]
-    return " · ".join(f"[{words}]" if value == text else words for value, words in shown_)
+    return " · ".join(f"[{words}]" if value in texts else words for value, words in shown_)
 
 
 def _boxes(setting: Setting, now: Sequence[str], lead: str, option: int | None, width: int) -> list[Text]:
@@ -223,7 +241,7 @@ def _boxes(setting: Setting, now: Sequence[str], lead: str, option: int | None, 
     lines, text = [], line((lead, "" if option is None else HEAD))
     for index, value in enumerate(choices.options(setting)):
         words = f"[{'x' if choices.as_text(value) in now else ' '}] {choices.shown(setting, choices.as_text(value))}"
-        box = line((words, "reverse" if index == option else ""), "  ")
+        box = line((words, CURSOR if index == option else ""), "  ")
         if text.cell_len + box.cell_len > width:
             lines.append(text)
             text = line(" " * cell_len(lead))

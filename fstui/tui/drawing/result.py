@@ -11,11 +11,13 @@ from fstui.model.judgement import Finding
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.quantities import count, rate, ratio, seconds, size
-from fstui.report import figures
+from fstui.report import figures, latency_map
+from fstui.report import way_down as downwards
 from fstui.report.figures import Counts
 from fstui.report.findings import leading
+from fstui.report.findings import title as finding_title
 from fstui.report.text import speed_words
-from fstui.tui.drawing import appendix, stack
+from fstui.tui.drawing import appendix, heat, sparkline, stack
 from fstui.tui.drawing.appendix import Section
 from fstui.tui.drawing.cells import (
     Column,
@@ -31,16 +33,21 @@ from fstui.tui.drawing.cells import (
     window,
     wrapped,
 )
+from fstui.tui.drawing.heat import View
 from fstui.tui.drawing.names import distinct
 from fstui.tui.drawing.run import NONE, latency, told
-from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD, of_speed, of_step, of_verdict, word
+from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD, HEAD, of_speed, of_step, of_verdict, word
 
 STEPS = (
-    Column("STEP", gap=0, middle=True),
+    Column("STEP", gap=0, cut="middle"),
+    Column("OVER TIME", 16, from_width=100, gap=2),
     Column("RATE/S", 9, right=True),
     Column("P50", 8, right=True),
+    Column("P90", 8, right=True, from_width=120),
     Column("P99", 8, right=True, from_width=60),
+    Column("P99.9", 8, right=True, from_width=110),
     Column("MAX", 8, right=True, from_width=70),
+    Column("STALLS", 7, right=True, from_width=130),
     Column("FLUSH/SYNC", 10, right=True),
     Column("BYTES", 7, right=True, from_width=76),
 )
@@ -50,6 +57,9 @@ FINDINGS = (
     Column("CONFIDENCE", 6, from_width=60),
     Column("TITLE"),
 )
+
+
+_STATES: dict[downwards.State, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 
 
 def title(run: Run, width: int) -> Text:
@@ -70,7 +80,7 @@ def verdict(run: Run, width: int) -> Text:
     glyph, style = of_verdict(run.verdict)
     deciding = leading(run)
     ceiling = "not proof: only a power cut is" if run.verdict == "consistent" else ""
-    beside = deciding.title if deciding and not ceiling else ceiling
+    beside = finding_title(deciding) if deciding and not ceiling else ceiling
     said = word(run.verdict)
     room = width - len(said) - len(run.confidence) - 20
     beside = fit(beside, min(len(beside), room)) if room > 12 else ""
@@ -87,9 +97,9 @@ def speed(run: Run, width: int) -> list[Text]:
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
-    """The selected finding; the one that decided speaks with the run's own sentence.
+    """The selected finding, then what to do, then why; the one that decided speaks with the run's own sentence.
 
-    What to do next must be seen without a key: where the room is short, the last of the evidence gives way.
+    Where the room is short, the last of the evidence gives way.
     """
     sentence = finding.sentence or finding.title if finding else run.sentence
     if finding is not None and finding is leading(run):
@@ -105,7 +115,31 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
     room = max(height - len(lines) - len(steps), 2)
     if len(because) > room:
         because = [*because[: room - 1], line((" " * 12 + "… more (PgDn)", FAINT))]
-    return [*lines, *because, *steps]
+    return [*lines, *steps, *because]
+
+
+def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
+    """Its latencies over time, under its name."""
+    if step is None or not step.timeline:
+        return []
+    marks = latency_map.of_step(run, step)
+    failed = step.error is not None
+    view = View(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
+    return [rule(width, step.name), *heat.draw(view, width, height - 1)]
+
+
+def told_by(run: Run, chosen: Finding | None) -> Step | None:
+    """The step whose picture stands beside a finding: what it rests on, else the one with most syncs."""
+    named = [step for step in run.steps if chosen and step.name in chosen.steps and step.timeline]
+    return max(named or [step for step in run.steps if step.timeline], key=lambda step: step.syncs, default=None)
+
+
+def way_down(run: Run, step: Step | None, width: int) -> list[Text]:
+    """The stack with what went over its edges."""
+    if step is None:
+        return []
+    drawn = [(f" {part.text}", _STATES[part.state]) for part in downwards.lines(run, step)]
+    return [rule(width, downwards.title(step)), *(line((fit(text, width).rstrip(), style)) for text, style in drawn)]
 
 
 def step_detail(step: Step, run: Run, width: int) -> list[Text]:
@@ -174,11 +208,13 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
 
 def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Text:
     glyph, style = of_verdict(finding.verdict)
+    if finding.scope == "step":
+        style = HEAD  # no colour of a verdict on the storage
     values = {
         "RULE": finding.rule,
         "VERDICT": finding.verdict or "note",
         "CONFIDENCE": finding.confidence,
-        "TITLE": finding.title,
+        "TITLE": finding_title(finding),
     }
     words = row(columns, values).rstrip()
     return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), (words, HEAD if selected else ""))
@@ -194,6 +230,10 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
         return line((mark, HEAD), (glyph, style), " ", (words, HEAD if selected else ""))
     if step.ops:
         values |= {
+            "OVER TIME": sparkline.draw(step.timeline, 16),
+            "STALLS": count(step.stalls.count) if step.stalls.count else NONE,
+            "P90": latency(step.latency_ns, "p90"),
+            "P99.9": latency(step.latency_ns, "p99_9"),
             "RATE/S": rate(step.rate_per_s),
             "P50": latency(step.latency_ns, "p50"),
             "P99": latency(step.latency_ns, "p99"),

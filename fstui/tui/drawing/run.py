@@ -15,7 +15,8 @@ from fstui.model.storage import Node, Target
 from fstui.quantities import clock, count, duration_ns, rate, ratio, seconds, size
 from fstui.report import figures
 from fstui.report.findings import leading
-from fstui.tui.drawing import stack
+from fstui.report.findings import title as finding_title
+from fstui.tui.drawing import sparkline, stack
 from fstui.tui.drawing.cells import Column, ends, fit, fit_middle, fit_right, heading, line, row, rule, shown, window
 from fstui.tui.drawing.names import distinct
 from fstui.tui.glyphs import BAD, FAINT, HEAD, of_speed, of_step, of_verdict
@@ -23,7 +24,8 @@ from fstui.tui.progress import Progress
 from fstui.tui.rates import Rate
 
 STEPS = (
-    Column("STEP", gap=0, middle=True),
+    Column("STEP", gap=0, cut="middle"),
+    Column("OVER TIME", 16, from_width=96, gap=2),
     Column("RATE/S", 9, right=True),
     Column("P50", 8, right=True),
     Column("P99", 8, right=True, from_width=60),
@@ -60,7 +62,7 @@ def steps(progress: Progress, selected: int | None, width: int, height: int) -> 
     return [heading(columns, margin="   "), *window(rows, selected or 0, height - 1)]
 
 
-def strip_rule(progress: Progress, held: bool, width: int) -> Text:
+def map_rule(progress: Progress, held: bool, width: int) -> Text:
     """Which step the strip shows, what its signs mean, how far it is."""
     index = progress.shown
     if index is None:
@@ -73,10 +75,10 @@ def strip_rule(progress: Progress, held: bool, width: int) -> Text:
     if preparing:
         far = f"{size(preparing.done)} of {size(preparing.total)}" if preparing.total else ""
         return rule(width, f"{name} · writing its file first", far)
-    sign = "p95 of each second" if planned.settings.reports_itself else "p50 ' max"
+    sign = " · p95 of each second" if planned.settings.reports_itself else ""
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one turn" if planned.limit_ns and width >= 70 else ""
     far = "view held: space goes on" if held else _far(progress, index)
-    return rule(width, f"{name} · ▁ {sign}{limit}", far)
+    return rule(width, f"{name}{sign}{limit}", far)
 
 
 def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
@@ -126,7 +128,7 @@ def finding(progress: Progress, width: int) -> Text:
     if worst is None or worst.verdict is None:
         return _beside(line((" nothing found so far", FAINT)), progress, width)
     glyph, style = of_verdict(worst.verdict)
-    words = f"{worst.verdict} so far: {worst.title}"
+    words = f"{worst.verdict} so far: {finding_title(worst)}"
     return _beside(line((f" {glyph} ", style), fit(words, width - 3).rstrip()), progress, width)
 
 
@@ -208,16 +210,18 @@ def _said(columns: Sequence[Column], name: str, seen: Snapshot) -> str:
     if newest is None:
         return row(columns, {"STEP": name})
     per_second, words = newest
-    first, per_s, *latencies, flushes = columns
+    at = next(at for at, column in enumerate(columns) if column.title == "RATE/S") + 1
+    latencies, flushes = columns[at:-1], columns[-1]
     room = sum(column.gap + column.width for column in latencies)
     between = fit_right(words if cell_len(words) < room else "", room)
-    numbers = row([first, per_s], {"STEP": name, "RATE/S": rate(per_second)})
+    numbers = row(columns[:at], {"STEP": name, "RATE/S": rate(per_second)})
     return numbers + between + " " * (flushes.gap + flushes.width)
 
 
 def _numbers(seen: Step | Snapshot, settings: Settings, counts: figures.Counts) -> dict[str, str]:
     per_sync = counts.flushes_per_sync(seen, settings)
     return {
+        "OVER TIME": sparkline.draw(seen.timeline, 16),
         "RATE/S": rate(seen.rate_per_s),
         "P50": latency(seen.latency_ns, "p50"),
         "P99": latency(seen.latency_ns, "p99"),

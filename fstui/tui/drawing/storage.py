@@ -20,7 +20,7 @@ from fstui.tui.glyphs import FAINT, HEAD, of_verdict
 from fstui.tui.rates import Rate, total
 
 COLUMNS = (
-    Column("MOUNT", gap=0),
+    Column("MOUNT", gap=0, cut="left"),
     Column("TYPE", 5),
     Column("FREE", 6, right=True),
     Column("LOWEST DEVICE", 13, gap=2, from_width=66),
@@ -116,7 +116,7 @@ def entries(
 
 
 def worst(rows: Sequence[Entry]) -> int:
-    """Where the cursor starts: the first row, memory by design apart."""
+    """Where the cursor starts: the first row that is not in memory by design."""
     return next((at for at, entry in enumerate(rows) if not entry.memory), 0)
 
 
@@ -198,7 +198,7 @@ def _row(entry: Entry, columns: Sequence[Column], now: Rate, selected: bool) -> 
         "MS/W": _ms(now.ms_per_write),
         "FL/S": _number(now.flushes),
         "MS/FL": _ms(now.ms_per_flush),
-        "BUSY": _number(now.in_flight),
+        "BUSY": "–" if now.busy is None else f"{now.busy:.0%}",
         "FLAG": entry.flag,
     }
     words = row(columns, values)
@@ -237,6 +237,7 @@ def _activity(node: Node, now: Rate, width: int) -> Text:
         "" if now.ms_per_write is None else f"{duration_ns(now.ms_per_write * 1e6)} a write",
         "flushes not counted" if now.flushes is None else f"{_number(now.flushes)} flushes/s",
         "" if now.ms_per_flush is None else f"{duration_ns(now.ms_per_flush * 1e6)} each",
+        "" if now.busy is None else f"busy {now.busy:.0%} of the time",
         "" if now.in_flight is None else f"{now.in_flight} in flight",
     ]
     return line((fit(f"  now   {node.id}: " + ", ".join(filter(None, parts)), width), FAINT))

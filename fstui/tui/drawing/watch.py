@@ -24,7 +24,7 @@ WAITS = (
     Column("DEVICE", 7, right=True, from_width=66),
     Column("CPU ≤", 6, right=True, from_width=96),
     Column("WAITS", 6, right=True, from_width=60),
-    Column("FILE", gap=2, middle=True),
+    Column("FILE", gap=2, cut="middle"),
 )
 DEVICES = (
     Column("DEVICE", gap=0),

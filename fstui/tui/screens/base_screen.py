@@ -9,10 +9,11 @@ from rich.text import Text
 from textual.screen import Screen
 
 from fstui.tui import commands
-from fstui.tui.commands import Command
+from fstui.tui.commands import PALETTE, Command
 from fstui.tui.drawing.cells import line, wrapped
 from fstui.tui.glyphs import HEAD
 from fstui.tui.widgets.lines import Draw, Lines
+from fstui.tui.widgets.slices import Slices
 
 if TYPE_CHECKING:
     from fstui.tui.app import FstuiApp
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 class BaseScreen(Screen[None]):
     """A screen whose parts are lines drawn by functions."""
 
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-huge")]  # noqa: RUF012  as textual has it
+    """From so many columns on, panes stand side by side."""
     KEYS: ClassVar[tuple[Command, ...]] = ()
     HELP_TEXT: ClassVar[str] = ""
     """What this screen shows, for the help."""
@@ -53,8 +56,10 @@ class BaseScreen(Screen[None]):
 
     def redraw(self) -> None:
         """Draw every part again; only what changed is sent."""
-        for part in self.query(Lines):
+        for part in self.query(Lines).exclude("Piece"):
             part.redraw()
+        for sliced in self.query(Slices):
+            sliced.redraw()
 
     def on_screen_resume(self) -> None:
         """What changed while another screen stood in front is drawn now."""
@@ -75,7 +80,7 @@ class BaseScreen(Screen[None]):
 
     def footer_commands(self) -> Iterable[Command]:
         """What the footer names now."""
-        return self.KEYS
+        return (*self.KEYS, PALETTE)
 
     def _draw_footer(self, width: int, height: int) -> list[Text]:
         if self._notice:

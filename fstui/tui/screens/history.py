@@ -26,7 +26,7 @@ COLUMNS = (
     Column("VERDICT", 11, gap=2),
     Column("SLOW?", 7, gap=2, from_width=70),
     Column("SCENARIO", 14, gap=2),
-    Column("TARGET", gap=2),
+    Column("TARGET", gap=2, cut="left"),
     Column("HOST", 12, gap=2, from_width=92),
 )
 

@@ -1,23 +1,39 @@
-"""Text to read: help and the explanation of a rule."""
+"""Text to read: help, the explanation of a rule, what words mean."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
+from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
 
 from fstui.model.run import Run
-from fstui.tui.commands import BACK, INTERRUPT, LIST, QUIT, SUSPEND, all_key_names, bindings
+from fstui.tui.commands import (
+    BACK,
+    COPY,
+    GLOSSARY,
+    HELP,
+    INTERRUPT,
+    LIST,
+    PALETTE,
+    QUIT,
+    SUSPEND,
+    Command,
+    all_key_names,
+    bindings,
+)
 from fstui.tui.drawing.cells import fit, line, rule, wrapped
 from fstui.tui.glyphs import HEAD
 from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.widgets.lines import Lines
 
 
 class PageScreen(BaseScreen):
     """A page that is scrolled; Esc leads back."""
 
-    KEYS = (BACK, QUIT, *LIST)
+    KEYS: ClassVar[tuple[Command, ...]] = (COPY, HELP, BACK, QUIT, *LIST)
     BINDINGS = bindings(KEYS)
     HELP_TEXT = "A page to read."
 
@@ -34,10 +50,24 @@ class PageScreen(BaseScreen):
 
     action_scroll = action_move
 
+    def action_copy(self) -> None:
+        """All of it, as wide as it stands here."""
+        page = self._page(self.part("page").size.width)
+        self.app.copy_to_clipboard("\n".join(text.plain.rstrip() for text in page))
+        self.say("Copied, if your terminal takes OSC 52.")
+
+
+class HelpScreen(PageScreen):
+    """What opened it closes it, and q too: who has only read the help ends no run."""
+
+    KEYS = (replace(BACK, id="help.close", keys="escape,q,question_mark"), COPY, *LIST)
+    BINDINGS = bindings(KEYS)
+
 
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     """What the screen shows, and each of its keys."""
-    commands = dict.fromkeys((*screen.KEYS, QUIT, INTERRUPT, SUSPEND))
+    by_id = {command.id: command for command in (PALETTE, GLOSSARY, QUIT, INTERRUPT, SUSPEND)}
+    commands = ({command.id: command for command in screen.KEYS} | by_id).values()
 
     def page(width: int) -> list[Text]:
         lines = [rule(width, "help"), *(line(part) for part in wrapped(screen.HELP_TEXT, width - 2, indent="  "))]
@@ -49,6 +79,26 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
             lines += [line(" " * 14 + part) for part in more]
         lines += [line(), line("  Keys can be changed in keys.toml in the configuration directory,")]
         lines += [line(f"  by these names: {', '.join(command.id for command in commands)}"[: width - 2])]
+        return lines
+
+    return HelpScreen(page)
+
+
+def glossary_screen(screen: BaseScreen) -> PageScreen:
+    """What the words mean: first those that stand on the screen."""
+    from fstui.report import explanation  # noqa: PLC0415  it comes with Markdown
+    from fstui.session import words  # noqa: PLC0415
+
+    shown = " ".join(text for part in screen.query(Lines) for text in part.texts)
+    here = words.standing_in(f"{shown} {screen.HELP_TEXT}")
+    rest = tuple(name for name in words.words() if name not in here)
+
+    def page(width: int) -> list[Text]:
+        lines = []
+        for title, names in (("words of this screen", here), ("all others", rest)):
+            lines += [rule(width, title)] if names else []
+            for name in names:
+                lines += [line(" ", (words.titled(name), HEAD)), *explanation.word_lines(name, width), line()]
         return lines
 
     return PageScreen(page)

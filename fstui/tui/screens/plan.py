@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 
-from fstui.session import power_cut, scenarios
+from fstui.session import caution, power_cut, scenarios
 from fstui.session.scenarios import Setting
 from fstui.tui import choices
 from fstui.tui.choices import Choices
@@ -24,6 +24,9 @@ from fstui.tui.screens.base_screen import BaseScreen
 
 if TYPE_CHECKING:
     from textual.widgets import Input
+
+    from fstui.model.plan import Plan
+    from fstui.session.running import Site
 
 COUNTERS_S = 1.0
 
@@ -60,6 +63,8 @@ class PlanScreen(BaseScreen):
         self.activity = Activity()
         self._awaited = ""
         """The scenario that is to start as soon as its plan is made."""
+        self._asked: Plan | None = None
+        """What was asked about; the same key again is the answer."""
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -126,6 +131,12 @@ class PlanScreen(BaseScreen):
             self.activity.add(self.fstui.session.counters(self.offers.site.read.lowest))
             self.part("detail").redraw()
 
+    def choose_scenario(self, at: int) -> None:
+        """Put the cursor on it."""
+        self.cursor = Cursor(at)
+        self.part("detail").to_top()
+        self.redraw()
+
     def action_move(self, by: int) -> None:
         cursor = self.cursor
         if cursor.setting is None:
@@ -155,6 +166,8 @@ class PlanScreen(BaseScreen):
             self.redraw()
         else:
             self._choose(choices.changed(self.offer.form, self.offers.choices, self._row, by))
+            if choices.several(self.offer.form, self.offers.choices, self._row):
+                self.say("Several values: e types others.")
 
     def action_toggle_box(self) -> None:
         if self.offer and (matrix := self._matrix):
@@ -223,11 +236,23 @@ class PlanScreen(BaseScreen):
         if offer.plan is None:
             self.fstui.open_power_cut(site.read.path, target, self.offers.choices.of(offer.form))
             return
+        if not self._agreed(offer.plan, site):
+            return
         run, declaration = self.offers.start(offer, site)
         if declaration is not None:
             self.fstui.remember(site, declaration)
         self.workers.cancel_group(self, "plan")  # nothing of ours may disturb what is measured
         self.fstui.open_run(run, offer.plan, target)
+
+    def _agreed(self, plan: Plan, site: Site) -> bool:
+        """Nothing speaks against it, or it was said and the user wants it all the same."""
+        busy = {device: rate.busy for device, rate in self.activity.rates.items() if rate.busy is not None}
+        found = caution.concerns(self.fstui.session, site, busy, plan.room_bytes)
+        if not found or plan is self._asked:
+            return True
+        self._asked = plan
+        self.say(f"First: {', '.join(found)}. The same key again runs it all the same.")
+        return False
 
     def _choose(self, chosen: Choices) -> None:
         if chosen != self.offers.choices:

@@ -6,11 +6,12 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
+from textual.containers import Horizontal
 
 from fstui.model.judgement import Finding
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.report import formats
+from fstui.report import formats, since
 from fstui.report.findings import ordered
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import result as drawing
@@ -18,13 +19,16 @@ from fstui.tui.drawing.appendix import Section, sections
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.lines import UNBOUNDED
 
+MAP_LINES = 14
+"""Of the picture on a page that is scrolled."""
+
 
 class ResultScreen(BaseScreen):
     """Word, sentence, because, next; findings; steps. The selected finding or step explains itself."""
 
     KEYS = (
-        replace(COPY, help="Copy the result as plain text (OSC 52); Y copies Markdown."),
-        Command("result.markdown", "Y", "copy_markdown", "", "Copy the result as Markdown."),
+        replace(COPY, help="Copy a few lines for a channel (OSC 52); Y copies all of it."),
+        Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
         Command(
             "result.export",
             "e",
@@ -47,19 +51,30 @@ class ResultScreen(BaseScreen):
     HELP_TEXT = (
         "The verdict covers the seconds measured, and no test inside a box proves durability: only a power cut with a "
         "witness does. Beneath it stands whether it is slow, and by what. Move through findings, steps, and what "
-        "stands beneath them: why it is slow or not, tables of databases, and where this "
-        "storage stands among published rates; the selected one is shown above. FLUSH/SYNC: flushes at "
-        "the lowest devices for each sync asked for. BYTES: bytes that arrived there for each byte written."
+        "stands beneath them: what changed since the run before, the way down the stack with what was asked for, "
+        "passed on and dropped, why it is slow or not, tables of databases, and where this storage stands among "
+        "published rates; the selected one is shown above, and v shows it on a page, of a step with its latencies. "
+        "FLUSH/SYNC: flushes at the lowest devices for each sync asked for. BYTES: bytes that arrived there for each "
+        "byte written."
     )
 
-    def __init__(self, run: Run, saved_to: str | None, directory: str | None, save_error: str | None = None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        saved_to: str | None,
+        directory: str | None,
+        save_error: str | None = None,
+        before: Run | None = None,
+    ) -> None:
+        """``before``: the run that this one is again."""
         super().__init__()
         self.result = run
         self.saved_to = saved_to
         self.directory = directory
         self.save_error = save_error
         self.findings = list(ordered(run))
-        self.more = sections(run)
+        self.before = before
+        self.more = sections(run, before)
         self.selected = 0
         self.whole = False
         """All of the evidence is shown, to be scrolled."""
@@ -68,11 +83,19 @@ class ResultScreen(BaseScreen):
         yield self.lines("title", lambda width, height: [drawing.title(self.result, width)], classes="line")
         yield self.lines("verdict", lambda width, height: [drawing.verdict(self.result, width)], classes="line")
         yield self.lines("speed", lambda width, height: drawing.speed(self.result, width))
-        yield self.lines("detail", self._draw_detail)
-        yield self.lines("findings", self._draw_findings)
+        with Horizontal(id="answer"):
+            yield self.lines("detail", self._draw_detail)
+            yield self.lines("picture", self._draw_picture, classes="wide")
+        with Horizontal(id="found"):
+            yield self.lines("findings", self._draw_findings)
+            yield self.lines("way", self._draw_way, classes="huge")
         yield self.lines("steps", self._draw_steps, classes="rest")
         yield self.lines("saved", self._draw_saved, classes="line")
         yield self.footer_lines()
+
+    def on_mount(self) -> None:
+        if self.before is not None:
+            self.say(since.headline(self.before, self.result))
 
     @property
     def rows(self) -> list[Finding | Step | Section]:
@@ -95,7 +118,7 @@ class ResultScreen(BaseScreen):
         self.part("detail").scroll_lines(by)
 
     def action_copy(self) -> None:
-        self._copy(formats.PLAIN)
+        self._copy("brief")
 
     def action_copy_markdown(self) -> None:
         self._copy("markdown")
@@ -147,15 +170,28 @@ class ResultScreen(BaseScreen):
         self.app.push_screen(PageScreen(lambda width: self._explained(chosen, width, UNBOUNDED)))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        # its height is that of the first finding, whatever is chosen: nothing below moves
-        chosen = self.chosen if height != UNBOUNDED else next(iter(self.findings), None)
-        return self._explained(chosen, width, UNBOUNDED if self.whole else height)
+        return self._explained(self.chosen, width, UNBOUNDED if self.whole else height)
+
+    @property
+    def _step(self) -> Step | None:
+        """The step that the pictures are of."""
+        chosen = self.chosen
+        if isinstance(chosen, Step) and chosen.timeline:
+            return chosen
+        return drawing.told_by(self.result, chosen if isinstance(chosen, Finding) else None)
+
+    def _draw_picture(self, width: int, height: int) -> list[Text]:
+        return drawing.picture(self.result, self._step, width, height)
+
+    def _draw_way(self, width: int, height: int) -> list[Text]:
+        return drawing.way_down(self.result, self._step, width)
 
     def _explained(self, chosen: Finding | Step | Section | None, width: int, height: int) -> list[Text]:
         if isinstance(chosen, Section):
             return chosen.lines(width)
         if isinstance(chosen, Step):
-            return drawing.step_detail(chosen, self.result, width)
+            more = drawing.picture(self.result, chosen, width, MAP_LINES) if height == UNBOUNDED else []
+            return [*drawing.step_detail(chosen, self.result, width), *more]
         return drawing.explanation(self.result, chosen, width, height)
 
     def _draw_findings(self, width: int, height: int) -> list[Text]:

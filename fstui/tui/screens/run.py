@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
@@ -10,16 +13,28 @@ from textual.app import ComposeResult
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
 from fstui.model.storage import Target
+from fstui.report import latency_map
+from fstui.report.latency_map import Mark
 from fstui.session.running import RunInProgress
+from fstui.session.simulation import name_of
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
+from fstui.tui.drawing import heat
 from fstui.tui.drawing import run as drawing
+from fstui.tui.drawing.heat import View
 from fstui.tui.messages import RunAdvanced
 from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.widgets.latency_strip import LatencyStrip, View
+from fstui.tui.widgets.slices import Slices
+
+if TYPE_CHECKING:
+    from textual.widgets import Input
 
 DRAW_S = 0.25
 """At most four updates a second go to the terminal."""
+PLUG = Command(
+    "run.plug", "p", "plug", "pull plug", "Pull a simulated disk's plug, and see what is left of its promises."
+)
+TURN = Command("run.turn", "t", "turn", "turn", "Change a parameter of the simulated disk while it runs: KEY=VALUE.")
 
 
 class RunScreen(BaseScreen):
@@ -29,6 +44,8 @@ class RunScreen(BaseScreen):
         Command("run.hold", "space", "hold", "hold view", "Hold the view; the measurement goes on."),
         Command("run.next", "n", "next_step", "next step", "End this step here and go on with the next."),
         Command("run.stop", "s", "stop", "stop", "Stop the run: its files are removed, the steps so far are judged."),
+        PLUG,
+        TURN,
         HELP,
         replace(BACK, action="back", label=""),
         QUIT,
@@ -39,8 +56,10 @@ class RunScreen(BaseScreen):
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "Above, every step: operations per second, the latency of a whole operation (write and sync), and the flushes "
-        "that the lowest device completed for each sync that fstui asked for. In the middle, latency over time: a row "
-        "is one decade, the blocks are p50, ' is a maximum above p50's decade, the dashed line is what physics allows. "
+        "that the lowest device completed for each sync that fstui asked for. In the middle, latency over time: a dot "
+        "stands where operations lie, its colour says how many; red is a stall, yellow is sooner than the device can "
+        "be. Lines across: limit, one turn of the disk; last, the run before; publ., what was published of the same; "
+        "idle, a flush of others. Beside it the percentiles. "
         "Below, both ends: what fstui asked for and what the kernel counted at each layer meanwhile; a layer that "
         "does not count flushes says so. Other programs' writes are counted there too."
     )
@@ -52,12 +71,15 @@ class RunScreen(BaseScreen):
         self.held = False
         self.over = False
         self._changed = True
+        self._marks: dict[int, tuple[Mark, ...]] = {}
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
         yield self.lines("table", self._draw_steps)
         yield self.lines("rule", self._draw_rule, classes="line")
-        yield LatencyStrip(self._view, ascii_only=self.fstui.ascii_only, id="strip")
+        yield Slices(
+            lambda width, height: heat.draw(self._view(), width, height), ascii_only=self.fstui.ascii_only, id="map"
+        )
         yield self.lines("ends", lambda width, height: drawing.both_ends(self.progress, width, height))
         yield self.lines("finding", lambda width, height: [drawing.finding(self.progress, width)], classes="line")
         yield self.lines("others", lambda width, height: [drawing.others(self.progress, width)], classes="line")
@@ -121,8 +143,31 @@ class RunScreen(BaseScreen):
         self.running.stop()
         self.say("Stopping: the step ends, its files are removed, the steps so far are judged.")
 
+    def action_plug(self) -> None:
+        try:
+            self.running.pull_plug()
+        except Refused as refusal:
+            self.say(str(refusal))
+
+    async def action_turn(self) -> None:
+        from textual.widgets import Input  # noqa: PLC0415  for a class alone
+
+        await self.query("Input").remove()
+        entry = Input(placeholder="KEY=VALUE, such as disk.platter.rpm=5400 or disk.cache.flush=ignored")
+        await self.mount(entry)
+        entry.focus()
+
+    async def on_input_submitted(self, message: Input.Submitted) -> None:
+        await message.input.remove()
+        try:
+            self.running.turn(message.value.strip())
+        except Refused as refusal:
+            self.say(str(refusal))
+
     async def action_back(self) -> None:
-        if self.over:
+        if entry := self.query("Input"):
+            await entry.remove()
+        elif self.over:
             await self.fstui.action_back()
         else:
             self.say("The run goes on: s stops it.")
@@ -135,6 +180,10 @@ class RunScreen(BaseScreen):
     def action_scroll(self, by: int) -> None:
         self.part("ends").scroll_lines(by)
 
+    def footer_commands(self) -> Iterable[Command]:
+        simulated = name_of(self.progress.target) is not None
+        return (command for command in self.KEYS if command not in (PLUG, TURN) or simulated)
+
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.progress, self.fstui.session.simulated, width)]
 
@@ -142,7 +191,7 @@ class RunScreen(BaseScreen):
         return drawing.steps(self.progress, self.progress.shown, width, height)
 
     def _draw_rule(self, width: int, height: int) -> list[Text]:
-        return [drawing.strip_rule(self.progress, self.held, width)]
+        return [drawing.map_rule(self.progress, self.held, width)]
 
     def _view(self) -> View:
         progress = self.progress
@@ -154,9 +203,19 @@ class RunScreen(BaseScreen):
         length_s = None if progress.plan.seconds is None else planned.settings.seconds
         if progress.snapshot is not None:
             length_s = progress.snapshot.length_s
+        marks = self._marks_of(index)
         if seen is None:
-            return View(index, length_s=length_s, limit_ns=planned.limit_ns)
+            return View(length_s=length_s, marks=marks)
         while length_s and length_s * 1.1 < seen.elapsed_s:
             length_s *= 2  # a step that goes on halves its columns, now and then, not with every drawing
-        timeline = seen.figures.timeline() if seen.figures else ()
-        return View(index, timeline or seen.timeline, seen.elapsed_s, length_s, planned.limit_ns)
+        timeline = (seen.figures.timeline() if seen.figures else ()) or seen.timeline
+        stall = progress.snapshot.stall if progress.snapshot else None
+        failed = progress.snapshot is None and progress.done[index].error is not None
+        return View(timeline, seen.elapsed_s, length_s, marks, seen.latency_ns, stall, failed)
+
+    def _marks_of(self, index: int) -> tuple[Mark, ...]:
+        """What the step is held against, worked out once: it does not change while it runs."""
+        if index not in self._marks:
+            planned = self.progress.plan.steps[index]
+            self._marks = {index: latency_map.marks(self.progress.evidence, planned.name, planned.settings)}
+        return self._marks[index]

@@ -7,7 +7,6 @@ the span up to the last changed column of each line, no more (the compositor cut
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.geometry import Region, Size
@@ -15,9 +14,6 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fstui.tui.glyphs import FAINT, in_ascii
-
-if TYPE_CHECKING:
-    from textual import events
 
 Draw = Callable[[int, int], Sequence[Text]]
 """Lines for a width and a height."""
@@ -49,10 +45,12 @@ class Lines(Widget):
         self._strips: list[Strip] = []
         self._offset = 0
         self._height_drawn = 0
+        self._size_drawn = Size(0, 0)
 
     @property
     def texts(self) -> list[str]:
         """What stands there now, line by line."""
+        self._draw_where_resized()
         return [text.plain for text in self._texts]
 
     def redraw(self) -> None:
@@ -65,14 +63,13 @@ class Lines(Widget):
             return
         if self.styles.is_auto_height and self._lines_wanted(width) != self._height_drawn:
             self.refresh(layout=True)
-        texts = self._visible(width, height)
-        strips = [self._strip(text, width) for text in texts]
+        before = self._strips
+        self._draw_now()
         regions = [
             Region(0, y, changed, 1)
             for y in range(height)
-            if (changed := _last_change(_at(self._strips, y), _at(strips, y), width))
+            if (changed := _last_change(_at(before, y), _at(self._strips, y), width))
         ]
-        self._texts, self._strips = texts, strips
         if regions:
             self.refresh(*regions)
 
@@ -86,15 +83,23 @@ class Lines(Widget):
         self._offset = 0
 
     def render_line(self, y: int) -> Strip:
+        self._draw_where_resized()
         return _at(self._strips, y) or Strip.blank(self.size.width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._height_drawn = self._lines_wanted(width)
         return self._height_drawn
 
-    def on_resize(self, event: events.Resize) -> None:
-        self._strips = []
-        self.redraw()
+    def _draw_where_resized(self) -> None:
+        """Textual paints what has another size by itself, the first time too."""
+        if self._size_drawn != self.size:
+            self._draw_now()
+
+    def _draw_now(self) -> None:
+        self._size_drawn = self.size
+        width, height = self.size
+        self._texts = self._visible(width, height) if width and height else []
+        self._strips = [self._strip(text, width) for text in self._texts]
 
     def _lines_wanted(self, width: int) -> int:
         return self._known_lines() if self._known_lines else len(self._draw(width, UNBOUNDED))

@@ -8,7 +8,7 @@ from fstui.judge import Case
 from fstui.model.counters import DeviceCounters
 from fstui.model.host import Process
 from fstui.model.run import Evidence
-from fstui.model.storage import Medium, Node
+from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import HONEST_PROCESS, evidence
 from tests.factories.steps import step
 from tests.factories.storage import disk, filesystem, loop, on_disk, on_loop, readings, target
@@ -69,6 +69,24 @@ def test_barriers_are_off_above_the_caches_that_end_a_level() -> None:
     (found,) = Case(evidence(on_loop(filesystem(name="/", barrier="nobarrier")))).configuration.without_barriers
     assert [node.id for node in found.caches] == ["sda"]
     assert found.loses_data and found.on == found.caches and found.off == ()
+
+
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        (on_disk(filesystem(barrier="nobarrier")), "mount:/srv: barrier nobarrier → barrier"),
+        (on_disk(filesystem("zfs", sync="disabled")), "mount:/srv: sync disabled → standard"),
+        (on_disk(filesystem("zfs", zil_replay_disable="1")), "mount:/srv: zil_replay_disable 1 → 0"),
+        (
+            on_disk(filesystem(), disk(write_cache="write through", readings=readings(vwc="present"))),
+            "sda: write cache write through → write back",
+        ),
+    ],
+    ids=["barriers", "sync", "the intent log", "the write cache"],
+)
+def test_what_was_set_right_meanwhile_accuses_nobody(target: Target, line: str) -> None:
+    assert Case(evidence(target, step())).configuration.breaks_sync
+    assert not Case(evidence(target, step(), step(changes={"changed": (line,)}))).configuration.breaks_sync
 
 
 def test_an_honest_process_has_no_sign_of_a_stub() -> None:

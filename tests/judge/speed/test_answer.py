@@ -11,6 +11,7 @@ from fstui.judge.references import library
 from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.host import Process, Writer
 from fstui.model.judgement import Speed
+from fstui.model.restraint import Restraint
 from fstui.model.run import Earlier
 from fstui.model.steps import Stall, Stalls, Step
 from fstui.model.storage import Medium, MediumClass, Reading, Target
@@ -51,6 +52,13 @@ def test_what_has_nothing_to_be_held_against_is_unknown() -> None:
     found = asked(None, step())
     assert (found.answer, found.title) == ("unknown", "nothing to hold it against")
     assert found.next
+
+
+@pytest.mark.parametrize("restraint", [Restraint(bytes_per_s=1 << 20), Restraint(idle=True)])
+def test_a_run_that_held_itself_back_is_neither_slow_nor_normal_nor_stalls(restraint: Restraint) -> None:
+    for steps in ([step(rate=0.1 * SSD_SLOWEST)], [step(rate=20 * SSD_SLOWEST)], [slowest(900)]):
+        found = asked(SSD, *steps, restraint=restraint, before=before(9000, 9000, 9000))
+        assert (found.answer, found.title) == ("unknown", "it was held back")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
+from fstui.layers import kind
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
 
@@ -66,13 +67,21 @@ def _partly(found: tuple[Node, ...]) -> Iterator[Finding]:
 
 def _kind(node: Node) -> str:
     """ "Disk" would say nothing of one that is memory by its model: its name does."""
-    if node.layer == "block" and node.medium is not None and node.medium.declared:
+    if _is_declared(node):
         return "declared"
     return node.name if node.kind == "disk" else node.kind
 
 
 def _because(node: Node) -> str:
-    medium = node.medium
-    if medium and medium.declared:
+    if _is_declared(node):
         return f"{node.id}: declared by you to be memory"
-    return f"{node.id}: {(medium and medium.because) or node.because or node.kind}"
+    medium = node.medium
+    read = medium.because if medium and not medium.declared else ""
+    return f"{node.id}: {read or node.because or node.kind}"
+
+
+def _is_declared(node: Node) -> bool:
+    """By the user, of a device that is none by its kind: tmpfs stays memory whatever is said of it."""
+    medium = node.medium
+    by_its_kind = node.layer != "block" or kind(node.kind).in_memory
+    return medium is not None and medium.declared and medium.class_ == "memory" and not by_its_kind

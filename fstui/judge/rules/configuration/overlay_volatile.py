@@ -17,6 +17,7 @@ Run fstui in the upper directory's filesystem, or on a volume of the container. 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from fstui.judge import words
@@ -31,7 +32,7 @@ def overlay_volatile(case: Case) -> Iterator[Finding]:
     """An overlay that was told to leave every sync out."""
     for overlay, found in case.configuration.volatile_overlays:
         upper = upper_directory(overlay)
-        where = upper.value if upper else "the upper directory"
+        where = shlex.quote(upper.value) if upper else "DIR, which is its upper directory"
         yield Finding(
             rule="overlay-volatile",
             verdict="not-durable",
@@ -42,7 +43,7 @@ def overlay_volatile(case: Case) -> Iterator[Finding]:
             "so nothing is known to be on disk after one. Only files opened with O_DSYNC or O_SYNC are still flushed.",
             because=(words.reading(overlay, found), *case.arrivals.of_ours),
             next=(
-                f"Test the filesystem beneath: fstui run fsync-rate in {where}.",
+                f"Test the filesystem beneath: fstui run fsync-rate {where}",
                 "Mount the overlay without volatile.",
             ),
         )

@@ -5,7 +5,8 @@ The rate is less than half of the slowest that was published of the same operati
 never a lie; it has a cause.
 
 ## How it was measured
-The library of `fstui references`, where it has at least three measurements of that kind.
+The user's own references for such storage (`fstui references add`); else the library of `fstui references`, where it
+has at least three measurements of that kind.
 
 ## What it proves, and what not
 It says nothing of honesty. Battery-backed controllers may be slow on purpose, SMR disks once their cache is full.
@@ -25,7 +26,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.process import io_limits
 from fstui.judge.facts.steps import has_rate
-from fstui.judge.references import Reference, operation_of, published
+from fstui.judge.references import Operation, Reference, beside, library, operation_of, published
 from fstui.model.judgement import Finding
 from fstui.model.steps import Step
 from fstui.quantities import count, rate
@@ -38,17 +39,21 @@ ENOUGH = 3
 
 class _Slow(NamedTuple):
     step: Step
-    published: tuple[Reference, ...]
+    others: tuple[Reference, ...]
+    whose: str
+    """``12 published on ssd``, ``your own db hosts``"""
 
     @property
     def share(self) -> float:
-        return self.step.rate_per_s / self.published[0].per_s
+        return self.step.rate_per_s / self.others[0].per_s
 
 
 @rule(place=10)
 def slower_than_class(case: Case) -> Iterator[Finding]:
     """Far below everything published of the same operation on the same class of medium."""
-    if not case.commit_media or "unknown" in case.commit_media or case.configuration.breaks_sync:
+    if case.evidence.restraint:  # the pace was fstui's own
+        return
+    if case.configuration.breaks_sync:
         return
     slow = list(_slow(case))
     if slow:
@@ -58,27 +63,42 @@ def slower_than_class(case: Case) -> Iterator[Finding]:
 def _slow(case: Case) -> Iterator[_Slow]:
     for step, settings in case.steps.synced:
         operation = operation_of(settings)
-        others = published(operation, case.commit_media) if operation else ()
-        if len(others) >= ENOUGH and has_rate(step) and 0 < FAR * step.rate_per_s < others[0].per_s:
-            yield _Slow(step, others)
+        others, whose = _like(case, operation) if operation else ((), "")
+        if others and has_rate(step) and 0 < FAR * step.rate_per_s < others[0].per_s:
+            yield _Slow(step, others, whose)
+
+
+def _like(case: Case, operation: Operation) -> tuple[tuple[Reference, ...], str]:
+    """What it is held against, slowest first, and whose that is: the user's own before the published."""
+    if own := beside(case, operation):
+        return own, f"your own {words.listed(dict.fromkeys(one.device for one in own))}"
+    if not case.commit_media or "unknown" in case.commit_media:
+        return (), ""
+    found = published(operation, case.commit_media)
+    whose = f"{count(len(found))} published on {words.listed(sorted(case.commit_media))}"
+    return (found, whose) if len(found) >= ENOUGH else ((), "")
+
+
+def _in_short(slowest: Reference, whose: str) -> str:
+    return "published" if slowest in library() else f"of {whose}"
 
 
 def _slower(case: Case, slow: list[_Slow]) -> Finding:
-    step, others = min(slow, key=lambda found: found.share)
+    step, others, whose = min(slow, key=lambda found: found.share)
     slowest, per_s, limits = others[0], rate(step.rate_per_s), tuple(io_limits(case.evidence.process, "io limit"))
     return Finding(
         rule="slower-than-class",
         verdict=None,
         confidence="medium",
         scope="storage",
-        title=f"{per_s}/s, the slowest published has {rate(slowest.per_s)}/s",
-        sentence=f"{step.name} did {per_s}/s in {words.time_measured([step])}; the slowest of "
-        f"{count(len(others))} published on {words.listed(sorted(case.commit_media))} has {rate(slowest.per_s)}/s. "
+        title=f"{per_s}/s, the slowest {_in_short(slowest, whose)} has {rate(slowest.per_s)}/s",
+        sentence=f"{step.name} did {per_s}/s in {words.time_measured([step])}; the slowest of {whose} has "
+        f"{rate(slowest.per_s)}/s. "
         "Slow is no lie: something limits it, or the disk is busy.",
         steps=words.names(found.step for found in slow),
         because=(
             *(f"{found.step.name}: {rate(found.step.rate_per_s)}/s" for found in slow),
-            f"slowest published: {slowest.device}, {rate(slowest.per_s)}/s ({slowest.source})",
+            f"slowest {_in_short(slowest, whose)}: {slowest.device}, {rate(slowest.per_s)}/s ({slowest.source})",
             *limits,
         ),
         next=(

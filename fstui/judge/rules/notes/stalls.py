@@ -22,7 +22,7 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.model.judgement import Finding
-from fstui.quantities import count, seconds
+from fstui.quantities import counted, seconds
 
 
 @rule(place=80)
@@ -30,18 +30,18 @@ def stalls(case: Case) -> Iterator[Finding]:
     """Operations much slower than the rest. A closed loop counts each once, however long it held everybody up."""
     steps = [step for step in case.steps.all if step.stalls.count]
     if steps:
-        number = count(sum(step.stalls.count for step in steps))
+        number = sum(step.stalls.count for step in steps)
         lost = seconds(sum(step.stalls.lost_s for step in steps))
         yield Finding(
             rule="stalls",
             verdict=None,
             confidence="high",
             scope="step",
-            title=f"{number} stalls, {lost} lost",
-            sentence=f"{number} operations stalled and cost {lost} of {words.time_measured(steps)}; the percentiles "
-            "count each of them once.",
+            title=f"{counted(number, 'stall')}, {lost} lost",
+            sentence=f"{counted(number, 'operation')} stalled and cost {lost} of {words.time_measured(steps)}; the "
+            f"percentiles count {'it' if number == 1 else 'each of them'} once.",
             steps=words.names(steps),
             because=tuple(
-                f"{step.name}: {count(step.stalls.count)} stalls, {seconds(step.stalls.lost_s)}" for step in steps
+                f"{step.name}: {counted(step.stalls.count, 'stall')}, {seconds(step.stalls.lost_s)}" for step in steps
             ),
         )

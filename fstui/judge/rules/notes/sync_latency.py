@@ -31,6 +31,8 @@ from fstui.quantities import count, duration_ns
 @rule(place=130, said_first=True)
 def sync_latency(case: Case) -> Iterator[Finding]:
     """A paced step's rate is its pace; its latency is the answer. It says nothing of durability."""
+    if case.evidence.restraint:  # the pace was not the scenario's: all steps have one
+        return
     for done in case.steps.measured:
         took = done.step.latency_ns
         if done.settings.ops_per_s and done.call and took is not None and not case.configuration.stub_signs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import finding, rules, verdict
@@ -45,3 +46,9 @@ def test_a_loop_in_memory_gets_its_flushes_and_is_still_not_durable() -> None:
     judgement = verdict(target(*on_loop(IN_TMPFS).stack[:4], MEMORY), step(device="loop0"))
     assert judgement.verdict == "not-durable"
     assert rules(judgement) == {"in-memory"}
+
+
+def test_memory_that_is_declared_to_be_a_disk_is_not_said_to_be_declared_memory() -> None:
+    medium = Medium(class_="hdd-7200", declared=True, because="declared by you: medium hdd-7200")
+    found = finding(verdict(target(TMPFS, replace(MEMORY, medium=medium))), "in-memory")
+    assert "declared" not in " ".join((found.title, *found.because))

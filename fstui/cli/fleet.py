@@ -1,0 +1,231 @@
+"""``fstui fleet run|check|watch|list|show|compare``"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fstui.cli.execution import FAILED
+from fstui.cli.failing import CODE as FAILED_ON
+from fstui.cli.failing import SLOW
+from fstui.cli.output import put, say, width
+from fstui.cli.output_file import check_output, deliver
+from fstui.cli.rendering import format_option
+from fstui.cli.settings import pairs
+from fstui.fleet import comparison, gathered
+from fstui.fleet.asked import Asked
+from fstui.fleet.formats import FORMATS, render
+from fstui.fleet.gathered import Fleet
+from fstui.fleet.nodes import WITHOUT, nodes_of
+from fstui.model.errors import Refused
+from fstui.model.judgement import TOO_SLOW, VERDICTS
+
+_LEAST_S = 120.0
+_PYZ = "fstui.pyz"
+
+
+@click.group("fleet")
+def command() -> None:
+    """Ask many boxes at once, by ssh, and say which are not as the others."""
+
+
+def _how_to_reach() -> Callable[[Any], Any]:
+    options = (
+        click.option("--nodes", required=True, help="Which boxes: 'db[1-40],@storage', as clush has them."),
+        click.option("--into", type=Path, metavar="DIR", help="Where the documents go; a new directory by default."),
+        click.option("--pyz", type=Path, metavar="FILE", help=f"What is carried there; else {_PYZ} here."),
+        click.option("--installed", metavar="COMMAND", help="fstui is there already, by this command."),
+        click.option("--place", metavar="DIR", help="Where the file goes there."),
+        click.option("--remove", is_flag=True, help="Remove it there when all is done."),
+        click.option("--become", type=click.Choice(("sudo", "doas")), help="As root, by that, without a password."),
+        click.option("--ssh", default="ssh", show_default=True, help="The program, with options of your own."),
+        click.option("--gateway", metavar="HOST", help="Through that box (ssh -J)."),
+        click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Boxes at a time."),
+        click.option("--timeout", type=click.FloatRange(1), help="Seconds that one box may take."),
+        format_option(*FORMATS),
+        click.option("--output", type=Path, metavar="FILE", help="Write there instead of to stdout."),
+    )
+
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def _what_fails() -> Callable[[Any], Any]:
+    return click.option(
+        "--fail-on",
+        type=click.Choice([*VERDICTS, SLOW]),
+        multiple=True,
+        help="Exit 3 when a box comes to this verdict or a worse one; 'slow': when one is slow or stalls.",
+    )
+
+
+def _what_is_written() -> Callable[[Any], Any]:
+    options = (
+        click.option("--at-once", type=click.IntRange(1), default=1, show_default=True, help="Of boxes on one device."),
+        click.option("--force", is_flag=True, help="Write where a device is busy, too."),
+        click.option("--trust-dir", is_flag=True, help="As 'fstui run' has it."),
+    )
+
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+@command.command("run")
+@click.argument("scenario")
+@click.argument("directory", metavar="DIR")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change a setting of the scenario.")
+@_what_is_written()
+@_how_to_reach()
+@_what_fails()
+def run(scenario: str, directory: str, settings: Sequence[str], **how: Any) -> int:
+    """Run SCENARIO in DIR on each of them, and judge the storage under it."""
+    if not directory:
+        raise Refused("DIR is empty: name a directory that is on every box")
+    pairs(settings)
+    words = [scenario, directory, *(word for one in settings for word in ("--set", one)), "--format", "json"]
+    return _ask("run", [*words, *_allowed(how)], directory, how)
+
+
+@command.command("check")
+@click.argument("directories", metavar="[DIR]…", nargs=-1)
+@_what_is_written()
+@_how_to_reach()
+@_what_fails()
+def check(directories: Sequence[str], **how: Any) -> int:
+    """Check every writable filesystem of each of them, or those that hold the DIRs."""
+    words = [*directories, "--format", "json", *_allowed(how)]
+    return _ask("check", words, directories[0] if directories else "/", how)
+
+
+@command.command("watch")
+@click.option("--mount", metavar="DIR", help="The filesystem of that directory alone.")
+@click.option("--seconds", type=click.FloatRange(min=1, max=3600), default=10.0, show_default=True, help="So long.")
+@_how_to_reach()
+def watch(mount: str | None, seconds: float, **how: Any) -> int:
+    """Say of each of them who waits for which file. Writes nothing."""
+    words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), "--format", "json"]
+    return _ask("watch", words, "", {**how, "timeout": how["timeout"] or seconds + _LEAST_S})
+
+
+@command.command("list")
+@_how_to_reach()
+def list_(**how: Any) -> int:
+    """List what stands on each of them, and what is wrong already. Writes nothing."""
+    return _ask("list", ["--format", "json"], "", how)
+
+
+@command.command("show")
+@click.argument("directory", metavar="DIR", type=Path)
+@format_option(*FORMATS)
+@_what_fails()
+def show(directory: Path, format_: str, fail_on: Sequence[str]) -> int:
+    """Print a gathered directory again."""
+    fleet = gathered.read(directory)
+    put(render(format_, fleet, width()))
+    return _exit_code(fleet, fail_on)
+
+
+@command.command("compare")
+@click.argument("before", metavar="DIR1", type=Path)
+@click.argument("after", metavar="DIR2", type=Path)
+def compare(before: Path, after: Path) -> int:
+    """Hold the same boxes against themselves, before and after a change. Exit 3 where a verdict became worse."""
+    one, other = gathered.read(before), gathered.read(after)
+    put(comparison.render(one, other))
+    return FAILED_ON if any(change.worse for change in comparison.changes(one, other)) else 0
+
+
+def _allowed(how: dict[str, Any]) -> list[str]:
+    return [*(["--yes"] if how["force"] else []), *(["--trust-dir"] if how["trust_dir"] else [])]
+
+
+def _ask(command_: str, arguments: Sequence[str], directory: str, how: dict[str, Any]) -> int:
+    try:
+        from fstui.cli.fleet_screen import Screen  # noqa: PLC0415  only where boxes are reached
+        from fstui.fleet.campaign import Campaign  # noqa: PLC0415
+    except ImportError:
+        raise Refused(WITHOUT) from None
+    nodes = nodes_of(how["nodes"])
+    if how["output"] is not None:
+        asyncio.run(check_output(how["output"]))
+    asked = Asked(
+        command=command_,
+        arguments=tuple(arguments),
+        directory=directory,
+        become=how["become"] or "",
+        installed=how["installed"] or "",
+        place=how["place"] or "",
+        gateway=how["gateway"] or "",
+        ssh=how["ssh"],
+        remove=how["remove"],
+        fanout=how["fanout"],
+        at_once=how.get("at_once", 1),
+        timeout_s=how["timeout"] or _LEAST_S,
+    )
+    file = None if asked.installed else _carried(how["pyz"])
+    place = gathered.make(how["into"])
+    screen = Screen()
+    campaign = Campaign(asked, nodes, place, file, lambda: screen.draw(campaign))
+    told = _Told(campaign)
+    with screen:
+        fleet = campaign.go()
+    document = render(how["format_"], fleet, width() if how["output"] is None else None)
+    if how["output"] is None:
+        put(document)
+    else:
+        asyncio.run(deliver(how["output"], document))
+    say(f"documents in {place}: fstui fleet show {place}")
+    return told.exit_code or _exit_code(fleet, how.get("fail_on", ()))
+
+
+def _carried(named: Path | None) -> Path:
+    """The file named, or the one that lies here. Raises Refused."""
+    found = named or Path(_PYZ)
+    if not found.is_file():
+        raise Refused(
+            f"{found} is not there: it is the file that is carried to each box ('python -m tests.release' makes it "
+            "in a checkout). --pyz FILE names it; --installed fstui where fstui is on every box already"
+        )
+    return found
+
+
+class _Told:
+    """The first signal ends all in an orderly way; the same again, at once."""
+
+    def __init__(self, campaign: Any) -> None:
+        self.exit_code = 0
+        self._campaign = campaign
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._arrived)
+
+    def _arrived(self, number: int, _: object) -> None:
+        if self.exit_code:
+            sys.exit(128 + number)  # ssh ends with us, and each box notices that
+        self.exit_code = 128 + number
+        self._campaign.fanout.stop()
+        say("fstui: ending: every box is told to stop and to clean up; a second signal does not wait for them")
+
+
+def _exit_code(fleet: Fleet, fail_on: Sequence[str]) -> int:
+    for box in fleet.boxes:
+        if SLOW in fail_on and box.speed in TOO_SLOW:
+            return FAILED_ON
+        asked = [VERDICTS.index(each) for each in VERDICTS if each in fail_on]
+        if asked and box.verdict and VERDICTS.index(box.verdict) <= max(asked):
+            return FAILED_ON
+    return FAILED if fleet.about.troubles or fleet.about.remarks else 0

@@ -1,0 +1,42 @@
+"""A run in six to nine lines, for a channel where people talk: both answers, why, what next, and where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.model.run import Run
+from fstui.quantities import seconds
+from fstui.report import figures, steps
+from fstui.report.characters import page
+from fstui.report.findings import leading
+from fstui.report.text import moment, speed_words, verdict_words
+
+ENDING = ""
+
+
+def render(run: Run, saved_to: str | None = None) -> str:
+    """One line each, however long: the channel wraps them."""
+    return page(_lines(run))
+
+
+def _lines(run: Run) -> Iterator[str]:
+    scenario, path = run.scenario.name if run.scenario else "no scenario", run.target.path if run.target else ""
+    simulated = f" · SIMULATED: {run.simulated}" if run.simulated else ""
+    yield f"{verdict_words(run.verdict, run.confidence)} · {scenario} on {path}{simulated}"
+    if speed := speed_words(run.speed):
+        yield speed
+    if run.sentence:
+        yield run.sentence
+    found = leading(run)
+    if found and found.because:
+        yield f"because  {found.because[0]}"
+    if next_ := (found.next if found and found.next else run.speed.next):
+        yield f"next     {next_[0]}"
+    if told := [step for step in run.steps if step.ops]:
+        named = [step for step in told if found and step.name in found.steps]
+        step = max(named or told, key=lambda step: step.syncs)
+        yield steps.line(step, figures.Counts(run))
+    stack = figures.stack_line(run.target)
+    host = f"{run.host.hostname}, Linux {run.host.kernel}" if run.host.hostname else ""
+    yield " · ".join(filter(None, [host, stack]))
+    yield f"{moment(run.started_at)} · {seconds(run.elapsed_s)} · fstui show {run.id}"

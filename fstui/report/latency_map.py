@@ -1,0 +1,150 @@
+"""Latency over time as every face draws it: time to the right, latency upwards, logarithmic; density as shade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, zip_longest
+from math import floor, log10
+from statistics import median
+from typing import NamedTuple
+
+from fstui.judge import Case
+from fstui.judge.facts.limits import turn_ns
+from fstui.judge.references import expand, operation_of, published
+from fstui.measures.base import StepSettings
+from fstui.model.run import Evidence
+from fstui.model.settings import Settings
+from fstui.model.steps import Latency, Step, TimelinePoint
+
+QUARTER_OCTAVE = 2**0.25
+"""How wide a cell of ``TimelinePoint.spread`` is, at the most."""
+_ENOUGH_PUBLISHED = 3
+_FAR = 30
+"""So many times beyond what was measured, a mark does not stretch the axis."""
+
+
+class Mark(NamedTuple):
+    """A latency with a name: a percentile, or what the step is held against."""
+
+    name: str
+    ns: float
+
+
+class Axis(NamedTuple):
+    """From one power of ten of a ns to another; its ends lie at 1, 2 or 5 times a whole one."""
+
+    low: float
+    high: float
+
+    def place(self, ns: float) -> float:
+        """From 0 at the lower end to 1 at the upper one; what lies beyond is at the end."""
+        return min(max((log10(max(ns, 1)) - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def holds(self, ns: float) -> bool:
+        """It lies within."""
+        return self.low <= log10(max(ns, 1)) <= self.high
+
+
+class Slice(NamedTuple):
+    """What was measured in one stretch: from, to, and cells of (lower ns, upper ns, share of its operations)."""
+
+    start_s: float
+    end_s: float
+    cells: tuple[tuple[float, float, float], ...]
+
+
+def slices(timeline: Sequence[TimelinePoint], alone_s: float = 1.0) -> Iterator[Slice]:
+    """The stretches in which operations ended. Of a document without a spread: its p50, p99 and maximum."""
+    for point, end_s in with_ends(timeline, alone_s):
+        if point.ops and (cells := point.spread or _outline(point)):
+            total = sum(count for _, count in cells)
+            yield Slice(
+                point.t_s,
+                end_s,
+                tuple((upper / QUARTER_OCTAVE, float(upper), count / total) for upper, count in cells),
+            )
+
+
+def with_ends(timeline: Sequence[TimelinePoint], alone_s: float) -> Iterator[tuple[TimelinePoint, float]]:
+    """Each stretch with the second in which it ends: where the next begins, unless some are missing between.
+
+    Their times are rounded to the millisecond, so that stretches of one length look a little unlike; ``alone_s``: the
+    length where there is but one.
+    """
+    steps = [b.t_s - a.t_s for a, b in pairwise(timeline) if b.t_s > a.t_s]
+    stretch_s = min(steps, default=alone_s)
+    for point, after in zip_longest(timeline, timeline[1:]):
+        near = after is not None and after.t_s - point.t_s < 1.5 * stretch_s
+        yield point, after.t_s if near else point.t_s + stretch_s
+
+
+def axis(timeline: Sequence[TimelinePoint], marks: Sequence[Mark] = (), stall_ns: float = 0) -> Axis:
+    """Around all that was measured, a decade at the least, by ends that seldom move while a step lasts."""
+    seen = [ns for piece in slices(timeline) for lower, upper, _ in piece.cells for ns in (lower, upper)]
+    if not seen:
+        return Axis(4, 8)
+    lowest, highest = min(seen), max(*seen, stall_ns)
+    near = [mark.ns for mark in marks if lowest / _FAR < mark.ns < highest * _FAR]
+    low, high = _edges(max(min([lowest * 1.02, *near]), 1))[0], _edges(max([highest, *near]))[1]
+    return Axis(low, max(high, low + 1))
+
+
+def _edges(ns: float) -> tuple[float, float]:
+    """The nearest of 1, 2, 5, 10 … below and above, as powers of ten."""
+    whole, here = floor(log10(ns)), log10(ns)
+    edges = [whole + log10(step) for step in (1, 2, 5, 10)]
+    return max(edge for edge in edges if edge <= here + 1e-9), min(edge for edge in edges if edge >= here - 1e-9)
+
+
+def ladder(latency: Latency | None) -> tuple[Mark, ...]:
+    """The percentiles that there are, the most telling first."""
+    if latency is None:
+        return ()
+    known = (("p50", latency.p50), ("max", latency.max), ("p99", latency.p99), ("p99.9", latency.p99_9))
+    return tuple(Mark(name, ns) for name, ns in (*known, ("p90", latency.p90)) if ns is not None)
+
+
+def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]:
+    """What a step is held against: the turn of its disk, itself before, the published, and the device at rest."""
+    case = Case(evidence)
+    found = [Mark("limit", ns) for ns in _turns(case, settings)]
+    before = (run.mean_ns.get(name) for run in evidence.before[:1])
+    found += [Mark("last", ns) for ns in before if ns]
+    found += [Mark("publ.", ns) for ns in _published(case, settings)]
+    return tuple(found + [Mark("idle", ns) for ns in _at_rest(evidence)])
+
+
+def of_step(evidence: Evidence, step: Step) -> tuple[Mark, ...]:
+    """The same of a step that is over."""
+    return marks(evidence, step.name, step.settings)
+
+
+def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
+    known = ((point.p50_ns, max(point.ops - 1, 1)), (point.max_ns, 1))
+    return tuple((ns, count) for ns, count in known if ns)
+
+
+def _turns(case: Case, settings: Settings) -> Iterator[float]:
+    """One turn of the slowest disk, where one block is rewritten: it cannot pass under the head sooner."""
+    turns = [turn_ns(node.medium) for node in case.stack.lowest if node.medium]
+    known = [turn for turn in turns if turn]
+    if settings.rewrites_one_block and known:
+        yield max(known)
+
+
+def _published(case: Case, settings: Settings) -> Iterator[float]:
+    """The median of what was published of the same operation on the same class of medium."""
+    asked = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
+    operation, media = (operation_of(asked) if asked else None), expand(case.commit_media)
+    rates = [one.per_s for one in published(operation, media)] if operation and media else []
+    if len(rates) >= _ENOUGH_PUBLISHED:
+        yield 1e9 / median(rates)
+
+
+def _at_rest(evidence: Evidence) -> Iterator[float]:
+    """A flush of others on the lowest device, while fstui did nothing."""
+    lowest = {node.id for node in evidence.target.lowest} if evidence.target else set()
+    for device in evidence.idle.counters if evidence.idle else ():
+        if device.device in lowest and device.flushes and device.flush_ms:
+            yield device.flush_ms * 1e6 / device.flushes
+            return

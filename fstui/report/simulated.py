@@ -1,0 +1,43 @@
+"""Simulated disks: the list of them, and what one is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from fstui.report.characters import page
+from fstui.report.text import WIDTH, hanging, wrap
+from fstui.simulation.parameters import Part, Simulated
+
+
+def render(disks: Sequence[Simulated], width: int | None) -> str:
+    """A row for each."""
+    rows = [(made.name, made.title) for made in disks]
+    return page([*hanging(rows, width or WIDTH), "", "fstui --simulate DISK starts the app on one of them."])
+
+
+def detail(made: Simulated, *, truth: bool) -> str:
+    """Its parameters by the names that change them; ``truth``: what it does, too."""
+    rows = [(key, _as_typed(value)) for key, value in _parameters(made, "") if truth or not _tells(key)]
+    told = ["", *wrap(made.truth, WIDTH)] if truth else ["", "What it does in truth: --truth"]
+    changing = f"fstui --simulate {made.name},{rows[-1][0]}={rows[-1][1]} starts the app on it."
+    return page([f"{made.name}: {made.title}", "", *hanging(rows), *told, "", changing])
+
+
+def _as_typed(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _tells(key: str) -> bool:
+    """What would give it away."""
+    return key.endswith((".cache.flush", ".cache.fua", ".syncs_stubbed"))
+
+
+def _parameters(part: Part, prefix: str) -> Iterator[tuple[str, object]]:
+    for field in msgspec.structs.fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, Part):
+            yield from _parameters(value, f"{prefix}{field.name}.")
+        elif prefix and value not in (None, ""):
+            yield f"{prefix}{field.name}", value

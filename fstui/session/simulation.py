@@ -1,0 +1,25 @@
+"""Simulated storages: which there are, and a session on one of them. Nothing there is saved as a run."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fstui.session import Session
+from fstui.simulation.parameters import Simulated, change, load, names
+from fstui.simulation.stack import mount_point, name_of
+
+__all__ = ["Simulated", "load", "mount_point", "name_of", "named", "names", "session"]
+
+
+def named(text: str) -> Simulated:
+    """``hdd-7200,disk.platter.rpm=5400``: a name or a file, and what is to be another there. Raises Refused."""
+    name, *changes = text.split(",")
+    made = load(name, dict(map(change, changes)))
+    return replace(made, name=",".join([made.name, *changes]))
+
+
+def session(made: Simulated, pace: float = 1.0) -> Session:
+    """A session on that storage. ``pace`` 1: as fast as it would be; 0: as fast as this box can."""
+    from fstui.engine.machine.simulated import SimulatedMachine  # noqa: PLC0415
+
+    return Session.of_machine(SimulatedMachine(made, pace))

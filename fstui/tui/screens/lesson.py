@@ -1,0 +1,179 @@
+"""One lesson, taken by keyboard: predict, run, compare, explain, and a question. Its disks are simulated."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+
+from fstui.model.errors import Refused
+from fstui.model.run import Run
+from fstui.session import lessons, lessons_taken, simulation
+from fstui.session.lessons import Lesson
+from fstui.session.running import RunInProgress
+from fstui.tui.commands import BACK, GLOSSARY, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
+from fstui.tui.drawing import lesson as drawing
+from fstui.tui.drawing.lesson import STAGES
+from fstui.tui.progress import Progress
+from fstui.tui.screens.base_screen import BaseScreen
+
+DRAW_S = 0.25
+
+
+class LessonScreen(BaseScreen):
+    """A page for each of its stages; Enter leads on, Esc back to the list."""
+
+    KEYS = (
+        Command("lesson.next", "enter", "next", "go on", "To the next page, once this one is answered."),
+        Command("lesson.answer", "1,2,3,4", "answer", "answer", "Choose an answer.", "1-3"),
+        Command("lesson.plug", "p", "plug", "", "Pull the plug of the simulated disk, where the lesson asks for it."),
+        replace(GLOSSARY, label="words"),
+        HELP,
+        replace(BACK, action="back"),
+        QUIT,
+        Command("lesson.up", "up,k", "scroll(-1)", "", "Scroll up."),
+        Command("lesson.down", "down,j", "scroll(1)", "", "Scroll down."),
+        PAGE_UP,
+        PAGE_DOWN,
+    )
+    BINDINGS = bindings(command for command in KEYS if command.id not in ("lesson.answer", GLOSSARY.id))
+    HELP_TEXT = (
+        "A lesson asks what you expect, runs it on simulated disks in real time, shows what came of it, says why, and "
+        "asks once more. None of its numbers was measured on storage; the disks follow their physics. What you have "
+        "taken is kept."
+    )
+
+    def __init__(self, lesson: Lesson, pace: float = 1.0) -> None:
+        super().__init__()
+        self.lesson = lesson
+        self.stage = STAGES[0]
+        self.predicted: int | None = None
+        self.answered: int | None = None
+        self.results: dict[str, Run] = {}
+        self._under_way: dict[str, Progress] = {}
+        self._now: RunInProgress | None = None
+        self._plug_at: str | None = None
+        """The run whose plug is to be pulled now."""
+        self._pace = pace
+        self._disks = {run.label: simulation.named(run.disk).title for run in lesson.runs}
+
+    def compose(self) -> ComposeResult:
+        yield self.lines("title", lambda width, height: drawing.title(self.lesson, self.stage, width))
+        yield self.lines("body", lambda width, height: self._body(width), classes="rest")
+        yield self.lines("prompt", lambda width, height: [self._prompt()], classes="line")
+        yield self.footer_lines()
+
+    def on_mount(self) -> None:
+        self.set_interval(DRAW_S, self._draw_run)
+
+    def on_key(self, event: object = None) -> None:  # the digits: as many as there are answers
+        super().on_key()
+        key = getattr(event, "key", "")
+        if key.isdigit():
+            self.answer(int(key))
+
+    def answer(self, number: int) -> None:
+        """Choose the answer of that number, while that can be changed."""
+        if self.stage == "predict" and 1 <= number <= len(self.lesson.predict.choices):
+            self.predicted = number
+        elif self.stage == "question" and self.answered is None and 1 <= number <= len(self.lesson.question.choices):
+            self.answered = number
+            self.note()
+        self.redraw()
+
+    def action_next(self) -> None:
+        if self.stage == "predict" and self.predicted is None:
+            self.say("Answer first: press the digit of what you expect.")
+        elif self.stage == "run" and len(self.results) < len(self.lesson.runs):
+            self.say("It still runs." if self._plug_at is None else "Press p: pull the plug.")
+        elif self.stage == "question":
+            if self.answered is None:
+                self.say("Answer first: press a digit.")
+            else:
+                self.app.pop_screen()
+        else:
+            self.stage = STAGES[STAGES.index(self.stage) + 1]
+            self.part("body").to_top()
+            if self.stage == "run":
+                self.run_all()
+            self.redraw()
+
+    def action_plug(self) -> None:
+        if self._plug_at is not None and self._now is not None:
+            try:
+                self._now.pull_plug()
+                self._plug_at = None
+            except Refused as refusal:
+                self.say(str(refusal))
+        else:
+            self.say("There is no plug to be pulled now.")
+
+    def action_scroll(self, by: int) -> None:
+        self.part("body").scroll_lines(by)
+
+    async def action_back(self) -> None:
+        if self._now is not None:
+            self._now.stop()
+        await self.fstui.action_back()
+
+    @work(exclusive=True, group="lesson", exit_on_error=False)
+    async def run_all(self) -> None:
+        """One run after the other."""
+        for run in self.lesson.runs:
+            try:
+                plan, running = await lessons.start(self.lesson, run, self._pace)
+                progress = self._under_way[run.label] = Progress(plan, running.target)
+                self._now, self._plug_at = running, run.label if run.plug else None
+                async for event in running.events():
+                    progress.apply(event)
+            except Refused as refusal:
+                self.say(str(refusal))
+                return
+            finally:
+                self._now = self._plug_at = None
+            assert progress.run is not None, "a run ends with RunFinished"
+            self.results[run.label] = progress.run
+        self.redraw()
+
+    @work(exclusive=True, group="note")
+    async def note(self) -> None:
+        """Keep that it was taken."""
+        right = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
+        try:
+            await lessons_taken.note(self.lesson.name, right)
+        except (OSError, Refused) as trouble:
+            self.say(f"It could not be kept: {trouble}")
+
+    def _draw_run(self) -> None:
+        if self.stage == "run" and self._now is not None:
+            self.redraw()
+
+    def _body(self, width: int) -> list[Text]:
+        lesson = self.lesson
+        match self.stage:
+            case "predict":
+                return drawing.asked(lesson.text, lesson.predict, self.predicted, width)
+            case "run":
+                return drawing.runs(lesson.runs, self._under_way, self._disks, width)
+            case "compare":
+                claims = [lessons.found(claim, self.results) for claim in lesson.claims]
+                return drawing.compared(lesson.predict, self.predicted, claims, width)
+            case "explain":
+                return drawing.explained(lesson, width)
+        return drawing.asked("", lesson.question, self.answered, width, told=self.answered is not None)
+
+    def _prompt(self) -> Text:
+        waiting = {
+            "predict": "What do you expect? A digit, then Enter runs it.",
+            "run": "It runs …",
+            "question": "Your answer? A digit.",
+        }
+        words = waiting.get(self.stage, "Enter goes on.")
+        if self.stage == "run" and len(self.results) == len(self.lesson.runs):
+            words = "Enter compares."
+        elif self._plug_at is not None:
+            words = f"{self._plug_at}: p pulls the plug, whenever you like."
+        elif (self.stage == "question" and self.answered) or (self.stage == "predict" and self.predicted):
+            words = "Enter runs it." if self.stage == "predict" else "Enter ends the lesson."
+        return drawing.prompt(words)

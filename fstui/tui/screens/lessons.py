@@ -1,0 +1,75 @@
+"""The lessons, and which of them were taken."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+
+from fstui.model.errors import Refused
+from fstui.session import lessons, lessons_taken
+from fstui.session.lessons_taken import Taken
+from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
+from fstui.tui.drawing import lesson as drawing
+from fstui.tui.drawing.cells import line, rule
+from fstui.tui.glyphs import HEAD
+from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.screens.lesson import LessonScreen
+
+
+class LessonsScreen(BaseScreen):
+    """A row for each; Enter takes it."""
+
+    KEYS = (
+        Command("lessons.take", "enter", "take", "take", "Take this lesson."),
+        HELP,
+        replace(BACK, action="app.back"),
+        QUIT,
+        *LIST,
+    )
+    BINDINGS = bindings(KEYS)
+    HELP_TEXT = (
+        "Twelve lessons of five to seven minutes on what makes data durable, each on simulated disks: nothing is "
+        "written to this box but which lessons you have taken."
+    )
+
+    def __init__(self, pace: float = 1.0) -> None:
+        super().__init__()
+        self.taken: dict[str, Taken] = {}
+        self.selected = 0
+        self._pace = pace
+
+    def compose(self) -> ComposeResult:
+        yield self.lines("title", self._draw_title)
+        yield self.lines("lessons", self._draw_lessons, classes="rest")
+        yield self.footer_lines()
+
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        self.look()
+
+    @work(exclusive=True, group="taken")
+    async def look(self) -> None:
+        """Which were taken."""
+        try:
+            self.taken = await lessons_taken.recall()
+        except (OSError, Refused) as trouble:
+            self.say(str(trouble))
+        self.redraw()
+
+    def action_move(self, by: int) -> None:
+        self.selected = max(0, min(self.selected + by, len(lessons.lessons()) - 1))
+        self.redraw()
+
+    action_scroll = action_move
+
+    def action_take(self) -> None:
+        self.app.push_screen(LessonScreen(lessons.lessons()[self.selected], self._pace))
+
+    def _draw_title(self, width: int, height: int) -> list[Text]:
+        done = f"{len(self.taken)} of {len(lessons.lessons())} taken"
+        return [line(" ", ("fstui", HEAD), "  ", ("lessons", HEAD), f"   {done}"), rule(width)]
+
+    def _draw_lessons(self, width: int, height: int) -> list[Text]:
+        return drawing.listed(lessons.lessons(), self.taken, self.selected, width)

@@ -1,0 +1,180 @@
+"""``python -m tests.fleet eight [PYZ] | replay NUMBER | clush``: figures of README.md."""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.fleet.boxes import DROPS, FSTUI, NO_PYTHON, Boxes, Made, boxes, carried, hung
+from tests.storage import disks
+from tests.storage.processes import eventually
+
+EXPECTED = {
+    "db1": "consistent",
+    "db2": "consistent",
+    "db3": "not-durable",
+    "db4": "not-durable",
+    "db5": "answer",
+    "db6": "no Python",
+    "db7": "read-only",
+    "db8": "the connection broke",
+}
+ROUNDS = 5
+_REPLAYING = """#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+mark=${{3#*mark=}}; mark=${{mark%%
+*}}
+case $3 in *"say begin"*) ;; *) printf '\\n%s ready\\n' "$mark"; exit ;; esac
+number=${{2#db}}
+printf '\\n%s begin\\n' "$mark"; cat "{documents}/$((number % {number})).json"; printf '\\n%s end 0\\n' "$mark"
+"""
+
+
+@contextmanager
+def eight(workshop: Path) -> Iterator[Boxes]:
+    """Eight boxes whose storage is known: two lie, one hangs, one has no Python, one is read-only, one drops out."""
+    with ExitStack() as down:
+        places = []
+        for number, options in enumerate(("", "", "barrier=0", "", "", "", "", "")):
+            place = workshop / f"disk{number}"
+            place.mkdir()
+            made = disks.loop_in_tmpfs(place) if number == 3 else disks.on_loop(place, options=options)
+            places.append(down.enter_context(made).directory)
+        read_only = f"mount -o remount,bind,ro {workshop}/target"
+        yield down.enter_context(
+            boxes(
+                workshop,
+                {
+                    "db1": Made(places[0]),
+                    "db2": Made(places[1], banner="Welcome to db2, authorised use only"),
+                    "db3": Made(places[2]),
+                    "db4": Made(places[3]),
+                    "db5": Made(setup=hung(workshop)),
+                    "db6": Made(places[5], setup=NO_PYTHON),
+                    "db7": Made(places[6], setup=read_only),
+                    "db8": Made(places[7], forced=DROPS),
+                },
+            )
+        )
+
+
+def main(arguments: list[str]) -> int:
+    """One bench; the exit status."""
+    match arguments:
+        case ["eight", *file] if len(file) < 2:
+            return _eight(Path(*file).resolve() if file else None)
+        case ["replay", number] if number.isdigit():
+            return _replay(int(number))
+        case ["clush"]:
+            return _clush()
+    print("usage: python -m tests.fleet eight [PYZ] | replay NUMBER | clush", file=sys.stderr)
+    return 2
+
+
+def _eight(file: Path | None) -> int:
+    with tempfile.TemporaryDirectory(prefix="fstui-tests-", dir="/var/tmp") as made:
+        workshop = Path(made)
+        with eight(workshop) as up:
+            what = str(file or carried(workshop))
+            words = ["--nodes", "db[1-8]", "--pyz", what, "--place", f"{workshop}/private/place", "--remove"]
+            began = time.monotonic()
+            done = up.fleet(
+                *("run", "fsync-rate", str(up.target), "--set", "seconds=0.3", "--into", f"{workshop}/out", *words)
+            )
+            print(done.stdout, done.stderr, f"exit {done.returncode}, {time.monotonic() - began:.1f} s", sep="\n")
+            said = json.loads(disks.sh("sh", "-c", f"{FSTUI} fleet show {workshop}/out --format json; true"))
+            wrong = [name for name in up.names if EXPECTED[name] not in answer(said, name)]
+            eventually(lambda: not any(map(up.left, up.names)))
+            left = {name: found for name in up.names if (found := up.left(name))}
+            left |= {name: found for name in up.names if (found := _in_target(workshop, name))}
+    print(f"named wrongly: {', '.join(wrong) or 'none'}; left behind: {left or 'nothing'}")
+    return int(bool(wrong or left))
+
+
+def _in_target(workshop: Path, name: str) -> list[str]:
+    number = int(name[2:]) - 1
+    return [str(path) for path in (workshop / f"disk{number}" / "mnt").glob(".fstui-*")]
+
+
+def answer(said: dict[str, object], name: str) -> str:
+    """The verdict of that box, or why there is none."""
+    about, found = said["about"], said["boxes"]
+    assert isinstance(about, dict) and isinstance(found, list)
+    return str(about["troubles"].get(name) or next((box["verdict"] for box in found if box["node"] == name), ""))
+
+
+def _replay(number: int) -> int:
+    """So many boxes that answer from files, through the same path; the documents are the laboratory's."""
+    import gzip  # noqa: PLC0415
+
+    documents = sorted(Path("tests/judge/frozen").glob("machine-*.json.gz"))
+    with tempfile.TemporaryDirectory(prefix="fstui-tests-") as made:
+        workshop = Path(made)
+        for at, document in enumerate(documents):
+            (workshop / f"{at}.json").write_bytes(gzip.decompress(document.read_bytes()))
+        ssh = workshop / "ssh"
+        ssh.write_text(_REPLAYING.format(documents=workshop, number=len(documents)))
+        ssh.chmod(0o755)
+        words = ["run", "fsync-rate", "/srv", "--nodes", f"db[1-{number}]", "--installed", "fstui", "--at-once", "64"]
+        began, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        call = [
+            FSTUI,
+            "fleet",
+            *words,
+            "--ssh",
+            str(ssh),
+            "--into",
+            f"{workshop}/out",
+            "--output",
+            f"{workshop}/answer",
+        ]
+        done = subprocess.run(
+            ["/usr/bin/env", *call], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        took_s = time.monotonic() - began
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        head = (workshop / "answer").read_text().splitlines()[0] if done.returncode in (0, 1) else done.stderr
+        cpu_s = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+    print(head, done.stderr[-600:])
+    print(f"{number} boxes: {took_s:.1f} s, {took_s / number * 500:.1f} s per 500, {cpu_s:.1f} s CPU with theirs")
+    print(f"at most {after.ru_maxrss / 1024:.0f} MiB")
+    return 0
+
+
+def _clush() -> int:
+    """The same command by clush and by the fleet on two honest boxes, in turns: wall time and processor time."""
+    with tempfile.TemporaryDirectory(prefix="fstui-tests-", dir="/var/tmp") as made, ExitStack() as down:
+        workshop = Path(made)
+        places = []
+        for name in ("one", "two"):
+            (workshop / name).mkdir()
+            places.append(down.enter_context(disks.on_loop(workshop / name)).directory)
+        up = down.enter_context(boxes(workshop, {"db1": Made(places[0]), "db2": Made(places[1])}))
+        asked = ["fsync-rate", str(up.target), "--set", "seconds=0.5"]
+        remote = f"{FSTUI} run {' '.join(asked)} --format json"
+        options = up.ssh.removeprefix("ssh ")
+        clush = [*up.within, str(Path(FSTUI).with_name("clush")), "-o", options, "-w", "db[1-2]", remote]
+        ratios: list[float] = []
+        for turn in range(ROUNDS):
+            began = time.monotonic()
+            subprocess.run(clush, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+            theirs, began = time.monotonic() - began, time.monotonic()
+            words = ["run", *asked, "--nodes", "db[1-2]", "--installed", FSTUI, "--into", f"{workshop}/out{turn}"]
+            done = up.fleet(*words)
+            assert done.returncode == 0, done.stderr
+            ratios.append((time.monotonic() - began) / theirs)
+            print(f"clush {theirs:.1f} s, fleet {ratios[-1] * theirs:.1f} s", flush=True)
+    print(f"ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {ROUNDS} rounds)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

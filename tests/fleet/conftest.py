@@ -1,0 +1,61 @@
+"""An ssh that asks no other box: it runs here what it was told to run there, or fails as ssh does."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.boxes import FSTUI
+
+Fleet = Callable[..., subprocess.CompletedProcess[str]]
+HONEST = gzip.decompress((Path(__file__).parents[1] / "judge/frozen/machine-ext4-virtio.json.gz").read_bytes())
+_SSH = """#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+case $2 in
+    unknown*) echo 'Host key verification failed.' >&2; exit 255 ;;
+    password*) echo 'root@password1: Permission denied (publickey,password).' >&2; exit 255 ;;
+    gone*) echo 'ssh: connect to host gone1 port 22: Connection refused' >&2; exit 255 ;;
+    menu*) echo 'Welcome to the appliance. 1) status 2) reboot'; exit 0 ;;
+    flood*) exec head -c 40000000 /dev/zero ;;
+    chatty*) echo 'Last login: yesterday. {"schema": "fstui.run/2"}' ;;
+esac
+NODE=$2; export NODE
+exec sh -c "$3"
+"""
+
+
+@pytest.fixture
+def ssh(tmp_path: Path) -> str:
+    """For ``--ssh``."""
+    return str(program(tmp_path / "ssh", _SSH))
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> str:
+    """A command that answers as fstui does, with a document that was measured."""
+    (tmp_path / "honest.json").write_bytes(HONEST.strip() + b"\n")
+    return str(program(tmp_path / "there", f"#!/bin/sh\ncat {tmp_path}/honest.json\n"))
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, ssh: str) -> Fleet:
+    """The real command, beside that ssh."""
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        words = [FSTUI, "fleet", *arguments, "--ssh", ssh]
+        return subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+
+    return call
+
+
+def program(path: Path, text: str) -> Path:
+    """A shell script that can be run."""
+    path.write_text(text)
+    path.chmod(0o755)
+    return path

@@ -1,0 +1,163 @@
+"""What is asked of boxes and what comes back, with an ssh that stays here."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fstui.fleet.asked import Asked
+from fstui.fleet.campaign import waves
+from fstui.fleet.fanout import ssh_words
+from tests.fleet.boxes import FSTUI
+from tests.fleet.conftest import HONEST, Fleet, program
+from tests.storage import disks
+
+TROUBLES = {
+    "unknown1": "its host key is not known here",
+    "password1": "a password is not asked for",
+    "gone1": "nothing listens there for ssh",
+    "menu1": "it answers, but not as a shell does: Welcome to the appliance. 1) status 2) reboot",
+    "flood1": "it said more than 32.0 MiB",
+}
+
+
+def run(*more: str) -> tuple[str, ...]:
+    return ("run", "fsync-rate", "/srv", "--into", "out", *more)
+
+
+def test_documents_are_gathered_as_they_came_and_shown_again(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+    done = fleet(*run("--nodes", "db[1-2],chatty1", "--installed", installed, "--at-once", "3"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].startswith("3 boxes asked, 3 answered")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        *("chatty1.json", "db1.json", "db2.json", "fleet.json"),
+    ]
+    assert (tmp_path / "out/chatty1.json").read_bytes().strip() == HONEST.strip()
+    assert os.stat(tmp_path / "out/db1.json").st_mode & 0o077 == 0
+    again = subprocess.run([FSTUI, "fleet", "show", "out"], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert again.stdout == done.stdout
+
+
+def test_each_box_in_trouble_has_a_sentence_and_the_others_an_answer(fleet: Fleet, installed: str) -> None:
+    names = ",".join(["db1", *TROUBLES])
+    done = fleet(*run("--nodes", names, "--installed", installed, "--format", "csv"))
+    assert done.returncode == 1
+    rows = {row["box"]: row for row in csv.DictReader(io.StringIO(done.stdout))}
+    assert rows["db1"]["verdict"] == "consistent"
+    for name, words in TROUBLES.items():
+        assert words in rows[name]["trouble"]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        pytest.param("echo 'fstui: /srv is full' >&2; exit 2", "/srv is full (exit 2)", id="refused"),
+        pytest.param('echo \'{"schema": "fstui.run/9"}\'', "its schema is 'fstui.run/9'", id="of another version"),
+        pytest.param("echo '[[[['", "what it answered is no document", id="broken"),
+        pytest.param("kill -9 $PPID", "the connection ended in the middle of its answer", id="broken off"),
+    ],
+)
+def test_what_is_no_answer_is_said_in_a_sentence(fleet: Fleet, tmp_path: Path, script: str, words: str) -> None:
+    there = program(tmp_path / "there", f"#!/bin/sh\n{script}\n")
+    done = fleet(*run("--nodes", "db1", "--installed", str(there)))
+    assert done.returncode == 1
+    assert words in " ".join(done.stdout.split())
+
+
+def test_the_file_is_carried_where_it_is_missing_or_damaged_and_goes_again(
+    fleet: Fleet, installed: str, tmp_path: Path
+) -> None:
+    file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
+    there = ("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place"))
+    for turn in ("missing", "current", "damaged"):
+        done = fleet(*run()[:3], "--into", turn, *there)
+        assert done.returncode == 0, done.stdout + done.stderr
+        (carried,) = (tmp_path / "place").glob("fstui-*.pyz")
+        assert carried.read_bytes() == file.read_bytes()
+        if turn == "current":
+            carried.write_text("#!/bin/sh\nexit 1\n")
+    assert fleet(*run("--remove"), *there).returncode == 0
+    assert not (tmp_path / "place").exists()
+
+
+def test_as_root_where_that_asks_for_a_password(
+    fleet: Fleet, installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "sudo", "#!/bin/sh\necho 'sudo: a password is required' >&2; exit 1\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    done = fleet(*run("--nodes", "db1", "--installed", installed, "--become", "sudo"))
+    assert "sudo asks for a password there" in done.stdout
+    program(tmp_path / "sudo", '#!/bin/sh\nshift 2; exec "$@"\n')
+    again = fleet(*run()[:3], "--into", "again", "--nodes", "db1", "--installed", installed, "--become", "sudo")
+    assert again.returncode == 0, again.stdout
+
+
+def test_options_of_ones_own_come_first_and_a_gateway_is_jumped_through() -> None:
+    words = ssh_words(Asked(command="run", ssh="ssh -F 'my file'", gateway="door"))
+    assert words[:5] == ["ssh", "-F", "my file", "-J", "door"]
+    assert "-oBatchMode=yes" in words
+
+
+@pytest.mark.root
+def test_a_disk_that_is_full_there_is_named(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+    file = program(tmp_path / "carried.pyz", f"#!/bin/sh\nexec {installed}\n# {'x' * 200_000}\n")
+    with disks.mounted("fstui-tests", tmp_path / "full", "tmpfs", "size=64k") as place:
+        done = fleet(*run("--nodes", "db1", "--pyz", str(file), "--place", str(place / "fstui")))
+        said = " ".join(done.stdout.split())
+        assert "the file could not be written to" in said and "Traceback" not in done.stderr
+        assert list(place.glob("fstui/*.pyz*")) == []
+
+
+def test_two_fleets_at_once_do_not_meet(ssh: str, installed: str, tmp_path: Path) -> None:
+    file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
+    there = ("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place"), "--ssh", ssh)
+    words = [[FSTUI, "fleet", *run()[:3], "--into", into, *there] for into in ("one", "other")]
+    begun = [subprocess.Popen(each, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for each in words]
+    said = [process.communicate(timeout=120) for process in begun]
+    assert [process.returncode for process in begun] == [0, 0], said
+
+
+def test_nothing_is_carried_to_where_no_program_may_be(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+    (tmp_path / "a-file").touch()
+    done = fleet(*run("--nodes", "db1", "--pyz", installed, "--place", str(tmp_path / "a-file/place")))
+    assert "no directory there takes a program" in " ".join(done.stdout.split())
+
+
+def test_a_signal_ends_what_runs_there_and_it_cleans_up(ssh: str, tmp_path: Path) -> None:
+    begun, cleaned = tmp_path / "begun", tmp_path / "cleaned"
+    os.mkfifo(begun)
+    script = f"trap 'echo $NODE >{cleaned}; exit 143' TERM\necho >{begun}\nwhile :; do sleep 0.05; done"
+    there = program(tmp_path / "there", f"#!/bin/sh\n{script}\n")
+    words = [FSTUI, "fleet", *run("--nodes", "db1", "--installed", str(there)), "--ssh", ssh]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    begun.read_text()
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert cleaned.read_text() == "db1\n"
+    assert "exit 143" in out
+
+
+def test_a_verdict_or_worse_ends_with_three(fleet: Fleet, installed: str) -> None:
+    done = fleet(*run("--nodes", "db1", "--installed", installed, "--fail-on", "consistent", "--format", "json"))
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["boxes"][0]["verdict"] == "consistent"
+
+
+@pytest.mark.parametrize("nodes", ["db[1-", "-oProxyCommand=x", "a/b", ""])
+def test_what_is_no_name_of_a_box_is_refused(fleet: Fleet, installed: str, nodes: str) -> None:
+    done = fleet(*run(f"--nodes={nodes}", "--installed", installed))
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_boxes_that_share_a_device_take_turns() -> None:
+    stands = {"a": ("serial 1",), "b": ("serial 1", "serial 2"), "c": ("serial 2",), "d": (), "e": ("volume n:/x",)}
+    assert list(waves(stands, 1)) == [["a", "c", "d", "e"], ["b"]]
+    assert list(waves(stands, 2)) == [["a", "b", "c", "d", "e"]]

@@ -1,0 +1,69 @@
+"""Real sshd, real storage of known truth: the short form of ``python -m tests.fleet eight``."""
+
+import json
+import signal
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.boxes import DROPS, FSTUI, NO_PYTHON, Made, boxes, carried, hung
+from tests.storage import disks
+from tests.storage.conftest import workshop  # noqa: F401  a fixture
+from tests.storage.headless import scenario_file
+from tests.storage.processes import eventually
+
+pytestmark = [pytest.mark.root, pytest.mark.slow]
+
+
+def test_each_box_is_named_rightly_and_nothing_stays_on_any(workshop: Path) -> None:  # noqa: F811
+    with ExitStack() as down:
+        places = {}
+        for name, options in {"honest": "", "liar": "barrier=0"}.items():
+            (workshop / name).mkdir()
+            places[name] = down.enter_context(disks.on_loop(workshop / name, options=options)).directory
+        made = {
+            "db1": Made(places["honest"], banner="Authorised use only"),
+            "db2": Made(places["liar"]),
+            "db3": Made(setup=hung(workshop)),
+            "db4": Made(setup=NO_PYTHON),
+            "db5": Made(places["honest"], setup=f"mount -o remount,bind,ro {workshop}/target"),
+            "db6": Made(places["honest"], forced=DROPS),
+        }
+        up = down.enter_context(boxes(workshop, made))
+        asked = ("run", str(scenario_file(workshop)), str(up.target), "--nodes", "db[1-6]", "--trust-dir")
+        carry = ("--pyz", str(carried(workshop)), "--place", f"{workshop}/private/place", "--remove")
+        done = up.fleet(*asked, *carry, "--into", f"{workshop}/out")
+        assert done.returncode == 1, done.stderr
+        shown = subprocess.run(
+            [FSTUI, "fleet", "show", workshop / "out", "--format", "json"], capture_output=True, check=False
+        )
+        said = json.loads(shown.stdout)
+        assert {box["node"]: box["verdict"] for box in said["boxes"]} == {"db1": "consistent", "db2": "not-durable"}
+        words = {
+            "db3": "gives no answer for 5 s",
+            "db4": "there is no Python 3.11 or newer",
+            "db5": "mounted read-only",
+            "db6": "the connection broke while it ran",
+        }
+        troubles = said["about"]["troubles"]
+        assert {name: words[name] in troubles[name] for name in troubles} == dict.fromkeys(words, True), troubles
+        (worse,) = said["worse"]
+        assert worse["box"] == "db2" and "not-durable (high), most others consistent" in worse["sentence"]
+        assert eventually(lambda: not any(map(up.left, up.names))), [up.left(name) for name in up.names]
+        assert [path for place in places.values() for path in place.glob(".fstui-*")] == []
+
+
+def test_ctrl_c_ends_a_run_on_a_box_and_what_it_wrote_is_gone(workshop: Path) -> None:  # noqa: F811
+    with disks.on_loop(workshop) as storage, boxes(workshop, {"db1": Made(storage.directory)}) as up:
+        scenario = scenario_file(workshop, "fdatasync")
+        asked = ("run", str(scenario), str(up.target), "--set", "seconds=60", "--nodes", "db1", "--trust-dir")
+        process = up.begun(*asked, "--installed", FSTUI, "--into", f"{workshop}/out")
+        assert eventually(lambda: any(storage.directory.glob(".fstui-*/*")), 60)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 130
+        assert "1 box asked, 1 answered" in out and " · stopped " in out
+        assert list(storage.directory.glob(".fstui-*")) == []
+        assert eventually(lambda: not up.left("db1"))

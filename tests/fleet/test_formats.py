@@ -1,0 +1,99 @@
+"""A fleet as it is printed; what boxes say is text in every format."""
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.fleet import comparison, gathered
+from fstui.fleet.boxes import Box, Rate, boxes_of
+from fstui.fleet.formats import FORMATS, render
+from fstui.fleet.gathered import About, Fleet
+from fstui.model.errors import Refused
+from fstui.report.json import line
+from tests.factories.samples import NASTY, nasty
+from tests.fleet.conftest import HONEST
+from tests.fleet.test_oddities import box, equals
+
+
+def fleet(*boxes: object, **troubles: str) -> Fleet:
+    named = tuple(dict.fromkeys(one.node for one in boxes))  # type: ignore[attr-defined]
+    return Fleet(about=About(command="run", nodes=(*named, *troubles), troubles=troubles), boxes=boxes)  # type: ignore[arg-type]
+
+
+def plain(*boxes: Box) -> list[str]:
+    """The lines on a terminal of 60 columns."""
+    text = render("plain", fleet(*boxes), 60)
+    assert isinstance(text, str)
+    return text.splitlines()
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_no_box_commands_a_terminal_a_browser_or_a_table(format_: str) -> None:
+    there = boxes_of("db1", "run", line(nasty()))
+    text = render(format_, fleet(*there, db2=f"{NASTY}<script>"))
+    shown = text.decode() if isinstance(text, bytes) else text
+    assert "\x1b" not in shown and "\u202e" not in shown
+    assert format_ in ("json", "csv", "plain") or "<script>" not in shown
+
+
+def test_the_worst_first_then_why_then_who_is_silent() -> None:
+    liar = box("db9", verdict="not-durable", sentence="Nothing is flushed.")
+    text = render("plain", fleet(*equals(), liar, db10="no way to it", db11="no way to it"))
+    assert isinstance(text, str)
+    lines = text.splitlines()
+    assert lines[0].startswith("9 boxes asked, 7 answered in 0.0 s: 1 not-durable, 6 consistent")
+    assert lines[3].split()[:3] == ["✗", "db9", "not-durable"]
+    assert "•  db[10-11]: no way to it" in lines
+
+
+def test_commits_are_those_of_the_first_step_that_syncs() -> None:
+    rates = (Rate(step="write, no sync", per_s=6927.0, synced=False), Rate(step="fdatasync", per_s=211.0))
+    text = render("plain", fleet(replace(box("db1"), rates=rates)))
+    assert isinstance(text, str)
+    row = text.splitlines()[3]
+    assert "211" in row and "6 927" not in row
+
+
+def test_where_a_terminal_is_narrow_what_is_said_of_several_stands_once() -> None:
+    assert "db[0-5]  1.00 flushes per sync" in plain(*(replace(one, flag="1.00 flushes per sync") for one in equals()))
+
+
+def test_a_check_is_a_row_for_each_filesystem() -> None:
+    both = boxes_of("db1", "check", b"[" + HONEST.strip() + b"," + HONEST.strip() + b"]")
+    assert [one.verdict for one in both] == ["consistent", "consistent"]
+
+
+def test_a_list_names_what_is_wrong_but_no_memory_that_is_meant_to_be_one() -> None:
+    bad = {
+        "findings": [
+            {"rule": "r", "verdict": "not-durable", "confidence": "high", "scope": "storage", "title": "barriers off"}
+        ]
+    }
+    srv, shm = {"mount_point": "/srv", "fstype": "ext4", **bad}, {"mount_point": "/dev/shm", "fstype": "tmpfs", **bad}
+    listed = {"filesystems": [srv, shm, {"mount_point": "/proc", "pseudo": True}]}
+    (said,) = boxes_of("db1", "list", json.dumps(listed).encode())
+    assert (said.verdict, said.sentence) == ("not-durable", "2 filesystems; /srv: not-durable, barriers off")
+
+
+@pytest.mark.parametrize("document", [b"", b"[" * 100_000, b'{"schema": 1}', b"\xff\xfe", b'{"schema":"fstui.run/2"}'])
+@pytest.mark.parametrize("command", ["run", "check", "watch", "list"])
+def test_what_is_no_document_is_refused(command: str, document: bytes) -> None:
+    with pytest.raises(Refused):
+        boxes_of("db1", command, document)
+
+
+def test_before_and_after_a_change() -> None:
+    before = [box("db1", 800.0, facts={"ext4 barrier": "barrier"}), box("db2")]
+    after = [box("db1", 8000.0, verdict="not-durable", facts={"ext4 barrier": "nobarrier"}), box("db2")]
+    (worst, same) = comparison.changes(fleet(*before), fleet(*after))
+    assert worst.worse and worst.told and not same.told
+    text = comparison.render(fleet(*before), fleet(*after, db3="gone"))
+    assert "10.00 ×" in text and "ext4 barrier barrier → nobarrier" in text and "db3: gone" in text
+
+
+def test_a_directory_that_holds_something_is_not_written_into(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    with pytest.raises(Refused, match="something in it already"):
+        gathered.make(tmp_path)

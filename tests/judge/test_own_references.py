@@ -1,0 +1,86 @@
+"""References of one's own: what makes one, what is held against it, and where it shows."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from fstui.judge import Case, judge
+from fstui.judge.references import applying, of_runs, placed
+from fstui.model.errors import Refused
+from fstui.model.host import Process
+from fstui.model.restraint import Restraint
+from fstui.model.run import Run
+from fstui.model.storage import Medium, MediumClass, Reading
+from fstui.report import ruler
+from tests.factories.evidence import evidence
+from tests.factories.steps import step
+from tests.factories.storage import disk, filesystem, on_disk
+
+
+def on(class_: MediumClass, model: str | None = None, rate: float = 2000) -> Run:
+    where = on_disk(filesystem(), disk(medium=Medium(class_=class_, write_cache="volatile"), model=model))
+    seen = msgspec.structs.asdict(evidence(where, step(rate=rate)))
+    return judged(Run(id="x", started_at="", **seen))
+
+
+def judged(found: Run) -> Run:
+    return found.judged(judge(found))
+
+
+def test_runs_of_one_name_are_taken_together_by_what_they_did_and_stand_on() -> None:
+    ssds = [on("ssd", "EVO", rate) for rate in (1800, 2000, 2600)]
+    (first, other) = of_runs("db hosts", [*ssds, on("ssd-plp", "P4510", 9000)])
+    assert (first.operation, first.media, first.models, first.runs) == ("fdatasync", ("ssd",), ("EVO",), 3)
+    assert (first.slowest_per_s, first.per_s) == (1800, 2000)
+    assert (other.media, other.runs, other.per_s) == (("ssd-plp",), 1, 9000)
+
+
+@pytest.mark.parametrize(
+    ("unfit", "reason"),
+    [
+        (replace(on("ssd"), verdict="not-durable"), "it is not-durable"),
+        (replace(on("ssd"), simulated="hdd-7200"), "it was played, not measured"),
+        (replace(on("ssd"), restraint=Restraint(idle=True)), "fstui held itself back"),
+        (replace(on("ssd"), status="stopped"), "it was stopped"),
+        (
+            replace(on("ssd"), process=Process(io_limits=(Reading(what="io", value="1", path="/x"),))),
+            "it met an io limit",
+        ),
+        (replace(on("ssd"), steps=()), "it has no rate of a synced write"),
+        (on("unknown"), "its class of medium is not known and it tells no model"),
+    ],
+)
+def test_what_is_no_measure_is_refused_with_the_reason(unfit: Run, reason: str) -> None:
+    with pytest.raises(Refused, match=f"run {unfit.id} is no reference: {reason}"):
+        of_runs("x", [unfit])
+
+
+def test_they_count_for_the_same_class_and_where_none_is_known_for_the_same_model() -> None:
+    ssd, unknown = of_runs("a", [on("ssd", "EVO")]), of_runs("b", [on("unknown", "QEMU")])
+    assert applying((*ssd, *unknown), Case(on("ssd", "another"))) == ssd
+    assert applying((*ssd, *unknown), Case(on("unknown", "QEMU"))) == unknown
+    assert applying((*ssd, *unknown), Case(on("unknown", "another"))) == ()
+    assert applying((*ssd, *unknown), Case(on("optane", "EVO"))) == ()
+
+
+def test_whether_it_is_slow_is_asked_of_them_first() -> None:
+    own = of_runs("db hosts", [on("ssd", rate=9000)])
+    slow = judged(replace(on("ssd", rate=2000), own=own))  # normal among the published
+    assert (on("ssd", rate=2000).speed.answer, slow.speed.answer) == ("normal", "slow")
+    assert slow.speed.yardstick == "your own db hosts"
+    (note,) = (finding for finding in slow.findings if finding.rule == "slower-than-class")
+    assert note.title == "2 000/s, the slowest of your own db hosts has 9 000/s"
+    same = judged(replace(on("ssd", rate=8500), own=own))
+    assert (same.speed.answer, same.speed.yardstick) == ("normal", "your own db hosts")
+    assert slow.verdict == on("ssd").verdict  # and of honesty they tell nothing
+
+
+def test_the_ruler_shows_them_beside_the_published() -> None:
+    held = replace(on("ssd", rate=4500), own=of_runs("db hosts", [on("ssd", rate=9000)]))
+    (first, *_) = placed(held)
+    assert [one.per_s for one in first.own] == [9000]
+    lines = ruler.of_run(held)
+    assert lines[0].startswith("fdatasync: 0.50 × your own db hosts, faster than ")
+    assert any(line.startswith("  db hosts") and "▲" in line for line in lines)

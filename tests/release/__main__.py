@@ -1,0 +1,45 @@
+"""``python -m tests.release [build] [FILE]`` · ``check FILE ROOT…`` · ``contain FILE ROOT`` · ``start FILE``."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.release import build, selftest
+
+USAGE = "usage: python -m tests.release [build FILE | check FILE ROOT… | contain FILE ROOT | start FILE]"
+
+
+def main(arguments: list[str]) -> int:
+    """Make the file, or try one; the exit status."""
+    match arguments or ["build"]:
+        case ["build", *name] if len(name) < 2:
+            return _build(Path(*name) if name else Path("dist/fstui.pyz"))
+        case ["check", file, *roots] if roots:
+            return selftest.in_roots(Path(file), [Path(root) for root in roots])
+        case ["contain", file, root]:
+            return selftest.contained(Path(file), Path(root))
+        case ["start", file]:
+            return selftest.start(Path(file))
+    print(USAGE, file=sys.stderr)
+    return 2
+
+
+def _build(output: Path) -> int:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as workshop:
+        try:
+            missing = build.build(output.resolve(), Path(workshop))
+        except build.NotBuilt as trouble:
+            print(f"tests.release: {trouble}", file=sys.stderr)
+            return 1
+    print(*missing, sep="\n", end="\n" if missing else "")
+    data = output.read_bytes()
+    print(f"{output}: {len(data) / 1e6:.1f} MB, sha256 {hashlib.sha256(data).hexdigest()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,46 @@
+# fstui unpacks itself once: into FSTUI_UNPACK, else into the first of these that is ours and may hold programs.
+fstui_takes() {
+    if [ ! -O "$1/.runs" ] || [ ! -x "$1/.runs" ] || [ ! -w "$1" ]; then
+        mkdir -p -m 700 "$1" 2>/dev/null || return 1
+        [ -d "$1" ] && [ -O "$1" ] && [ ! -L "$1" ] || return 1
+        { echo 'the directory that fstui.pyz was unpacked into; it may be removed' >"$1/.runs"; } 2>/dev/null || return 1
+        chmod 700 "$1/.runs" && [ -x "$1/.runs" ] || return 1
+        echo "fstui: unpacking into $1, this once (FSTUI_UNPACK names another place)" >&2
+    fi
+    PEX_ROOT=$1/$(uname -m)
+    export PEX_ROOT
+}
+fstui_unpacks() {
+    if [ -n "${FSTUI_UNPACK:-}" ]; then
+        fstui_takes "$FSTUI_UNPACK" && return 0
+        echo "fstui: FSTUI_UNPACK=$FSTUI_UNPACK is not writable, another user's, full, or mounted noexec" >&2
+        exit 2
+    fi
+    if [ -n "${HOME:-}" ] && [ -O "$HOME" ]; then
+        fstui_takes "${XDG_CACHE_HOME:-$HOME/.cache}/fstui" && return 0
+    fi
+    fstui_user=$(id -u)
+    for fstui_place in /var/tmp /tmp /dev/shm; do
+        fstui_takes "$fstui_place/fstui-$fstui_user" && return 0
+    done
+    echo "fstui: it unpacks itself once, and found no place for it: the cache directory of $(id -un), /var/tmp, /tmp and" \
+        "/dev/shm are not writable, full, or mounted noexec. FSTUI_UNPACK=DIR names one" >&2
+    exit 2
+}
+[ -n "${PEX_ROOT:-}" ] || fstui_unpacks
+# A container whose root is read-only has no directory for temporary files, and pex wants one.
+if [ -z "${TMPDIR:-}" ] && [ ! -w /tmp ] && [ ! -w /var/tmp ]; then
+    mkdir -p "$PEX_ROOT"
+    TMPDIR=$PEX_ROOT
+    export TMPDIR
+fi
+# Unpacked already, for a Python that is still there: pex's own way to it looks for another name where there are wheels
+# for several platforms, and would take as long as the first time.
+for fstui_unpacked in "$PEX_ROOT"/@VENVS@/*/bin/fstui; do
+    case $fstui_unpacked in *.lck*) continue ;; esac
+    if [ -x "$fstui_unpacked" ] && [ -x "${fstui_unpacked%/fstui}/python" ]; then
+        PEX=$0
+        export PEX
+        exec "$fstui_unpacked" "$@"
+    fi
+done

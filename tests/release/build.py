@@ -1,0 +1,129 @@
+"""How the file is made: wheels for every platform, then pex, then our own first lines of its shell part."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from tests.release.platforms import Platform, every
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+BOOT = Path(__file__).with_name("boot.sh")
+SHEBANG = b"#!/bin/sh\n"
+UNPACKED = re.compile(rb'INSTALLED_PEX="\$\{PEX_ROOT\}/(venvs/\d+/[0-9a-f]+)/[0-9a-f]+"')
+MOST_SHELL_BYTES = 1 << 16
+COMMITTED_AT = ("git", "log", "-1", "--format=%ct")
+
+
+class NotBuilt(Exception):  # noqa: N818  said as it is
+    """A tool failed; the message is its last words."""
+
+
+def build(output: Path, workshop: Path) -> list[str]:
+    """Make the file. Returns what has no wheel for which platform, in words. Raises NotBuilt."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH") or _run(*COMMITTED_AT).strip()
+    wheels, described = workshop / "wheels", workshop / "platforms"
+    wheels.mkdir()
+    described.mkdir()
+    pinned = pins()
+    _run(
+        *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"),
+        *(wheels, CHECKOUT),
+        SOURCE_DATE_EPOCH=epoch,
+    )
+    platforms, missing = [], []
+    for platform in every():
+        lacks = _download(platform, pinned, wheels)
+        missing += lacks
+        if not lacks:
+            platforms.append(described / f"{platform.name}.json")
+            platforms[-1].write_text(json.dumps(platform.complete))
+    _pex(output, wheels, platforms, ["fstui", *pinned], epoch)
+    _prepend(output)
+    return missing
+
+
+def pins() -> list[str]:
+    """fstui's dependencies and theirs, at the versions of this environment: what was tested is what is carried."""
+    found: dict[str, str] = {}
+    wanted, seen = [Requirement("fstui")], set[str]()
+    while wanted:
+        one = wanted.pop()
+        if str(one) in seen:
+            continue
+        seen.add(str(one))
+        found[one.name] = distribution(one.name).version
+        needed = map(Requirement, distribution(one.name).requires or [])
+        wanted += [each for each in needed if _holds(each, one.extras)]
+    del found["fstui"]
+    return [f"{name}=={version}" for name, version in sorted(found.items())]
+
+
+def _holds(needed: Requirement, extras: set[str]) -> bool:
+    return needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in extras or {""})
+
+
+def _download(platform: Platform, pinned: list[str], wheels: Path) -> list[str]:
+    """Its wheels. Returns what it has none of."""
+    version = ".".join(map(str, platform.python))
+    tags = [tag for one in platform.tags if (tag := one.rpartition("-")[2]) != "any"]
+    asked = [word for tag in dict.fromkeys(tags) for word in ("--platform", tag)]
+    call = (
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"),
+        *("--disable-pip-version-check", "--dest", str(wheels), "--find-links", str(wheels)),
+        *("--python-version", version, "--implementation", "cp", *asked),
+    )
+    try:
+        _run(*call, *pinned)
+    except NotBuilt:
+        return [f"{one}: no wheel for {platform.name}" for one in pinned if not _has(call, one)]
+    return []
+
+
+def _has(call: tuple[str, ...], one: str) -> bool:
+    try:
+        _run(*call, one)
+    except NotBuilt:
+        return False
+    return True
+
+
+def _pex(output: Path, wheels: Path, platforms: list[Path], what: list[str], epoch: str) -> None:
+    described = [word for file in platforms for word in ("--complete-platform", str(file))]
+    _run(
+        *(sys.executable, "-m", "pex", *what, "--intransitive", "--no-index", "--find-links", str(wheels), *described),
+        *("--console-script", "fstui", "--venv", "--sh-boot", "--no-compile", "--output-file", str(output)),
+        SOURCE_DATE_EPOCH=epoch,
+    )
+
+
+def _prepend(output: Path) -> None:
+    """Our lines between the shebang and those of pex: a zip may begin with anything (APPNOTE.TXT, 4.1.9)."""
+    built = output.read_bytes()
+    found = UNPACKED.search(built[:MOST_SHELL_BYTES])
+    if not built.startswith(SHEBANG) or found is None:
+        raise NotBuilt(f"{output} does not begin as a shell script: has pex changed what --sh-boot makes?")
+    ours = BOOT.read_bytes().replace(b"@VENVS@", found[1])
+    output.write_bytes(SHEBANG + ours + built.removeprefix(SHEBANG))
+
+
+def _run(*call: str | Path, **environment: str) -> str:
+    done = subprocess.run(
+        list(map(str, call)),
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    if done.returncode:
+        said = "\n".join((done.stdout + done.stderr).splitlines()[-12:])
+        raise NotBuilt(f"{' '.join(map(str, call))[:160]} failed ({done.returncode}):\n{said}")
+    return done.stdout

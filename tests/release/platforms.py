@@ -1,0 +1,65 @@
+"""What the file runs on, in the words that pip and pex know: wheel tags and environment markers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from packaging.tags import compatible_tags, cpython_tags
+
+PYTHONS = ((3, 11), (3, 12), (3, 13), (3, 14))
+MACHINES = ("x86_64", "aarch64")
+LIBCS = {
+    "glibc": [f"manylinux_2_{minor}" for minor in range(34, 16, -1)] + ["manylinux2014"],
+    "musl": ["musllinux_1_2", "musllinux_1_1"],
+}
+"""glibc 2.34 is older than any distribution's that has Python 3.11 of its own; musl 1.2 is of 2020."""
+
+
+class Platform(NamedTuple):
+    """One of them."""
+
+    python: tuple[int, int]
+    machine: str
+    libc: str
+
+    @property
+    def name(self) -> str:
+        return f"cp{self.python[0]}{self.python[1]}-{self.libc}-{self.machine}"
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags of wheels that it takes, the closest first."""
+        platforms = [f"{libc}_{self.machine}" for libc in LIBCS[self.libc]] + [f"linux_{self.machine}"]
+        own = cpython_tags(self.python, [f"cp{self.python[0]}{self.python[1]}"], platforms)
+        return [str(tag) for tag in (*own, *compatible_tags(self.python, own_interpreter(self.python), platforms))]
+
+    @property
+    def complete(self) -> dict[str, Any]:
+        """As ``pex --complete-platform`` takes it."""
+        version = f"{self.python[0]}.{self.python[1]}"
+        markers = {
+            "implementation_name": "cpython",
+            "implementation_version": f"{version}.0",
+            "os_name": "posix",
+            "platform_machine": self.machine,
+            "platform_python_implementation": "CPython",
+            "platform_system": "Linux",
+            "python_full_version": f"{version}.0",
+            "python_version": version,
+            "sys_platform": "linux",
+        }
+        return {"marker_environment": markers, "compatible_tags": self.tags}
+
+
+def own_interpreter(python: tuple[int, int]) -> str:
+    """``cp311``"""
+    return f"cp{python[0]}{python[1]}"
+
+
+def every() -> Iterator[Platform]:
+    """All that are asked for."""
+    for python in PYTHONS:
+        for machine in MACHINES:
+            for libc in LIBCS:
+                yield Platform(python, machine, libc)

@@ -1,0 +1,81 @@
+"""The first lines of the file: where it unpacks, and what it runs from there."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.release.build import BOOT, pins
+from tests.release.platforms import every
+from tests.storage import disks
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Our lines, and after them, in the place of pex's, one that says where it would unpack."""
+    made = tmp_path / "fstui.pyz"
+    made.write_text("#!/bin/sh\n" + BOOT.read_text().replace("@VENVS@", "venvs/4/abc") + 'echo "slow: $PEX_ROOT"\n')
+    made.chmod(0o755)
+    return made
+
+
+def start(file: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {"PATH": os.environ["PATH"], **environment}
+    return subprocess.run([file, "a b"], env=clean, capture_output=True, text=True, check=False)
+
+
+def unpacked_in(place: Path, name: str) -> None:
+    """What pex makes there."""
+    programs = place / os.uname().machine / "venvs/4/abc" / name / "bin"
+    programs.mkdir(parents=True)
+    for program in ("fstui", "python"):
+        (programs / program).write_text(f'#!/bin/sh\necho "{name}: $1"\n')
+        (programs / program).chmod(0o755)
+
+
+def test_it_says_once_where_it_unpacks(file: Path, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    first, second = (start(file, FSTUI_UNPACK=str(place)) for _ in range(2))
+    assert first.stdout == second.stdout == f"slow: {place}/{os.uname().machine}\n"
+    assert f"unpacking into {place}" in first.stderr and second.stderr == ""
+    assert place.stat().st_mode & 0o077 == 0
+
+
+def test_a_home_of_ones_own_holds_it(file: Path, tmp_path: Path) -> None:
+    assert start(file, HOME=str(tmp_path)).stdout.startswith(f"slow: {tmp_path}/.cache/fstui/")
+
+
+def test_what_is_unpacked_is_run_and_what_is_half_made_is_not(file: Path, tmp_path: Path) -> None:
+    unpacked_in(tmp_path / "place", "aaa.lck.work")
+    unpacked_in(tmp_path / "place", "bbb")
+    assert start(file, FSTUI_UNPACK=str(tmp_path / "place")).stdout == "bbb: a b\n"
+
+
+def test_one_whose_python_has_gone_is_made_anew(file: Path, tmp_path: Path) -> None:
+    unpacked_in(tmp_path, "bbb")
+    next(tmp_path.glob("*/venvs/4/abc/bbb/bin/python")).unlink()
+    assert start(file, FSTUI_UNPACK=str(tmp_path)).stdout.startswith("slow: ")
+
+
+def test_a_place_that_cannot_be_is_refused_in_a_sentence(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    done = start(file, FSTUI_UNPACK=str(tmp_path / "taken"))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"fstui: FSTUI_UNPACK={tmp_path}/taken is not writable")
+
+
+@pytest.mark.root
+def test_where_no_program_may_run_is_no_place(file: Path, tmp_path: Path) -> None:
+    with disks.mounted("fstui-tests", tmp_path / "noexec", "tmpfs", "noexec,size=1M") as place:
+        done = start(file, FSTUI_UNPACK=str(place / "fstui"))
+        assert done.returncode == 2 and "noexec" in done.stderr
+        kept_elsewhere = start(file, HOME=str(place), XDG_CACHE_HOME=str(tmp_path / "cache"))
+        assert kept_elsewhere.stdout.startswith(f"slow: {tmp_path}/cache/fstui/")
+
+
+def test_all_that_is_needed_is_pinned_for_every_platform() -> None:
+    names = {pin.partition("==")[0] for pin in pins()}
+    assert {"msgspec", "psutil", "textual", "linkify-it-py", "typing-extensions"} <= names
+    assert len({platform.name for platform in every()}) == 16
+    assert all("cp311-cp311-musllinux_1_2_aarch64" in one.tags for one in every() if one.name == "cp311-musl-aarch64")

@@ -1,0 +1,62 @@
+"""The stack as a picture: what each layer was asked for, passed on, and dropped, by the judge's own figures."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fstui.model.run import Evidence
+from fstui.report import way_down
+from fstui.report.formats import markdown, plain
+from tests.factories import screens
+from tests.factories.steps import step
+from tests.factories.storage import block, disk, filesystem, on_disk, target
+
+
+def drawn(evidence: Evidence) -> list[tuple[str, str]]:
+    return [(line.text, line.state) for line in way_down.lines(evidence, evidence.steps[-1])]
+
+
+def test_of_honest_storage_all_arrives() -> None:
+    evidence = Evidence(target=on_disk(), steps=(step(),), idle=screens.IDLE)
+    lines = drawn(evidence)
+    assert lines[0][0].startswith("fstui asked ") and "syncs" in lines[0][0]
+    assert any("owes 1 for each sync" in text for text, _ in lines)
+    (arrived,) = (text for text, state in lines if state == "arrived")
+    assert arrived.startswith("│ ") and "(1.00 a sync)" in arrived and arrived.endswith("✓ all arrived")
+    assert not any(state == "dropped" for _, state in lines)
+
+
+def test_what_is_dropped_is_said_with_its_number_at_the_edge_where_it_is_missed() -> None:
+    evidence = Evidence(target=on_disk(), steps=(step(flushes=0),))
+    (dropped,) = (text for text, state in drawn(evidence) if state == "dropped")
+    asked = evidence.steps[0].syncs
+    assert dropped.startswith("╳ ") and f"✗ {asked:,} dropped".replace(",", " ") in dropped
+
+
+def test_the_layer_that_stops_flushes_is_named_with_its_reason() -> None:
+    top = replace(filesystem(), sync="stops", because="nobarrier")
+    evidence = Evidence(target=target(top, *on_disk().stack[1:]), steps=(step(flushes=0),))
+    lines = drawn(evidence)
+    (stopping,) = (text for text, state in lines if state == "dropped" and "stops" in text)
+    assert stopping.endswith("✗ flush stops here: nobarrier")
+    assert any(text.startswith("╳") for text, _ in lines)
+
+
+def test_each_leg_of_a_mirror_has_an_edge_of_its_own_and_what_two_stand_on_is_drawn_once() -> None:
+    legs = (disk("sda"), disk("sdb"))
+    mirror = replace(block("md0", "md", "sda"), below=("sda", "sdb"))
+    lines = drawn(Evidence(target=target(filesystem(below=("md0",)), mirror, *legs), steps=(step(),)))
+    names = [text.strip() for text, _ in lines]
+    assert sum(name.startswith("sda") for name in names) == 1
+    assert sum(name.startswith("sdb") for name in names) == 1
+
+
+def test_the_picture_stands_in_the_exports() -> None:
+    for document in (plain.render(screens.RUN), markdown.render(screens.RUN)):
+        assert "fstui asked 1\u202f624 writes".replace("\u202f", " ") in document
+        assert "✓ all arrived" in document
+
+
+def test_a_run_without_storage_or_steps_has_none() -> None:
+    assert way_down.of_run(replace(screens.RUN, target=None)) is None
+    assert way_down.of_run(replace(screens.RUN, steps=())) is None

@@ -1,0 +1,135 @@
+"""The heat map of latencies: dots where operations lie, on a logarithmic axis that seldom moves."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model.steps import Latency, Stall, TimelinePoint
+from fstui.report import latency_map
+from fstui.report.latency_map import Mark
+from fstui.tui.drawing import heat, sparkline
+from fstui.tui.drawing.heat import View
+from fstui.tui.glyphs import BAD, DOUBT, in_ascii
+
+MS = 1_000_000
+LATENCY = Latency(min=MS, mean=MS, p50=MS, p90=2 * MS, p95=2 * MS, p99=5 * MS, p99_9=None, max=19 * MS)
+
+
+def point(t_s: float, *cells: tuple[int, int]) -> TimelinePoint:
+    """A stretch whose operations lie at these times, (ns, how many)."""
+    ops = sum(count for _, count in cells)
+    return TimelinePoint(t_s=t_s, ops=ops, p50_ns=cells[0][0], max_ns=cells[-1][0], spread=cells)
+
+
+def seconds(length_s: float, *cells: tuple[int, int], parts: int = 60) -> tuple[TimelinePoint, ...]:
+    return tuple(point(round(at * length_s / parts, 3), *cells) for at in range(parts))
+
+
+def drawn(view: View, width: int = 80, height: int = 7) -> list[str]:
+    return [text.plain for text in heat.draw(view, width, height)]
+
+
+def field(line: str) -> str:
+    """The map alone, of a line of 80 columns."""
+    return line[heat.LABEL : 80 - heat.LADDER]
+
+
+@pytest.mark.parametrize("length_s", [0.5, 1.0, 2.0, 10.0])
+@pytest.mark.parametrize("width", [50, 80, 117, 200])
+def test_rounded_times_make_no_holes(length_s: float, width: int) -> None:
+    view = View(seconds(length_s, (MS, 9)), elapsed_s=length_s, length_s=length_s)
+    ends = width - (heat.LADDER if width >= heat.LADDER_FROM else 0)
+    (line,) = (line[heat.LABEL : ends] for line in drawn(view, width) if any("⠀" < c <= "⣿" for c in line))
+    assert " " not in line and len(line) == ends - heat.LABEL
+
+
+def test_a_gap_in_the_data_stays_a_gap() -> None:
+    view = View((point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9))), elapsed_s=2.0, length_s=2.0)
+    (line,) = (field(line) for line in drawn(view) if "⠀" < line[heat.LABEL] <= "⣿")
+    assert line.strip().count(" ") > 40
+
+
+def test_it_fills_from_left_to_right_over_the_known_length() -> None:
+    view = View(seconds(2.0, (MS, 9))[:30], elapsed_s=1.0, length_s=2.0)
+    (line,) = (field(line) for line in drawn(view) if "⠀" < line[heat.LABEL] <= "⣿")
+    assert len(line.rstrip()) == pytest.approx(27, abs=1)
+    assert drawn(view)[-1].split() == ["0", "s", "0.5", "1.0", "1.5", "2.0"]
+
+
+def test_an_open_ended_step_shows_its_newest_seconds_at_the_right() -> None:
+    points = tuple(point(float(at), (MS if at < 190 else 100 * MS, 9)) for at in range(200))
+    lines = drawn(View(points, elapsed_s=199.5, length_s=None))
+    assert any(field(line).endswith(" " * 0 + field(line)[-1]) and field(line)[-1] > "⠀" for line in lines[:2])
+    assert lines[-1].split()[0] != "0"
+
+
+def test_decades_are_labelled_where_they_begin() -> None:
+    lines = drawn(View(seconds(1.0, (30_000, 9), (40 * MS, 1))), height=13)
+    assert [line[:8].strip() for line in lines if "┤" in line] == ["10 ms", "1 ms", "100 µs"]
+
+
+def test_a_rare_slow_operation_is_seen_and_the_many_have_another_colour() -> None:
+    lines = heat.draw(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY), 80, 9)
+    styles = {str(span.style) for line in lines for span in line.spans if "⠀" < line.plain[span.start] <= "⣿"}
+    assert len(styles) == 2
+
+
+def test_stalls_are_red_and_what_is_sooner_than_the_limit_is_doubted() -> None:
+    view = View(seconds(1.0, (MS, 99), (400 * MS, 1)), latency=LATENCY, marks=(Mark("limit", 8.3 * MS),))
+    lines = heat.draw(view, 80, 13)
+    painted = [{str(span.style) for span in line.spans if "⠀" < line.plain[span.start] <= "⣿"} for line in lines]
+    assert {BAD} in painted and {DOUBT} in painted
+    assert any("╌╌╌" in line.plain for line in lines)
+    assert any(line.plain.endswith("╌limit   8.3 ms") for line in lines)
+
+
+def test_beside_it_stand_the_percentiles_and_what_it_is_held_against() -> None:
+    marks = (Mark("last", 1.5 * MS), Mark("publ.", 12 * MS), Mark("idle", 3 * MS))
+    lines = drawn(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY, marks=marks), height=21)
+    beside = [line[80 - heat.LADDER :].split() for line in lines if len(line) > 80 - heat.LADDER + 1]
+    names = [words[0].strip("◂·╌") or words[1] for words in beside if words]
+    assert names == ["max", "publ.", "p99", "idle", "p90", "last", "p50"]
+
+
+@pytest.mark.parametrize("height", [2, 3, 5, 9, 40])
+@pytest.mark.parametrize("width", [20, 50, 80, 200])
+def test_it_fits_whatever_room_there_is(width: int, height: int) -> None:
+    marks = (Mark("limit", 8.3 * MS), Mark("last", 1.5 * MS))
+    for timeline in ((), seconds(1.0, (900, 5), (30_000 * MS, 1))):
+        lines = drawn(View(timeline, latency=LATENCY, marks=marks), width, height)
+        assert len(lines) == height
+        assert max(map(len, lines)) <= max(width, 30)
+
+
+def test_an_operation_that_has_not_returned_shows_while_it_lasts() -> None:
+    stall = Stall(call="fdatasync", elapsed_s=0.5)
+    lines = heat.draw(View(seconds(2.0, (MS, 9))[:15], elapsed_s=1.0, length_s=2.0, stall=stall), 80, 9)
+    (line,) = (line for line in lines if "▲" in line.plain)
+    assert line.plain.count("▲") > 10
+    assert BAD in {str(span.style) for span in line.spans}
+
+
+def test_a_document_without_a_spread_shows_its_median_and_its_longest() -> None:
+    point = TimelinePoint(t_s=0.0, ops=100, p50_ns=MS, max_ns=19 * MS)
+    assert [cell[:2] for cell in next(latency_map.slices([point])).cells] == [
+        (MS / latency_map.QUARTER_OCTAVE, MS),
+        (19 * MS / latency_map.QUARTER_OCTAVE, 19 * MS),
+    ]
+
+
+def test_in_ascii_the_density_is_left() -> None:
+    lines = [in_ascii(line) for line in drawn(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY))]
+    assert all(line.isascii() and "?" not in line for line in lines)
+
+
+def test_the_axis_seldom_moves() -> None:
+    axes = {latency_map.axis(seconds(1.0, (MS, 99), (at * MS, 1))) for at in range(11, 20)}
+    assert len(axes) == 1
+
+
+def test_a_sparkline_is_flat_where_nothing_changed_and_rises_with_the_latency() -> None:
+    assert set(sparkline.draw(seconds(1.0, (MS, 9)), 16)) == {"▁"}
+    slower = tuple(point(at / 60, (MS if at < 30 else 12 * MS, 9)) for at in range(60))
+    drawn = sparkline.draw(slower, 16)
+    assert len(drawn) == 16 and drawn[0] == "▁" and drawn[-1] == "█"
+    assert sparkline.draw((), 16) == ""

@@ -1,0 +1,53 @@
+"""A lesson is taken by keyboard from its first page to its last, and a plug is pulled on the way."""
+
+from __future__ import annotations
+
+import pytest
+from textual.pilot import Pilot
+
+from fstui.session import lessons, lessons_taken
+from fstui.tui.screens.lesson import LessonScreen
+from fstui.tui.screens.lessons import LessonsScreen
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import pressed, shown
+
+
+async def taken(pilot: Pilot[int], screen: LessonScreen) -> None:
+    """Its runs are over; where a plug is to be pulled, it is."""
+    while len(screen.results) < len(screen.lesson.runs):
+        await pilot.press("p")
+        await pilot.pause()
+
+
+@pytest.mark.parametrize("name", ["fsync-cost", "power-cut"])
+async def test_from_the_list_to_the_last_answer(name: str) -> None:
+    app, lesson = PreparedApp(), lessons.find(name)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(LessonsScreen(pace=0.0))
+        await pressed(pilot, *["down"] * (lesson.number - 1), "enter")
+        screen = app.screen
+        assert isinstance(screen, LessonScreen)
+        assert "Answer first" in (await pressed(pilot, "enter"))[-1]
+        await pilot.press(str(lesson.predict.right), "enter")
+        await taken(pilot, screen)
+        compared = await pressed(pilot, "enter")
+        assert "SIMULATED" in compared[0] and any("✓" in line for line in compared)
+        assert any("Right." in line for line in compared)
+        assert any("words: " in line for line in await pressed(pilot, "enter"))
+        await pilot.press("enter")
+        wrong = 1 if lesson.question.right != 1 else 2
+        answered = await pressed(pilot, str(wrong))
+        assert any(f"No: {lesson.question.right} is right." in line for line in answered)
+        listed = await pressed(pilot, "enter")
+        assert isinstance(app.screen, LessonsScreen) and "1 of 12 taken" in listed[0]
+    assert (await lessons_taken.recall())[name].right == 1
+
+
+@pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.name)
+async def test_every_page_but_the_reading_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(LessonScreen(lesson))
+        await pilot.pause()
+        assert not any("more (PgDn)" in line for line in shown(app))
+        assert any(lesson.predict.choices[-1] in line for line in shown(app))

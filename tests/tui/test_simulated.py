@@ -1,0 +1,61 @@
+"""The app on a simulated disk: from the first screen to the verdict, and the plug pulled on the way."""
+
+from __future__ import annotations
+
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from fstui.session import simulation
+from fstui.tui.app import FstuiApp
+from fstui.tui.screens.result import ResultScreen
+from fstui.tui.screens.run import RunScreen
+from tests.tui.screen import shown
+
+
+async def until(pilot: Pilot[int], screen: type) -> None:
+    """The screen comes; pytest-timeout ends what never does."""
+    while not isinstance(pilot.app.screen, screen):
+        await pilot.pause()
+
+
+async def test_a_disk_is_turned_into_a_liar_while_it_runs() -> None:
+    app = FstuiApp(simulation.session(simulation.named("hdd-7200")), ascii_only=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter")
+        await app.workers.wait_for_complete()
+        await pilot.press("down", "enter")
+        await until(pilot, RunScreen)
+        screen = app.screen
+        assert isinstance(screen, RunScreen)
+        while screen.progress.snapshot is None or screen.progress.snapshot.ops < 20:
+            await pilot.pause()
+        await pilot.press("t")
+        screen.query_one(Input).value = "disk.cache.flush=maybe"
+        await pilot.press("enter")
+        assert any("maybe" in line for line in shown(app)[-2:])
+        await pilot.press("t")
+        screen.query_one(Input).value = "disk.cache.flush=ignored"
+        await pilot.press("enter")
+        await pilot.press("s")
+        await until(pilot, ResultScreen)
+        assert "hdd-7200,disk.cache.flush=ignored" in str(screen.progress.run and screen.progress.run.simulated)
+
+
+async def test_a_plug_is_pulled_in_the_sight_of_the_class() -> None:
+    app = FstuiApp(simulation.session(simulation.named("hdd-7200-lying")), ascii_only=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert "SIMULATED hdd-7200-lying" in shown(app)[0]
+        await pilot.press("enter")
+        await app.workers.wait_for_complete()
+        await pilot.press("down", "enter")
+        await until(pilot, RunScreen)
+        assert any("pull plug" in line for line in shown(app)[-2:])
+        screen = app.screen
+        assert isinstance(screen, RunScreen)
+        while screen.progress.snapshot is None or screen.progress.snapshot.ops < 200:
+            await pilot.pause()
+        await pilot.press("p")
+        await until(pilot, ResultScreen)
+        lines = shown(app)
+        assert "SIMULATED hdd-7200-lying" in lines[0] and "LOST" in lines[1]
+        assert any("not saved" in line for line in lines)
