@@ -14,6 +14,7 @@ import pytest
 
 from fstui.children import command
 from fstui.wire.held import MARK
+from tests.storage.disks import unmount
 
 
 def answers(action: str, *questions: str) -> list[dict[str, Any]]:
@@ -233,7 +234,7 @@ def test_keep_stops_at_what_was_mounted_in_its_directory(tmp_path: Path) -> None
         try:
             assert "something is mounted on 'below'" in hung_up(keeper)["error"]
         finally:
-            subprocess.run(["umount", path / "below"], check=True)
+            unmount(path / "below")
     assert [left.name for left in precious.iterdir()] == ["data"]
 
 

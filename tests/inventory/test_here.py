@@ -13,6 +13,7 @@ import pytest
 
 from fstui.inventory.counters import difference, read_counters
 from fstui.inventory.survey import survey, target_of
+from tests.storage.disks import unmount
 
 NOBODY = 65534
 TOOLS = ("losetup", "mkfs.ext4", "mount", "umount")
@@ -35,7 +36,7 @@ def loop_mount(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         try:
             yield loop.removeprefix("/dev/"), place
         finally:
-            subprocess.run(["umount", str(place)], check=True)
+            unmount(place)
     finally:
         subprocess.run(["losetup", "--detach", loop], check=True)
 

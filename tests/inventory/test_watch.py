@@ -9,6 +9,7 @@ import pytest
 
 from fstui.inventory.watch import Watch, fingerprint
 from tests.factories.box import Box
+from tests.storage.disks import unmount
 
 
 def test_a_mount_and_a_plugged_disk_are_changes_and_writing_is_none(box: Box) -> None:
@@ -41,7 +42,7 @@ def test_the_kernel_tells_of_real_mounts(tmp_path: Path) -> None:
     try:
         subprocess.run(["mount", "-t", "tmpfs", "fstui-tests", str(tmp_path)], check=True)
         assert watch.changed()
-        subprocess.run(["umount", str(tmp_path)], check=True)
+        unmount(tmp_path)
         assert watch.changed()
     finally:
         watch.close()

@@ -64,6 +64,6 @@ def test_a_file_that_is_hidden_by_a_later_mount_is_still_followed_to_its_disk(wo
             try:
                 run = headless.measure("fsync-rate", Storage(point, device))
             finally:
-                disks.sh("umount", images)
+                disks.unmount(images)
     assert not headless.accused_of(run), run.sentence
     assert run.target and "tmpfs" not in {node.kind for node in run.target.stack}
