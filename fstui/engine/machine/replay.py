@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fstui.databases.programs import EVERYTHING, Installed
+from fstui.engine.machine.played import PlayedMachine
 from fstui.engine.machine.replayed_step import ReplayProbe
 from fstui.inventory.counters import COUNTED
 from fstui.model.counters import Counters, DeviceCounters, Idle
-from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
@@ -20,15 +20,12 @@ from fstui.model.storage import Node, Space, Target
 from fstui.model.tracing import DeviceTrace
 from fstui.workspace import Held, Place
 
-if TYPE_CHECKING:
-    from fstui.inventory.writers import Processes
-
 _SPACE_BYTES = 1 << 40
 NOWHERE = Run(id="plan", started_at="", target=Target(path="DIR", mount_point="DIR", fstype="", source=""))
 """A machine without storage can only plan."""
 
 
-class ReplayMachine:
+class ReplayMachine(PlayedMachine):
     """A machine whose probes are the steps of one saved run. ``pace`` 0 plays at once, 1 in real time."""
 
     def __init__(self, run: Run, pace: float = 1.0) -> None:
@@ -48,12 +45,6 @@ class ReplayMachine:
     def survey(self) -> Inventory:
         return Inventory(host=self.run.host, process=self.run.process, filesystems=(self._target,))
 
-    def changed(self) -> bool:
-        return False
-
-    async def with_space(self, inventory: Inventory) -> Inventory:
-        return inventory
-
     def target(self, directory: str) -> Target:
         return self._target
 
@@ -63,20 +54,11 @@ class ReplayMachine:
     def like(self) -> Process | None:
         return self.run.like
 
-    def written_so_far(self) -> Processes:
-        return {}
-
     async def inspect(self, directory: str) -> Place:
         return Place(directory, self._target.space or Space(total_bytes=_SPACE_BYTES, free_bytes=_SPACE_BYTES))
 
     async def installed(self) -> Installed:
         return EVERYTHING  # what was measured then was there
-
-    async def make_directory(self, directory: str, run_id: str) -> NoDirectory:
-        return NoDirectory(directory)
-
-    def servers(self, run_id: str, workspace: Held) -> NoServers:
-        return NoServers()
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> ReplayTrace:
         return ReplayTrace(self)
@@ -105,14 +87,8 @@ class ReplayMachine:
     def aftermath(self) -> Step | None:
         return None
 
-    async def remember(self, identity: str, declaration: Declaration) -> None:
-        """It holds while this is played, and no longer."""
-
     async def held_against(self, run: Run) -> HeldAgainst:
         return HeldAgainst(self.run.before, self.run.own)
-
-    async def save(self, run: Run) -> tuple[str | None, str | None]:
-        return None, None  # saved, it would look measured
 
     async def pass_time(self, seconds: float) -> None:
         """Let the machine's clock run on, at its pace."""
@@ -137,41 +113,6 @@ class ReplayMachine:
                     for field in COUNTED
                 },
             )
-
-
-class NoDirectory:
-    """The directory of a run that makes none."""
-
-    dio_alignment: int | None = None
-    file_flags = ""  # where there were some, the target that is played says so
-
-    def __init__(self, path: str) -> None:
-        self.held = Held(path, 0, 0)
-
-    async def remove(self, patience_s: float = 0.0) -> str | None:
-        return None
-
-
-class NoServers:
-    """The servers of a run that starts none."""
-
-    def __init__(self) -> None:
-        self.left_behind: list[str] = []
-
-    async def open_existing(self, steps: Iterable[PlannedStep]) -> None:
-        """There is none to be let in by; what the run was about stands in it."""
-
-    async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> None:
-        """What a server did then stands in the saved steps."""
-
-    async def cause_of_death(self) -> None:
-        """It cannot die."""
-
-    def fill_again(self) -> None:
-        """It holds nothing."""
-
-    async def stop(self) -> None:
-        """Nothing to end."""
 
 
 class ReplayTrace:

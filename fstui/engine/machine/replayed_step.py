@@ -6,13 +6,13 @@ counters, rates and times are the saved ones.
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from fstui.engine.machine.played import PlayedProbe
 from fstui.model.steps import Step, TimelinePoint
 from fstui.wire.frames import Frame, Samples
 
@@ -20,27 +20,14 @@ if TYPE_CHECKING:
     from fstui.engine.machine.replay import ReplayMachine
 
 
-class ReplayProbe:
+class ReplayProbe(PlayedProbe):
     """One saved step as frames."""
 
-    pid: int | None = None
-
     def __init__(self, machine: ReplayMachine, step: Step, facts: bool) -> None:
+        super().__init__()
         self._machine = machine
         self._step = step
         self._facts = facts
-        self._gone = asyncio.Event()
-        self._stopped = False
-
-    def go(self) -> None:
-        self._gone.set()
-
-    def stop(self) -> None:
-        self._stopped = True
-        self._gone.set()
-
-    async def finish(self, timeout_s: float) -> int | None:
-        return 0
 
     async def frames(self) -> AsyncIterator[Frame | Samples]:
         step, machine = self._step, self._machine

@@ -8,17 +8,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fstui.databases.programs import Installed
 from fstui.engine.machine.base import NoTrace
-from fstui.engine.machine.replay import NoDirectory, NoServers
+from fstui.engine.machine.played import NoDirectory, PlayedMachine
 from fstui.engine.machine.simulated_step import SimulatedProbe
 from fstui.measures.base import StepSettings
 from fstui.measures.powercut import PowerCut
 from fstui.measures.sync_writes import SyncWrites
 from fstui.model.counters import Counters
-from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
@@ -32,13 +31,10 @@ from fstui.simulation.parameters import Simulated, changed
 from fstui.simulation.programs import program
 from fstui.workspace import Held, Place
 
-if TYPE_CHECKING:
-    from fstui.inventory.writers import Processes
-
 _NO_PROGRAMS = Installed(frozenset(), sysbench=False, no_oltp="a simulated box runs no other programs")
 
 
-class SimulatedMachine:
+class SimulatedMachine(PlayedMachine):
     """A box that is not there. ``pace`` 1: the model's clock goes as fast as the wall's; 0: as fast as it can."""
 
     def __init__(self, made: Simulated, pace: float = 1.0) -> None:
@@ -54,12 +50,6 @@ class SimulatedMachine:
     def survey(self) -> Inventory:
         return surveyed.inventory(self.made)
 
-    def changed(self) -> bool:
-        return False
-
-    async def with_space(self, inventory: Inventory) -> Inventory:
-        return inventory
-
     def target(self, directory: str) -> Target:
         found = surveyed.target(self.made)
         if not f"{directory}/".startswith(f"{found.mount_point}/"):
@@ -73,9 +63,6 @@ class SimulatedMachine:
     def like(self) -> Process | None:
         return None
 
-    def written_so_far(self) -> Processes:
-        return {}
-
     async def inspect(self, directory: str) -> Place:
         return Place(directory, self.target(directory).space)
 
@@ -84,10 +71,7 @@ class SimulatedMachine:
 
     async def make_directory(self, directory: str, run_id: str) -> NoDirectory:
         self.box, self._cut = Box(self.made), None  # a run begins with a disk that has had time to empty itself
-        return NoDirectory(directory)
-
-    def servers(self, run_id: str, workspace: Held) -> NoServers:
-        return NoServers()
+        return await super().make_directory(directory, run_id)
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> NoTrace:
         return NoTrace()
@@ -131,14 +115,8 @@ class SimulatedMachine:
         self._due = max(self._due, now - 0.1) + passed_s
         await asyncio.sleep(max(0.0, self._due - now) if self._pace else 0.0)
 
-    async def remember(self, identity: str, declaration: Declaration) -> None:
-        """It holds while this goes on, and no longer."""
-
     async def held_against(self, run: Run) -> HeldAgainst:
         return HeldAgainst()
-
-    async def save(self, run: Run) -> tuple[str | None, str | None]:
-        return None, None
 
 
 def _claim(asked: SyncWrites) -> str:

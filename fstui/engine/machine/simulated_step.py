@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from fstui.engine.machine.played import PlayedProbe
 from fstui.simulation.programs import Program
 from fstui.wire.frames import Frame, Samples
 
@@ -18,25 +18,12 @@ FILE_S = 0.1
 """What writing its file takes, more or less: it does not count."""
 
 
-class SimulatedProbe:
+class SimulatedProbe(PlayedProbe):
     """One step."""
 
-    pid: int | None = None
-
     def __init__(self, machine: SimulatedMachine, work: Program, facts: bool) -> None:
+        super().__init__()
         self._machine, self._work, self._facts = machine, work, facts
-        self._gone = asyncio.Event()
-        self._stopped = False
-
-    def go(self) -> None:
-        self._gone.set()
-
-    def stop(self) -> None:
-        self._stopped = True
-        self._gone.set()
-
-    async def finish(self, timeout_s: float) -> int | None:
-        return 0
 
     async def frames(self) -> AsyncIterator[Frame | Samples]:
         machine, work = self._machine, self._work
