@@ -1,12 +1,11 @@
 """Where scenario files are, and whether they can be used.
 
-Shipped scenarios stand in ``scenarios/`` (in the checkout beside the package, in a wheel inside it), a user's own in
-``scenarios/`` of the XDG config directory; a name with a slash or ending in ``.toml`` is a file.
+Those that come with fstui go before a user's own, in ``scenarios/`` of the XDG config directory; a name with a slash or
+ending in ``.toml`` is a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -16,12 +15,12 @@ from fstui.model.errors import Refused, meant
 from fstui.quantities import size
 from fstui.scenario.forms import Setting, as_list, check_value
 from fstui.scenario.steps import Scenario, StepHead, expand
+from fstui.shipped import shipped as files_of
+from fstui.shipped import toml_files
 from fstui.state import paths
 from fstui.state.files import read_regular
 
 MOST_BYTES = 1 << 20
-_PACKAGE = Path(__file__).resolve().parent.parent
-_SHIPPED = (_PACKAGE / "scenarios", _PACKAGE.parent / "scenarios")
 _ORDER = (
     "odirect-truth", "fsync-rate", "wal-etcd", "wal-postgres", "sqlite-commit", "sysbench-oltp", "replica-cut",
     "fileio-classic",
@@ -31,17 +30,13 @@ _ORDER = (
 def names() -> list[str]:
     """All scenarios that can be run by name: the shipped ones in their order of use, then the user's own."""
     known = shipped()
-    return known + sorted(_names_in(_places()) - set(known))
+    return known + sorted(_own().keys() - set(known))
 
 
 def shipped() -> list[str]:
     """Those that came with the package: nothing of the user's is touched to find them, or to load them."""
-    found = _names_in(_SHIPPED)
+    found = files_of().keys()
     return [name for name in _ORDER if name in found] + sorted(found - set(_ORDER))
-
-
-def _names_in(places: Iterable[Path]) -> set[str]:
-    return {path.stem for place in places if place.is_dir() for path in place.glob("*.toml")}
 
 
 def load(name: str) -> Scenario:
@@ -64,20 +59,18 @@ def load(name: str) -> Scenario:
     return scenario
 
 
-def _places() -> tuple[Path, ...]:
+def _own() -> dict[str, Path]:
     try:
-        return (*_SHIPPED, paths.config_dir() / "scenarios")
+        return toml_files(paths.config_dir() / "scenarios")
     except Refused:  # no home directory: no scenarios of one's own
-        return _SHIPPED
+        return {}
 
 
 def _path_of(name: str) -> Path:
     if "/" in name or name.endswith(".toml"):
         return Path(name)
-    for place in _places():
-        path = place / f"{name}.toml"
-        if path.is_file():
-            return path
+    if path := files_of().get(name) or _own().get(name):
+        return path
     raise Refused(f"no scenario '{name}'.{meant(name, names())} There are: {', '.join(names())}.")
 
 

@@ -22,9 +22,7 @@ from fstui.quantities import rate, ratio
 from fstui.scenario import Scenario, Setting
 from fstui.session import simulation
 from fstui.session.running import RunInProgress
-
-_PACKAGE = Path(__file__).resolve().parent.parent
-_SHIPPED = (_PACKAGE / "scenarios" / "lessons", _PACKAGE.parent / "scenarios" / "lessons")
+from fstui.shipped import shipped
 
 
 class Table(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -100,8 +98,7 @@ class Started(NamedTuple):
 @cache
 def lessons() -> tuple[Lesson, ...]:
     """All of them in their order."""
-    paths = sorted(path for place in _SHIPPED if place.is_dir() for path in place.glob("*.toml"))
-    return tuple(sorted(map(_load, paths), key=lambda lesson: lesson.number))
+    return tuple(sorted(map(_load, shipped("lessons").values()), key=lambda lesson: lesson.number))
 
 
 def find(name: str) -> Lesson:

@@ -9,11 +9,9 @@ from typing import Any, Literal
 import msgspec
 
 from fstui.model.base import Base
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, meant
 from fstui.model.storage import MediumCache, MediumClass
-
-_PACKAGE = Path(__file__).resolve().parent.parent
-_SHIPPED = (_PACKAGE / "scenarios" / "disks", _PACKAGE.parent / "scenarios" / "disks")
+from fstui.shipped import shipped
 
 
 class Part(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -167,7 +165,7 @@ class Simulated(Part, frozen=True, kw_only=True):
 
 def names() -> list[str]:
     """Of those that came with the package."""
-    return sorted({path.stem for place in _SHIPPED if place.is_dir() for path in place.glob("*.toml")})
+    return sorted(shipped("disks"))
 
 
 def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
@@ -222,10 +220,9 @@ def change(text: str) -> tuple[str, Any]:
 def _path_of(name: str) -> Path:
     if "/" in name or name.endswith(".toml"):
         return Path(name)
-    for place in _SHIPPED:
-        if (path := place / f"{name}.toml").is_file():
-            return path
-    raise Refused(f"no simulated disk '{name}'. There are: {', '.join(names())}.")
+    if path := shipped("disks").get(name):
+        return path
+    raise Refused(f"no simulated disk '{name}'.{meant(name, names())} There are: {', '.join(names())}.")
 
 
 def _put(document: dict[str, Any], key: str, value: Any) -> None:

@@ -30,7 +30,7 @@ SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 @pytest.fixture(autouse=True)
 def own_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
     """The screens do not change when a scenario does."""
-    monkeypatch.setattr("fstui.scenario.files._SHIPPED", (Path(__file__).parent / "scenarios",))
+    monkeypatch.setattr("fstui.shipped._PLACES", (Path(__file__).parent / "scenarios",))
 
 
 async def storage(pilot: Pilot[Any]) -> None:
