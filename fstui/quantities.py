@@ -9,8 +9,9 @@ def count(number: float) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """``1 step``, ``8 steps``."""
-    return f"{count(number)} {thing}{'s' * (number != 1)}"
+    """``1 step``, ``8 steps``, ``2 boxes``."""
+    plural = "es" if thing.endswith(("s", "x", "sh", "ch")) else "s"
+    return f"{count(number)} {thing}{plural if number != 1 else ''}"
 
 
 def rate(per_s: float) -> str:

@@ -90,3 +90,4 @@ def test_a_number_reads_as(words: Callable[[float], str], number: float, text: s
 @pytest.mark.parametrize(("number", "words"), [(0, "0 steps"), (1, "1 step"), (8, "8 steps"), (1200, "1 200 steps")])
 def test_things_are_counted(number: int, words: str) -> None:
     assert counted(number, "step") == words
+    assert counted(number, "box") == words.replace("step", "box").replace("boxs", "boxes")

@@ -6,6 +6,10 @@ import sys
 
 import click
 
+yes_option = click.option(
+    "--yes", is_flag=True, help="Without a question: where a device is busy, or little room or memory left."
+)
+
 
 def agreed(what: str, question: str, *, yes: bool) -> bool:
     """It was said before, by ``--yes``; or it is said now, on a terminal."""

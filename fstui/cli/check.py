@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from fstui.cli.asking import agreed
+from fstui.cli.asking import agreed, yes_option
 from fstui.cli.events import EventLines
 from fstui.cli.execution import FAILED
 from fstui.cli.failing import CODE as FAILED_ON
@@ -41,7 +41,7 @@ class Printing(NamedTuple):
 
 @click.command("check")
 @click.argument("directories", metavar="[DIR]…", nargs=-1)
-@click.option("--yes", is_flag=True, help="Without a question: where a device is busy, or little room or memory left.")
+@yes_option
 @click.option(
     "--trace", type=click.Choice(("auto", "off")), default="auto", help="The kernel's own trace as a witness (root)."
 )
@@ -160,6 +160,6 @@ class _Headless:
         """A signal before --fail-on before a failure, as of a run."""
         if (interrupted := self._interruption.exit_code) is not None:
             return interrupted
-        if any(fails(row.run, self._fail_on) for row in rows if row.run):
+        if any(fails(row.run.verdict, row.run.speed.answer, self._fail_on) for row in rows if row.run):
             return FAILED_ON
         return FAILED if self._failed else 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import click
 
-from fstui.model.judgement import TOO_SLOW, VERDICTS
-from fstui.model.run import Run
+from fstui.model.judgement import TOO_SLOW, VERDICTS, Answer, Verdict
 
 SLOW = "slow"
 CODE = 3
@@ -24,12 +23,8 @@ def fail_on_option() -> Callable[[Any], Any]:
     )
 
 
-def fails(run: Run, asked: Iterable[str]) -> bool:
-    """The run came to one of these, or to something worse."""
-    return any(_is_met(run, what) for what in asked)
-
-
-def _is_met(run: Run, what: str) -> bool:
-    if what == SLOW:
-        return run.speed.answer in TOO_SLOW
-    return VERDICTS.index(run.verdict) <= [str(each) for each in VERDICTS].index(what)
+def fails(verdict: Verdict | None, speed: Answer | None, asked: Collection[str]) -> bool:
+    """It came to one of these, or to something worse."""
+    if SLOW in asked and speed in TOO_SLOW:
+        return True
+    return verdict is not None and any(each in asked for each in VERDICTS[VERDICTS.index(verdict) :])

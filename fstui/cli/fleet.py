@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,18 @@ import click
 
 from fstui.cli.execution import FAILED
 from fstui.cli.failing import CODE as FAILED_ON
-from fstui.cli.failing import SLOW
+from fstui.cli.failing import fail_on_option, fails
 from fstui.cli.output import put, say, width
 from fstui.cli.output_file import check_output, deliver
 from fstui.cli.rendering import format_option
 from fstui.cli.settings import pairs
+from fstui.cli.trust import trust_option
 from fstui.fleet import comparison, gathered
 from fstui.fleet.asked import Asked
 from fstui.fleet.formats import FORMATS, render
 from fstui.fleet.gathered import Fleet
 from fstui.fleet.nodes import WITHOUT, nodes_of
 from fstui.model.errors import Refused
-from fstui.model.judgement import TOO_SLOW, VERDICTS
 
 _LEAST_S = 120.0
 _PYZ = "fstui.pyz"
@@ -35,62 +36,43 @@ def command() -> None:
     """Ask many boxes at once, by ssh, and say which are not as the others."""
 
 
-def _how_to_reach() -> Callable[[Any], Any]:
-    options = (
-        click.option("--nodes", required=True, help="Which boxes: 'db[1-40],@storage', as clush has them."),
-        click.option("--into", type=Path, metavar="DIR", help="Where the documents go; a new directory by default."),
-        click.option("--pyz", type=Path, metavar="FILE", help=f"What is carried there; else {_PYZ} here."),
-        click.option("--installed", metavar="COMMAND", help="fstui is there already, by this command."),
-        click.option("--place", metavar="DIR", help="Where the file goes there."),
-        click.option("--remove", is_flag=True, help="Remove it there when all is done."),
-        click.option("--become", type=click.Choice(("sudo", "doas")), help="As root, by that, without a password."),
-        click.option("--ssh", default="ssh", show_default=True, help="The program, with options of your own."),
-        click.option("--gateway", metavar="HOST", help="Through that box (ssh -J)."),
-        click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Boxes at a time."),
-        click.option("--timeout", type=click.FloatRange(1), help="Seconds that one box may take."),
-        format_option(*FORMATS),
-        click.option("--output", type=Path, metavar="FILE", help="Write there instead of to stdout."),
-    )
-
-    def decorate(function: Any) -> Any:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+_Command = Callable[..., Any]
 
 
-def _what_fails() -> Callable[[Any], Any]:
-    return click.option(
-        "--fail-on",
-        type=click.Choice([*VERDICTS, SLOW]),
-        multiple=True,
-        help="Exit 3 when a box comes to this verdict or a worse one; 'slow': when one is slow or stalls.",
-    )
+def _with(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+    """All of them, in the order of the help."""
+    return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
 
 
-def _what_is_written() -> Callable[[Any], Any]:
-    options = (
-        click.option("--at-once", type=click.IntRange(1), default=1, show_default=True, help="Of boxes on one device."),
-        click.option("--force", is_flag=True, help="Write where a device is busy, too."),
-        click.option("--trust-dir", is_flag=True, help="As 'fstui run' has it."),
-    )
-
-    def decorate(function: Any) -> Any:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+_how_to_reach = _with(
+    click.option("--nodes", required=True, help="Which boxes: 'db[1-40],@storage', as clush has them."),
+    click.option("--into", type=Path, metavar="DIR", help="Where the documents go; a new directory by default."),
+    click.option("--pyz", type=Path, metavar="FILE", help=f"What is carried there; else {_PYZ} here."),
+    click.option("--installed", metavar="COMMAND", help="fstui is there already, by this command."),
+    click.option("--place", metavar="DIR", help="Where the file goes there."),
+    click.option("--remove", is_flag=True, help="Remove it there when all is done."),
+    click.option("--become", type=click.Choice(("sudo", "doas")), help="As root, by that, without a password."),
+    click.option("--ssh", default="ssh", show_default=True, help="The program, with options of your own."),
+    click.option("--gateway", metavar="HOST", help="Through that box (ssh -J)."),
+    click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Boxes at a time."),
+    click.option("--timeout", type=click.FloatRange(1), help="Seconds that one box may take."),
+    format_option(*FORMATS),
+    click.option("--output", type=Path, metavar="FILE", help="Write there instead of to stdout."),
+)
+_what_is_written = _with(
+    click.option("--at-once", type=click.IntRange(1), default=1, show_default=True, help="Of boxes on one device."),
+    click.option("--force", is_flag=True, help="Write where a device is busy, too."),
+    trust_option,
+    fail_on_option(),
+)
 
 
 @command.command("run")
 @click.argument("scenario")
 @click.argument("directory", metavar="DIR")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change a setting of the scenario.")
-@_what_is_written()
-@_how_to_reach()
-@_what_fails()
+@_what_is_written
+@_how_to_reach
 def run(scenario: str, directory: str, settings: Sequence[str], **how: Any) -> int:
     """Run SCENARIO in DIR on each of them, and judge the storage under it."""
     if not directory:
@@ -102,9 +84,8 @@ def run(scenario: str, directory: str, settings: Sequence[str], **how: Any) -> i
 
 @command.command("check")
 @click.argument("directories", metavar="[DIR]…", nargs=-1)
-@_what_is_written()
-@_how_to_reach()
-@_what_fails()
+@_what_is_written
+@_how_to_reach
 def check(directories: Sequence[str], **how: Any) -> int:
     """Check every writable filesystem of each of them, or those that hold the DIRs."""
     words = [*directories, "--format", "json", *_allowed(how)]
@@ -114,7 +95,7 @@ def check(directories: Sequence[str], **how: Any) -> int:
 @command.command("watch")
 @click.option("--mount", metavar="DIR", help="The filesystem of that directory alone.")
 @click.option("--seconds", type=click.FloatRange(min=1, max=3600), default=10.0, show_default=True, help="So long.")
-@_how_to_reach()
+@_how_to_reach
 def watch(mount: str | None, seconds: float, **how: Any) -> int:
     """Say of each of them who waits for which file. Writes nothing."""
     words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), "--format", "json"]
@@ -122,7 +103,7 @@ def watch(mount: str | None, seconds: float, **how: Any) -> int:
 
 
 @command.command("list")
-@_how_to_reach()
+@_how_to_reach
 def list_(**how: Any) -> int:
     """List what stands on each of them, and what is wrong already. Writes nothing."""
     return _ask("list", ["--format", "json"], "", how)
@@ -131,7 +112,7 @@ def list_(**how: Any) -> int:
 @command.command("show")
 @click.argument("directory", metavar="DIR", type=Path)
 @format_option(*FORMATS)
-@_what_fails()
+@fail_on_option()
 def show(directory: Path, format_: str, fail_on: Sequence[str]) -> int:
     """Print a gathered directory again."""
     fleet = gathered.read(directory)
@@ -222,10 +203,6 @@ class _Told:
 
 
 def _exit_code(fleet: Fleet, fail_on: Sequence[str]) -> int:
-    for box in fleet.boxes:
-        if SLOW in fail_on and box.speed in TOO_SLOW:
-            return FAILED_ON
-        asked = [VERDICTS.index(each) for each in VERDICTS if each in fail_on]
-        if asked and box.verdict and VERDICTS.index(box.verdict) <= max(asked):
-            return FAILED_ON
+    if any(fails(box.verdict, box.speed, fail_on) for box in fleet.boxes):
+        return FAILED_ON
     return FAILED if fleet.about.troubles or fleet.about.remarks else 0

@@ -13,7 +13,7 @@ from typing import Literal
 import click
 import msgspec
 
-from fstui.cli.asking import agreed
+from fstui.cli.asking import agreed, yes_option
 from fstui.cli.events import EventLines
 from fstui.cli.execution import BROKEN_PIPE
 from fstui.cli.failing import CODE as FAILED_ON
@@ -73,7 +73,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 )
 @trust_option
 @restraint_options
-@click.option("--yes", is_flag=True, help="Without a question: where a device is busy, or little room or memory left.")
+@yes_option
 @simulate_option
 @click.option("--pull-plug", type=float, metavar="S", help="Of the simulated disk, so long after the first step began.")
 @click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and write nothing.")
@@ -250,7 +250,7 @@ class _Headless:
                 say(f"fstui: {trouble.filename}: {trouble.strerror}")
         if (interrupted := self._interruption.exit_code) is not None:
             return interrupted
-        if fails(run, self._asked.fail_on):
+        if fails(run.verdict, run.speed.answer, self._asked.fail_on):
             return FAILED_ON
         if self._reader_gone:
             return BROKEN_PIPE

@@ -12,7 +12,7 @@ from fstui.measures.documents import decode_run
 from fstui.model.base import Base
 from fstui.model.errors import Refused
 from fstui.model.host import Host
-from fstui.model.judgement import Answer, Confidence, Finding, Speed, Verdict
+from fstui.model.judgement import VERDICTS, Answer, Confidence, Finding, Speed, Verdict
 from fstui.model.run import Run
 from fstui.model.seal import is_altered
 from fstui.model.storage import Node, Target
@@ -63,6 +63,11 @@ class Box(Base, frozen=True, kw_only=True):
     altered: bool = False
     stopped: str = ""
     """Its status where it did not finish."""
+
+    @property
+    def rank(self) -> int:
+        """Of its verdict, the worst is 0; none is behind all of them."""
+        return VERDICTS.index(self.verdict) if self.verdict else len(VERDICTS)
 
     @property
     def commits(self) -> Rate | None:

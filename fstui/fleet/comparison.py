@@ -10,7 +10,6 @@ from typing import NamedTuple
 from fstui.fleet.boxes import Box
 from fstui.fleet.gathered import Fleet
 from fstui.fleet.nodes import folded
-from fstui.model.judgement import VERDICTS
 from fstui.quantities import counted
 from fstui.report.characters import page
 from fstui.report.glyphs import GLYPHS
@@ -33,8 +32,7 @@ class Change(NamedTuple):
     @property
     def worse(self) -> bool:
         """Its verdict is."""
-        ranks = [VERDICTS.index(box.verdict) if box.verdict else len(VERDICTS) for box in (self.before, self.after)]
-        return ranks[1] < ranks[0]
+        return self.after.rank < self.before.rank
 
     @property
     def told(self) -> bool:

@@ -14,6 +14,7 @@ from statistics import median
 from typing import NamedTuple
 
 from fstui.fleet.boxes import Box
+from fstui.judge.words import capital
 from fstui.model.judgement import VERDICTS
 from fstui.quantities import rate
 
@@ -94,13 +95,13 @@ def worse_verdicts(boxes: Sequence[Box]) -> list[Oddity]:
     for members in _equals(judged).values():
         usual = _usual(members) if len(members) > 2 else usual_of_all
         them = f"its {len(members) - 1} equals" if len(members) > 2 else "most others"
-        worse = [box for box in members if _rank(box) < usual]
-        common = _Common([box for box in members if _rank(box) == usual]) if worse else None
+        worse = [box for box in members if box.rank < usual]
+        common = _Common([box for box in members if box.rank == usual]) if worse else None
         for box in worse:
             why = "; ".join(common.reasons(box)) if common else ""
             said = f"{box.verdict} ({box.confidence}), {them} {VERDICTS[usual]}: {box.sentence or box.flag}"
-            found.append(Oddity(box, f"{said}{f' {_capital(why)}.' if why else ''}"))
-    return sorted(found, key=lambda odd: (_rank(odd.box), odd.box.node))
+            found.append(Oddity(box, f"{said}{f' {capital(why)}.' if why else ''}"))
+    return sorted(found, key=lambda odd: (odd.box.rank, odd.box.node))
 
 
 def ratio_to_equals(boxes: Sequence[Box]) -> dict[tuple[str, str], float]:
@@ -218,17 +219,9 @@ def _said(fact: str, here: str, theirs: str) -> str:
 
 def _usual(boxes: Iterable[Box]) -> int:
     """The verdict in the middle, by its rank."""
-    ranks = sorted(map(_rank, boxes))
+    ranks = sorted(box.rank for box in boxes)
     return ranks[len(ranks) // 2] if ranks else 0
-
-
-def _rank(box: Box) -> int:
-    return VERDICTS.index(box.verdict) if box.verdict else len(VERDICTS)
 
 
 def _times(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 0.095 else f"{ratio:.1f}" if ratio < 99.5 else f"{ratio:.0f}"
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fstui.fleet.boxes import Box
 from fstui.fleet.gathered import Fleet
 from fstui.fleet.nodes import folded
-from fstui.fleet.oddities import Group, groups, odd_rates, ratio_to_equals, worse_verdicts
+from fstui.fleet.oddities import Group, Oddity, groups, odd_rates, ratio_to_equals, worse_verdicts
 from fstui.model.judgement import TOO_SLOW, VERDICTS
 from fstui.quantities import counted, duration_ns, rate, seconds
 from fstui.report.glyphs import GLYPHS, SPEEDS
@@ -39,7 +39,7 @@ def headline(fleet: Fleet) -> str:
     said = ", ".join(f"{verdicts[each]} {each}" for each in VERDICTS if verdicts[each])
     slow = sum(box.speed in TOO_SLOW for box in fleet.boxes)
     words = ", ".join(filter(None, [said, f"{slow} slow" if slow else ""]))
-    answered = f"{counted(asked, 'box').replace('boxs', 'boxes')} asked, {asked - silent} answered"
+    answered = f"{counted(asked, 'box')} asked, {asked - silent} answered"
     return f"{answered} in {seconds(fleet.about.elapsed_s)}{f': {words}' if words else ''}"
 
 
@@ -71,7 +71,7 @@ def _table(boxes: Sequence[Box]) -> Section:
 
 def _severity(box: Box) -> tuple[int, int, str]:
     slow = list(SPEEDS).index(box.speed) if box.speed else len(SPEEDS)
-    return VERDICTS.index(box.verdict) if box.verdict else len(VERDICTS), slow, box.node
+    return box.rank, slow, box.node
 
 
 def _row(box: Box, ratio: float | None) -> tuple[str, ...]:
@@ -104,8 +104,8 @@ def _spoken(boxes: Sequence[Box]) -> Section:
     return Section("", ("", "BOX", "SAYS", "SLOW?"), "<<<<", rows)
 
 
-def _sentences(found: Sequence[object]) -> tuple[str, ...]:
-    return tuple(f"{odd.box.node}{_place(odd.box)}: {odd.sentence}"[:_SENTENCE] for odd in found[:MOST_ROWS])  # type: ignore[attr-defined]
+def _sentences(found: Sequence[Oddity]) -> tuple[str, ...]:
+    return tuple(f"{odd.box.node}{_place(odd.box)}: {odd.sentence}"[:_SENTENCE] for odd in found[:MOST_ROWS])
 
 
 def _place(box: Box) -> str:

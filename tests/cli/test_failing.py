@@ -15,10 +15,14 @@ SOUND = Run(id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="plausi
 @pytest.mark.parametrize(("answer", "fail"), [("stalls", True), ("slow", True), ("unknown", False), ("normal", False)])
 def test_slow_asks_the_second_answer_alone(answer: Answer, fail: bool) -> None:
     run = replace(SOUND, speed=Speed(answer=answer))
-    assert fails(run, ["slow"]) is fail
-    assert not fails(run, ["suspicious"])
+    assert fails(run.verdict, run.speed.answer, ["slow"]) is fail
+    assert not fails(run.verdict, run.speed.answer, ["suspicious"])
 
 
 def test_a_verdict_asks_for_itself_and_what_is_worse() -> None:
-    assert fails(SOUND, ["plausible"]) and fails(SOUND, ["lost", "consistent"])
-    assert not fails(SOUND, ["cannot-tell"]) and not fails(SOUND, [])
+    assert fails(SOUND.verdict, SOUND.speed.answer, ["plausible"]) and fails(
+        SOUND.verdict, SOUND.speed.answer, ["lost", "consistent"]
+    )
+    assert not fails(SOUND.verdict, SOUND.speed.answer, ["cannot-tell"]) and not fails(
+        SOUND.verdict, SOUND.speed.answer, []
+    )

@@ -9,6 +9,7 @@ from fstui.judge.speed.comparison import Yardstick, rated
 from fstui.judge.speed.reasons import Reason, reasons
 from fstui.judge.speed.stalls import Held, slowest_device, stalled, starved, without_cpu_ns
 from fstui.judge.speed.yardsticks import yardsticks
+from fstui.judge.words import capital
 from fstui.model.judgement import Speed, Verdict
 from fstui.model.steps import Step
 from fstui.quantities import counted, duration_ns, seconds
@@ -65,7 +66,7 @@ def _stalls(case: Case, held: Sequence[Held]) -> Speed:
         answer="stalls",
         yardstick="a sound device's longest pause",
         title=f"{duration_ns(longest.ns)} for {what}{_by(why)}",
-        sentence=f"{_capital(what)} took {duration_ns(longest.ns)}, and whoever waited for it stood still: "
+        sentence=f"{capital(what)} took {duration_ns(longest.ns)}, and whoever waited for it stood still: "
         f"{counted(times, 'stall')} in {seconds(measured_s)}.{_device(longest)}{_said(why)}",
         because=(*(one.line for one in held), *(reason.because for reason in why)),
         next=_next(why),
@@ -155,12 +156,8 @@ def _said(why: Sequence[Reason]) -> str:
     """What else is to blame; where there is something, the disk is not."""
     if not why:
         return f" {UNSEEN}"
-    return " " + " ".join(f"{_capital(reason.words)}." for reason in why) + " So this is not laid to the disk."
+    return " " + " ".join(f"{capital(reason.words)}." for reason in why) + " So this is not laid to the disk."
 
 
 def _next(why: Sequence[Reason]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason.next for reason in why))
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]

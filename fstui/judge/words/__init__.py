@@ -21,6 +21,11 @@ VIRTUALBOX = "VirtualBox: set IgnoreFlush to 0 for this disk, then run again."
 _MOST_NAMES = 3
 
 
+def capital(words: str) -> str:
+    """As a sentence begins; a name further on stays as it is written."""
+    return words[:1].upper() + words[1:]
+
+
 def listed(items: Iterable[str]) -> str:
     """``sda``, ``sda and sdb``, ``sda, sdb and sdc``."""
     *most, last = list(items) or [""]
