@@ -31,6 +31,11 @@ def bucket_of(value: int) -> int:
     return (shift << _SUB_BITS) + (value >> shift)
 
 
+def stall_limit_ns(p50_ns: int) -> int:
+    """What takes as long is a stall: 100 ms, and ten times what is usual."""
+    return max(STALL_NS, STALL_TIMES_P50 * p50_ns)
+
+
 def lower_edge(bucket: int) -> int:
     """The smallest value of a bucket, in ns."""
     if bucket < _EXACT:
@@ -147,7 +152,7 @@ class Histogram:
         if self.max < STALL_NS:
             return Stalls()
         (p50,) = self.percentiles((0.5,))
-        limit = max(STALL_NS, STALL_TIMES_P50 * p50)
+        limit = stall_limit_ns(p50)
         slow = [(lower_edge(bucket), times) for bucket, times in self.counts.items() if lower_edge(bucket) >= limit]
         return Stalls(
             count=sum(times for _, times in slow),

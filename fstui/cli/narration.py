@@ -22,6 +22,7 @@ from fstui.model.events import (
     StepProgressed,
     StepStarted,
 )
+from fstui.model.judgement import ACCUSED
 from fstui.model.plan import Plan
 from fstui.model.run import Evidence
 from fstui.model.storage import Target
@@ -56,7 +57,7 @@ class Narration:
             case FindingsChanged(judgement=judgement) if not self._begun:
                 self._begun = True
                 for found in judgement.findings:
-                    if found.verdict in ("lost", "not-durable", "suspicious"):
+                    if found.verdict in ACCUSED:
                         words = f"{verdict_words(found.verdict, found.confidence)}: {found.sentence}"
                         self.tell(f"before the first step: {words}")
             case IdleMeasured(idle=idle):

@@ -12,7 +12,7 @@ from fstui.measures.documents import decode_run
 from fstui.model.base import Base
 from fstui.model.errors import Refused
 from fstui.model.host import Host
-from fstui.model.judgement import VERDICTS, Answer, Confidence, Finding, Speed, Verdict
+from fstui.model.judgement import ACCUSED, VERDICTS, Answer, Confidence, Finding, Speed, Verdict
 from fstui.model.run import Run
 from fstui.model.seal import is_altered
 from fstui.model.storage import Node, Target
@@ -214,13 +214,10 @@ class _Listed(msgspec.Struct, frozen=True, kw_only=True):
     host: Host = Host()
 
 
-_BAD: tuple[Verdict, ...] = ("lost", "not-durable", "suspicious")
-
-
 def _of_list(node: str, listed: _Listed) -> Box:
     shown = [one for one in listed.filesystems if not one.pseudo]
     told = [one for one in shown if not kind(one.fstype).in_memory]  # a tmpfs surprises nobody
-    bad = [(one, found) for one in told for found in one.findings if found.verdict in _BAD]
+    bad = [(one, found) for one in told for found in one.findings if found.verdict in ACCUSED]
     silent = [f"{one.mount_point} does not answer" for one in shown if one.silent_s is not None]
     said = [f"{one.mount_point}: {found.verdict}, {found.title}" for one, found in bad]
     return Box(

@@ -8,11 +8,11 @@ from fstui.judge.facts import Case
 from fstui.judge.rules import all_rules
 from fstui.judge.speed import speed
 from fstui.judge.undecided import why_undecided
-from fstui.model.judgement import VERDICTS, Confidence, Finding, Judgement, Verdict
+from fstui.model.judgement import NOT_DURABLE, VERDICTS, Confidence, Finding, Judgement, Verdict
 from fstui.model.run import Evidence
 
 _CONFIDENCE: tuple[Confidence, ...] = ("high", "medium", "low")
-_BEFORE_SOFT: tuple[Verdict, ...] = ("lost", "not-durable", "kept", "suspicious")
+_BEFORE_SOFT: tuple[Verdict, ...] = (*NOT_DURABLE, "kept", "suspicious")
 """``kept`` beats all but ``lost`` and ``not-durable``; the other three weigh their confidence first."""
 
 

@@ -19,6 +19,12 @@ VERDICTS: tuple[Verdict, ...] = (
 )  # fmt: skip
 """Worst first."""
 
+NOT_DURABLE: tuple[Verdict, ...] = ("lost", "not-durable")
+"""It does not keep its word."""
+
+ACCUSED: tuple[Verdict, ...] = (*NOT_DURABLE, "suspicious")
+"""Its word is not to be relied on."""
+
 TOO_SLOW: tuple[Answer, ...] = ("stalls", "slow")
 """Those of ``--fail-on slow``."""
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from fstui.judge import Case
 from fstui.judge.facts.limits import turn_ns
 from fstui.judge.references import expand, operation_of, published
+from fstui.latency import stall_limit_ns
 from fstui.measures.base import StepSettings
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
@@ -43,6 +44,11 @@ class Axis(NamedTuple):
     def holds(self, ns: float) -> bool:
         """It lies within."""
         return self.low <= log10(max(ns, 1)) <= self.high
+
+
+def is_stall(ns: float, latency: Latency | None) -> bool:
+    """As a step counts its stalls."""
+    return ns > stall_limit_ns(latency.p50 if latency else 0)
 
 
 class Slice(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from fstui.model.judgement import NOT_DURABLE
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.quantities import count
@@ -43,4 +44,4 @@ def _bought(run: Run, step: Step | None, per_hour: Mapping[str, float]) -> float
 
 def _is_durable(run: Run, step: Step) -> bool:
     """Each was synced, on storage that is not known to leave syncs out."""
-    return 0 < step.ops <= step.syncs and run.verdict not in {"lost", "not-durable"}
+    return 0 < step.ops <= step.syncs and run.verdict not in NOT_DURABLE

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from fstui.model.judgement import Verdict
+from fstui.model.judgement import NOT_DURABLE
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.quantities import duration_ns, rate
@@ -16,7 +16,6 @@ from fstui.report import figures
 from fstui.report.glyphs import GLYPHS
 from fstui.report.text import columns, moment, wrap
 
-_NOT_DURABLE: tuple[Verdict, ...] = ("lost", "not-durable")
 _PARTS = " ▏▎▍▌▋▊▉"
 _LEAD, _TOLD = 4, 40
 
@@ -79,9 +78,9 @@ def bar(share: float, width: int) -> str:
 def _warning(ran: Sequence[_Ran]) -> str:
     """What is faster because it leaves out the work is no faster."""
     fastest = max(ran, key=lambda one: one.step.rate_per_s)
-    if fastest.run.verdict not in _NOT_DURABLE or not fastest.step.syncs:
+    if fastest.run.verdict not in NOT_DURABLE or not fastest.step.syncs:
         return ""
-    others = [one for one in ran if one.run.verdict not in _NOT_DURABLE]
+    others = [one for one in ran if one.run.verdict not in NOT_DURABLE]
     return (
         f"! {fastest.letter}, the faster one, is not durable: it leaves out what the others wait for" if others else ""
     )

@@ -11,13 +11,11 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.steps import MIN_SYNCS, has_rate
 from fstui.judge.references.published import Operation, Reference, expand, operation_of
 from fstui.model.errors import Refused
-from fstui.model.judgement import Verdict
+from fstui.model.judgement import ACCUSED
 from fstui.model.own_references import OwnReference
 from fstui.model.run import Run
 from fstui.model.storage import MediumClass
 from fstui.quantities import counted
-
-_NO_MEASURE: tuple[Verdict, ...] = ("lost", "not-durable", "suspicious")
 
 
 class _Kind(NamedTuple):
@@ -88,7 +86,7 @@ def _unfit(run: Run) -> str:
         return "it met an io limit, and tells what the limit is"
     if run.status != "finished":
         return f"it was {run.status}"
-    return f"it is {run.verdict}" if run.verdict in _NO_MEASURE else ""
+    return f"it is {run.verdict}" if run.verdict in ACCUSED else ""
 
 
 def _unplaced(case: Case) -> str:

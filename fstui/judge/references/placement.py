@@ -7,6 +7,7 @@ from typing import NamedTuple
 from fstui.judge.facts import Case
 from fstui.judge.references.own import beside, rates
 from fstui.judge.references.published import Operation, Reference, expand, published
+from fstui.model.judgement import NOT_DURABLE
 from fstui.model.run import Run
 from fstui.model.storage import MediumClass
 
@@ -37,7 +38,7 @@ def placed(run: Run) -> tuple[Placement, ...]:
     back.
     """
     case = Case(run)
-    if run.target is None or run.restraint or case.configuration.stub_signs or run.verdict in {"lost", "not-durable"}:
+    if run.target is None or run.restraint or case.configuration.stub_signs or run.verdict in NOT_DURABLE:
         return ()
     media = expand(case.commit_media)
     found = (

@@ -10,11 +10,10 @@ from fstui.judge.speed.reasons import Reason, reasons
 from fstui.judge.speed.stalls import Held, slowest_device, stalled, starved, without_cpu_ns
 from fstui.judge.speed.yardsticks import yardsticks
 from fstui.judge.words import capital
-from fstui.model.judgement import Speed, Verdict
+from fstui.model.judgement import ACCUSED, Speed, Verdict
 from fstui.model.steps import Step
 from fstui.quantities import counted, duration_ns, seconds
 
-_NOT_DURABLE: tuple[Verdict, ...] = ("lost", "not-durable", "suspicious")
 IN_THE_DEVICE = 0.5
 """Of a stall: then it is the device's."""
 UNSEEN = "What holds it up was not seen: look at the device's own time (fstui watch, as root), and at dmesg."
@@ -51,7 +50,7 @@ def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed
     if slow:
         return _slow(case, slow, found)
     normal = next((one for one in found if one.normal), None)
-    if normal and verdict not in _NOT_DURABLE:
+    if normal and verdict not in ACCUSED:
         return _normal(case, normal, found)
     if normal:
         return _unknown("quick, but not durable", "It is not slow; but what answers so soon may not be the disk.")

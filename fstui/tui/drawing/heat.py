@@ -26,8 +26,6 @@ LADDER_FROM = 54
 """Narrower maps have none."""
 COLUMN_S = 1.0
 """What one column of an open-ended step covers."""
-STALL_NS, STALL_TIMES_P50 = 100e6, 10
-"""As a step counts its stalls."""
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Of a cell's two columns, from its bottom up."""
 _SOME, _MANY = 0.02, 0.25
@@ -118,8 +116,7 @@ def _row(axis: Axis, ns: float, rows: int) -> int:
 def _style_of(view: View, axis: Axis, row: int, rows: int) -> str:
     """The style of a row that means more than how many: stalls, and what is sooner than physics allows."""
     middle_ns = 10 ** (axis.low + (row + 0.5) / rows * (axis.high - axis.low))
-    p50 = view.latency.p50 if view.latency else 0
-    if middle_ns > max(STALL_NS, STALL_TIMES_P50 * p50):
+    if latency_map.is_stall(middle_ns, view.latency):
         return BAD
     limit = next((mark.ns for mark in view.marks if mark.name == "limit"), 0.0)
     return DOUBT if middle_ns < limit / 2 else ""

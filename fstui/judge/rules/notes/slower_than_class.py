@@ -26,7 +26,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.process import io_limits
 from fstui.judge.facts.steps import has_rate
-from fstui.judge.references import Operation, Reference, beside, library, operation_of, published
+from fstui.judge.references import Operation, Reference, beside, operation_of, published
 from fstui.model.judgement import Finding
 from fstui.model.steps import Step
 from fstui.quantities import count, rate
@@ -37,15 +37,21 @@ ENOUGH = 3
 """Published measurements of the same kind: fewer are no class."""
 
 
-class _Slow(NamedTuple):
-    step: Step
-    others: tuple[Reference, ...]
+class _Class(NamedTuple):
+    slowest: Reference
     whose: str
     """``12 published on ssd``, ``your own db hosts``"""
+    in_short: str
+    """``published``, ``of your own db hosts``"""
+
+
+class _Slow(NamedTuple):
+    step: Step
+    beside: _Class
 
     @property
     def share(self) -> float:
-        return self.step.rate_per_s / self.others[0].per_s
+        return self.step.rate_per_s / self.beside.slowest.per_s
 
 
 @rule(place=10)
@@ -63,42 +69,39 @@ def slower_than_class(case: Case) -> Iterator[Finding]:
 def _slow(case: Case) -> Iterator[_Slow]:
     for step, settings in case.steps.synced:
         operation = operation_of(settings)
-        others, whose = _like(case, operation) if operation else ((), "")
-        if others and has_rate(step) and 0 < FAR * step.rate_per_s < others[0].per_s:
-            yield _Slow(step, others, whose)
+        its_class = _class_of(case, operation) if operation else None
+        if its_class and has_rate(step) and 0 < FAR * step.rate_per_s < its_class.slowest.per_s:
+            yield _Slow(step, its_class)
 
 
-def _like(case: Case, operation: Operation) -> tuple[tuple[Reference, ...], str]:
-    """What it is held against, slowest first, and whose that is: the user's own before the published."""
+def _class_of(case: Case, operation: Operation) -> _Class | None:
+    """What it is held against: the user's own before the published."""
     if own := beside(case, operation):
-        return own, f"your own {words.listed(dict.fromkeys(one.device for one in own))}"
+        whose = f"your own {words.listed(dict.fromkeys(one.device for one in own))}"
+        return _Class(own[0], whose, f"of {whose}")
     if not case.commit_media or "unknown" in case.commit_media:
-        return (), ""
+        return None
     found = published(operation, case.commit_media)
     whose = f"{count(len(found))} published on {words.listed(sorted(case.commit_media))}"
-    return (found, whose) if len(found) >= ENOUGH else ((), "")
-
-
-def _in_short(slowest: Reference, whose: str) -> str:
-    return "published" if slowest in library() else f"of {whose}"
+    return _Class(found[0], whose, "published") if len(found) >= ENOUGH else None
 
 
 def _slower(case: Case, slow: list[_Slow]) -> Finding:
-    step, others, whose = min(slow, key=lambda found: found.share)
-    slowest, per_s, limits = others[0], rate(step.rate_per_s), tuple(io_limits(case.evidence.process, "io limit"))
+    step, (slowest, whose, in_short) = min(slow, key=lambda found: found.share)
+    per_s, limits = rate(step.rate_per_s), tuple(io_limits(case.evidence.process, "io limit"))
     return Finding(
         rule="slower-than-class",
         verdict=None,
         confidence="medium",
         scope="storage",
-        title=f"{per_s}/s, the slowest {_in_short(slowest, whose)} has {rate(slowest.per_s)}/s",
+        title=f"{per_s}/s, the slowest {in_short} has {rate(slowest.per_s)}/s",
         sentence=f"{step.name} did {per_s}/s in {words.time_measured([step])}; the slowest of {whose} has "
         f"{rate(slowest.per_s)}/s. "
         "Slow is no lie: something limits it, or the disk is busy.",
         steps=words.names(found.step for found in slow),
         because=(
             *(f"{found.step.name}: {rate(found.step.rate_per_s)}/s" for found in slow),
-            f"slowest {_in_short(slowest, whose)}: {slowest.device}, {rate(slowest.per_s)}/s ({slowest.source})",
+            f"slowest {in_short}: {slowest.device}, {rate(slowest.per_s)}/s ({slowest.source})",
             *limits,
         ),
         next=(
