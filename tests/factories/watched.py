@@ -8,25 +8,26 @@ from fstui.model.watch import Commits, Waiting, Watched, WatchedDevice
 
 MS = 1_000_000
 SLOW = DeviceTimes(p50=38 * MS, p99=91 * MS, max=120 * MS)
+DATABASE = Waiting(
+    pid=50,
+    processes=1,
+    program="mariadbd",
+    file="/var/lib/mysql/ib_logfile0",
+    inode=12,
+    files=1,
+    device="sda1",
+    syncs=23,
+    waited_ns=920 * MS,
+    latency_ns=DeviceTimes(p50=40 * MS, p99=None, max=122 * MS),
+    device_ns=38 * MS,
+    cpu_ns=2 * MS,
+    in_flight_ns=None,
+)
 SECOND = Watched(
     elapsed_s=1.0,
     looked_s=1.0,
     waits=(
-        Waiting(
-            pid=50,
-            processes=1,
-            program="mariadbd",
-            file="/var/lib/mysql/ib_logfile0",
-            inode=12,
-            files=1,
-            device="sda1",
-            syncs=23,
-            waited_ns=920 * MS,
-            latency_ns=DeviceTimes(p50=40 * MS, p99=None, max=122 * MS),
-            device_ns=38 * MS,
-            cpu_ns=2 * MS,
-            in_flight_ns=None,
-        ),
+        DATABASE,
         Waiting(
             pid=None,
             processes=4,

@@ -5,25 +5,20 @@ import msgspec
 from fstui.model.host import Host, Writer
 from fstui.model.judgement import Speed
 from fstui.model.tracing import DeviceTimes
-from fstui.model.watch import Commits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
+from fstui.model.watch import Commits, LostWrite, Watched, WatchedDevice, WatchReport
 from fstui.report import json, watch
 from fstui.tracing.conclusion import conclude
+from tests.factories.watched import DATABASE
 
 TIMES = DeviceTimes(p50=38_000_000, p99=60_000_000, max=260_000_000)
-ROW = Waiting(
+ROW = msgspec.structs.replace(
+    DATABASE,
     pid=812,
-    processes=1,
-    program="mariadbd",
-    file="/var/lib/mysql/ib_logfile0",
-    inode=12,
-    files=1,
-    device="sda1",
     syncs=240,
     waited_ns=9_600_000_000,
     latency_ns=TIMES,
     device_ns=36_000_000,
     cpu_ns=96_000_000,
-    in_flight_ns=None,
 )
 WHOLE = Watched(
     elapsed_s=10.0,

@@ -10,7 +10,8 @@ from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Waiting, WatchedDevice
 from fstui.tracing.answers import Answers, answers
 from tests.factories.storage import disk, filesystem, on_disk
-from tests.tracing.test_conclusion import MS, waiting, watched
+from tests.factories.watched import MS
+from tests.tracing.test_conclusion import waiting, watched
 
 SSD = on_disk(filesystem(), disk(medium=Medium(class_="ssd")))
 LYING = on_disk(filesystem(barrier="nobarrier"), disk())

@@ -7,28 +7,19 @@ from fstui.model.host import Writer
 from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Commits, Waiting, Watched, WatchedDevice
 from fstui.tracing.conclusion import conclude, conclude_from_proc
-
-MS = 1_000_000
+from tests.factories.watched import DATABASE, MS
 
 
 def waiting(syncs: int, sync_ms: float, device_ms: float, **more: object) -> Waiting:
     mean_ns = int(sync_ms * MS)
-    row = Waiting(
-        pid=50,
-        processes=1,
-        program="mariadbd",
-        file="/var/lib/mysql/ib_logfile0",
-        inode=12,
-        files=1,
-        device="sda1",
-        syncs=syncs,
-        waited_ns=mean_ns * syncs,
-        latency_ns=DeviceTimes(p50=mean_ns, p99=None, max=mean_ns),
-        device_ns=int(device_ms * MS),
-        cpu_ns=0,
-        in_flight_ns=None,
-    )
-    return msgspec.structs.replace(row, **more)
+    measured: dict[str, object] = {
+        "syncs": syncs,
+        "waited_ns": mean_ns * syncs,
+        "latency_ns": DeviceTimes(p50=mean_ns, p99=None, max=mean_ns),
+        "device_ns": int(device_ms * MS),
+        "cpu_ns": 0,
+    }
+    return msgspec.structs.replace(DATABASE, **measured | more)
 
 
 def watched(*rows: Waiting, **more: object) -> Watched:
