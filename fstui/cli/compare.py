@@ -10,8 +10,10 @@ import click
 
 from fstui.cli.output import put, width
 from fstui.cli.reading import found
+from fstui.cli.rendering import format_option
 from fstui.model.run import Run
-from fstui.report import compare
+from fstui.report import comparisons, sides
+from fstui.session import history
 
 _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
 _HOURS = {"h": 1, "d": 24}
@@ -20,19 +22,23 @@ _HOURS = {"h": 1, "d": 24}
 @click.command("compare")
 @click.argument("references", metavar="RUN RUN…", nargs=-1, required=True)
 @click.option("--price", "prices", multiple=True, metavar="RUN=0.17/h", help="What it costs an hour (/d: a day).")
-def command(references: tuple[str, ...], prices: tuple[str, ...]) -> None:
-    """Print saved runs side by side, one column each; of two, how many times as fast the second one is.
+@format_option(*comparisons.names())
+def command(references: tuple[str, ...], prices: tuple[str, ...], format_: str) -> None:
+    """Print saved runs side by side: how many times as fast each is as the first one, and whether it is durable.
 
-    With prices also what a unit of money buys: transactions, and of these the durable ones.
+    A run of 'fstui run --rounds' stands for all its rounds; the ratios then have an interval. With prices also what a
+    unit of money buys: transactions, and of these the durable ones.
     """
     if len(references) < 2:
         raise click.UsageError("Comparing takes two runs or more.")
+    if len(references) > sides.MOST:
+        raise click.UsageError(f"Comparing takes {sides.MOST} runs at the most, not {len(references)}.")
     stated = dict(map(_price, prices))
     if unknown := stated.keys() - set(references):
         raise click.UsageError(f"--price {unknown.pop()!r} is none of the runs that are compared.")
     runs = asyncio.run(_found(references))
     per_hour = {run.id: stated[named] for named, run in zip(references, runs, strict=True) if named in stated}
-    put(compare.render(runs, width(), per_hour))
+    put(comparisons.render(format_, asyncio.run(history.with_rounds(runs)), width(), per_hour))
 
 
 def _price(text: str) -> tuple[str, float]:

@@ -41,7 +41,7 @@ from fstui.model.events import (
     StepPreparing,
 )
 from fstui.model.plan import Plan, PlannedStep
-from fstui.model.run import Run, RunStatus
+from fstui.model.run import Round, Run, RunStatus
 from fstui.model.seal import sealed
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Target
@@ -55,7 +55,9 @@ SILENT_S = 0.5
 class RunInProgress:
     """One run."""
 
-    def __init__(self, plan: Plan, site: Site, machine: Machine, idle: Idle | None = None) -> None:
+    def __init__(
+        self, plan: Plan, site: Site, machine: Machine, idle: Idle | None = None, round_: Round | None = None
+    ) -> None:
         """``idle``: the devices were watched already, a moment ago."""
         self.id = secrets.token_hex(3)
         self._plan = plan
@@ -80,6 +82,7 @@ class RunInProgress:
             version=__version__,
             status="stopped",  # until it has finished: what a killed run leaves saved is no whole run
             simulated=machine.simulated,
+            round=round_,
             target=self._target,
             scenario=plan.scenario,
             restraint=plan.restraint,

@@ -28,6 +28,18 @@ class ScenarioRef(Base, frozen=True, kw_only=True):
     settings: dict[str, Any] = {}
 
 
+class Round(Base, frozen=True, kw_only=True):
+    """Which of several interleaved runs it is: round by round each side ran once (``fstui run --rounds``)."""
+
+    series: str
+    """The same of all of them."""
+    side: Count
+    """From 0: the directories in the order in which they were named."""
+    number: Count
+    """From 1."""
+    of: Count
+
+
 class Earlier(Base, frozen=True, kw_only=True):
     """A run before this one: the same scenario with the same settings, on the same storage of the same box."""
 
@@ -75,6 +87,8 @@ class Run(Evidence, frozen=True, kw_only=True):
     version: str = ""
     status: RunStatus = "finished"
     simulated: str | None = None
+    round: Round | None = None
+    """None of a run that was run by itself."""
     written_bytes: int = 0
     """By fstui's own probes, their files included. What a server wrote of its own accord is in ``wear_bytes`` alone."""
     wear_bytes: dict[str, Count] = {}

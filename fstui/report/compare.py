@@ -1,4 +1,4 @@
-"""Two or more runs side by side: one column per run."""
+"""Two or more runs side by side: one column for each, or for the rounds of each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from fstui.model.run import Run
-from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.report import figures, pivot, price, ranking, steps
+from fstui.report import figures, pivot, price, ranking, sides, steps
 from fstui.report.characters import page
 from fstui.report.glyphs import GLYPHS, SPEEDS
+from fstui.report.sides import Side
 from fstui.report.text import NONE, WIDTH, moment, table
 
 _FIGURES = (("rate/s", 1), ("p50", 2), ("p99", 3), ("flush/sync", 5))
@@ -22,14 +22,14 @@ def render(runs: Sequence[Run], width: int | None = None, per_hour: Mapping[str,
 
     ``per_hour``: prices by the ids of their runs.
     """
-    together = pivot.of_runs(runs)
+    together, cells = pivot.of_runs(runs), rows(runs)
     databases = ["", *pivot.lines(together, width or WIDTH)] if together else []
     bought = ["", *table(list(price.rows(runs, per_hour)), "<" + ">" * len(runs), width)] if per_hour else []
     return page(
         [
             *ranking.lines(runs, width or WIDTH),
             "",
-            *table(rows(runs), "<<" + ">" * len(runs), width),
+            *table(cells, "<<" + ">" * (len(cells[0]) - 2), width),
             *databases,
             *bought,
         ]
@@ -37,17 +37,12 @@ def render(runs: Sequence[Run], width: int | None = None, per_hour: Mapping[str,
 
 
 def rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:
-    """The same as cells: what it is about, which figure of it, and one cell for each run. A blank row between steps."""
-    found = [("", "", *(run.id for run in runs)), *_heads(runs)]
-    for name in dict.fromkeys(step.name for run in runs for step in run.steps):
-        found += [("", *("",) * (len(runs) + 1)), *_step(name, runs)]
-    return found
-
-
-def ratio_of_rates(runs: Sequence[Run], name: str) -> float | None:
-    """How many times as fast as in the first run that step was in the last; None where one has not measured it."""
-    first, last = _find(runs[0], name), _find(runs[-1], name)
-    return last.rate_per_s / first.rate_per_s if first and last and first.rate_per_s and last.rate_per_s else None
+    """The same as cells: what it is about, which figure of it, one cell for each side. A blank row between steps."""
+    found = sides.of(runs)
+    cells = [("", "", *(side.name for side in found)), *_heads([side.run for side in found])]
+    for name in sides.step_names(found):
+        cells += [("", *("",) * (len(found) + 1)), *_step(name, found)]
+    return cells
 
 
 def _others(run: Run) -> str:
@@ -92,23 +87,20 @@ def _words(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _step(name: str, runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
-    found = [_find(run, name) for run in runs]
-    if any(words := [figures.words(step) if step else "" for step in found]):
+def _step(name: str, found: Sequence[Side]) -> Iterator[tuple[str, ...]]:
+    measured = [side.step(name) for side in found]
+    if any(words := [figures.words(one.step) if one else "" for one in measured]):
         yield name, "flush", *(said.removeprefix("flush ") or NONE for said in words)
         return
-    cells = [
-        steps.cells(step, figures.Counts(run)) if step else (NONE,) * 7 for step, run in zip(found, runs, strict=True)
-    ]
+    cells = [steps.cells(one.step, figures.Counts(one.run)) if one else (NONE,) * 7 for one in measured]
     for label, place in _FIGURES:
         title = name if place == 1 else ""
         yield title, label, *(cell[place] for cell in cells)
-    if len(runs) == 2 and (times := ratio_of_rates(runs, name)) is not None:
-        yield "", "rate", "", f"{times:.2f} ×"
-
-
-def _find(run: Run, name: str) -> Step | None:
-    return next((step for step in run.steps if step.name == name), None)
+    if any(spreads := [ranking.spread(side, name) for side in found]):
+        yield "", "rounds", *(spread or NONE for spread in spreads)
+    if len(found) == 2 and len(ranked := ranking.ranking(found, name)) == 2:
+        other = next(one for one in ranked if one.side is found[1])
+        yield "", "rate", "", other.told
 
 
 def _media(target: Target | None) -> str:

@@ -1,86 +1,134 @@
-"""Runs beside each other so that it can be read at 80 columns: who is who, then a bar for each run and step."""
+"""Runs beside each other, readable at 80 columns: who is who, then a bar for each of them in each step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from string import ascii_uppercase
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from fstui.model.judgement import NOT_DURABLE
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.quantities import duration_ns, rate
-from fstui.report import figures
+from fstui.report import figures, sides
 from fstui.report.glyphs import GLYPHS
+from fstui.report.sides import Ratio, Side
 from fstui.report.text import columns, moment, wrap
 
 _PARTS = " ▏▎▍▌▋▊▉"
-_LEAD, _TOLD = 4, 40
+_LEAD = 4
 
 
-class _Ran(NamedTuple):
-    letter: str
-    run: Run
+class Ranked(NamedTuple):
+    """A side's step beside the first side's."""
+
+    side: Side
     step: Step
+    times: Ratio
+    cheats: bool
+    """It is faster than one that is durable, and leaves out what that one waits for."""
+
+    @property
+    def told(self) -> str:
+        """How many times as fast; of what is no faster, only does less, that."""
+        return "not durable" if self.cheats else str(self.times)
 
 
 def lines(runs: Sequence[Run], width: int) -> list[str]:
-    """A letter for each run, then its steps with bars, the first run's rate as the measure; a blank line between."""
-    if len(runs) > len(ascii_uppercase):
-        return []
-    named = list(zip(ascii_uppercase, runs, strict=False))
-    found = list(_legend(named, width))
-    for name in dict.fromkeys(step.name for run in runs for step in run.steps):
-        if len(ran := _ran(named, name)) > 1:
-            found += ["", *_step(name, ran, width)]
-    return found
+    """A letter for each side, then the steps with bars, the first side's rate as the measure; a blank line between."""
+    found = sides.of(runs)
+    drawn = [*legend(found, width), *wrap(meaning(found), width)]
+    for name in sides.step_names(found):
+        if ranked := ranking(found, name):
+            drawn += ["", *_step(name, ranked, width)]
+    return drawn
 
 
-def _legend(named: Sequence[tuple[str, Run]], width: int) -> Iterator[str]:
+def legend(found: Sequence[Side], width: int) -> Iterator[str]:
+    """A line for each side, its place and stack beneath it."""
     rows = [
-        (letter, run.id, f"{GLYPHS[run.verdict]} {run.verdict}", moment(run.started_at), run.host.hostname)
-        for letter, run in named
+        (
+            side.letter,
+            side.name,
+            f"{GLYPHS[side.run.verdict]} {side.run.verdict}",
+            moment(side.rounds[0].started_at),
+            side.run.host.hostname,
+        )
+        for side in found
     ]
-    for row, (_, run) in zip(columns(rows, "<<<<<"), named, strict=True):
+    for row, side in zip(columns(rows, "<<<<<"), found, strict=True):
         yield row
-        path, stack = run.target.path if run.target else "", figures.stack_line(run.target)
-        yield from (f"   {part}" for part in wrap(f"{path} · {stack}" if stack else path, width - 3))
+        yield from (f"   {part}" for part in wrap(place(side), width - 3))
 
 
-def _ran(named: Sequence[tuple[str, Run]], name: str) -> list[_Ran]:
-    found = ((letter, run, next((step for step in run.steps if step.name == name), None)) for letter, run in named)
-    return [_Ran(letter, run, step) for letter, run, step in found if step and step.rate_per_s and step.settings.alike]
+def meaning(found: Sequence[Side]) -> str:
+    """What an interval is worth; empty where there is none."""
+    fewest = min((len(side.rounds) for side in found), default=0)
+    if len(found) < 2 or fewest < 2:
+        return ""
+    chance = 2 ** (fewest - 1)
+    return (
+        f"(low–high): the ratios of {fewest} rounds; chance alone sets such an interval beside 1 once in {chance} times"
+    )
 
 
-def _step(name: str, ran: Sequence[_Ran], width: int) -> Iterator[str]:
-    most, first = max(one.step.rate_per_s for one in ran), ran[0].step.rate_per_s
-    room = max(width - _LEAD - _TOLD, 8)
+def place(side: Side) -> str:
+    """``/srv/data · ext4 › sda1 › sda``"""
+    path, stack = side.run.target.path if side.run.target else "", figures.stack_line(side.run.target)
+    return f"{path} · {stack}" if stack else path
+
+
+def ranking(found: Sequence[Side], name: str) -> list[Ranked]:
+    """Fastest first; empty where fewer than two have measured that step, and one did so only once."""
+    measured = [(side, one.step) for side in found if (one := side.step(name)) and side.rates(name)]
+    if not measured or (len(measured) < 2 and len(measured[0][0].rounds) < 2):
+        return []
+    first = measured[0][0]
+    slowest = min((step.rate_per_s for side, step in measured if side.durable), default=None)
+    ranked = []
+    for side, step in measured:
+        times = sides.ratio(first, side, name)
+        cheats = bool(slowest and step.syncs and not side.durable and step.rate_per_s > slowest)
+        ranked += [Ranked(side, step, times, cheats)] if times else []
+    return sorted(ranked, key=lambda one: -one.step.rate_per_s)
+
+
+def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
+    """What is faster because it leaves out the work is no faster; and what is too close to tell."""
+    for one in ranked:
+        if one.cheats:
+            faster = "the faster one" if one is ranked[0] else "faster than some"
+            yield f"! {one.side.letter}, {faster}, is not durable: it leaves out what the others wait for ({one.times})"
+        elif one.times.undecided:
+            yield f"= {one.side.letter}: no difference is seen in {one.times.rounds} rounds, the interval holds 1"
+
+
+def spread(side: Side, name: str) -> str:
+    """Lowest and highest rate of several rounds."""
+    rates = side.rates(name).values()
+    return f"{rate(min(rates))}–{rate(max(rates))}/s" if len(rates) > 1 else ""
+
+
+def _step(name: str, ranked: Sequence[Ranked], width: int) -> Iterator[str]:
+    alone = len(ranked) == 1
+    most = max(one.step.rate_per_s for one in ranked)
+    told = columns([_beside(name, one, alone=alone) for one in ranked], ">><<")
+    room = max(width - _LEAD - max(map(cell_len, told)) - 1, 8)
     yield name
-    for one in sorted(ran, key=lambda one: -one.step.rate_per_s):
+    for one, beside in zip(ranked, told, strict=True):
         drawn = bar(one.step.rate_per_s / most, room)
-        told = f"{rate(one.step.rate_per_s)}/s"
-        times = one.step.rate_per_s / first
-        p99 = one.step.latency_ns.p99 if one.step.latency_ns else None
-        beside = f" {told:>12} {times:>8.2f} ×" + (f"  p99 {duration_ns(p99)}" if p99 else "")
-        yield f"  {one.letter} {drawn}{' ' * (room - cell_len(drawn))}{beside}"
-    if warning := _warning(ran):
-        yield from (f"  {part}" for part in wrap(warning, width - 2))
+        yield f"  {one.side.letter} {drawn}{' ' * (room - cell_len(drawn))} {beside}"
+    for remark in remarks(ranked):
+        yield from (f"  {part}" for part in wrap(remark, width - 2))
+
+
+def _beside(name: str, one: Ranked, *, alone: bool) -> tuple[str, ...]:
+    p99 = one.step.latency_ns.p99 if one.step.latency_ns else None
+    times = spread(one.side, name) if alone else one.told
+    return f"{rate(one.step.rate_per_s)}/s", times, "p99" if p99 else "", duration_ns(p99) if p99 else ""
 
 
 def bar(share: float, width: int) -> str:
     """So much of that many cells, in eighths; never nothing."""
     eighths = max(round(share * width * 8), 1)
     return "█" * (eighths // 8) + _PARTS[eighths % 8].strip()
-
-
-def _warning(ran: Sequence[_Ran]) -> str:
-    """What is faster because it leaves out the work is no faster."""
-    fastest = max(ran, key=lambda one: one.step.rate_per_s)
-    if fastest.run.verdict not in NOT_DURABLE or not fastest.step.syncs:
-        return ""
-    others = [one for one in ran if one.run.verdict not in NOT_DURABLE]
-    return (
-        f"! {fastest.letter}, the faster one, is not durable: it leaves out what the others wait for" if others else ""
-    )

@@ -19,7 +19,7 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.plan import Plan
 from fstui.model.restraint import FREE, Restraint
-from fstui.model.run import Run
+from fstui.model.run import Round, Run
 from fstui.model.storage import Node
 
 if TYPE_CHECKING:  # the first screen comes without these
@@ -157,11 +157,11 @@ class Session:
         settings = scenarios.changed(scenario, run.scenario.settings)
         return await self.planned(run.scenario.name, directory, settings, repeating.declaration_of(run))
 
-    def start(self, plan: Plan, site: Site, idle: Idle | None = None) -> RunInProgress:
+    def start(self, plan: Plan, site: Site, idle: Idle | None = None, round_: Round | None = None) -> RunInProgress:
         """The run, which begins when its events are taken. ``idle``: its devices were watched already, just now."""
         from fstui.engine.runner import RunInProgress  # noqa: PLC0415
 
-        return RunInProgress(plan, site, self.machine, idle)
+        return RunInProgress(plan, site, self.machine, idle, round_)
 
     async def watch(self, pid: int | None = None, directory: str | None = None) -> Watching:
         """Who waits for which file: everybody, that process with its children, or all on that directory's filesystem.

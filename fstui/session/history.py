@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from fstui.model.run import Run
@@ -10,7 +12,7 @@ from fstui.session import kept
 from fstui.state import paths, runs
 from fstui.state.runs import Summary
 
-__all__ = ["ALTERED", "Saved", "Summary", "directory", "find", "listed"]
+__all__ = ["ALTERED", "Saved", "Summary", "directory", "find", "listed", "with_rounds"]
 
 
 class Saved(NamedTuple):
@@ -35,6 +37,19 @@ async def listed() -> list[Summary]:
 async def find(reference: str) -> Saved:
     """The run of that id, unique beginning of an id, file name or path; ``last`` is the newest. Raises Refused."""
     return await kept.ask(_read, reference)
+
+
+async def with_rounds(found: Sequence[Run]) -> list[Run]:
+    """The same runs, and beside each its other rounds that are saved. Raises Refused."""
+    return await kept.ask(_with_rounds, tuple(found))
+
+
+def _with_rounds(found: tuple[Run, ...]) -> list[Run]:
+    sides = {(run.round.series, run.round.side) for run in found if run.round}
+    known = {run.id for run in found}
+    others = [one for one in (runs.history() if sides else ()) if one.round and one.id not in known]
+    wanted = [one for one in others if one.round and (one.round.series, one.round.side) in sides]
+    return [*found, *(runs.read(Path(one.path)) for one in wanted)]
 
 
 def _read(reference: str) -> Saved:

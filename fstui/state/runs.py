@@ -14,7 +14,7 @@ from fstui.measures import documents
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict
-from fstui.model.run import Run, RunStatus
+from fstui.model.run import Round, Run, RunStatus
 from fstui.model.seal import is_altered
 from fstui.state import paths
 from fstui.state.files import make_private, read_regular, write_atomically
@@ -47,6 +47,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     target: str = ""
     hostname: str = ""
     simulated: str | None = None
+    round: Round | None = None
     altered: bool = False
     """Its digest is of another document."""
     unreadable: str | None = None
@@ -147,6 +148,7 @@ class _Outline(documents.Version, frozen=True, kw_only=True):
     verdict: Verdict = "cannot-tell"
     speed: _Speed = _Speed("unknown")
     simulated: str | None = None
+    round: Round | None = None
     scenario: _Named | None = None
     target: _Named | None = None
     host: _Named | None = None
@@ -169,6 +171,7 @@ def _summary(path: Path) -> Summary:
         target=outline.target.path if outline.target else "",
         hostname=outline.host.hostname if outline.host else "",
         simulated=outline.simulated,
+        round=outline.round,
         altered=altered,
     )
 

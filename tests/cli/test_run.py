@@ -314,3 +314,27 @@ def test_with_stderr_closed_the_run_goes_on(scenario: str, target: Path) -> None
     done = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *call], stdout=subprocess.PIPE, check=False)
     assert done.returncode == 0
     assert run_of(done.stdout).status == "finished"
+
+
+def test_directories_run_by_turns_and_are_compared(fstui: Fstui, scenario: str, target: Path, tmp_path: Path) -> None:
+    (other := tmp_path / "other").mkdir()
+    done = fstui("run", scenario, str(target), str(other), "--rounds", "2", "--format", "json", "--yes")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [side["target"] for side in found["sides"]] == [str(target), str(other)]
+    assert [step["rounds"] for step in found["steps"]] == [2, 2] and found["steps"][1]["times_low"] is not None
+    told = [line for line in done.stderr.decode().splitlines() if line.startswith("round ")]
+    assert [line.split(": ")[1] for line in told] == [str(target), str(other), str(other), str(target)]
+    one, _ = found["sides"][0]["runs"]
+    again = json.loads(fstui("compare", one, found["sides"][1]["runs"][1], "--format", "json").stdout)
+    assert again == found, "a run stands for all its rounds"
+    assert nothing_left(target) and nothing_left(other)
+
+
+def test_a_comparison_that_cannot_be_printed_so_is_refused_before_the_first_round(
+    fstui: Fstui, scenario: str, target: Path
+) -> None:
+    done = fstui("run", scenario, str(target), "--rounds", "2", "--format", "events")
+    assert done.returncode == 2 and b"A comparison is printed as plain, csv" in done.stderr
+    missing = fstui("run", scenario, str(target), str(target / "missing"), "--yes")
+    assert missing.returncode == 2 and b"round 1" not in missing.stderr and runs.history() == []

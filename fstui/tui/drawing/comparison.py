@@ -16,7 +16,8 @@ from fstui.tui.glyphs import HEAD
 def page(runs: Sequence[Run], width: int) -> list[Text]:
     """The older run first; what is too long for its column goes on below."""
     older_first = sorted(runs, key=lambda run: run.started_at)
-    heads, *rows = table(compare.rows(older_first), "<<" + ">" * len(runs), width - 2)
+    cells = compare.rows(older_first)
+    heads, *rows = table(cells, "<<" + ">" * (len(cells[0]) - 2), width - 2)
     together = pivot.of_runs(older_first)
     databases = ["", *pivot.lines(together, width - 2)] if together else []
     drawn = [line(f" {row}") for row in (*rows, *databases)]
