@@ -53,7 +53,8 @@ _how_to_reach = _with(
     click.option("--remove", is_flag=True, help="Remove it there when all is done."),
     click.option("--become", type=click.Choice(("sudo", "doas")), help="As root, by that, without a password."),
     click.option("--ssh", default="ssh", show_default=True, help="The program, with options of your own."),
-    click.option("--gateway", metavar="HOST", help="Through that box (ssh -J)."),
+    click.option("--gateway", metavar="HOST[,HOST…]", help="Through that box, or one after the other."),
+    click.option("--topology", type=Path, metavar="FILE", help="A tree of gateways, as 'clush --topology' has it."),
     click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Boxes at a time."),
     click.option("--timeout", type=click.FloatRange(1), help="Seconds that one box may take."),
     format_option(*FORMATS),
@@ -138,6 +139,7 @@ def _ask(command_: str, arguments: Sequence[str], directory: str, how: dict[str,
     try:
         from fstui.cli.fleet_screen import Screen  # noqa: PLC0415  only where boxes are reached
         from fstui.fleet.campaign import Campaign  # noqa: PLC0415
+        from fstui.fleet.gateways import hops_to  # noqa: PLC0415
     except ImportError:
         raise Refused(WITHOUT) from None
     nodes = nodes_of(how["nodes"])
@@ -150,7 +152,7 @@ def _ask(command_: str, arguments: Sequence[str], directory: str, how: dict[str,
         become=how["become"] or "",
         installed=how["installed"] or "",
         place=how["place"] or "",
-        gateway=how["gateway"] or "",
+        hops=hops_to(nodes, how["gateway"], how["topology"]),
         ssh=how["ssh"],
         remove=how["remove"],
         fanout=how["fanout"],

@@ -28,6 +28,8 @@ _OF_SSH = (
     ("Authentication required", "doas asks for a password there: nopass for this user, or connect as root"),
     ("is not in the sudoers file", "this user may not sudo there"),
     ("sudo: not found", "there is no sudo"),
+    ("Stdio forwarding request failed", "its gateway does not get there: nothing listens there for ssh, or the gateway "
+        "lets nobody through (AllowTcpForwarding)"),
 )  # fmt: skip
 
 
@@ -77,10 +79,18 @@ def _broken(said: Said, mark: str) -> str:
 
 
 def _never_begun(said: Said, mark: str) -> str:
-    known = next((words for sign, words in _OF_SSH if sign.encode() in said.err), None)
-    if known or said.code == NO_CONNECTION:
-        return known or f"no connection: {_last(said.err) or 'ssh says nothing'}"
+    if said.code == NO_CONNECTION or _of_ssh(said):
+        return no_connection(said)
     return "" if said.lines(mark) else f"it answers, but not as a shell does: {_last(said.out + said.err) or 'nothing'}"
+
+
+def no_connection(said: Said) -> str:
+    """Why ssh could not connect, in our words or its own."""
+    return _of_ssh(said) or f"no connection: {_last(said.err) or 'ssh says nothing'}"
+
+
+def _of_ssh(said: Said) -> str | None:
+    return next((words for sign, words in _OF_SSH if sign.encode() in said.err), None)
 
 
 def refusal(said: Said, mark: str) -> str:

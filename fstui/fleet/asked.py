@@ -24,8 +24,8 @@ class Asked(Base, frozen=True, kw_only=True):
     """What was carried there, and what it has unpacked, goes again."""
     ssh: str = "ssh"
     """The program with options of one's own."""
-    gateway: str = ""
-    """Through that box (ssh -J)."""
+    hops: dict[str, tuple[str, ...]] = {}
+    """By box: the gateways before it."""
     fanout: int = 64
     """So many boxes at a time."""
     at_once: int = 1

@@ -18,6 +18,7 @@ from fstui.fleet.asked import Asked
 from fstui.fleet.boxes import Box, boxes_of
 from fstui.fleet.fanout import Fanout
 from fstui.fleet.gathered import About, Fleet
+from fstui.fleet.ssh import Ssh
 from fstui.model.errors import Refused
 
 Phase = Literal["waiting", "looking", "copying", "running", "done", "trouble"]
@@ -53,6 +54,8 @@ class Campaign:
         self._began = time.monotonic()
         self._started_at = datetime.now().astimezone().isoformat(timespec="seconds")
         self._remarks: dict[str, str] = {}
+        self._shut: dict[str, str] = {}
+        self._ssh = Ssh(asked, directory)
         self.boxes: list[Box] = []
         self.states = {node: State("waiting", self._began) for node in nodes}
         self.fanout = Fanout(asked, tick)
@@ -64,14 +67,34 @@ class Campaign:
 
     def go(self) -> Fleet:
         """Ask all of them; the documents are in the directory then. Raises OSError where that cannot be written."""
-        if self._asked.installed and not self._asked.directory:
-            self._ready = list(self.states)
-        else:
-            self._each(self.states, remote.look, "looking", self._looked)
-            self._each(self._to_copy, remote.receive, "copying", self._copied, self._file)
-        for wave in waves({node: self._stands.get(node, ()) for node in self._ready}, self._asked.at_once):
-            self._each(wave, remote.run, "running", self._ran)
+        try:
+            self._open_gateways()
+            reached = [node for node, state in self.states.items() if state.phase != "trouble"]
+            if self._asked.installed and not self._asked.directory:
+                self._ready = reached
+            else:
+                self._each(reached, remote.look, "looking", self._looked)
+                self._each(self._to_copy, remote.receive, "copying", self._copied, self._file)
+            for wave in waves({node: self._stands.get(node, ()) for node in self._ready}, self._asked.at_once):
+                self._each(wave, remote.run, "running", self._ran)
+        finally:
+            self._ssh.close()
         return self._concluded()
+
+    def _open_gateways(self) -> None:
+        """Those that are reached from here first; where one fails, all behind it are in trouble."""
+        chains = {way[:depth] for way in self._asked.hops.values() for depth in range(1, len(way) + 1)}
+        for depth in sorted(set(map(len, chains))):
+            open_ = [chain for chain in chains if len(chain) == depth and not self._shut.keys() & set(chain)]
+            lines = {chain[-1]: self._ssh.opened(chain) for chain in open_}
+            self.fanout.each(lines, lambda _: None, self._opened, timeout_s=LOOK_S)
+        for node, way in self._asked.hops.items():
+            if gateway := next((one for one in way if one in self._shut), None):
+                self._now(node, "trouble", f"its gateway {gateway}: {self._shut[gateway]}")
+
+    def _opened(self, gateway: str, said: Said) -> None:
+        if said.code != 0:
+            self._shut[gateway] = answers.no_connection(said)
 
     def _each(
         self,
@@ -82,9 +105,10 @@ class Campaign:
         stdin: Path | None = None,
     ) -> None:
         told = script(self._asked, self._mark, self._digest)
+        lines = {node: self._ssh.to(self._asked.hops.get(node, ()), told, stdin) for node in nodes}
         timeout_s = min(LOOK_S, self._asked.timeout_s) if phase == "looking" else self._asked.timeout_s
         began = partial(self._now, phase=phase)
-        self.fanout.each(dict.fromkeys(nodes, told), began, heard, timeout_s=timeout_s, stdin=stdin)
+        self.fanout.each(lines, began, heard, timeout_s=timeout_s)
 
     def _now(self, node: str, phase: Phase, words: str = "") -> None:
         self.states[node] = State(phase, time.monotonic(), words)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from ClusterShell.Event import EventHandler
@@ -20,24 +18,13 @@ LOOK_S = 0.25
 """So often somebody looks whether all is to end, and a screen is drawn."""
 ENDING_S = 20.0
 """So long boxes are given to clean up once they were told to end."""
-_ALIVE = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
-"""A box that vanishes is noticed within so many seconds, whatever its kernel does."""
-_OURS_ALONE = "trap '' INT HUP; exec"
-"""Ctrl-C is for us, who tell the boxes; ssh keeps ignored what was ignored before it."""
 
 Heard = Callable[[str, Said], None]
 Began = Callable[[str], None]
 
 
-def ssh_words(asked: Asked) -> list[str]:
-    """ssh with its options: the user's own first, as the first one counts (ssh_config(5)); it never asks."""
-    through = ["-J", asked.gateway] if asked.gateway else []
-    ours = ["-a", "-x", "-T", "-oBatchMode=yes", f"-oConnectTimeout={asked.connect_s}", *_ALIVE]
-    return [*shlex.split(asked.ssh), *through, *ours]
-
-
 class Fanout:
-    """A script for each of some boxes, so many at a time; ``stop`` ends them, now and later."""
+    """A command line for each of some boxes, so many at a time; ``stop`` ends them, now and later."""
 
     def __init__(self, asked: Asked, tick: Callable[[], object]) -> None:
         self._asked = asked
@@ -50,20 +37,18 @@ class Fanout:
         """Safe in a signal's handler: what runs is told to end soon, and nothing else begins."""
         self.stopped = True
 
-    def each(
-        self, scripts: Mapping[str, str], began: Began, heard: Heard, *, timeout_s: float, stdin: Path | None = None
-    ) -> None:
-        """Run each box's script there; ``heard`` has what it said. ``stdin``: a file for all of them."""
-        if self.stopped or not scripts:
+    def each(self, lines: Mapping[str, str], began: Began, heard: Heard, *, timeout_s: float) -> None:
+        """Run each box's line of the local shell (``%h`` is the box); ``heard`` has what was said."""
+        if self.stopped or not lines:
             return
         task: Task = task_self()
         task.set_info("fanout", self._asked.fanout)
-        by_script: dict[str, list[str]] = {}
-        for node, script in scripts.items():
-            by_script.setdefault(script, []).append(node)
+        by_line: dict[str, list[str]] = {}
+        for node, line in lines.items():
+            by_line.setdefault(line, []).append(node)
         workers = []
-        for script, nodes in by_script.items():
-            worker = _Worker(NodeSet.fromlist(nodes), None, timeout_s, command=self._line(script, stdin), stderr=True)
+        for line, nodes in by_line.items():
+            worker = _Worker(NodeSet.fromlist(nodes), None, timeout_s, command=line, stderr=True)
             worker.tell(began, heard)
             workers.append(worker)
             task.schedule(worker)
@@ -72,12 +57,6 @@ class Fanout:
             task.resume()
         finally:
             timer.invalidate()
-
-    def _line(self, script: str, stdin: Path | None) -> str:
-        """For the local shell, which becomes ssh; ``%h`` is the box."""
-        before, after = shlex.join(ssh_words(self._asked)), shlex.quote(script)
-        given = f" <{shlex.quote(str(stdin))}" if stdin else ""
-        return f"{_OURS_ALONE} {_literal(before)} -- %h {_literal(after)}{_literal(given)}"
 
     def look(self, workers: list[_Worker]) -> None:
         """A moment has passed. Where all is to end, stdin is closed first, and ssh ended only later."""
@@ -156,8 +135,3 @@ class _Ticking(EventHandler):  # type: ignore[misc]
 
     def ev_timer(self, timer: Any) -> None:
         self._fanout.look(self._workers)
-
-
-def _literal(text: str) -> str:
-    """ClusterShell takes a percent sign for a word of its own."""
-    return text.replace("%", "%%")

@@ -23,11 +23,16 @@ def nodes_of(text: str) -> tuple[str, ...]:
     except NodeSetException as error:
         raise Refused(f"--nodes {text}: {error}") from None
     for name in found:
-        if not _NAME.fullmatch(name):
+        if not is_name(name):
             raise Refused(f"--nodes {text}: {name!r} is no name of a box: letters, digits, dots, dashes, user@")
     if not found:
         raise Refused(f"--nodes {text}: there is no box in it")
     return found
+
+
+def is_name(text: str) -> bool:
+    """It may be a box's, or a gateway's."""
+    return _NAME.fullmatch(text) is not None
 
 
 def folded(names: Iterable[str]) -> str:
