@@ -78,7 +78,8 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
         return interruption.exit_code
     say("writing; now pull the wall plug of this box. Ctrl-C gives up.")
     end = await writing.ended()
-    say(f"fstui: ended without a cut: {end.reason}. The records stay in {cut.header.directory}")
+    why = "its storage failed" if end.failed else "ended without a cut"
+    say(f"fstui: {why}: {end.reason}. The records stay in {cut.header.directory}")
     say("until they are verified; 'fstui clean --pending' removes them.")
     if (code := interruption.exit_code) is not None:
         return code

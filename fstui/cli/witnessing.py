@@ -71,7 +71,10 @@ class _Face:
         if log is None or not view.acknowledged:
             say("fstui: nothing was acknowledged" + ("." if log else ": no writer spoke. See what ssh said above."))
             return INTERRUPTED if interrupted else FAILED
-        if log.ended is not None:
+        if log.failed:
+            say(f"The writer's storage {log.ended}. {kept}.")
+            say(f"Did it lose its power? fstui powercut verify DIR --storage-was-cut < {path}")
+        elif log.ended is not None:
             say(f"The writer ended by itself: {log.ended}. No power was cut while it wrote; {kept}.")
         elif interrupted:
             say(f"Ended by you, {seconds(view.since_line_s)} after the last sign of life. {kept}.")

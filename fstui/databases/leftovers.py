@@ -1,4 +1,4 @@
-"""What a killed run left: its directories, its trace instance, and its database on an existing server."""
+"""What a killed run left: its directories, its trace instance, its database on an existing server, a laboratory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 
 from fstui.databases import existing, programs
 from fstui.databases.connection import Connection
+from fstui.lab import removal
 from fstui.model.errors import Refused
 from fstui.noting import strike_out
 from fstui.state import ledger
@@ -26,6 +27,8 @@ async def remove(entry: ledger.Entry) -> str | None:
         return await _with_its_directory(entry)  # it died with its keeper; its files are in the run's directory
     if entry.kind == "trace":
         return await instances.remove_left_behind(entry)
+    if entry.kind == "lab":
+        return await removal.remove_left_behind(entry)
     return await remove_left_behind(entry)
 
 
@@ -46,6 +49,8 @@ def _is_of_its_run(entry: ledger.Entry) -> bool:
             return connection is not None and connection.database == existing.name_of(run)
         case "server":
             return path.parent.name == f"{PREFIX}{run}"
+        case "lab":
+            return True  # its user has named it: its own record says whose it is
         case "trace":
             return path.name == f"{instances.PREFIX}{run}"
         case _:

@@ -7,6 +7,7 @@
               (device and inode), removes it when stdin closes, and then the ledger's entry of it (an argument),
               because the app that would strike it out may be dead
 ``remove``    stdin: one path that an earlier run left behind; where it is gone, also the inode of what it was in
+``dismantle`` the same of a directory that its user has named: only one that holds fstui's mark
 ``moved``     stdin: the inode of what it was in, and that path: removes it where its directory was renamed to
 Paths travel as JSON strings with surrogate escapes, so that a name that is not UTF-8 survives.
 """
@@ -173,6 +174,11 @@ def remove(path: str) -> None:
     if not os.path.basename(path).startswith(PREFIX):
         say(errno=None, error=f"its name does not begin with {PREFIX}")
         return
+    dismantle(path)
+
+
+def dismantle(path: str) -> None:
+    """Remove a directory that holds fstui's mark, whatever its name."""
     try:
         held = holding.hold(path)
     except FileNotFoundError:
@@ -221,7 +227,7 @@ def main() -> None:
     if action == "keep":
         keep(path, sys.argv[2] if len(sys.argv) > 2 else None)
     else:
-        {"inspect": inspect, "remove": remove, "moved": moved}[action](path)
+        {"inspect": inspect, "remove": remove, "dismantle": dismantle, "moved": moved}[action](path)
 
 
 def read_line() -> bytes:

@@ -70,7 +70,7 @@ def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_befor
         storage_was_cut=declared.storage_was_cut,
         unmountable=declared.unmountable,
         gone=not read.found and not declared.unmountable,
-        ended=read.ended or log.ended,
+        ended=read.ended or (None if log.failed and declared.storage_was_cut else log.ended),
         read_only=read.read_only,
         log_cut_off=cut_off,
         acknowledged=log.acknowledged,

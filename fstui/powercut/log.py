@@ -4,7 +4,8 @@ The first line is the header, a JSON object with ``"fstui": "powercut/1"``. Then
 
 ``ack WRITER SEQUENCE MS``  this record's sync has returned, MS milliseconds after the header
 ``alive MS``                once a second, also while the storage hangs: a line that stays away means a dead connection
-``end MS REASON``           the writer stopped in good order: no power was cut while it wrote
+``end MS REASON``           the writer stopped in good order: no power was cut while it wrote; or its storage failed,
+                            ``failed: …``
 
 A writer's sequences follow each other without a gap. A log ends anywhere; what stands after its last newline is not
 read. It comes from outside: whatever it holds, only BadLog is raised.
@@ -22,6 +23,8 @@ GONE = "the reader of its acknowledgements has gone"
 """Why a writer ends whose connection broke: the box itself is well."""
 LONGEST_HEADER, LONGEST_LINE = 4 << 20, 4096
 """Bytes. The header holds the whole stack; a reason to end is one sentence."""
+FAILED = "failed: "
+"""How the reason begins of a writer whose storage answered with an error: its power may be gone."""
 _MOST_DIGITS = 18
 """Of a number: it fits into 64 bits."""
 
@@ -80,6 +83,11 @@ class Log:
         """The newest acknowledgement."""
         self.heard_ms = 0
         """The newest line of any kind."""
+
+    @property
+    def failed(self) -> bool:
+        """It ended by an error of its storage, as where a disk alone loses its power."""
+        return self.ended is not None and self.ended.startswith(FAILED)
 
     @property
     def acknowledged(self) -> int:

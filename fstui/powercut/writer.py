@@ -22,7 +22,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
-from fstui.powercut.log import GONE
+from fstui.powercut.log import FAILED, GONE
 from fstui.powercut.output import Output, prepare, sync_directory
 from fstui.powercut.records import ENDED, Stream
 from fstui.wire.held import enter
@@ -133,7 +133,7 @@ class Coordinator:
         except BrokenPipeError:
             os.write(failures_in, GONE.encode() + b"\n")
         except CallError as failure:
-            words = f"writer {stream.writer} ({stream.sync}, {stream.writes}) failed: {failure.call}: {failure}"
+            words = f"writer {stream.writer} ({stream.sync}, {stream.writes}): {failure.call}: {failure}"
             os.write(failures_in, words.encode()[:1000] + b"\n")
             return 1
         return 0
@@ -184,7 +184,8 @@ class Coordinator:
             ended(child, until_ns)
         mark = fork(lambda: self.mark(why.reason))
         ended(mark, clock() + STOP_NS)
-        self.said(b"end %d %s\n" % (self.elapsed_ms(), why.reason.replace("\n", " ").encode()))
+        reason = (FAILED if why.failed else "") + why.reason.replace("\n", " ")
+        self.said(b"end %d %s\n" % (self.elapsed_ms(), reason.encode()))
         report(ended=why.reason, failed=why.failed)
         return 1 if why.failed else 0
 

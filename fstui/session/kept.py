@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from fstui.children import in_a_child
+from fstui.lab import record
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.powercut import power_cuts
@@ -13,7 +14,7 @@ from fstui.state import declarations, keys, paths
 from fstui.state.ledger import Entry
 
 Result = TypeVar("Result")
-__all__ = ["Before", "Entry", "ask", "from_before"]
+__all__ = ["Before", "Entry", "ask", "from_before", "left_behind"]
 
 
 QUIET_S = 2.0
@@ -56,4 +57,9 @@ def from_before() -> Before:
         changed = keys.load()
     except Refused as refusal:
         trouble = str(refusal)
-    return Before(declarations.recall(), power_cuts.left_behind(), changed, trouble)
+    return Before(declarations.recall(), left_behind(), changed, trouble)
+
+
+def left_behind() -> list[Entry]:
+    """By killed runs; a laboratory that stands is no such thing."""
+    return [entry for entry in power_cuts.left_behind() if not record.stands(entry)]

@@ -12,7 +12,7 @@ __all__ = ["Entry", "found", "named", "remove", "waiting"]
 
 async def found() -> list[Entry]:
     """All that may be removed without a question. Raises Refused, OSError."""
-    return await kept.ask(power_cuts.left_behind)
+    return await kept.ask(kept.left_behind)
 
 
 async def waiting() -> list[Entry]:

@@ -18,7 +18,7 @@ import msgspec
 from fstui.state import paths
 from fstui.state.files import make_private, read_regular, sweep, sync_directory, write_atomically
 
-Kind = Literal["directory", "server", "mount", "database", "trace"]
+Kind = Literal["directory", "server", "mount", "database", "trace", "lab"]
 _RUN = re.compile(r"[0-9a-z-]{1,40}")
 
 
@@ -28,7 +28,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     kind: Kind
     what: str
-    """The directory, data directory, mount point, database or trace instance, exactly.
+    """The directory, data directory, mount point, database, trace instance or laboratory, exactly.
 
     Undecodable bytes are surrogates (PEP 383).
     """

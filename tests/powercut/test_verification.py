@@ -165,6 +165,14 @@ async def test_a_writer_that_had_stopped_proves_nothing(box: Box, where: str) ->
     assert "stopped by SIGTERM" in run.sentence
 
 
+async def test_a_writer_whose_storage_failed_was_cut_where_the_user_says_so(box: Box) -> None:
+    """A disk that loses its power alone answers with errors, and its writer ends by them."""
+    log = box.log() + b"end 900 failed: writer 0 (fdatasync, overwrite): fdatasync: [Errno 5] Input/output error\n"
+    assert (await box.check(log)).verdict == "cannot-tell"
+    assert (await box.check(log, storage_was_cut=True)).verdict == "kept"
+    assert (await box.check(box.log() + b"end 900 stopped\n", storage_was_cut=True)).verdict == "cannot-tell"
+
+
 async def test_a_directory_that_is_gone_after_a_cut_is_lost(tmp_path: Path) -> None:
     run = await (await a_box(tmp_path / "target")).check()
     assert run.verdict == "lost"
