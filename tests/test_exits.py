@@ -109,11 +109,11 @@ def test_the_list_of_what_is_here_is_text() -> None:
     assert_safe(inventory.document(box, flags).decode())
 
 
-def test_the_history_is_text_one_line_for_each_run() -> None:
+def test_the_history_is_text_one_line_for_each_run_and_note() -> None:
     good = everywhere(Summary(path="a", id="a", started_at="2026-11-20T03:12:44+01:00", scenario="b", target="c"))
     text = history.render([good, Summary(path="b", unreadable=NAME)])
     assert_safe(text)
-    assert len(text.splitlines()) == 3
+    assert len(text.splitlines()) == 4
 
 
 def test_scenarios_and_plans_are_text() -> None:

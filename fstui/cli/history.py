@@ -1,4 +1,4 @@
-"""``fstui history``"""
+"""``fstui history [--filter WORDS] | trend | note RUN [WORDS…] | delete RUN…``"""
 
 from __future__ import annotations
 
@@ -6,21 +6,77 @@ import asyncio
 
 import click
 
+from fstui.cli.asking import agreed
 from fstui.cli.output import put, say, width
 from fstui.cli.rendering import format_option
+from fstui.model.errors import Refused
 from fstui.report import history as report
-from fstui.report import json
+from fstui.report import json, trend
 from fstui.session import history
+from fstui.session.history import Summary
+
+_filter_option = click.option(
+    "--filter", "words", default="", metavar="WORDS", help="Only those that hold all of them."
+)
 
 
-@click.command("history")
+@click.group("history", invoke_without_command=True)
+@_filter_option
 @format_option("plain", "json")
-def command(format_: str) -> None:
+@click.pass_context
+def command(ctx: click.Context, words: str, format_: str) -> None:
     """List the saved runs, newest first."""
-    found = asyncio.run(history.listed())
+    if ctx.invoked_subcommand:
+        return
+    found = asyncio.run(_found(words))
     if format_ == "json":
         put(json.indented(found))
     elif found:
         put(report.render(found, width()))
+
+
+@command.command("trend")
+@_filter_option
+def show_trend(words: str) -> None:
+    """How each storage has done from run to run."""
+    if drawn := trend.render(asyncio.run(_found(words)), width()):
+        put(drawn)
     else:
+        say("No scenario has finished twice on one storage yet.")
+
+
+@command.command("note")
+@click.argument("run", metavar="RUN")
+@click.argument("words", nargs=-1, metavar="[WORDS…]")
+def note(run: str, words: tuple[str, ...]) -> None:
+    """Keep a line beside a saved run; without words the note is dropped."""
+    asyncio.run(history.note(run, " ".join(words)))
+
+
+@command.command("delete")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN…")
+@click.option("--yes", is_flag=True, help="Without a question.")
+def delete(runs: tuple[str, ...], yes: bool) -> None:
+    """Remove saved runs for good."""
+    asyncio.run(_delete(runs, yes))
+
+
+async def _found(words: str) -> list[Summary]:
+    every = await history.listed()
+    found = history.matching(every, words)
+    if not every:
         say(f"No run is saved in {history.directory()} yet.")
+    elif not found:
+        say(f"None of {len(every)} saved runs holds '{words}'.")
+    return found
+
+
+async def _delete(references: tuple[str, ...], yes: bool) -> None:
+    paths = dict.fromkeys([await history.where(reference) for reference in references])
+    known = {one.path: one for one in await history.listed()}
+    for path in paths:
+        one = known.get(path)
+        words = f"{one.id}, {one.verdict}, {one.scenario} on {one.target}" if one and one.id else path
+        if not agreed(words, "Delete it for good?", yes=yes):
+            raise Refused(f"{words}: not deleted; --yes deletes without a question")
+        await history.delete(path)

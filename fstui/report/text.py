@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 from fstui.model.judgement import TOO_SLOW, Confidence, Speed, Verdict
 from fstui.report.characters import escape_controls
@@ -90,6 +90,12 @@ def _in_margin(label: str, lines: Sequence[str]) -> list[str]:
 def wrap(text: str, width: int) -> list[str]:
     """Safe text, broken at spaces; a longer word stays whole, so that a path can be copied."""
     return textwrap.wrap(escape_controls(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
+
+
+def cut_left(text: str, width: int) -> str:
+    """Safe text of so many cells at most: the end of a path is what tells it from others."""
+    text = escape_controls(text)
+    return text if cell_len(text) <= width else "…" + set_cell_size(text[::-1], max(width - 1, 0))[::-1]
 
 
 def moment(started_at: str) -> str:

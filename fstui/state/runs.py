@@ -16,8 +16,8 @@ from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Round, Run, RunStatus
 from fstui.model.seal import is_altered
-from fstui.state import paths
-from fstui.state.files import make_private, read_regular, write_atomically
+from fstui.state import notes, paths
+from fstui.state.files import make_private, read_regular, sync_directory, write_atomically
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
@@ -48,6 +48,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     hostname: str = ""
     simulated: str | None = None
     round: Round | None = None
+    rate_per_s: float = 0.0
+    """Of the first step that synced, else of the first that has one: what the scenario is mostly about."""
+    rate_of: str = ""
+    """The name of that step."""
+    identity: str = ""
+    """Of the storage, where it is known."""
+    note: str = ""
     altered: bool = False
     """Its digest is of another document."""
     unreadable: str | None = None
@@ -119,7 +126,17 @@ def read_sealed(path: Path) -> Read:
 
 def history() -> list[Summary]:
     """Every file among the saved runs, newest first. A foreign or broken one is listed as unreadable."""
-    return [_summary(path) for path in _files()]
+    noted = notes.recall()
+    return [_summary(path, noted.get(_id(path), "")) for path in _files()]
+
+
+def delete(path: Path) -> None:
+    """Remove that saved run, and what was noted of it. Raises OSError, and Refused of what is not among the runs."""
+    if path.parent != paths.runs_dir():
+        raise Refused(f"{path} is not among the saved runs: it is yours to remove")
+    path.unlink()
+    sync_directory(path.parent)
+    notes.forget([_id(path)])
 
 
 def newest_first() -> list[Path]:
@@ -129,8 +146,18 @@ def newest_first() -> list[Path]:
 
 class _Named(msgspec.Struct, frozen=True):
     name: str = ""
-    path: str = ""
     hostname: str = ""
+
+
+class _Target(msgspec.Struct, frozen=True):
+    path: str = ""
+    identity: str = ""
+
+
+class _Step(msgspec.Struct, frozen=True):
+    name: str
+    rate_per_s: float = 0.0
+    syncs: int = 0
 
 
 class _Speed(msgspec.Struct, frozen=True):
@@ -150,15 +177,19 @@ class _Outline(documents.Version, frozen=True, kw_only=True):
     simulated: str | None = None
     round: Round | None = None
     scenario: _Named | None = None
-    target: _Named | None = None
+    target: _Target | None = None
+    steps: tuple[_Step, ...] = ()
     host: _Named | None = None
 
 
-def _summary(path: Path) -> Summary:
+def _summary(path: Path, note: str) -> Summary:
     try:
         outline, altered = _decode(path, lambda data: documents.decode_outline(data, _Outline))
     except (RunNotFound, UnreadableRun) as error:
-        return Summary(path=str(path), unreadable=str(error))
+        return Summary(path=str(path), note=note, unreadable=str(error))
+    rated = next(
+        iter(sorted((step for step in outline.steps if step.rate_per_s), key=lambda step: not step.syncs)), None
+    )
     return Summary(
         path=str(path),
         id=outline.id,
@@ -172,6 +203,10 @@ def _summary(path: Path) -> Summary:
         hostname=outline.host.hostname if outline.host else "",
         simulated=outline.simulated,
         round=outline.round,
+        rate_per_s=rated.rate_per_s if rated else 0.0,
+        rate_of=rated.name if rated else "",
+        identity=outline.target.identity if outline.target else "",
+        note=note,
         altered=altered,
     )
 

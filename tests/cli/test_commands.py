@@ -131,6 +131,16 @@ def test_history_shows_the_saved_runs_and_an_empty_one_is_no_mistake(fstui: Fstu
     assert json.loads(fstui("history", "--format", "json").stdout)[0]["id"] == "k3f9a1"
 
 
+def test_a_run_is_noted_found_by_it_and_deleted_only_when_told_so(fstui: Fstui, saved: Path) -> None:
+    assert fstui("history", "note", "k3f9a1", "before", "the", "firmware").returncode == 0
+    found = fstui("history", "--filter", "FIRMWARE").stdout.decode()
+    assert "“before the firmware”" in found and "x7b2c9" not in found
+    asked = fstui("history", "delete", "k3f9a1")
+    assert asked.returncode == 2 and b"--yes" in asked.stderr and saved.exists()
+    assert fstui("history", "delete", "k3f9a1", "--yes").returncode == 0 and not saved.exists()
+    assert b"finished twice" in fstui("history", "trend").stderr
+
+
 @pytest.mark.parametrize(
     ("format_", "part"), [("plain", "! SUSPICIOUS"), ("json", '"id":"k3f9a1"'), ("markdown", "### !"), ("csv", "run,")]
 )

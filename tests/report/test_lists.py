@@ -1,5 +1,6 @@
 import json
 
+import pytest
 from msgspec.structs import replace
 
 from fstui.model.host import Host, Inventory
@@ -76,3 +77,13 @@ def test_the_history_lists_runs_and_what_it_could_not_read() -> None:
 
 def test_an_empty_history_is_empty() -> None:
     assert history.render([]) == ""
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, None])
+def test_the_history_fits_the_terminal_and_keeps_the_end_of_a_path(width: int | None) -> None:
+    one = Summary(
+        path="/x", id="k3f9a1", started_at=RUN.started_at, elapsed_s=14.6, status="finished", verdict="not-durable",
+        scenario="odirect-truth", target="/srv/a/very/long/path/to/the/data/of/postgresql/16/main", rate_per_s=840.0,
+    )  # fmt: skip
+    lines = history.render([one, replace(one, target="/srv")], width).splitlines()
+    assert all(width is None or len(line) <= width for line in lines) and lines[1].endswith("16/main")

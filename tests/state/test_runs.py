@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 from fstui.measures.sync_writes import SyncWrites
+from fstui.model.errors import Refused
 from fstui.model.run import Run, ScenarioRef
 from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.state import files, paths, runs
+from fstui.state import files, notes, paths, runs
 from fstui.state.files import write_atomically
 from fstui.state.runs import RunNotFound, UnreadableRun
 
@@ -169,3 +170,24 @@ def test_an_error_names_its_file(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, check=True, text=True)
     assert done.stdout == f"{path}\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_deleted_run_takes_its_note_with_it_and_nothing_else_is_deleted(tmp_path: Path) -> None:
+    gone, stays = runs.save(a_run("k3f9a1")), runs.save(a_run("x7b2c9", 1))
+    notes.note("k3f9a1", "bad cable")
+    notes.note("x7b2c9", "good cable")
+    runs.delete(gone)
+    assert [(one.path, one.note) for one in runs.history()] == [(str(stays), "good cable")]
+    (elsewhere := tmp_path / "mine.json").write_text("{}")
+    with pytest.raises(Refused, match="not among the saved runs"):
+        runs.delete(elsewhere)
+    assert elsewhere.exists() and notes.recall() == {"x7b2c9": "good cable"}
+
+
+def test_the_history_names_the_rate_of_the_first_step_that_synced() -> None:
+    steps = (
+        Step(name="write", settings=SyncWrites(), rate_per_s=9000.0),
+        Step(name="fsync", settings=SyncWrites(), rate_per_s=120.0, syncs=120),
+    )
+    runs.save(msgspec.structs.replace(a_run("k3f9a1"), steps=steps))
+    assert [(one.rate_of, one.rate_per_s) for one in runs.history()] == [("fsync", 120.0)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from rich.text import Text
@@ -12,23 +14,36 @@ from textual.app import ComposeResult
 
 from fstui.model.errors import Refused
 from fstui.model.run import Run
-from fstui.quantities import counted
+from fstui.quantities import counted, rate
+from fstui.report import history as report
 from fstui.session import history
 from fstui.session.history import ALTERED, Saved, Summary
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window_of, wrapped
 from fstui.tui.glyphs import HEAD, of_verdict
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.page_screen import comparison_screen
+from fstui.tui.screens.page_screen import comparison_screen, page_screen
+
+if TYPE_CHECKING:
+    from textual.widgets import Input
 
 COLUMNS = (
     Column("WHEN", 16, gap=0),
     Column("VERDICT", 11, gap=2),
-    Column("SLOW?", 7, gap=2, from_width=70),
-    Column("SCENARIO", 14, gap=2),
+    Column("SLOW?", 7, gap=2, from_width=86),
+    Column("SCENARIO", 14, gap=2, from_width=60),
+    Column("RATE/S", 6, gap=1, right=True),
     Column("TARGET", gap=2, cut="left"),
-    Column("HOST", 12, gap=2, from_width=92),
+    Column("RUN", 6, gap=2, from_width=92),
+    Column("HOST", 12, gap=2, from_width=104),
+    Column("NOTE", 28, gap=2, from_width=118),
 )
+
+
+MOST_MARKED = 5
+"""Beside which one more can be opened."""
+NO_TREND = "No scenario has finished twice on one storage yet."
+NOTHING = "No run is saved that is shown here: Esc drops the filter, else run something first."
 
 
 class HistoryScreen(BaseScreen):
@@ -37,6 +52,11 @@ class HistoryScreen(BaseScreen):
     KEYS = (
         Command("history.open", "enter", "open", "open", "The result of this run."),
         Command("history.compare", "c", "compare", "compare", "Put this run beside another: Enter on the other one."),
+        Command("history.mark", "space", "mark", "", "One more to put beside the others, six at most."),
+        Command("history.filter", "slash", "filter", "filter", "Only the runs that hold these words."),
+        Command("history.trend", "t", "trend", "trend", "How each storage has done from run to run."),
+        Command("history.note", "n", "note", "note", "Keep a line beside this run."),
+        Command("history.delete", "d", "delete", "delete", "Remove this run for good; asks first."),
         HELP,
         replace(BACK, action="back"),
         QUIT,
@@ -50,9 +70,14 @@ class HistoryScreen(BaseScreen):
 
     def __init__(self, against: Run | None = None) -> None:
         super().__init__()
-        self.against = against
-        """The next run that is opened is put beside it."""
+        self.against = [against] if against else []
+        """The next run that is opened is put beside these."""
         self._opened_to_compare = against is not None
+        self.words = ""
+        """Those that the rows hold."""
+        self._doomed = ""
+        """The file that was asked about; the same key again deletes it."""
+        self._every: list[Summary] = []
         self.rows: list[Summary] | None = None
         """None until they have been read."""
         self._unlisted = "Reading the saved runs …"
@@ -69,12 +94,17 @@ class HistoryScreen(BaseScreen):
 
     @work(exclusive=True, group="list")
     async def list_runs(self) -> None:
+        await self._list()
+
+    async def _list(self) -> None:
         """Their disk may hang: a child reads them."""
         try:
-            self.rows = await history.listed()
+            self._every = await history.listed()
+            self.rows = history.matching(self._every, self.words)
         except (OSError, Refused) as trouble:
             self._unlisted = "The saved runs could not be read."
             self.say(str(trouble))
+        self.selected = min(self.selected, max(len(self.rows or ()) - 1, 0))
         self.redraw()
 
     @property
@@ -83,6 +113,7 @@ class HistoryScreen(BaseScreen):
         return self.rows[self.selected] if self.rows else None
 
     def action_move(self, by: int) -> None:
+        self._doomed = ""
         self.selected = max(0, min(self.selected + by, len(self.rows or ()) - 1))
         self.redraw()
 
@@ -96,29 +127,89 @@ class HistoryScreen(BaseScreen):
         if saved is None or not self.is_active:
             return
         run = saved.run
-        if self.against is None:
+        marked = any(run.id == one.id for one in self.against)
+        if not self.against:
             self.fstui.open_result(run, saved.path, run.target.path if run.target else None)
-        elif run.id == self.against.id:
+        elif marked and len(self.against) == 1:
             self.say("That is the run itself: choose another one.")
         else:
-            self.app.push_screen(comparison_screen([self.against, run]))
+            self.app.push_screen(comparison_screen(self.against if marked else [*self.against, run]))
 
     def action_compare(self) -> None:
-        if self.against is not None:
+        if self.against:
             self.action_open()
         else:
-            self.choose_first()
+            self.action_mark()
 
     @work(exclusive=True, group="read")
-    async def choose_first(self) -> None:
-        """The next run that is opened is put beside the chosen one."""
-        saved = await self._read()
-        self.against = saved.run if saved else None
-        self.redraw()
+    async def action_mark(self) -> None:
+        """The next run that is opened is put beside the chosen one, and beside those that were chosen before."""
+        if len(self.against) >= MOST_MARKED:
+            self.say(f"{MOST_MARKED} runs are compared at most here: Enter does.")
+        elif (saved := await self._read()) and all(saved.run.id != one.id for one in self.against):
+            self.against.append(saved.run)
+            self.redraw()
+
+    async def action_filter(self) -> None:
+        await self._ask_for("words", "words of an id, a scenario, a target, a host, a verdict, a note", self.words)
+
+    async def action_note(self) -> None:
+        if self.chosen and not self.chosen.unreadable:
+            await self._ask_for("note", f"a line beside {self.chosen.id}; empty: none", self.chosen.note)
+
+    def action_trend(self) -> None:
+        from fstui.report import trend  # noqa: PLC0415
+
+        rows = self.rows or []
+        self.app.push_screen(page_screen("trend", lambda width: trend.render(rows, width - 2) or NO_TREND))
+
+    async def action_delete(self) -> None:
+        if (chosen := self.chosen) is None:
+            return
+        if self._doomed != chosen.path:
+            self._doomed = chosen.path
+            self.say(f"Delete {chosen.id or chosen.path} for good? The same key again does.")
+            return
+        self._doomed = ""
+        self.change(history.delete(chosen.path))
+
+    @work(group="change")
+    async def change(self, doing: Coroutine[None, None, None]) -> None:
+        """Do it, and list the runs anew."""
+        try:
+            await doing
+        except (OSError, Refused) as trouble:
+            self.say(str(trouble))
+        await self._list()
+
+    async def _ask_for(self, what: str, words: str, value: str) -> None:
+        from textual.widgets import Input  # noqa: PLC0415  kept off the first frame
+
+        await self.query("Input").remove()
+        entry = Input(value, placeholder=words, id=what)
+        await self.mount(entry)
+        entry.focus()
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        if message.input.id == "words":
+            self.words = message.value
+            self.rows = history.matching(self._every, self.words)
+            self.selected = 0
+            self.redraw()
+
+    async def on_input_submitted(self, message: Input.Submitted) -> None:
+        await message.input.remove()
+        if message.input.id == "note" and self.chosen:
+            self.change(history.note(self.chosen.path, message.value))
 
     async def action_back(self) -> None:
-        if self.against is not None and not self._opened_to_compare:
-            self.against = None
+        if entry := self.query("Input"):
+            await entry.remove()
+        elif self.words:
+            self.words, self.selected = "", 0
+            self.list_runs()
+        elif self.against and not self._opened_to_compare:
+            self.against = []
             self.redraw()
         else:
             await self.fstui.action_back()
@@ -134,13 +225,15 @@ class HistoryScreen(BaseScreen):
             return None
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        what = f"  compare {self.against.id} with …" if self.against else "  history"
+        marked = ", ".join(run.id for run in self.against)
+        what = f"  compare {marked} with …" if marked else "  history"
         number = "" if self.rows is None else counted(len(self.rows), "saved run")
+        number = f"“{self.words}” holds {number}" if self.words else number
         return [ends([" ", ("fstui", HEAD), what], number, width)]
 
     def _draw_runs(self, width: int, height: int) -> list[Text]:
         if not self.rows:
-            return [line(), line(f"  {self._unlisted if self.rows is None else 'No run is saved yet.'}")]
+            return [line(), line(f"  {self._unlisted if self.rows is None else NOTHING}")]
         rows, columns = self.rows, shown(COLUMNS, width - 4)
 
         def draw(at: int) -> Text:
@@ -152,20 +245,23 @@ class HistoryScreen(BaseScreen):
         if (chosen := self.chosen) is None:
             return [line()]
         words = chosen.unreadable or (f"{chosen.path}: {ALTERED}" if chosen.altered else chosen.path)
+        words = f"“{chosen.note}” {words}" if chosen.note else words
         return [line(part) for part in wrapped(words, width - 2, indent=" ")]
 
 
 def _row(summary: Summary, columns: tuple[Column, ...], selected: bool) -> Text:
     glyph, style = of_verdict(summary.verdict)
-    remarks: list[str] = [] if summary.status in (None, "finished") else [summary.status]
-    remarks += ["simulated"] * (summary.simulated is not None) + ["altered"] * summary.altered
+    remarks = report.remarks(summary)
     values = {
         "WHEN": _moment(summary.started_at),
         "VERDICT": "unreadable" if summary.unreadable else summary.verdict or "",
         "SLOW?": summary.speed or "",
         "SCENARIO": summary.scenario,
         "TARGET": (f"({', '.join(remarks)}) " if remarks else "") + (summary.target or Path(summary.path).name),
+        "RATE/S": rate(summary.rate_per_s) if summary.rate_per_s else "",
+        "RUN": summary.id,
         "HOST": summary.hostname,
+        "NOTE": summary.note,
     }
     words = row(columns, values)
     return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), (words, HEAD if selected else ""))

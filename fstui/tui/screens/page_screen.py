@@ -104,6 +104,11 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
     return PageScreen(page)
 
 
+def page_screen(title: str, text: Callable[[int], str]) -> PageScreen:
+    """Plain text for a width."""
+    return PageScreen(lambda width: [rule(width, title), *(line(f" {part}") for part in text(width).splitlines())])
+
+
 def comparison_screen(runs: Sequence[Run]) -> PageScreen:
     """These runs side by side."""
     from fstui.tui.drawing import comparison  # noqa: PLC0415

@@ -1,0 +1,63 @@
+"""The saved runs in the app: found again, noted, compared, followed over time, deleted."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fstui.model.run import Run
+from fstui.state import notes, runs
+from tests.factories import screens
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import pressed, shown
+
+
+def saved(name: str, day: int, times: float = 1.0) -> Run:
+    steps = tuple(replace(step, rate_per_s=step.rate_per_s * times) for step in screens.STEPS)
+    run = replace(screens.RUN, id=name, started_at=f"2026-10-{day:02d}T08:00:00+00:00", steps=steps, status="finished")
+    runs.save(run)
+    return run
+
+
+async def test_rows_are_filtered_by_words_and_esc_shows_all_again() -> None:
+    saved("aaa111", 1)
+    saved("bbb222", 2)
+    notes.note("aaa111", "before the firmware")
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        lines = await pressed(pilot, "h", "slash", *"firmware", "enter")
+        assert "“firmware” holds 1 saved run" in lines[0]
+        assert any("aaa111" in line for line in lines) and not any("bbb222" in line for line in lines)
+        assert "2 saved runs" in (await pressed(pilot, "escape"))[0]
+
+
+async def test_a_note_is_kept_beside_the_run() -> None:
+    saved("aaa111", 1)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        lines = await pressed(pilot, "h", "n", *"new cable", "enter")
+        assert notes.recall() == {"aaa111": "new cable"} and any("“new cable”" in line for line in lines)
+
+
+async def test_a_run_is_deleted_by_the_same_key_twice_and_by_no_other() -> None:
+    saved("aaa111", 1)
+    saved("bbb222", 2)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert any("Delete bbb222 for good?" in line for line in await pressed(pilot, "h", "d"))
+        await pressed(pilot, "down", "up")
+        assert any("Delete bbb222 for good?" in line for line in await pressed(pilot, "d"))
+        assert len(runs.history()) == 2
+        lines = await pressed(pilot, "d")
+        assert [one.id for one in runs.history()] == ["aaa111"] and "1 saved run" in lines[0]
+
+
+async def test_three_runs_are_put_side_by_side_and_the_trend_is_drawn() -> None:
+    for day, name in enumerate(("aaa111", "bbb222", "ccc333"), 1):
+        saved(name, day, day)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 40)) as pilot:
+        assert "compare ccc333, bbb222 with" in (await pressed(pilot, "h", "space", "down", "space"))[0]
+        await pressed(pilot, "down", "enter")
+        assert [line.split()[0] for line in shown(app) if line.startswith(" A") or line.startswith(" C")] == ["A", "C"]
+        lines = await pressed(pilot, "escape", "escape", "t")
+        assert any("3 runs since" in line and "3.00 ×" in line for line in lines)
