@@ -28,10 +28,14 @@ def command(ctx: click.Context, media: tuple[MediumClass, ...]) -> int | None:
 def add(runs: tuple[str, ...], name: str) -> int:
     """Hold later runs against these first: saved runs, or directories of run documents, such as a fleet's.
 
+    Of several runs in a directory those that are no measure are left out: a lying box's, or of a network filesystem.
+
     They count for storage on the same class of medium; where the class is not known, for the same models.
     """
     found = asyncio.run(references.add(name, runs))
-    put(ruler.own(found))
+    put(ruler.own(found.references))
+    for left_out in found.left_out:
+        say(f"left out, {left_out}")
     return 0
 
 

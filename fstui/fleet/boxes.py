@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from fstui.layers import kind
-from fstui.measures.documents import decode_run
+from fstui.measures.documents import decode_run, each_of
 from fstui.model.base import Base
 from fstui.model.errors import Refused
 from fstui.model.host import Host
@@ -81,15 +81,11 @@ def boxes_of(node: str, command: str, document: bytes) -> tuple[Box, ...]:
         case "run":
             return (_of_run(node, decode_run(document), is_altered(document)),)
         case "check":
-            return tuple(_of_run(node, decode_run(bytes(one)), is_altered(bytes(one))) for one in _list_of(document))
+            return tuple(_of_run(node, decode_run(one), is_altered(one)) for one in each_of(document))
         case "watch":
             return (_of_watch(node, _decoded(document, _Watched)),)
         case _:
             return (_of_list(node, _decoded(document, _Listed)),)
-
-
-def _list_of(document: bytes) -> list[msgspec.Raw]:
-    return _decoded(document, list[msgspec.Raw])
 
 
 def _decoded(document: bytes, kind: type[Kind]) -> Kind:

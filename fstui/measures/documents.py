@@ -29,6 +29,14 @@ def decode_run(data: bytes | str) -> Run:
         return _run_from(msgspec.json.decode(data))
 
 
+def each_of(data: bytes) -> list[bytes]:
+    """The documents in a file: one, or those of a check, a list. Raises Refused where it is a broken list."""
+    if not data.lstrip().startswith(b"["):
+        return [data]
+    with _refusing():
+        return [bytes(one) for one in msgspec.json.decode(data, type=list[msgspec.Raw])]
+
+
 def decode_outline(data: bytes, outline: type[_Outline]) -> _Outline:
     """A few fields that all versions have, the rest skipped unread. Raises Refused."""
     with _refusing():

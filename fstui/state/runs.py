@@ -124,6 +124,12 @@ def read_sealed(path: Path) -> Read:
     return Read(*_decode(path, documents.decode_run))
 
 
+def read_every(path: Path) -> list[Read]:
+    """All runs of that file: one, or those of a check. Raises as ``read`` does."""
+    every, _ = _decode(path, _each_sealed)
+    return every
+
+
 def history() -> list[Summary]:
     """Every file among the saved runs, newest first. A foreign or broken one is listed as unreadable."""
     noted = notes.recall()
@@ -222,6 +228,10 @@ def _decode(path: Path, decode: Callable[[bytes], _Document]) -> tuple[_Document
         return decode(data), is_altered(data)
     except Refused as refusal:
         raise UnreadableRun(f"{path} is not a run document: {refusal}") from None
+
+
+def _each_sealed(data: bytes) -> list[Read]:
+    return [Read(documents.decode_run(one), is_altered(one)) for one in documents.each_of(data)]
 
 
 def _files() -> list[Path]:

@@ -1,6 +1,6 @@
 """What rates are held against: what others have published, and what the user measured on storage of their own."""
 
-from fstui.judge.references.own import applying, beside, of_runs
+from fstui.judge.references.own import applying, beside, of_runs, unfit
 from fstui.judge.references.placement import Placement, placed
 from fstui.judge.references.published import (
     NEVER_SYNCED,
@@ -16,5 +16,5 @@ from fstui.judge.references.published import (
 
 __all__ = [
     "NEVER_SYNCED", "Operation", "Placement", "PublishedClass", "Reference", "applying", "beside", "class_of", "expand",
-    "library", "of_runs", "operation_of", "placed", "published",
+    "library", "of_runs", "operation_of", "placed", "published", "unfit",
 ]  # fmt: skip

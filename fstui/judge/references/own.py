@@ -31,16 +31,20 @@ def of_runs(name: str, runs: Sequence[Run]) -> tuple[OwnReference, ...]:
     """One for each operation, size of a block and kind of storage. Raises Refused for a run that is no measure."""
     found: dict[_Kind, list[float]] = defaultdict(list)
     for run in runs:
-        case = Case(run)
-        measured = rates(case)
-        if reason := _unfit(run) or ("" if measured else "it has no rate of a synced write") or _unplaced(case):
+        if reason := unfit(run):
             raise Refused(f"run {run.id} is no reference: {reason}")
-        for operation, (block_bytes, per_s) in measured.items():
+        case = Case(run)
+        for operation, (block_bytes, per_s) in rates(case).items():
             found[_Kind(operation, block_bytes, _media(case), _models(case))].append(per_s)
     return tuple(
         OwnReference(name=name, **kind._asdict(), runs=len(each), slowest_per_s=min(each), per_s=median(each))
         for kind, each in found.items()
     )
+
+
+def unfit(run: Run) -> str:
+    """Why it is no measure of its storage; empty where it is one."""
+    return _told_otherwise(run) or ("" if rates(Case(run)) else "it has no rate of a synced write") or _unplaced(run)
 
 
 def applying(every: Sequence[OwnReference], case: Case) -> tuple[OwnReference, ...]:
@@ -77,7 +81,7 @@ def _as_published(own: OwnReference, operation: Operation) -> Reference:
     )
 
 
-def _unfit(run: Run) -> str:
+def _told_otherwise(run: Run) -> str:
     if run.simulated:
         return "it was played, not measured"
     if run.restraint:
@@ -89,7 +93,8 @@ def _unfit(run: Run) -> str:
     return f"it is {run.verdict}" if run.verdict in ACCUSED else ""
 
 
-def _unplaced(case: Case) -> str:
+def _unplaced(run: Run) -> str:
+    case = Case(run)
     if expand(case.commit_media) or _models(case):
         return ""
     return "its class of medium is not known and it tells no model, so nothing is like it; measure it with --medium"
