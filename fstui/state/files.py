@@ -7,6 +7,7 @@ the one that hangs. stdin: the path as a line of JSON, then the document; stdout
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import stat
@@ -35,30 +36,56 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
 
     Raises OSError; then the old file is untouched and the temporary one is gone.
     """
-    fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY)
+    fd, temporary = _locked_temporary(path)
     try:
         with os.fdopen(fd, "wb") as file:
             os.fchmod(file.fileno(), mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+            temporary.replace(path)
     except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:  # of a descriptor: write(2), fsync(2)
             error.filename = str(path)
         raise
     sync_directory(path.parent)
 
 
+def _locked_temporary(path: Path) -> tuple[int, Path]:
+    """A file beside it that nobody sweeps away: one that was, between its making and its lock, has no name left."""
+    while True:
+        fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY)
+        with suppress(OSError):  # a filesystem without locks
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        if os.fstat(fd).st_nlink:
+            return fd, Path(name)
+        os.close(fd)
+
+
 def sweep(directory: Path) -> None:
-    """Remove what writers left half-written that were killed. Nobody writes for an hour."""
-    before = time.time() - 3600
+    """Remove what writers left half-written that were killed."""
     with suppress(OSError):
         for path in directory.glob(f".*{TEMPORARY}"):
             with suppress(OSError):
-                if path.lstat().st_mtime < before:
-                    path.unlink()
+                _sweep_one(path)
+
+
+def _sweep_one(path: Path) -> None:
+    """A lock ends with its holder (flock(2)); where there are none, nobody writes for an hour. Raises OSError."""
+    fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        nobody_writes = True
+    except BlockingIOError:
+        nobody_writes = False
+    except OSError:
+        nobody_writes = os.fstat(fd).st_mtime < time.time() - 3600
+    try:
+        if nobody_writes:
+            path.unlink()
+    finally:
+        os.close(fd)
 
 
 def sync_directory(directory: Path) -> None:

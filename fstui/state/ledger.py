@@ -58,8 +58,7 @@ def enter(run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | 
     """
     owner = pid or os.getpid()
     directory = make_private(paths.ledger_dir())
-    for swept in (directory, paths.runs_dir()):
-        sweep(swept)
+    _sweep()
     entry = Entry(
         run=run,
         kind=kind,
@@ -102,7 +101,11 @@ def entries() -> list[Entry]:
 
 
 def stale() -> list[Entry]:
-    """Entries whose owner is dead. Where that cannot be known (another box, another namespace), it is not stale."""
+    """Entries whose owner is dead. Where that cannot be known (another box, another namespace), it is not stale.
+
+    Half-written ones are removed: what they were to name was never made.
+    """
+    _sweep()
     return [entry for entry in entries() if _owner_lives(entry) is False]
 
 
@@ -129,6 +132,11 @@ def start_time(pid: int) -> int | None:
     # field 2, the command, may hold spaces and brackets: count from its last bracket
     state, *fields = stat.rpartition(")")[2].split()
     return None if state in "ZX" else int(fields[18])
+
+
+def _sweep() -> None:
+    for directory in (paths.ledger_dir(), paths.runs_dir()):
+        sweep(directory)
 
 
 def _owner_lives(entry: Entry) -> bool | None:

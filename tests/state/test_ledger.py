@@ -1,3 +1,4 @@
+import fcntl
 import json
 import os
 import signal
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.state import ledger, paths
+from fstui.state import files, ledger, paths
 
 ENTER = "import sys; from fstui.state import ledger; ledger.enter('run1', 'directory', '/srv/.fstui-run1'); "
 
@@ -151,11 +152,31 @@ def test_what_is_no_file_is_passed_over_and_not_waited_for(kind: str, tmp_path: 
     assert entry not in ledger.entries()
 
 
-def test_what_a_killed_writer_left_half_written_goes_in_time() -> None:
+def test_what_a_killed_writer_left_half_written_goes_and_what_a_living_one_writes_stays() -> None:
     ledger.enter("run1", "directory", "/srv/.fstui-run1")
-    old, new = (paths.ledger_dir() / f".run1-directory.json.{name}.tmp" for name in ("old", "new"))
-    for path in (old, new):
-        path.touch()
-    os.utime(old, (0, 0))
-    ledger.enter("run2", "directory", "/srv/.fstui-run2")
-    assert (old.exists(), new.exists()) == (False, True)
+    left, written = (paths.ledger_dir() / f".run1-directory.json.{name}.tmp" for name in ("left", "written"))
+    left.touch()
+    with written.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        ledger.stale()
+        assert (left.exists(), written.exists()) == (False, True)
+    ledger.stale()
+    assert not written.exists()
+
+
+def test_a_file_that_was_swept_before_its_writer_had_locked_it_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, lock, made = tmp_path / "entry.json", fcntl.flock, []
+
+    def lock_late(fd: int, how: int) -> None:
+        made.append(fd)
+        if len(made) == 1:
+            files.sweep(tmp_path)
+        lock(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock_late)
+    files.write_atomically(path, b"whole")
+    assert path.read_bytes() == b"whole"
+    assert list(tmp_path.iterdir()) == [path]
+    assert len(made) == 3  # the file, the sweeper's own, and the file again
