@@ -56,14 +56,13 @@ class Histogram:
         self._loose: Counter[int] = Counter()
         self._min: int | None = None
         self._max = 0
+        self._sum = 0
         self.total = 0
-        self.sum = 0
 
     def add(self, values: Sequence[int]) -> None:
         """Add many values at once."""
         self._loose.update(values)
         self.total += len(values)
-        self.sum += sum(values)
         if len(self._loose) > _MOST_LOOSE:
             self._settle()
 
@@ -73,8 +72,8 @@ class Histogram:
             self._buckets.update(other.counts)
             self._min = other.min if self._min is None else min(self._min, other.min)
             self._max = max(self._max, other.max)
+            self._sum += other.sum
             self.total += other.total
-            self.sum += other.sum
 
     @property
     def counts(self) -> Counter[int]:
@@ -94,11 +93,18 @@ class Histogram:
         self._settle()
         return self._max
 
+    @property
+    def sum(self) -> int:
+        """Of all values, exactly."""
+        self._settle()
+        return self._sum
+
     def _settle(self) -> None:
         if not self._loose:
             return
         for value, times in self._loose.items():
             self._buckets[bucket_of(value)] += times
+            self._sum += value * times
         lowest = max(0, min(self._loose))
         self._min = lowest if self._min is None else min(self._min, lowest)
         highest = max(self._loose)
@@ -185,11 +191,17 @@ class Timeline:
         at = 0
         while at < len(ends_ns):
             stretch = self._room_for(ends_ns[at] - start_ns)
-            after = bisect_left(ends_ns, start_ns + (stretch + 1) * self.width_ns, at + 1)
-            if stretch not in self._fresh and len(self._fresh) == _MOST_FRESH:
-                self._settle()
-            self._fresh.setdefault(stretch, Histogram()).add(values[at:after])
+            until_ns = start_ns + (stretch + 1) * self.width_ns
+            after = len(ends_ns) if ends_ns[-1] < until_ns else bisect_left(ends_ns, until_ns, at + 1)
+            self._fresh_of(stretch).add(values[at:after])
             at = after
+
+    def _fresh_of(self, stretch: int) -> Histogram:
+        if stretch not in self._fresh:
+            if len(self._fresh) == _MOST_FRESH:
+                self._settle()
+            self._fresh[stretch] = Histogram()
+        return self._fresh[stretch]
 
     def _settle(self) -> None:
         for stretch, histogram in self._fresh.items():

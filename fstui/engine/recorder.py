@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from operator import sub
+from collections.abc import Sequence
+from operator import add
 
 from fstui.engine.reported import Reported
 from fstui.engine.turns import Turns
@@ -84,18 +85,17 @@ class Recorder:
     def add(self, samples: Samples) -> None:
         """One writer's consecutive operations."""
         self._in_flight.pop(samples.writer, None)
-        ends = samples.marks[samples.parts - 1 :: samples.parts]
-        if not ends:
+        durations: Sequence[int] = samples.durations_ns
+        if not durations:
             return
-        begins = [samples.start_ns, *ends[:-1]]
-        whole = list(map(sub, ends, begins))
         if samples.parts == 2:
-            written = list(map(sub, samples.marks[0::2], begins))
+            written, synced = durations[0::2], durations[1::2]
+            durations = list(map(add, written, synced))
             self.writes.add(written)
-            synced = map(sub, whole, written)  # small numbers: quicker than the times themselves
-            self.sync_parts.add(list(filter(None, synced) if self._rare_syncs else synced))
-        self.turns.add(begins, ends)
-        self.timeline.add(ends, whole, self.started_ns)
+            self.sync_parts.add(list(filter(None, synced)) if self._rare_syncs else synced)
+        edges = samples.edges_ns
+        self.turns.add(edges[:-1], edges[1:])
+        self.timeline.add(edges[1:], durations, self.started_ns)
 
     def in_flight(self, writer: int, since_ns: int, call: str) -> None:
         """That writer has been in that call since then."""

@@ -13,7 +13,9 @@ from __future__ import annotations
 import json
 import os
 import struct
+import sys
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 PIPE_BUF = 4096
@@ -40,16 +42,37 @@ class Frame(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Consecutive operations of one writer, from ``start_ns`` on (monotonic).
+    """Consecutive operations of one writer, each of two parts (a write, its sync) or of a single one.
 
-    ``marks`` holds two times per operation where it has a write and a sync part (written, synced), one where it has a
-    single part. An operation begins where the one before it ended: neighbours share a clock reading.
+    Each begins where the one before it ended: neighbours share a clock reading.
     """
 
     writer: int
     parts: int
-    start_ns: int
-    marks: Sequence[int]
+    readings_ns: memoryview
+    """The clock (monotonic) at the begin, and at the end of each part."""
+    durations_ns: tuple[int, ...]
+    """Of each part."""
+
+    @classmethod
+    def of(cls, writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Samples:
+        """``marks``: when each part ended. Raises BadFrame where the last one is earlier than the first."""
+        return _samples(memoryview(_packed(writer, parts, start_ns, marks)))
+
+    @property
+    def start_ns(self) -> int:
+        """When the first one began."""
+        return self.readings_ns[0]
+
+    @property
+    def marks(self) -> memoryview:
+        """When each part ended."""
+        return self.readings_ns[1:]
+
+    @property
+    def edges_ns(self) -> memoryview:
+        """When the first one began, and when each ended."""
+        return self.readings_ns[:: self.parts]
 
 
 def encode(kind: str, **fields: Any) -> bytes:
@@ -63,11 +86,14 @@ def encode(kind: str, **fields: Any) -> bytes:
 def encode_samples(writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Iterator[bytes]:
     """The samples of one hand-over, cut into frames that fit into PIPE_BUF."""
     for first in range(0, len(marks), _MARKS_PER_FRAME):
-        chunk = marks[first : first + _MARKS_PER_FRAME]
-        length = _SAMPLES_HEADER.size + 8 * len(chunk)
         begun_ns = start_ns if first == 0 else marks[first - 1]
-        form = f"{_HEADER.format}{_SAMPLES_HEADER.format}{len(chunk)}{_TIME}"  # quicker than an array made of a list
-        yield struct.pack(form, length, _NUMBER["samples"], writer, parts, begun_ns, *chunk)
+        payload = _packed(writer, parts, begun_ns, marks[first : first + _MARKS_PER_FRAME])
+        yield _HEADER.pack(len(payload), _NUMBER["samples"]) + payload
+
+
+def _packed(writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> bytes:
+    # quicker than an array made of a list
+    return struct.pack(f"{_SAMPLES_HEADER.format}{len(marks)}{_TIME}", writer, parts, start_ns, *marks)
 
 
 def send(kind: str, **fields: Any) -> None:
@@ -113,11 +139,26 @@ def _samples(payload: memoryview) -> Samples:
     count, odd = divmod(len(payload) - _SAMPLES_HEADER.size, 8)
     if count < 0 or odd:
         raise BadFrame(_NO_FRAME)
-    writer, parts, start_ns = _SAMPLES_HEADER.unpack_from(payload)
-    marks = struct.unpack_from(f"{count}{_TIME}", payload, _SAMPLES_HEADER.size)
-    if parts not in (1, 2) or count % parts or (marks and not start_ns <= marks[0] <= marks[-1]):
+    writer, parts, _ = _SAMPLES_HEADER.unpack_from(payload)
+    readings = payload[_SAMPLES_HEADER.size - 8 :].cast("q")
+    if parts not in (1, 2) or count % parts or (count and not readings[0] <= readings[1] <= readings[-1]):
         raise BadFrame(_NO_FRAME)
-    return Samples(writer, parts, start_ns, marks)
+    return Samples(writer, parts, readings, _differences(readings))
+
+
+def _differences(readings: memoryview) -> tuple[int, ...]:
+    """Of neighbours, all at once as two long numbers with a digit for each reading: three times as quick as one by one.
+
+    A clock that goes back borrows from the digit beside it, which the sum of all shows; then it counts as nothing.
+    """
+    words = readings.cast("B")
+    difference = int.from_bytes(words[8:], sys.byteorder) - int.from_bytes(words[:-8], sys.byteorder)
+    if difference >= 0:
+        digits = difference.to_bytes(len(words) - 8, sys.byteorder)
+        differences = struct.unpack(f"{len(readings) - 1}{_TIME.upper()}", digits)
+        if sum(differences) == readings[-1] - readings[0]:
+            return differences
+    return tuple(max(0, after - before) for before, after in pairwise(readings))
 
 
 def _no_number(name: str) -> None:

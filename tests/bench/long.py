@@ -24,6 +24,7 @@ from fstui.engine.machine.local import LocalMachine
 from fstui.engine.recorder import Recorder
 from fstui.model.counters import Counters
 from fstui.model.seal import sealed
+from fstui.probes.blocks import SLOTS
 from fstui.session import Session
 from fstui.state import runs
 from fstui.tui.app import FstuiApp
@@ -34,9 +35,11 @@ from tests.factories.crowd import crowd
 from tests.factories.runs import START_NS, counted, planned, saved, target
 
 MIB = 1 << 20
-HAND_OVER = 200
-"""Operations that a writer hands over at once."""
+HAND_OVER = SLOTS
+"""Operations that a writer hands over at once: a frame."""
 LOOKS_PER_S, DRAWS_PER_S = 8, 4
+Part = Callable[[float], Iterator[bool]]
+"""The share of the full form → whether each of its figures is within its budget."""
 KEY_MS, IDLE_SHARE, GROWTH_MIB, SAMPLES_SHARE = 50.0, 0.12, 2.0, 0.25
 
 
@@ -196,7 +199,7 @@ class Growth:
             self.mib = (self._process.memory_info().rss - self._first) / MIB
 
 
-PARTS: dict[str, Callable[[float], Iterator[bool]]] = {
+PARTS: dict[str, Part] = {
     "watched": watched,
     "samples": samples,
     "runs": saved_runs,

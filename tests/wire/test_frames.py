@@ -60,6 +60,20 @@ def test_samples_come_back_whole_from_frames_that_fit_into_pipe_buf(
     back = [frame for frame in decoded(cut(b"".join(pieces), places)) if isinstance(frame, Samples)]
     assert [mark for samples in back for mark in samples.marks] == list(marks)
     assert {(samples.writer, samples.parts) for samples in back} <= {(writer, parts)}
+    durations = [duration for samples in back for duration in samples.durations_ns]
+    assert durations == [after - before for before, after in pairwise([start_ns, *marks])]
+
+
+@pytest.mark.parametrize("marks", [[20, 19, 30, 40], [20, 30, 40, 38], [20, 2**61, 40, 50]])
+def test_where_a_clock_goes_back_it_counts_as_nothing(marks: list[int]) -> None:
+    samples = Samples.of(0, 1, 10, marks)
+    assert list(samples.durations_ns) == [max(0, after - before) for before, after in pairwise([10, *marks])]
+
+
+def test_an_operation_begins_where_the_one_before_it_ended() -> None:
+    samples = Samples.of(3, 2, 10, [12, 17, 18, 40])
+    assert samples.durations_ns == (2, 5, 1, 22)
+    assert list(samples.edges_ns) == [10, 17, 40]
 
 
 def test_the_operations_of_a_cut_hand_over_begin_where_the_ones_before_it_ended() -> None:

@@ -36,7 +36,7 @@ class SimulatedProbe(PlayedProbe):
         while not (work.over or self._stopped):
             until_ns = machine.box.now_ns + CHUNK_NS
             for done in work.until(until_ns):
-                yield Samples(done.writer, done.parts, done.start_ns, done.marks)
+                yield Samples.of(done.writer, done.parts, done.start_ns, done.marks)
             await machine.pass_time(work.ended_ns if work.over else max(until_ns, work.ended_ns))
         if work.figures:
             yield Frame("figures", work.figures)
