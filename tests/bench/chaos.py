@@ -1,8 +1,8 @@
 """Random signals at random moments, and faults, under every scenario, ``check`` and ``watch``: what was left?
 
-``--kills N`` attacks with ``--seed S`` (printed), ``--only`` one of them again; ``--faults`` names some of
-``tests.chaos.faults``, or none. ``--patience`` is how long after the blow is looked, 5 s. Exit 1 where ``fstui clean``
-left anything. Needs root.
+``--kills N`` attacks with ``--seed S`` (printed), ``--only`` one of them again, ``--first 63`` all from that one on;
+``--faults`` names some of ``tests.chaos.faults``, or none. ``--patience`` is how long after the blow is looked, 5 s.
+Exit 1 where ``fstui clean`` left anything. Needs root.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--only", type=int)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--faults", nargs="*", choices=list(faults.FAULTS), default=list(faults.FAULTS))
     parser.add_argument("--scenarios", nargs="+", default=[known.name for known in shipped_ones()])
     parser.add_argument("--patience", type=float, default=5.0)
     options = parser.parse_args(argv)
     print(f"seed {options.seed}, {options.kills} kills, faults: {', '.join(options.faults) or 'none'}", flush=True)
-    chosen = list(kills(options.seed, options.kills, tuple(options.scenarios)))
+    chosen = list(kills(options.seed, options.kills, tuple(options.scenarios)))[options.first :]
     if options.only is not None:
         chosen = [kill for kill in chosen if kill.number == options.only]
     killed: list[tuple[Kill, Attacked]] = []
