@@ -63,6 +63,10 @@ class Composition:
         """The layers that count what must arrive there, each once."""
         return tuple({end.id: end for end in self._ends(self._filesystem, what)}.values())
 
+    def holding(self) -> tuple[Node, ...]:
+        """The lowest layers that any of the bytes may be kept on, each once: no spare, and nothing that holds copies."""
+        return tuple({end.id: end for end in self._holding(self._filesystem)}.values())
+
     def edges(self, node: Node) -> tuple[Edge, ...]:
         """The ways down from one layer."""
         if node.id not in self._edges:
@@ -138,6 +142,14 @@ class Composition:
         for edge in self.edges(node):
             if edge.of(what) in ("each", "shared"):
                 yield from self._ends(edge.node, what)
+
+    def _holding(self, node: Node) -> Iterator[Node]:
+        edges = self.edges(node)
+        if not edges:
+            yield node
+        for edge in edges:
+            if edge.handed.bytes != "never":
+                yield from self._holding(edge.node)
 
 
 def _divided(whole: Range, parts: int) -> Range:

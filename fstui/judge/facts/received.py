@@ -31,7 +31,7 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, forced: bool)
     composed = Composition(level.filesystem, below_within(stack, level), lambda node: counters_of(node, step))
     what: What = "forced" if forced and level.claims_fua is not False else "flushes"
     return Received(
-        composed.counting(what) or level.devices, _known(composed.arrived(what)), _written(composed, level, step)
+        composed.counting(what) or level.devices, _known(composed.arrived(what)), _written(composed, step)
     )
 
 
@@ -62,12 +62,12 @@ def counters_of(node: Node, step: Step | Snapshot) -> DeviceCounters | None:
     return next((found for found in step.counters if found.device == node.id), None)
 
 
-def _written(composed: Composition, level: Level, step: Step | Snapshot) -> Range | None:
-    """Bytes; where the layers say nothing of how they share them, all that reached the devices."""
+def _written(composed: Composition, step: Step | Snapshot) -> Range | None:
+    """Bytes; where the layers say nothing of how they share them, all that reached the devices that keep them."""
     arrived = _known(composed.arrived("bytes"))
     if arrived is not None:
         return arrived
-    amounts = [found.written_bytes if (found := counted(node, step)) else None for node in level.devices]
+    amounts = [found.written_bytes if (found := counted(node, step)) else None for node in composed.holding()]
     total = sum(amount for amount in amounts if amount is not None)
     return None if None in amounts or not amounts else Range(total, total)
 
