@@ -29,11 +29,15 @@ class LoopFacts(NamedTuple):
 
     direct: Fact[bool] | None
     """Direct I/O to the backing file; without it, what is written stays in the page cache until it is flushed."""
+    deleted: Fact[bool] | None
+    """No name leads to the file any more, so it goes with the device."""
 
 
 def facts(node: Node) -> LoopFacts:
     """What the readings of a loop device say."""
-    return LoopFacts(direct=one_of(node, "dio", {"1": True, "0": False}))
+    file = node.reading("backing_file")
+    deleted = Fact(file.value.endswith(_DELETED) and not file.value.startswith(_MEMFD), file) if file else None
+    return LoopFacts(direct=one_of(node, "dio", {"1": True, "0": False}), deleted=deleted)
 
 
 def file_layer(sources: Sources, path: str) -> Node:

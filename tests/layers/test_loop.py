@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fstui.inventory.survey import survey, target_of
-from fstui.layers.loop import BACKING
+from fstui.layers.loop import BACKING, facts
 from fstui.layers.sources.claims import Answer, line
 from fstui.model.storage import Target
 from tests.factories.box import Box
@@ -117,6 +117,17 @@ def test_subvolumes_of_btrfs_have_numbers_of_their_own(box: Box) -> None:
     box.loop("loop0", "/x.img")
     box.mount("/dev/loop0", "/srv", "ext4")
     assert edges(asked(box, "0:33"))["file:/x.img"] == ("mount:/",)
+
+
+@pytest.mark.parametrize(
+    ("file", "deleted"), [("/srv/a.img (deleted)", True), ("/srv/a.img", False), ("/memfd:disk (deleted)", False)]
+)
+def test_a_file_without_a_name_is_told(box: Box, file: str, deleted: bool) -> None:
+    """That of a memfd never had one, and is said to be memory."""
+    box.loop("loop0", file)
+    box.mount("/dev/loop0", "/mnt", "ext4")
+    told = facts(look(box, "/mnt").node("loop0")).deleted
+    assert told is not None and told.value is deleted
 
 
 def test_a_loop_over_a_memfd_is_in_memory(box: Box) -> None:

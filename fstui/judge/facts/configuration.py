@@ -81,6 +81,7 @@ class Configuration:
             or self.uncommitted
             or self.log_ignored
             or self.transient
+            or self.deleted
             or self.unsent
             or any(found.loses_data for found in self.without_barriers)
             or self.overrides
@@ -142,6 +143,13 @@ class Configuration:
         """The snapshots whose store is forgotten at the next boot."""
         told = ((node, dm.persistent(node)) for node in self._stack.nodes)
         return tuple((node, found.reading) for node, found in told if found and not found.value)
+
+    @cached_property
+    def deleted(self) -> tuple[tuple[Node, Reading], ...]:
+        """The loop devices whose file goes with them, where the data is on nothing else."""
+        told = [(node, file) for node in self._stack.nodes if (file := loop.facts(node).deleted) and file.value]
+        lost = self._stack.lost_with(tuple(node for node, _ in told))
+        return tuple((node, file.reading) for node, file in told if node in lost)
 
     @cached_property
     def unsent(self) -> tuple[tuple[Node, Unsent], ...]:

@@ -69,7 +69,11 @@ class Stack:
     @cached_property
     def forgets(self) -> tuple[Node, ...]:
         """Those of them with which the data is gone: no copies, and no more of an array than it can do without."""
-        return self._lost(self.nodes[0]) if self.nodes else ()
+        return self.lost_with(self.in_memory)
+
+    def lost_with(self, gone: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Those of them with which the data is gone."""
+        return self._lost(self.nodes[0], gone) if self.nodes and gone else ()
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
@@ -130,17 +134,18 @@ class Stack:
             return True
         return False if device.write_cache == "write back" else None
 
-    def _lost(self, node: Node) -> tuple[Node, ...]:
-        """The layers in memory by which what this one holds is lost."""
+    def _lost(self, node: Node, gone: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Those of them by which what this one holds is lost."""
+        if node in gone:
+            return (node,)
         row, below = kind(node.kind), self.children(node)
         roles = tuple(node.below_roles.get(child.id) for child in below)
         members = [Member(child.id, role) for child, role in zip(below, roles, strict=True)]
         holds = [row.hands(node, member, roles, self.nodes[0]).bytes != "never" for member in members]
         holders = [child for child, has in zip(below, holds, strict=True) if has]
-        if not holders:
-            return (node,) if node in self.in_memory else ()
-        lost = [found for child in holders if (found := self._lost(child))]
-        return tuple(each for found in lost for each in found) if len(lost) > row.tolerates(node, len(holders)) else ()
+        lost = [found for child in holders if (found := self._lost(child, gone))]
+        too_many = bool(lost) and len(lost) > row.tolerates(node, len(holders))
+        return tuple(each for found in lost for each in found) if too_many else ()
 
     def _real(self, node: Node) -> Iterator[Node]:
         if kind(node.kind).over_filesystem:

@@ -1,0 +1,29 @@
+"""A loop device whose file was deleted."""
+
+from __future__ import annotations
+
+from fstui.model.storage import Node
+from tests.factories.evidence import rules, verdict
+from tests.factories.storage import block, disk, filesystem, readings, target
+
+GONE, THERE = "/srv/a.img (deleted)", "/srv/a.img"
+
+
+def loop(name: str, file: str) -> Node:
+    return block(name, "loop", readings=readings(backing_file=file))
+
+
+def test_what_is_on_a_file_that_nothing_leads_to_is_gone_after_a_reboot() -> None:
+    judgement = verdict(target(filesystem(below=("loop0",)), loop("loop0", GONE)))
+    assert (judgement.verdict, judgement.confidence) == ("not-durable", "medium")
+    assert "The file under loop0 was deleted" in judgement.sentence
+
+
+def test_a_file_that_is_there_stays() -> None:
+    assert "deleted-file" not in rules(verdict(target(filesystem(below=("loop0",)), loop("loop0", THERE))))
+
+
+def test_a_mirrors_other_leg_keeps_the_data() -> None:
+    legs = (disk(), loop("loop0", GONE))
+    mirror = block("md0", "md", "sda", "loop0", readings=readings(level="raid1"))
+    assert "deleted-file" not in rules(verdict(target(filesystem(below=("md0",)), mirror, *legs)))
