@@ -30,6 +30,8 @@ def with_facts(process: Process, facts: dict[str, object]) -> Process:
         dsync_flag_kept=seen.dsync_flag_kept,
         libc_sync_ns=seen.libc_sync_ns,
         raw_sync_ns=seen.raw_sync_ns,
+        memory_write_ns=seen.memory_write_ns,
+        memory_sync_ns=seen.memory_sync_ns,
         preloads=seen.preloads + others,
         cgroup=seen.cgroup or process.cgroup,
     )

@@ -30,7 +30,7 @@ from fstui.wire.held import MARK, NotOurs, make
 
 PREFIX = ".fstui-"
 REMOVE_S = 8.0
-STATX_DIOALIGN = 0x2000
+STATX_DIOALIGN, STATX_ATTR_DAX = 0x2000, 0x200000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
 FLAGS = {"S": 0x8, "N": 0x10000000}
 """FS_SYNC_FL, which a file inherits of its directory: every write is synced. FS_INLINE_DATA_FL: ext4 keeps it in its
@@ -90,21 +90,29 @@ def inspect(path: str) -> None:
     )
 
 
-def dio_alignment(directory: int, name: str) -> int | None:
+def statx(directory: int, name: str) -> bytes:
+    """statx(2) of a file, what O_DIRECT wants of it included; zeros where it cannot be asked."""
+    import ctypes  # noqa: PLC0415  late: only this question needs it
+
+    answer = ctypes.create_string_buffer(256)
+    if number := STATX.get(os.uname().machine):
+        ctypes.CDLL(None).syscall(number, directory, os.fsencode(name), 0, STATX_DIOALIGN, answer)
+    return answer.raw
+
+
+def dio_alignment(answer: bytes) -> int | None:
     """What O_DIRECT wants offsets aligned to, by statx(2) STATX_DIOALIGN; 0: no O_DIRECT here; None: unknown.
 
     Asked of a file, before Linux 6.1 and on many filesystems the kernel does not say.
     """
-    number = STATX.get(os.uname().machine)
-    if number is None:
-        return None
-    import ctypes  # noqa: PLC0415  late: only this question needs it
+    mask = int.from_bytes(answer[0:4], sys.byteorder)
+    return int.from_bytes(answer[0x9C:0xA0], sys.byteorder) if mask & STATX_DIOALIGN else None
 
-    answer = ctypes.create_string_buffer(256)
-    if ctypes.CDLL(None).syscall(number, directory, os.fsencode(name), 0, STATX_DIOALIGN, answer):
-        return None
-    mask = int.from_bytes(answer.raw[0:4], sys.byteorder)
-    return int.from_bytes(answer.raw[0x9C:0xA0], sys.byteorder) if mask & STATX_DIOALIGN else None
+
+def is_dax(answer: bytes) -> bool:
+    """Whether programs reach the file's bytes past the page cache (STATX_ATTR_DAX, since Linux 5.8): an overlay passes
+    on what its upper directory's filesystem says."""
+    return bool(int.from_bytes(answer[8:16], sys.byteorder) & STATX_ATTR_DAX)
 
 
 def keep(path: str, entry: str | None) -> None:
@@ -134,7 +142,9 @@ def told_of_a_file(directory: int, name: str) -> dict[str, Any]:
         fd = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         try:
             os.write(fd, b"\n")
-            return {"dio_alignment": dio_alignment(directory, name), "file_flags": file_flags(fd)}
+            answer = statx(directory, name)
+            flags = file_flags(fd) + "x" * is_dax(answer)
+            return {"dio_alignment": dio_alignment(answer), "file_flags": flags}
         finally:
             os.close(fd)
     except OSError:

@@ -45,8 +45,8 @@ def barriers(filesystem: Node) -> Fact[bool] | None:
 
 
 def dax(filesystem: Node) -> Fact[bool] | None:
-    """Whether programs reach its bytes past the page cache and the block layer."""
-    return _unless(filesystem, "dax")
+    """Whether programs reach its bytes past page cache and block layer: by its mount, or by a file of the run."""
+    return one_of(filesystem, "file_dax", {"x": True}) or _unless(filesystem, "dax")
 
 
 def mounted_sync(filesystem: Node) -> Fact[bool] | None:

@@ -34,6 +34,9 @@ class Process(Base, frozen=True, kw_only=True):
     """F_GETFL of an O_DSYNC open still has O_DSYNC; libeatmydata takes it away."""
     libc_sync_ns: int | None = None
     raw_sync_ns: int | None = None
+    memory_write_ns: int | None = None
+    memory_sync_ns: int | None = None
+    """Typical times of a write of 16 KiB into a file that is in memory, and of its fdatasync."""
     preloads: tuple[Reading, ...] = ()
     """Libraries that stub syncs, with where they were seen: /proc/self/maps, LD_PRELOAD, /etc/ld.so.preload."""
     cgroup: str | None = None

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from fstui.children import command
+from fstui.helpers.directory import is_dax, statx
 from fstui.wire.held import MARK
 from tests.storage.disks import unmount
 
@@ -268,3 +269,19 @@ def test_root_is_told_who_may_rename_what_it_makes(
     here.chmod(mode)
     renamers = answer("inspect", here / below)["renamers"]
     assert renamers == (f"{said} {here}" if said else None)
+
+
+@pytest.mark.parametrize(("attributes", "reached"), [(0x200000, True), (0x10, False), (0, False)])
+def test_statx_tells_whether_a_file_is_reached_past_the_page_cache(attributes: int, reached: bool) -> None:
+    """STATX_ATTR_DAX, in the second eight bytes of the kernel's answer."""
+    answer = bytes(8) + attributes.to_bytes(8, sys.byteorder) + bytes(240)
+    assert is_dax(answer) is reached
+
+
+def test_statx_is_asked_of_a_file_itself(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    directory = os.open(tmp_path, os.O_RDONLY)
+    answer = statx(directory, "file")
+    os.close(directory)
+    assert int.from_bytes(answer[0x28:0x30], sys.byteorder) in (0, 5)  # stx_size
+    assert is_dax(answer) is False

@@ -41,6 +41,8 @@ class ReplayProbe(PlayedProbe):
                     "dsync_flag_kept": seen.dsync_flag_kept,
                     "libc_sync_ns": seen.libc_sync_ns,
                     "raw_sync_ns": seen.raw_sync_ns,
+                    "memory_write_ns": seen.memory_write_ns,
+                    "memory_sync_ns": seen.memory_sync_ns,
                     "cgroup": seen.cgroup,
                 },
             )

@@ -64,7 +64,7 @@ class Composition:
         return tuple({end.id: end for end in self._ends(self._filesystem, what)}.values())
 
     def holding(self) -> tuple[Node, ...]:
-        """The lowest layers that any of the bytes may be kept on, each once: no spare, and nothing that holds copies."""
+        """The lowest layers that any of the bytes may be kept on, each once: no spare, nothing that holds copies."""
         return tuple({end.id: end for end in self._holding(self._filesystem)}.values())
 
     def edges(self, node: Node) -> tuple[Edge, ...]:

@@ -30,9 +30,7 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, forced: bool)
     """
     composed = Composition(level.filesystem, below_within(stack, level), lambda node: counters_of(node, step))
     what: What = "forced" if forced and level.claims_fua is not False else "flushes"
-    return Received(
-        composed.counting(what) or level.devices, _known(composed.arrived(what)), _written(composed, step)
-    )
+    return Received(composed.counting(what) or level.devices, _known(composed.arrived(what)), _written(composed, step))
 
 
 def below_within(stack: Stack, level: Level) -> Below:

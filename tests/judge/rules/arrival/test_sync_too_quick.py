@@ -9,6 +9,7 @@ import pytest
 from fstui.model.host import Process
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
+from fstui.quantities import duration_ns
 from tests.factories.evidence import rules, verdict
 from tests.factories.steps import latency, step
 from tests.factories.storage import filesystem, on_disk, readings, target
@@ -27,6 +28,41 @@ def test_a_container_on_a_tmpfs_that_it_cannot_see() -> None:
     assert (judgement.verdict, judgement.confidence) == ("not-durable", "medium")
     assert "fdatasync returned after 207 ns" in judgement.sentence
     assert "overlay /" in judgement.sentence
+
+
+KNOWN = Process(memory_sync_ns=160, memory_write_ns=3_000)
+"""What a file in memory took; on an emulated processor far longer."""
+EMULATED = Process(memory_sync_ns=2_000, memory_write_ns=50_000)
+
+
+@pytest.mark.parametrize(
+    ("process", "done"), [(KNOWN, quick(4_999)), (EMULATED, quick(7_400, 148_000))], ids=["known", "emulated"]
+)
+def test_what_is_as_quick_as_known_memory_is_in_memory(process: Process, done: Step) -> None:
+    judgement = verdict(HIDDEN, done, process=process)
+    assert (judgement.verdict, judgement.confidence) == ("not-durable", "medium")
+    (finding,) = (found for found in judgement.findings if found.rule == "sync-too-quick")
+    assert finding.because[-1] == f"a file known to be in memory: {duration_ns(process.memory_sync_ns or 0)}"
+
+
+@pytest.mark.parametrize(
+    ("process", "done"),
+    [
+        (KNOWN, quick(5_000)),
+        (KNOWN, quick(write_ns=20_000)),
+        (EMULATED, quick(16_000, 90_000)),
+        (EMULATED, quick(7_400, 200_000)),
+    ],
+    ids=["a device", "written by the write", "an emulated device", "written by an emulated write"],
+)
+def test_what_is_slower_than_known_memory_is_left_alone(process: Process, done: Step) -> None:
+    assert "sync-too-quick" not in rules(verdict(HIDDEN, done, process=process))
+
+
+def test_a_sync_past_the_page_cache_has_only_the_processors_caches_to_write_back() -> None:
+    """statx tells of DAX through an overlay, whatever lies below it."""
+    dax = target(filesystem("overlay", "/", below=(), file_dax="x"))
+    assert "sync-too-quick" not in rules(verdict(dax, quick(), process=KNOWN))
 
 
 @pytest.mark.parametrize(
