@@ -1,4 +1,4 @@
-"""``fstui fleet run|check|watch|list|show|compare``"""
+"""``fstui fleet run|check|watch|list|show|compare|export``"""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from fstui.cli.output_file import check_output, deliver
 from fstui.cli.rendering import format_option
 from fstui.cli.settings import pairs
 from fstui.cli.trust import trust_option
-from fstui.fleet import comparison, gathered
+from fstui.fleet import comparison, database, gathered
 from fstui.fleet.asked import Asked
 from fstui.fleet.formats import FORMATS, render
 from fstui.fleet.gathered import Fleet
 from fstui.fleet.nodes import WITHOUT, nodes_of
 from fstui.model.errors import Refused
+from fstui.quantities import counted
 
 _LEAST_S = 120.0
 _PYZ = "fstui.pyz"
@@ -129,6 +130,15 @@ def compare(before: Path, after: Path) -> int:
     one, other = gathered.read(before), gathered.read(after)
     put(comparison.render(one, other))
     return FAILED_ON if any(change.worse for change in comparison.changes(one, other)) else 0
+
+
+@command.command("export")
+@click.argument("directories", metavar="DIR…", type=Path, nargs=-1, required=True)
+@click.argument("file", metavar="FILE", type=Path)
+def export(directories: Sequence[Path], file: Path) -> int:
+    """Put gathered directories into FILE, a new SQLite database: tables boxes, steps, facts."""
+    say(f"{counted(database.export(directories, file), 'box')} in {file}")
+    return 0
 
 
 def _allowed(how: dict[str, Any]) -> list[str]:
