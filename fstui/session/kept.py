@@ -10,11 +10,11 @@ from fstui.lab import record
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.powercut import power_cuts
-from fstui.state import declarations, keys, paths
+from fstui.state import declarations, keys, paths, theme
 from fstui.state.ledger import Entry
 
 Result = TypeVar("Result")
-__all__ = ["Before", "Entry", "ask", "from_before", "left_behind"]
+__all__ = ["Before", "Entry", "ask", "from_before", "keep_theme", "left_behind"]
 
 
 QUIET_S = 2.0
@@ -34,6 +34,8 @@ class Before(NamedTuple):
     """By killed runs: to be removed without a question."""
     keys: dict[str, str]
     """Command → key, where the user has changed it."""
+    theme: str = ""
+    """The one that the user has chosen; empty: none."""
     trouble: str = ""
     """Why the keys could not be understood."""
 
@@ -49,6 +51,11 @@ async def ask(
         raise Silent(f"{place}: no answer for {patience_s:.0f} s; its disk or server hangs") from None
 
 
+async def keep_theme(name: str) -> None:
+    """From now on the app starts with it. Raises OSError, Refused."""
+    await ask(theme.keep, name)
+
+
 def from_before() -> Before:
     """All that the app wants when it starts."""
     changed: dict[str, str] = {}
@@ -57,7 +64,7 @@ def from_before() -> Before:
         changed = keys.load()
     except Refused as refusal:
         trouble = str(refusal)
-    return Before(declarations.recall(), left_behind(), changed, trouble)
+    return Before(declarations.recall(), left_behind(), changed, theme.recall(), trouble)
 
 
 def left_behind() -> list[Entry]:

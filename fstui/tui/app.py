@@ -30,6 +30,7 @@ from fstui.tui.palette import Entries
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.terminal_settings import ascii_only as terminal_is_ascii
+from fstui.tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
     from textual.widgets import Input
@@ -103,6 +104,8 @@ class FstuiApp(App[int]):
             self._looking_back = False
         self.left_behind, self.keymap = before.left_behind, before.keys
         self.set_keymap(self.keymap)
+        if before.theme:
+            self.show_theme(before.theme)
         if isinstance(self.screen, BaseScreen):
             self.screen.redraw()
         if before.keys and not before.trouble:
@@ -198,6 +201,28 @@ class FstuiApp(App[int]):
         from fstui.tui.screens.history import HistoryScreen  # noqa: PLC0415
 
         self.push_screen(HistoryScreen())
+
+    def show_theme(self, name: str) -> None:
+        """Draw with that theme; one that is none of ours is said and leaves what is."""
+        from fstui.tui import themes  # noqa: PLC0415  most people have their terminal's
+
+        if name in themes.HELP:
+            themes.choose(self, name)
+            for part in (part for screen in self.screen_stack for part in screen.query(Lines)):
+                part.repaint()
+        else:
+            self.tell(f"theme.toml: there is no theme '{name}'. There are {', '.join(themes.HELP)}")
+
+    @work(group="remember")
+    async def keep_theme(self, name: str) -> None:
+        """Draw with that theme, the next time too."""
+        from fstui.session import kept  # noqa: PLC0415
+
+        self.show_theme(name)
+        try:
+            await kept.keep_theme(name)
+        except (OSError, Refused) as error:
+            self.tell(f"The theme could not be kept: {error!s}")
 
     async def clean(self) -> str:
         """Remove what killed runs have left; the sentence says what became of it."""

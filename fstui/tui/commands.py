@@ -55,7 +55,7 @@ PALETTE = Command(
     "ctrl+p",
     "app.command_palette",
     "find",
-    "Find a mount, a scenario, a rule, a run or a key by its name.",
+    "Find a mount, a scenario, a rule, a run, a theme or a key by its name.",
 )
 GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "What the words mean, those of this screen first.")
 BACK = Command("app.back", "escape", "app.back", "back", "To the screen before.")

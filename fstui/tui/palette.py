@@ -1,4 +1,4 @@
-"""What Ctrl-P finds: the keys of the screen in front, mounts, scenarios, rules and saved runs, by their names."""
+"""What Ctrl-P finds: the keys of the screen in front, mounts, scenarios, rules, saved runs and themes."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ class Entries(Provider):
         yield from self._scenarios()
         yield from self._rules()
         yield from self._saved()
+        yield from self._themes()
 
     def _keys(self) -> Iterator[Entry]:
         for command in getattr(self.screen, "KEYS", ()):
@@ -107,6 +108,15 @@ class Entries(Provider):
             self.app.push_screen(explain_screen(name))
 
         return run
+
+    def _themes(self) -> Iterator[Entry]:
+        from fstui.tui import themes  # noqa: PLC0415
+
+        for name, help_ in themes.HELP.items():
+            yield Entry(f"theme {name}", help_, self._painting(name))
+
+    def _painting(self, name: str) -> Callable[[], object]:
+        return lambda: self._fstui.keep_theme(name)
 
     def _saved(self) -> Iterator[Entry]:
         for one in self._runs:

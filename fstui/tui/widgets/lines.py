@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rich.style import Style
 from rich.text import Text
 from textual.geometry import Region, Size
 from textual.strip import Strip
@@ -84,7 +85,17 @@ class Lines(Widget):
 
     def render_line(self, y: int) -> Strip:
         self._draw_where_resized()
-        return _at(self._strips, y) or Strip.blank(self.size.width)
+        return _at(self._strips, y) or Strip.blank(self.size.width, self._ground)
+
+    def repaint(self) -> None:
+        """Draw all of it anew, as in other colours."""
+        self._size_drawn = Size(0, 0)
+        self.refresh()
+
+    @property
+    def _ground(self) -> Style:
+        """What lies beneath the text: nothing where the terminal has its own colours."""
+        return Style.null() if self.app.native_ansi_color else self.rich_style
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._height_drawn = self._lines_wanted(width)
@@ -116,7 +127,8 @@ class Lines(Widget):
     def _strip(self, text: Text, width: int) -> Strip:
         if self._ascii_only:
             text = Text(in_ascii(text.plain), spans=text.spans, style=text.style, end="")
-        return Strip(text.render(self.app.console)).simplify().adjust_cell_length(width)
+        strip = Strip(text.render(self.app.console)).simplify().adjust_cell_length(width)
+        return strip.apply_style(self._ground) if self._ground else strip
 
 
 def _at(strips: Sequence[Strip], y: int) -> Strip | None:

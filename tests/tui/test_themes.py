@@ -1,0 +1,84 @@
+"""The colours: chosen once, kept, and in each of them good, doubtful and bad are three colours."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from textual._callback import invoke
+from textual.color import Color
+from textual.command import Hit
+
+from fstui.state import paths
+from fstui.tui import themes
+from fstui.tui.palette import Entries
+from fstui.tui.themes import PALETTES, Palette
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import shown
+
+_SEEN_WITHOUT_GREEN = ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969))
+_SEEN_WITHOUT_RED = ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052))
+"""Machado, Oliveira and Fernandes (2009), severity 1.0; for linear light, which is near enough here."""
+
+
+def seen(name: str, by: tuple[tuple[float, ...], ...]) -> tuple[float, ...]:
+    return tuple(sum(part * each for part, each in zip(row, Color.parse(name).rgb, strict=True)) for row in by)
+
+
+def luminance(name: str) -> float:
+    """WCAG 2.2, relative luminance."""
+    parts = [part / 255 for part in Color.parse(name).rgb]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.2, contrast ratio."""
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTES)
+def test_what_is_drawn_stands_out_from_its_ground(palette: Palette) -> None:
+    least = 7.0 if palette is PALETTES["high-contrast"] else 4.5  # WCAG 2.2, 1.4.3 and 1.4.6
+    for name in (palette.ink, palette.bad, palette.doubt, palette.good, palette.few, palette.most):
+        assert contrast(name, palette.paper) >= least, name
+
+
+@pytest.mark.parametrize("eyes", [_SEEN_WITHOUT_GREEN, _SEEN_WITHOUT_RED], ids=["no green", "no red"])
+def test_verdicts_differ_for_who_sees_no_red_or_no_green(eyes: tuple[tuple[float, ...], ...]) -> None:
+    palette = PALETTES["colour-blind"]
+    for one, other in combinations((palette.bad, palette.doubt, palette.good), 2):
+        apart = zip(seen(one, eyes), seen(other, eyes), strict=True)
+        assert sum((a - b) ** 2 for a, b in apart) ** 0.5 > 80
+
+
+async def test_a_theme_is_found_by_ctrl_p_painted_at_once_and_kept_for_the_next_time() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        found = [hit async for hit in Entries(app.screen).search("theme light") if isinstance(hit, Hit)]
+        hit = max(found, key=lambda hit: hit.score)
+        await invoke(hit.command)
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        ground = {segment.style.bgcolor.name for strip in app.screen._compositor.render_strips(app.size)
+                  for segment in strip if segment.style and segment.style.bgcolor}  # fmt: skip
+        assert ground == {PALETTES["light"].paper}
+    again = PreparedApp()
+    async with again.run_test(size=(80, 24)) as pilot:
+        await again.workers.wait_for_complete()
+        await pilot.pause()
+        assert again.theme == "light"
+        again.keep_theme(themes.TERMINAL)
+        await again.workers.wait_for_complete()
+        assert again.native_ansi_color
+
+
+async def test_a_theme_that_is_none_of_ours_is_said_and_changes_nothing() -> None:
+    paths.config_dir().mkdir(parents=True)
+    (paths.config_dir() / "theme.toml").write_text('theme = "solarised"\n')
+    app = PreparedApp()
+    async with app.run_test(size=(120, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert app.native_ansi_color and "no theme 'solarised'" in shown(app)[-1]
