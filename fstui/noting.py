@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from contextlib import suppress
@@ -12,9 +13,19 @@ from fstui.state import ledger, paths
 
 
 async def note(run: str, kind: ledger.Kind, what: str, mount_point: str = "", device: str = "") -> ledger.Entry:
-    """Write the entry and sync it. Raises OSError: then do not make the thing."""
+    """Write the entry and sync it. Raises OSError: then do not make the thing.
+
+    Who is cancelled meanwhile makes nothing, and so leaves no entry.
+    """
+    entering = partial(ledger.enter, run, kind, what, mount_point, pid=os.getpid(), device=device)
+    writing = asyncio.ensure_future(in_a_child(entering))
     try:
-        return await in_a_child(partial(ledger.enter, run, kind, what, mount_point, pid=os.getpid(), device=device))
+        return await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await asyncio.wait({writing})
+        if not writing.cancelled() and writing.exception() is None:
+            await strike_out(writing.result())
+        raise
     except TimeoutError:
         trouble = f"no answer for {CALL_S:.0f} s; its disk or server hangs"
         raise OSError(errno.ETIMEDOUT, trouble, str(paths.ledger_dir())) from None
