@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import pwd
 from collections.abc import Callable
@@ -12,22 +11,20 @@ from typing import Any
 
 import msgspec
 
-from fstui.children import Child, command
-from fstui.databases import mysql, postgresql
+from fstui.children import command
+from fstui.databases import mysql, postgresql, programs
 from fstui.databases.connection import Connection
 from fstui.databases.facts import described
+from fstui.databases.keeper import END_S, Keeper
 from fstui.databases.programs import Program
 from fstui.databases.sql import DatabaseError
 from fstui.measures.servers import Server
 from fstui.measures.sysbench import Sysbench
-from fstui.noting import note, strike_out_gone
-from fstui.state import ledger
 from fstui.workspace import Held
 
 START_S = 90.0
 START_SYNCS = 2000
 """More than any makes from an empty directory to its first connection: MySQL 9.7 makes 752, one after the other."""
-END_S = 15.0
 DATA_FD = 64
 """Under this number the server, and all that it starts, has its data directory open: higher than any of its own."""
 DATA = f"/proc/self/fd/{DATA_FD}"
@@ -45,7 +42,7 @@ def start_limit_s(sync_s: float) -> float:
 class Throwaway:
     """A running server."""
 
-    def __init__(self, program: Program, sysbench: str, workspace: Held, name: str, keeper: Child) -> None:
+    def __init__(self, program: Program, sysbench: str, workspace: Held, name: str, keeper: Keeper) -> None:
         """``name``: of its data directory in the run's own."""
         self._family = FAMILIES[program.kind]
         self.sysbench = sysbench
@@ -54,13 +51,10 @@ class Throwaway:
         self.described = Server()
         self._program, self._workspace, self._name = program, workspace, name
         self._keeper = keeper
-        self._entries: list[ledger.Entry] = []
 
     @classmethod
     async def start(
         cls,
-        program: Program,
-        sysbench: str,
         settings: Sysbench,
         *,
         workspace: Held,
@@ -69,35 +63,38 @@ class Throwaway:
         limit_s: float = START_S,
         begun: Callable[[int], None] = lambda pid: None,
     ) -> Throwaway:
-        """Make it and wait until it answers, so long. Raises DatabaseError with what it said, OSError.
+        """Make it and wait until it answers, so long. Raises DatabaseError with what it said, Refused, OSError.
 
         ``begun`` is told of the process that is to start it, before it does.
         """
-        family, name = FAMILIES[program.kind], f"server-{number}"
-        told = {
-            **workspace.told,
-            "name": name,
+        name = f"server-{number}"
+        keeper = await Keeper.start(run_id, f"{workspace.path}/{name}", own_session=settings.own_session)
+        try:
+            begun(keeper.pid)
+            program, sysbench = await _programs(settings.server)
+            server = cls(program, sysbench, workspace, name, keeper)
+            await server._go(settings, limit_s, server._to_make())
+        except BaseException:
+            await keeper.end()
+            raise
+        return server
+
+    def _to_make(self) -> dict[str, Any]:
+        """What its keeper is told of it once."""
+        family = self._family
+        return {
+            **self._workspace.told,
+            "name": self._name,
             "data": DATA,
             "data_fd": DATA_FD,
             "socket": family.SOCKET,
             "user": _user(family.USERS),
-            "prepare": family.preparation(program, DATA),
-            "program": program.path,
+            "prepare": family.preparation(self._program, DATA),
+            "program": self._program.path,
             "ready": family.ready(),
             "signal": family.END_SIGNAL,
             "restart_signal": family.RESTART_SIGNAL,
         }
-        own_session = settings.session == "own"
-        keeper = await Child.start("helpers.serve", own_session=own_session)
-        server = cls(program, sysbench, workspace, name, keeper)
-        try:
-            begun(keeper.pid)
-            server._entries.append(await note(run_id, "server", f"{workspace.path}/{name}"))
-            await server._go(settings, limit_s, told)
-        except BaseException:
-            await server.stop()
-            raise
-        return server
 
     async def restart(self, settings: Sysbench, limit_s: float) -> None:
         """With these options, on the data that it has. Raises DatabaseError with what it said: it is of no use then."""
@@ -105,7 +102,7 @@ class Throwaway:
 
     async def _go(self, settings: Sysbench, limit_s: float, told: dict[str, Any]) -> None:
         words = self._family.words(self._program, DATA, f"{DATA}/{self._family.SOCKET}", settings)
-        self._keeper.send(json.dumps({**told, "argv": words}))
+        await self._keeper.tell({**told, "argv": words})
         self.pid, inside = await self._started(limit_s)
         self.described = await self._described(settings, inside)
 
@@ -153,17 +150,16 @@ class Throwaway:
     async def _answer(self) -> dict[str, Any]:
         """Of its keeper, to the last word; that the server before has ended is none."""
         while True:
-            answer: dict[str, Any] = json.loads(await self._keeper.read_line() or b'{"error": "its keeper ended"}')
+            answer = await self._keeper.answer()
             if "ended" not in answer:
                 return answer
 
     async def ended(self) -> str | None:
         """Why it is gone, if it is."""
         try:
-            line = await asyncio.wait_for(self._keeper.read_line(), 0.3)  # a word of it may be on its way
+            answer = await asyncio.wait_for(self._keeper.answer(), 0.3)  # a word of it may be on its way
         except TimeoutError:
             return None
-        answer = json.loads(line or b"{}")
         status = answer.get("ended", 0)
         how = f"signal {-status}" if status < 0 else f"status {status}"
         complaint = f": {answer['complaint']}" if answer.get("complaint") else ""
@@ -171,12 +167,17 @@ class Throwaway:
 
     async def stop(self) -> str | None:
         """End it and remove what it had. Returns None, or the sentence that says what is still there."""
-        status = await self._keeper.reap(END_S)
-        if status is None:
-            self._keeper.abandon()
-            return f"{self._program.title} (process {self.pid}) did not end within {END_S:.0f} s"
-        await strike_out_gone(*self._entries)  # what is not gone stays in the ledger
-        return None
+        if await self._keeper.end():
+            return None
+        return f"{self._program.title} (process {self.pid}) did not end within {END_S:.0f} s"
+
+
+async def _programs(kind: str) -> tuple[Program, str]:
+    """The server and sysbench. Raises DatabaseError, Refused: they were there when the run was planned."""
+    sysbench, program = await asyncio.gather(programs.find_sysbench(), programs.find_server(kind))
+    if program is None:
+        raise DatabaseError(programs.missing(kind))
+    return program, sysbench
 
 
 def _user(wanted: tuple[str, ...]) -> str | None:

@@ -17,6 +17,7 @@ from fstui.databases.facts import asking
 from fstui.databases.sql import DatabaseError
 from fstui.databases.throwaway import Throwaway, start_limit_s
 from fstui.engine.machine.base import Served
+from fstui.engine.machine.early import EarlyProbe
 from fstui.measures.replica_cut import ReplicaCut
 from fstui.measures.servers import Server
 from fstui.measures.sysbench import Sysbench
@@ -41,6 +42,8 @@ class Serving:
         self._started = 0
         self._sync_s = 0.0
         self.left_behind: list[str] = []
+        self.early = EarlyProbe()
+        """That of the step whose server is being made."""
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
         """See before the first step that an existing server lets us in. Raises Refused with what it said.
@@ -86,7 +89,7 @@ class Serving:
         """Why the server is gone, if it is; the next step gets a new one."""
         reason = await self._server.ended() if self._server else None
         if reason:
-            await self.stop()
+            await self._end()
         return reason
 
     def fill_again(self) -> None:
@@ -96,6 +99,12 @@ class Serving:
 
     async def stop(self) -> None:
         """End the server and remove what it had."""
+        try:
+            await self._end()
+        finally:
+            await self.early.end()
+
+    async def _end(self) -> None:
         server, self._server, self._wanted, self._filled = self._server, None, None, None
         if server is None:
             return
@@ -108,7 +117,11 @@ class Serving:
                 self.left_behind.append(left)
 
     async def _ready_for(self, settings: Sysbench) -> Served:
-        server = await self._server_for(settings)
+        early = asyncio.ensure_future(self.early.start(settings))
+        try:
+            server = await self._server_for(settings)
+        finally:  # whoever is cancelled ends first what it had begun
+            await asyncio.wait({early})
         self._wanted = settings
         told = {
             "sysbench": server.sysbench,
@@ -128,13 +141,13 @@ class Serving:
         """The one that runs, restarted where it has other options; else a new one."""
         wanted, server = self._wanted, self._server
         if server is None or wanted is None or wanted.at != settings.at:
-            await self.stop()
+            await self._end()
             self._server = server = await self._start(settings)
         elif isinstance(server, Throwaway) and wanted.started_with != settings.started_with:
             try:
                 await server.restart(settings, start_limit_s(self._sync_s))
             except BaseException:
-                await self.stop()
+                await self._end()
                 raise
         return server
 
@@ -142,13 +155,8 @@ class Serving:
         if existing.is_meant(settings):
             sysbench = await programs.find_sysbench()
             return await Existing.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
-        sysbench, program = await asyncio.gather(programs.find_sysbench(), programs.find_server(settings.server))
-        if program is None:  # it was there when the run was planned
-            raise DatabaseError(f"{settings.server} is not installed: {programs.PACKAGES[settings.server]}")
         self._started += 1
         return await Throwaway.start(
-            program,
-            sysbench,
             settings,
             workspace=self._workspace,
             run_id=self._run_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pwd
 
@@ -25,8 +26,6 @@ def mounted_apart(directory: str) -> bool:
 
     mount_namespaces(7): what others mount and unmount happens here too, and nothing of ours there.
     """
-    import ctypes  # noqa: PLC0415  root alone needs it
-
     libc = ctypes.CDLL(None)
     flags = ctypes.c_ulong(MS_REC | MS_SLAVE), ctypes.c_ulong(MS_BIND)
     return (

@@ -37,8 +37,9 @@ from fstui.helpers.confinement import PLACE, is_confined, mounted_apart, privile
 from fstui.wire.held import OWN, enter
 
 GRACE_S = 5.0
-POLL_S = 0.05
-LOG_BYTES = 65536
+POLL_S = 0.01
+"""Between two looks whether it is ready."""
+LOG_BYTES = PIPE_BYTES = 65536
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENVIRONMENT = {"PATH": PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 LOADER = ("LD_PRELOAD", "LD_LIBRARY_PATH")
@@ -68,6 +69,15 @@ def read_line() -> bytes:
     return line
 
 
+def children_that_end() -> int:
+    """A descriptor that can be read once one has ended (signal(7), SIGCHLD)."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return reading
+
+
 class Keeper:
     """One server and what was made for it."""
 
@@ -79,6 +89,7 @@ class Keeper:
         self.log = f"{self.name}.log"
         self.data: str = told["data"]
         self.made = False
+        self.woken = children_that_end()
 
     def make_data_directory(self) -> None:
         """In the run's own, which nobody else may enter."""
@@ -144,7 +155,7 @@ class Keeper:
         """Start the server and wait until it answers, as long as fstui does. Raises Trouble."""
         self.server = self.start(self.told["argv"])
         while not self.answers():
-            self.hear()
+            self.hear(POLL_S)
             if self.server.poll() is not None:
                 raise Trouble(self.complaint() or f"it ended with status {self.server.returncode} at once")
         say(started=self.server.pid, data=self.data)
@@ -160,9 +171,12 @@ class Keeper:
         with socket.socket(socket.AF_UNIX) as client:
             return client.connect_ex(f"{self.name}/{self.told['socket']}") == 0
 
-    def hear(self) -> bytes:
-        """A line of fstui's; after a moment, nothing. Raises HungUp."""
-        return read_line() if select.select([0], [], [], POLL_S)[0] else b""
+    def hear(self, most_s: float | None = None) -> bytes:
+        """A line of fstui's; nothing after a while, or once a process of ours has ended. Raises HungUp."""
+        ready = select.select([0, self.woken], [], [], most_s)[0]
+        if self.woken in ready:
+            os.read(self.woken, PIPE_BYTES)
+        return read_line() if 0 in ready else b""
 
     def watch(self) -> None:
         """Until stdin closes; says so once if the server ends before, and starts it again when it is told to."""
@@ -234,7 +248,13 @@ class Keeper:
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)  # fstui closes our stdin; an ignored one the server would inherit
-    keeper = Keeper(json.loads(read_line()))
+    with contextlib.suppress(HungUp):
+        keep(Keeper(json.loads(read_line())))
+    sys.exit(0)
+
+
+def keep(keeper: Keeper) -> None:
+    """From making to removing."""
     with contextlib.suppress(BrokenPipeError, HungUp):
         try:
             keeper.make_data_directory()
@@ -247,7 +267,6 @@ def main() -> None:
         except (OSError, KeyError) as error:
             say(error=str(error))
     keeper.end()
-    sys.exit(0)
 
 
 if __name__ == "__main__":

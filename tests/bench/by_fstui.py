@@ -15,7 +15,6 @@ from fstui.databases import programs
 from fstui.databases.programs import Program
 from fstui.engine.machine.base import Served
 from fstui.engine.machine.local import LocalMachine
-from fstui.engine.serving import Serving
 from fstui.engine.stepping import StepRunner
 from fstui.measures.sysbench import Sysbench
 from fstui.model.events import Event
@@ -42,7 +41,8 @@ class ByFstui:
     def __init__(self, settings: Sysbench, directory: Path, stack: tuple[Node, ...]) -> None:
         self._settings, self._stack = settings, stack
         self._held = Held.of(directory)
-        self._serving = Serving("bench0", self._held)
+        self._machine = LocalMachine()
+        self._serving = self._machine.servers("bench0", self._held)
         self._loop = asyncio.new_event_loop()
         self._ready_s = 0.0
 
@@ -62,7 +62,7 @@ class ByFstui:
         served_s = time.monotonic() - began
         if not isinstance(served, Served):
             sys.exit(f"{self._settings.server} by fstui: {served}")
-        runner = StepRunner(0, planned, LocalMachine(), self._stack, _ignore)
+        runner = StepRunner(0, planned, self._machine, self._stack, _ignore)
         step = await runner.run(self._held, facts=False, served=served)
         if step.status not in ("finished", "disturbed"):
             sys.exit(f"{self._settings.server} by fstui: the step {step.status}: {step.error}")

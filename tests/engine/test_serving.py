@@ -11,6 +11,7 @@ from fstui.engine.serving import Serving
 from fstui.measures.sysbench import Sysbench
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure
+from fstui.state import ledger
 from fstui.workspace import Held
 
 
@@ -49,3 +50,17 @@ async def test_a_stop_while_the_server_before_ends_waits_until_it_has_ended(tmp_
     before.may_end.set()
     assert await served is None
     assert before.struck_out and serving.left_behind == ["something is left"]
+
+
+async def test_a_stop_while_a_server_begins_waits_for_what_was_begun(tmp_path: Path) -> None:
+    serving, stop = Serving("run", Held.of(tmp_path)), asyncio.Event()
+    planned = PlannedStep(name="first", settings=Sysbench(server="mariadb"))
+    served = asyncio.ensure_future(serving.serve(planned, stop, 0.0))
+    for _ in range(5):  # its processes are being started
+        await asyncio.sleep(0)
+    stop.set()
+    assert await served is None
+    ours = asyncio.current_task()
+    assert not [task for task in asyncio.all_tasks() if task is not ours and not task.cancelling()]
+    await serving.stop()
+    assert (ledger.entries(), list(tmp_path.iterdir())) == ([], [])

@@ -29,6 +29,7 @@ from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
 from fstui.model.restraint import FREE, Restraint
 from fstui.model.run import HeldAgainst, Run
+from fstui.model.settings import Settings
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Space, Target
 from fstui.wire.frames import Frame, Samples
@@ -68,6 +69,7 @@ class LocalMachine:
         self._restraint = restraint
         self._silent_since: dict[str, float] = {}
         self._files = count(1)
+        self._serving: Serving | None = None
         self._watch: Watch | None = None
         self._newest: Inventory | None = None
         self._claims: Claims = {}
@@ -154,7 +156,8 @@ class LocalMachine:
     def servers(self, run_id: str, workspace: Held) -> Serving:
         from fstui.engine.serving import Serving  # noqa: PLC0415
 
-        return Serving(run_id, workspace, self._restrain)
+        self._serving = Serving(run_id, workspace, self._restrain)
+        return self._serving
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> Trace:
         if not self._trace or self._root != Path("/"):
@@ -170,7 +173,7 @@ class LocalMachine:
     async def start(
         self, step: PlannedStep, directory: Held, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
     ) -> LocalProbe:
-        probe = LocalProbe(await Child.start(f"probes.{step.settings.probe}", own_session=step.settings.own_session))
+        probe = LocalProbe(await self._child_for(step.settings))
         if self._another:
             self._another.join(probe.child.pid)
         self._restrain(probe.child.pid)
@@ -185,6 +188,10 @@ class LocalMachine:
         }
         probe.child.send(json.dumps({**step.settings.as_dict(), **told, **here}))
         return probe
+
+    async def _child_for(self, settings: Settings) -> Child:
+        waiting = self._serving.early.take(settings) if self._serving else None
+        return waiting or await Child.start(f"probes.{settings.probe}", own_session=settings.own_session)
 
     def _restrain(self, pid: int) -> None:
         """A child that writes, or starts what writes. Raises OSError."""
