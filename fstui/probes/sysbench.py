@@ -14,6 +14,7 @@ import errno
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from fstui.probes import sync_path, sysbench_text
@@ -28,6 +29,7 @@ FULL_BYTES = 1 << 20
 HISTOGRAM_ROWS = 100
 TELL_NS = 250_000_000
 ANSWER_S = 10.0
+FULL = "no space left on the filesystem of the run's directory"
 ASKING = "./sql.lua"
 WAITS = ("writes", "bytes", "syncs", "write_ns", "sync_ns")
 
@@ -143,7 +145,7 @@ class Measurement:
                 raise Trouble(f"sysbench had not ended {LATE_S} s after its time: the server does not answer")
         status = run.end()
         if status and not commands.stop_wanted:
-            raise Trouble(reason(run.text))
+            raise Trouble(reason(run.text, status))
         if self.started_ns:
             self.conclude(run.text)
             send("done", start_ns=self.started_ns, end_ns=self.ended_ns, held_ns=0)
@@ -161,6 +163,15 @@ class Measurement:
         send("figures", waits=self.waits.told())
         if totals["tps"]:
             self.ended_ns = self.started_ns + round(totals["transactions"] / totals["tps"] * 1e9)
+
+
+@contextlib.contextmanager
+def told_of_a_full_disk() -> Iterator[None]:
+    """PostgreSQL ends without a word where its log has no room, and sysbench 1.0 crashes with it."""
+    try:
+        yield
+    except Trouble as trouble:
+        raise Trouble(f"{trouble}; {FULL}" if errno_in(str(trouble)) is None and is_full() else str(trouble)) from None
 
 
 def is_full() -> bool:
@@ -195,13 +206,14 @@ def main() -> NoReturn:
     with telling_trouble("sysbench", "start sysbench", errno_in):
         enter(settings["directory"], settings["identity"])
         lay_out(settings)
-        if settings["fill"]:
-            fill(settings)
-        if settings["warmup_s"]:
-            warm_up(settings)
-        if stubs := settings.get("facts"):
-            send("facts", **sync_path.facts(".", stubs))
-        measure(settings)
+        with told_of_a_full_disk():
+            if settings["fill"]:
+                fill(settings)
+            if settings["warmup_s"]:
+                warm_up(settings)
+            if stubs := settings.get("facts"):
+                send("facts", **sync_path.facts(".", stubs))
+            measure(settings)
     sys.exit(0)
 
 

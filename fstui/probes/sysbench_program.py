@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -14,6 +16,8 @@ from fstui.wire.talk import interrupted, send, telling
 
 SCHEMAS = "./schemas.lua"
 PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
+_QUERY = re.compile(r" for query '.*")
 
 
 class Trouble(Exception):  # noqa: N818  becomes the ``error`` frame
@@ -95,18 +99,21 @@ class Sysbench:
                 self.process.kill()
                 raise SystemExit(1)
         if self.end():
-            raise Trouble(reason(self.text))
+            raise Trouble(reason(self.text, self.process.returncode))
 
 
 def die_with_us() -> None:
     """prctl(2): a probe that is killed leaves no client behind that goes on writing."""
-    import ctypes  # noqa: PLC0415  late: only a starting child needs it
-
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def reason(text: list[str]) -> str:
-    """What sysbench gave as its reason: its first FATAL line, which names the server's error, and what went with it."""
+def reason(text: list[str], status: int = 1) -> str:
+    """What sysbench gave as its reason: its first FATAL line, which names the server's error, and what went with it.
+
+    Without the query, which may be a thousand rows. sysbench 1.0 itself crashes where PostgreSQL does.
+    """
     fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
     told = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
-    return told[-1] if told else (text[-1] if text else "it said nothing")
+    if not told and status < 0:
+        return f"sysbench was ended by signal {-status}: its server may be gone"
+    return _QUERY.sub("", told[-1]) if told else (text[-1] if text else "it said nothing")

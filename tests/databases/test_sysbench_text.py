@@ -105,6 +105,10 @@ def test_the_reason_is_the_servers_own() -> None:
     assert reason([failed, "FATAL: failed query was: COMMIT"]) == failed.removeprefix("FATAL: ")
     assert reason(["Segmentation fault"]) == "Segmentation fault"
     assert reason([]) == "it said nothing"
+    rows = 'FATAL: mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device") for query \'INSERT …'
+    assert reason([rows]) == 'mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device")'
+    crashed = "sysbench was ended by signal 11: its server may be gone"
+    assert reason(["Inserting 10000 records into 'sbtest1'"], -11) == crashed
 
 
 def test_rows_of_numbers_are_read_and_others_are_none() -> None:
