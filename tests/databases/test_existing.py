@@ -124,14 +124,15 @@ async def relayed(port: int) -> AsyncIterator[int]:
 async def test_its_settings_are_judged(workshop: Path) -> None:
     servers.needed("postgresql")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
+        alone = servers.alone(storage.directory)
         async with servers.existing("postgresql", storage.directory / "theirs", fsync="off") as server:
             await grant(server)
             await servers.ask(server, "CREATE ROLE poor LOGIN")
             reach = ("server=postgresql", f"socket={server.connection.socket}", "user=poor", ONE)
-            code, _, story = await servers.run(storage.directory, *reach)
+            code, _, story = await servers.run(storage.directory, *reach, scenario=alone)
             assert code == 2 and "permission denied to create database" in story and "CREATEDB" in story
             reach = ("server=postgresql", f"socket={server.connection.socket}", "user=app", ONE)
-            code, out, story = await servers.run(storage.directory, *reach)
+            code, out, story = await servers.run(storage.directory, *reach, scenario=alone)
             assert code == 0, story
         run = decode_run(out)
         assert (run.verdict, headless.accused_of(run)) == ("not-durable", {"commits-without-flushes"})
@@ -167,6 +168,7 @@ async def test_an_account_that_wants_tls_is_reached_as_the_users_option_file_say
     certificates(keys)
     secured = {f"ssl_{what}": str(keys / f"{name}.pem") for what, name in (("ca", "ca"), ("cert", "it"), ("key", "it"))}
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
+        alone = servers.alone(storage.directory)
         async with servers.existing("mariadb", storage.directory / "theirs", **secured) as server:
             await servers.ask(
                 server,
@@ -176,11 +178,11 @@ async def test_an_account_that_wants_tls_is_reached_as_the_users_option_file_say
             mine = f"[client]\nuser=app\npassword=secret\nsocket={server.connection.socket}\n"
             (own_user / ".my.cnf").write_text(mine)
             chosen = ("server=mariadb", "login_path=client", "workload=oltp_insert")
-            code, out, story = await servers.run(storage.directory, *chosen)
+            code, out, story = await servers.run(storage.directory, *chosen, scenario=alone)
             assert (code, out) == (2, b"") and "where the account wants TLS, ssl-ca, ssl-cert and ssl-key" in story
             files = f"ssl-ca={keys}/ca.pem\nssl-cert={keys}/me.pem\nssl-key={keys}/me.pem\n"
             (own_user / ".my.cnf").write_text(mine + files)
-            code, out, story = await servers.run(storage.directory, *chosen)
+            code, out, story = await servers.run(storage.directory, *chosen, scenario=alone)
             assert code == 0, story
             assert servers.left_in(storage.directory) == ["theirs"]
         assert headless.step_named(decode_run(out), "oltp_insert").ops > 0

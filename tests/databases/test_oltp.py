@@ -16,8 +16,6 @@ from tests.databases import servers
 from tests.databases.servers import GIB
 from tests.storage import disks, headless
 
-MIB = 1 << 20
-
 SYNCED_BY_A_COMMIT = {
     "mariadb": ("redo log", "binary log"),
     "mysql": ("redo log", "binary log"),
@@ -82,14 +80,15 @@ def test_configurations_share_what_was_filled_once(workshop: Path, kind: str, op
     environment = servers.needed(kind)
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         chosen = (f"server={kind}", "workload=oltp_insert", "durability=high", "synchronous_commit=on", "warmup=1")
-        run = servers.measure(storage.directory, *chosen, f"{option}=true,false", environment=environment)
+        alone, both = servers.alone(storage.directory), f"{option}=true,false"
+        run = servers.measure(storage.directory, *chosen, both, environment=environment, scenario=alone)
     measured = [step for step in run.steps if isinstance(step.settings, Sysbench)]
     told = [servers.settings_of(step).options[variable] for step in measured]
     assert told == [True, False]
     assert [servers.server_of(step).variables[variable].lower() for step in measured] == ["on", "off"]
     assert len({servers.server_of(step).data_directory for step in measured}) == 1
     of_the_table = servers.settings_of(measured[0]).rows * ROW_BYTES
-    assert run.written_bytes - sum(step.bytes for step in run.steps) == of_the_table + 2 * MIB  # and of two probes
+    assert run.written_bytes - sum(step.bytes for step in run.steps) == of_the_table
     for step in measured:  # a warm-up commits as often again, and counts nowhere; PostgreSQL counts a moment later
         for waits in servers.figures_of(step).waits:
             assert waits.file != "binary log" or 0.9 * step.ops <= (waits.writes or 0) <= 1.3 * step.ops
@@ -118,9 +117,8 @@ def test_the_live_line_comes_every_second(workshop: Path) -> None:
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         words = ("server=mariadb", "durability=high", "workload=oltp_insert", "seconds=3")
         pairs = [word for setting in words for word in ("--set", setting)]
-        done = headless.call(
-            "run", "sysbench-oltp", storage.directory, "--format", "events", *pairs, environment=environment
-        )
+        alone = servers.alone(storage.directory)
+        done = headless.call("run", alone, storage.directory, "--format", "events", *pairs, environment=environment)
         events = [json.loads(line) for line in done.stdout.splitlines()]
     live = [event["snapshot"] for event in events if event["event"] == "StepProgressed"]
     for snapshot in live:
@@ -144,6 +142,7 @@ def test_the_matrix_is_chosen_by_settings(workshop: Path) -> None:
             "wal_sync_method=open_datasync",
             "threads=1,4",
             environment=environment,
+            scenario=servers.alone(storage.directory),
         )
     measured = {step.name: step for step in run.steps if isinstance(step.settings, Sysbench)}
     assert set(measured) == {

@@ -27,6 +27,8 @@ from fstui.model.events import RunFinished, StepPreparing
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Run
 from fstui.model.steps import Failure
+from fstui.probes.sysbench import told_of_a_full_disk
+from fstui.probes.sysbench_program import Trouble
 from fstui.session import Session
 from fstui.state import ledger
 from tests.databases import servers
@@ -42,7 +44,7 @@ WAIT_S = 60
 def begun(directory: Path, event: str, *settings: str, name: str = "oltp") -> Iterator[subprocess.Popen[bytes]]:
     """A run whose events were read up to the first of that kind in a step of that name."""
     pairs = [word for setting in (*ONE, "warmup=0", *settings) for word in ("--set", setting)]
-    words = [headless.FSTUI, "run", "sysbench-oltp", str(directory), "--format", "events", *pairs]
+    words = [headless.FSTUI, "run", servers.alone(directory), str(directory), "--format", "events", *pairs]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert process.stdout and process.stderr
@@ -81,8 +83,7 @@ def test_a_stop_at_any_moment_leaves_nothing(workshop: Path, event: str, number:
             process.send_signal(number)
             code, run, _ = headless.ended(process)
         assert code == 128 + number
-        assert [step.name for step in run.steps if step.status == "finished"] == ["fdatasync", "O_DSYNC"]
-        assert run.steps[-1].status == "stopped"
+        assert [step.status for step in run.steps] == ["stopped"]
         assert is_gone(storage.directory)
         assert ledger.entries() == []
 
@@ -116,8 +117,8 @@ def test_a_server_that_dies_is_named_with_its_signal_and_the_next_step_has_a_new
             os.kill(pid, signal.SIGKILL)
             code, run, _ = headless.ended(process)
         assert code == 1 and run.status == "failed"
-        assert [step.status for step in run.steps] == ["finished", "finished", "failed", "finished"]
-        error = run.steps[2].error
+        assert [step.status for step in run.steps] == ["failed", "finished"]
+        error = run.steps[0].error
         assert error and "ended by itself (signal 9)" in error.message, error
         assert is_gone(storage.directory)
 
@@ -175,6 +176,19 @@ def test_a_full_disk_ends_the_step_with_the_servers_own_reason(workshop: Path) -
         assert is_gone(storage.directory)
 
 
+def test_what_fails_where_there_is_no_room_says_so_though_its_server_did_not(
+    workshop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disks.sh("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(workshop))
+    try:
+        with monkeypatch.context() as there, pytest.raises(Trouble, match="signal 11; no space left"):
+            there.chdir(workshop)
+            with told_of_a_full_disk():
+                raise Trouble("sysbench was ended by signal 11")
+    finally:
+        disks.sh("umount", str(workshop))
+
+
 def fill(directory: Path) -> Path:
     """Take all room there; writes of others add up to none."""
     filler = directory / "filler"
@@ -192,7 +206,7 @@ def test_a_directory_too_deep_for_a_socket_and_closed_to_the_server_s_user_will_
     with roomy(workshop) as storage:
         deep = storage.directory / ("d" * 100)
         deep.mkdir(mode=0o700)
-        run = servers.measure(deep, *ONE)
+        run = servers.measure(deep, *ONE, scenario=servers.alone(storage.directory))
         assert run.status == "finished"
         assert left_in(deep) == []
         assert ledger.entries() == []
@@ -201,7 +215,8 @@ def test_a_directory_too_deep_for_a_socket_and_closed_to_the_server_s_user_will_
 def test_two_at_once_do_not_meet(workshop: Path) -> None:
     with roomy(workshop) as storage:
         pairs = [word for setting in (*ONE, "seconds=1") for word in ("--set", setting)]
-        words = [headless.FSTUI, "run", "sysbench-oltp", str(storage.directory), "--format", "json", *pairs]
+        scenario = servers.alone(storage.directory)
+        words = [headless.FSTUI, "run", scenario, str(storage.directory), "--format", "json", *pairs]
         both = [
             subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             for _ in range(2)
@@ -303,7 +318,7 @@ def test_a_server_that_may_not_enter_the_directory_says_as_whom_it_runs(workshop
         closed.mkdir(mode=0o700)
         without_capability = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
         pairs = [word for setting in (*ONE, "seconds=1") for word in ("--set", setting)]
-        words = ("run", "sysbench-oltp", str(closed), "--format", "json", *pairs)
+        words = ("run", servers.alone(storage.directory), str(closed), "--format", "json", *pairs)
         done = headless.call(*words, within=without_capability)
         step = decode_run(done.stdout).steps[-1]
         assert (done.returncode, step.status) == (1, "failed")
