@@ -1,7 +1,8 @@
 """A primary and its replica for one step, in the words of MariaDB and MySQL: how both are started, joined and asked.
 
 They speak over 127.0.0.1 in a network namespace of their own, which nobody else can enter: replication knows no unix
-socket. GTID: https://mariadb.com/kb/en/gtid/, https://dev.mysql.com/doc/refman/8.4/en/replication-gtids.html
+socket (https://dev.mysql.com/doc/refman/8.4/en/replication-howto-slaveinit.html). GTID:
+https://mariadb.com/kb/en/gtid/, https://dev.mysql.com/doc/refman/8.4/en/replication-gtids.html
 """
 
 from __future__ import annotations
