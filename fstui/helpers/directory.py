@@ -15,6 +15,7 @@ Paths travel as JSON strings with surrogate escapes, so that a name that is not 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -29,6 +30,7 @@ from fstui.helpers import holding
 from fstui.wire.held import MARK, NotOurs, make
 
 PREFIX = ".fstui-"
+ELSEWHERE = "leads into another mount namespace, which is not seen from here (nsenter -m -t PID runs fstui there)"
 REMOVE_S = 8.0
 STATX_DIOALIGN, STATX_ATTR_DAX = 0x2000, 0x200000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
@@ -71,6 +73,9 @@ def inspect(path: str) -> None:
     """Where the path leads, what is there, whether it can be written, how much room there is, what O_DIRECT wants."""
     try:
         real = os.path.realpath(path, strict=True)
+        # /proc/PID/root and /proc/PID/cwd may lead where no path of ours does
+        if not os.path.samestat(os.stat(path), os.stat(real)):
+            raise OSError(errno.EXDEV, ELSEWHERE)
         mode = os.stat(real).st_mode
         found = os.statvfs(real)
         renamers = holding.renamers(real) if os.geteuid() == 0 else None

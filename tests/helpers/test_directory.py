@@ -49,6 +49,19 @@ def test_inspect_follows_links_to_where_the_directory_really_is(tmp_path: Path) 
     assert (found["directory"], found["writable"], found["read_only"]) == (True, True, False)
 
 
+def test_a_directory_in_another_mount_namespace_is_not_taken_for_one_of_ours(tmp_path: Path) -> None:
+    """Its path by /proc is that of another directory here."""
+    script = f"mount -t tmpfs other {tmp_path} && echo there && exec cat"
+    unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script]
+    with subprocess.Popen(unshare, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as other:
+        assert other.stdin and other.stdout
+        if not other.stdout.readline():
+            pytest.skip("no mount namespace of one's own can be made here: root, or user namespaces")
+        said = answer("inspect", f"/proc/{other.pid}/root{tmp_path}")
+        other.stdin.close()
+    assert "another mount namespace" in said["error"]
+
+
 @pytest.mark.parametrize("name", [b"caf\xe9", b"a\nb", b"[bold]\x1b[2J"])
 def test_a_name_of_any_bytes_survives_the_journey(tmp_path: Path, name: bytes) -> None:
     path = os.fsencode(tmp_path) + b"/" + name
