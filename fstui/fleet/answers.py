@@ -96,7 +96,8 @@ def _of_ssh(said: Said) -> str | None:
 def refusal(said: Said, mark: str) -> str:
     """What fstui there gave as its reason, where it ended without a document."""
     code = said.word(mark, "end") or "?"
-    return f"{_last(said.err).removeprefix('fstui: ') or 'it said nothing'} (exit {code})"
+    words = _last(said.err).removeprefix("fstui: ").replace("--yes", "--force")  # as it is called here
+    return f"{words or 'it said nothing'} (exit {code})"
 
 
 def _last(text: bytes) -> str:

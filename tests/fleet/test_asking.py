@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,16 @@ from fstui.fleet.ssh import words_of
 from tests.fleet.boxes import FSTUI
 from tests.fleet.conftest import HONEST, Fleet, program
 from tests.storage import disks
+from tests.storage.conftest import workshop  # noqa: F401  a fixture
+from tests.storage.headless import scenario_file
+from tests.storage.processes import eventually
 
+_WRITER = """
+import mmap, os, sys
+fd, block = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_DIRECT), mmap.mmap(-1, 4096)
+while True:
+    os.pwrite(fd, block, 0)
+"""
 TROUBLES = {
     "unknown1": "its host key is not known here",
     "password1": "a password is not asked for",
@@ -111,6 +121,35 @@ def test_a_disk_that_is_full_there_is_named(fleet: Fleet, installed: str, tmp_pa
         said = " ".join(done.stdout.split())
         assert "the file could not be written to" in said and "Traceback" not in done.stderr
         assert list(place.glob("fstui/*.pyz*")) == []
+
+
+@pytest.mark.root
+@pytest.mark.slow
+def test_a_busy_box_is_written_to_with_force_alone(
+    fleet: Fleet,
+    workshop: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Writes to the loop device wait in a cgroup's limit beneath it, which does not hold for fstui."""
+    monkeypatch.delenv("FSTUI_YES")
+    asked = ("run", str(scenario_file(workshop)), "--nodes", "db1", "--installed", FSTUI, "--trust-dir")
+    with disks.on_loop(workshop) as storage, disks.write_limit(disks.device_under(workshop), 5) as within:
+        writers = [
+            subprocess.Popen([*within, sys.executable, "-c", _WRITER, str(storage.directory / name)])
+            for name in ("one", "other")
+        ]
+        try:
+            assert eventually((storage.directory / "other").exists)
+            refused = fleet(*asked, str(storage.directory), "--into", "refused")
+            forced = fleet(*asked, str(storage.directory), "--into", "forced", "--force")
+        finally:
+            for writer in writers:
+                writer.kill()
+                writer.wait()
+    said = " ".join(refused.stdout.split())
+    assert refused.returncode == 1
+    assert f"its device {storage.device} is 100% busy. Nothing was written; --force runs it all the same" in said
+    assert forced.returncode == 0 and "1 answered" in forced.stdout, forced.stdout
 
 
 def test_two_fleets_at_once_do_not_meet(ssh: str, installed: str, tmp_path: Path) -> None:

@@ -238,6 +238,15 @@ def overlay_on_hidden_memory(workshop: Path) -> Iterator[Storage]:
                 unmount(memory.directory)
 
 
+def device_under(directory: Path) -> str:
+    """The kernel name of the disk that it stands on; the test is skipped where that is none."""
+    number = os.stat(directory).st_dev
+    found = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if not found.exists():
+        pytest.skip(f"{directory} stands on no block device")
+    return (found / ".." if (found / "partition").exists() else found).resolve().name
+
+
 @contextmanager
 def write_limit(device: str, per_s: int) -> Iterator[tuple[str, ...]]:
     """A cgroup with so many writes a second to the device; yields the words that start a command in it."""
