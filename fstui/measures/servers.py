@@ -10,6 +10,8 @@ DURABILITY = frozenset({"sync_binlog", "innodb_flush_log_at_trx_commit", "synchr
 """Options that decide whether a commit is durable, and nothing else."""
 _OF_MYSQL = ("sync_binlog", "innodb_flush_log_at_trx_commit")
 _OF_POSTGRESQL = ("fsync", "synchronous_commit")
+DECISIVE = DURABILITY | {"log_bin", "innodb_flush_method", "innodb_doublewrite", "full_page_writes", "wal_sync_method"}
+"""What says how a server's commits become durable."""
 _OFF = frozenset({"off", "0", "no", "false"})
 _OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
 

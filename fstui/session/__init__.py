@@ -6,7 +6,7 @@ The terminal app and the command line ask the same questions here, and so get th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the first screen comes without these
     from fstui.engine.runner import RunInProgress
     from fstui.engine.site import Site
     from fstui.engine.watch import Watching
+    from fstui.model.at_work import AtWork
     from fstui.session.kept import Before
     from fstui.session.scenarios import Scenario
 
@@ -107,6 +108,10 @@ class Session:
     def counters(self, nodes: Iterable[Node]) -> Counters:
         """What these layers have counted so far."""
         return self.machine.counters(nodes)
+
+    def at_work(self) -> AsyncGenerator[AtWork]:
+        """Who writes and which databases run, again and again, until it is closed. Raises OSError."""
+        return self.machine.at_work()
 
     async def from_before(self) -> Before:
         """What other days have left for this one. Raises OSError, and Refused where the home gives no answer."""

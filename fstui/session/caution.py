@@ -17,6 +17,9 @@ from fstui.session.running import Site
 IDLE_S = 1.0
 TOO_BUSY = 0.9
 """Share of the time in which a device had something to do: what we add, somebody waits for."""
+AT_WORK = 0.5
+"""A share from which on a device is busy enough for gigabytes to be felt."""
+MUCH_BYTES = 1 << 30
 LITTLE_ROOM, LITTLE_ROOM_BYTES = 0.1, 1 << 30
 """Left over while a run holds the most that it takes: a tenth, and not even so much."""
 LITTLE_MEMORY_BYTES = 128 << 20
@@ -50,12 +53,14 @@ def busy_shares(idle: Idle) -> dict[str, float]:
     return {device: busy_ms / 1000 / idle.elapsed_s for device, busy_ms in counted if busy_ms is not None}
 
 
-def concerns(session: Session, site: Site, busy: Mapping[str, float], room_bytes: int) -> tuple[str, ...]:
-    """What speaks against a run there that holds so much at a time: each with its number. None where it is played, or
-    where the environment says yes."""
+def concerns(
+    session: Session, site: Site, busy: Mapping[str, float], room_bytes: int, writes_bytes: int = 0
+) -> tuple[str, ...]:
+    """What speaks against a run there that holds, and writes, so much: each with its number. None where it is
+    played, or where the environment says yes. ``writes_bytes``: only a person who looks on is asked about it."""
     if session.simulated or agreed_before():
         return ()
-    return (*_busy(site.read, busy), *_room(site, room_bytes), *_memory())
+    return (*_busy(site.read, busy, writes_bytes), *_room(site, room_bytes), *_memory())
 
 
 def agreed_before() -> bool:
@@ -63,10 +68,17 @@ def agreed_before() -> bool:
     return os.environ.get(YES, "") not in ("", "0")
 
 
-def _busy(target: Target, busy: Mapping[str, float]) -> Iterator[str]:
-    share, device = max(((busy.get(node.id, 0.0), node.id) for node in target.stack), default=(0.0, ""))
-    if share > TOO_BUSY:
-        yield f"its device {device} is {min(share, 1):.0%} busy"
+def busiest(target: Target, busy: Mapping[str, float]) -> tuple[float, str]:
+    """The share of the time in which a device of its stack was at work, and which."""
+    return max(((busy.get(node.id, 0.0), node.id) for node in target.stack), default=(0.0, ""))
+
+
+def _busy(target: Target, busy: Mapping[str, float], writes_bytes: int) -> Iterator[str]:
+    share, device = busiest(target, busy)
+    much = writes_bytes >= MUCH_BYTES and share >= AT_WORK
+    if share > TOO_BUSY or much:
+        adding = f", and this writes up to {size(writes_bytes)}" if much else ""
+        yield f"its device {device} is {min(share, 1):.0%} busy{adding}"
 
 
 def _room(site: Site, room_bytes: int) -> Iterator[str]:

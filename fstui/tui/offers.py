@@ -60,6 +60,12 @@ class Offers:
         unplanned = (at for at, offer in enumerate(self.every) if not offer.outlook and not offer.refusal)
         return [at for at in unplanned if at not in self._under_way]
 
+    def least(self) -> int | None:
+        """Which of those that end by themselves writes least."""
+        planned = [(at, offer.plan) for at, offer in enumerate(self.every) if offer.plan and offer.plan.seconds]
+        least = min(planned, key=lambda each: each[1].max_bytes + each[1].server_bytes, default=None)
+        return least[0] if least else None
+
     async def plan(self, index: int) -> bool:
         """Make its plan; False where something else was chosen meanwhile."""
         offer = self.every[index]

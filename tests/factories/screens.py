@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -11,6 +11,7 @@ from fstui.latency import Histogram
 from fstui.measures.dirty_flush import DirtyFlush, DirtyFlushFigures, Growth
 from fstui.measures.sync_writes import SyncWrites
 from fstui.measures.sysbench import Interval, Sysbench, SysbenchFigures
+from fstui.model.at_work import AtWork
 from fstui.model.counters import Counters, DeviceCounters, Idle
 from fstui.model.events import (
     Event,
@@ -416,6 +417,8 @@ class PreparedMachine:
     def __init__(self, inventory: Inventory = INVENTORY) -> None:
         self.inventory = inventory
         self.readings = 0
+        self.seen = AtWork()
+        """Who writes, and which databases run."""
 
     def survey(self) -> Inventory:
         return self.inventory
@@ -425,6 +428,9 @@ class PreparedMachine:
 
     async def with_space(self, inventory: Inventory) -> Inventory:
         return inventory
+
+    async def at_work(self) -> AsyncGenerator[AtWork]:
+        yield self.seen
 
     def counters(self, stack: Iterable[Node]) -> Counters:
         self.readings += 1

@@ -21,9 +21,11 @@ def nobody_said_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caution, "available_memory", lambda: GIB)
 
 
-def said(free_bytes: int = 50 * GIB, total_bytes: int = 100 * GIB, busy: float = 0.5) -> tuple[str, ...]:
+def said(
+    free_bytes: int = 50 * GIB, total_bytes: int = 100 * GIB, busy: float = 0.5, writes: int = 0
+) -> tuple[str, ...]:
     site = Site(place=Place("/srv/data", Space(total_bytes=total_bytes, free_bytes=free_bytes)), read=target())
-    return caution.concerns(Session.here(), site, {"sda": busy}, 64 * MIB)
+    return caution.concerns(Session.here(), site, {"sda": busy}, 64 * MIB, writes)
 
 
 def test_a_box_with_time_and_room_is_asked_nothing() -> None:
@@ -32,6 +34,11 @@ def test_a_box_with_time_and_room_is_asked_nothing() -> None:
 
 def test_a_device_that_others_need_is_named_with_its_share() -> None:
     assert said(busy=0.97) == ("its device sda is 97% busy",)
+
+
+def test_gigabytes_for_a_device_that_is_half_busy_are_said_first() -> None:
+    assert said(writes=3 * GIB) == ("its device sda is 50% busy, and this writes up to 3.0 GiB",)
+    assert said(writes=3 * GIB, busy=0.4) == ()
 
 
 @pytest.mark.parametrize(

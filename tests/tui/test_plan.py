@@ -34,6 +34,19 @@ def replayed(directory: str | None = "/srv/data") -> PreparedApp:
     return PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory=directory)
 
 
+async def test_on_a_busy_device_the_cursor_begins_on_what_writes_least() -> None:
+    async with PreparedApp(ReplayMachine(screens.RUN)).run_test(size=(80, 30)) as pilot:
+        assert isinstance(pilot.app, PreparedApp)
+        pilot.app.open_plan("/srv/data", busy="dm-1 is 97% busy")
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        screen = pilot.app.screen
+        assert isinstance(screen, PlanScreen) and screen.offer and screen.offer.plan
+        ending = [offer.plan.max_bytes for offer in screen.offers.every if offer.plan and offer.plan.seconds]
+        assert screen.offer.plan.max_bytes == min(ending) < ending[0]
+        assert "dm-1 is 97% busy: the cursor stands on what writes least." in shown(pilot.app)[-1]
+
+
 class NearlyFull(ReplayMachine):
     """A replay that is taken for a box, with room for the run and little more."""
 

@@ -7,6 +7,7 @@ import json
 import msgspec
 import pytest
 
+from fstui.model.at_work import AtWork, DatabaseAtWork, WriterAtWork
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Reading, Target
@@ -44,6 +45,28 @@ def test_busy_is_a_share_of_the_time() -> None:
     before = Counters(monotonic_ns=0, devices=(DeviceCounters(device="sda", busy_ms=100, in_flight=1),))
     after = Counters(monotonic_ns=2_000_000_000, devices=(DeviceCounters(device="sda", busy_ms=600, in_flight=9),))
     assert rates(before, after)["sda"].busy == 0.25
+
+
+async def test_who_writes_and_which_database_stands_there_is_said_of_the_selected_row() -> None:
+    box = screens.PreparedMachine()
+    database = DatabaseAtWork(
+        pid=812,
+        name="mysqld",
+        kind="mysql",
+        data_directory="/srv/queue/mysql",
+        mounts=("/srv/queue",),
+        variables={"innodb_flush_log_at_trx_commit": "2"},
+        losing=("innodb_flush_log_at_trx_commit = 2",),
+    )
+    busy = WriterAtWork(pid=812, name="mysqld", bytes_per_s=3_251_000, mounts=("/srv/queue",))
+    elsewhere = WriterAtWork(pid=9, name="rsync", bytes_per_s=9e6, mounts=("/srv/data",))
+    box.seen = AtWork(writers=(elsewhere, busy), databases=(database,))
+    async with PreparedApp(box).run_test(size=(80, 40)) as pilot:
+        await pilot.pause()
+        words = "\n".join(shown(pilot.app))
+        assert "who   mysqld (812) 3.1 MiB/s" in words and "rsync" not in words
+        assert "data  mysqld (812) keeps its data in /srv/queue/mysql" in words
+        assert "✗ a commit may be lost: innodb_flush_log_at_trx_commit = 2" in words
 
 
 async def test_a_long_path_keeps_the_end_that_tells_it_from_others() -> None:

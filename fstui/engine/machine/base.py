@@ -6,7 +6,7 @@ What is served to a class is handed a replayed machine, and so cannot write.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fstui.model.counters import Counters
@@ -23,6 +23,7 @@ from fstui.workspace import Held, Place
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
     from fstui.inventory.writers import Processes
+    from fstui.model.at_work import AtWork
 
 
 class RunningProbe(Protocol):
@@ -154,6 +155,9 @@ class Machine(Protocol):
 
     def written_so_far(self) -> Processes:
         """Bytes that every process which we may look at has written."""
+
+    def at_work(self) -> AsyncGenerator[AtWork]:
+        """Who writes and which databases run, again and again, until it is closed."""
 
     async def inspect(self, directory: str) -> Place:
         """Resolve a directory. Raises Refused."""

@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fstui.databases.programs import Installed
     from fstui.engine.serving import Serving
     from fstui.inventory.writers import Processes
+    from fstui.model.at_work import AtWork
 
 CLAIMS_S, RECENT_S = 60.0, 5.0
 """How old the tools' answers may be in a list, and before a run."""
@@ -134,6 +135,11 @@ class LocalMachine:
         from fstui.inventory.writers import written_so_far  # noqa: PLC0415  the first screen comes without
 
         return written_so_far()
+
+    def at_work(self) -> AsyncGenerator[AtWork]:
+        from fstui.engine import at_work  # noqa: PLC0415  the first frame comes without
+
+        return at_work.looks() if self._root == Path("/") else at_work.nobody()
 
     async def inspect(self, directory: str) -> Place:
         looking = inspect(directory, trusting=self._trusting)

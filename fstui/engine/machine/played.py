@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING
 
+from fstui.engine.at_work import nobody
 from fstui.model.declaration import Declaration
 from fstui.model.host import Inventory
 from fstui.model.plan import PlannedStep
@@ -14,6 +15,7 @@ from fstui.workspace import Held
 
 if TYPE_CHECKING:
     from fstui.inventory.writers import Processes
+    from fstui.model.at_work import AtWork
 
 
 class PlayedMachine:
@@ -27,6 +29,9 @@ class PlayedMachine:
 
     def written_so_far(self) -> Processes:
         return {}
+
+    def at_work(self) -> AsyncGenerator[AtWork]:
+        return nobody()
 
     async def make_directory(self, directory: str, run_id: str) -> NoDirectory:
         return NoDirectory(directory)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from math import isinf
 
 from fstui.layers.flushes import Range
+from fstui.model.at_work import SERVERS
 from fstui.model.host import Host, Writer
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
@@ -37,6 +38,11 @@ def writers(found: Iterable[Writer]) -> str:
     times = Counter(writer.name for writer in sorted(found, key=lambda writer: -writer.written_bytes))
     named = [name + (f" ({number} of them)" if number > 1 else "") for name, number in times.items()]
     return listed([*named[:_MOST_NAMES], *(["others"] if len(named) > _MOST_NAMES else [])])
+
+
+def servers(found: Iterable[Writer]) -> str:
+    """Those of the writers that keep data for others: ``mysqld``."""
+    return listed(dict.fromkeys(writer.name for writer in found if writer.name in SERVERS))
 
 
 def devices(nodes: Iterable[Node]) -> str:

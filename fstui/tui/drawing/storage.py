@@ -8,13 +8,14 @@ from functools import cached_property
 import msgspec
 from rich.text import Text
 
+from fstui.model.at_work import AtWork
 from fstui.model.host import Inventory
 from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
 from fstui.model.storage import Node, Target
 from fstui.quantities import counted, duration_ns, short_size, size
 from fstui.report import findings
 from fstui.report.layers import in_memory
-from fstui.tui.drawing import stack
+from fstui.tui.drawing import company, stack
 from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window_of, wrapped
 from fstui.tui.glyphs import FAINT, HEAD, of_verdict
 from fstui.tui.rates import Rate, total
@@ -153,7 +154,7 @@ def table_lines(rows: Sequence[Entry]) -> int:
     return 1 + len(rows)
 
 
-def detail(entry: Entry | None, rates: Mapping[str, Rate], width: int) -> list[Text]:
+def detail(entry: Entry | None, rates: Mapping[str, Rate], at_work: AtWork, width: int) -> list[Text]:
     """The selected row's stack, with where a flush stops, and every flag with the path and value it was read from."""
     if entry is None:
         return [rule(width), line("  nothing matches the filter: Esc shows all")]
@@ -163,6 +164,8 @@ def detail(entry: Entry | None, rates: Mapping[str, Rate], width: int) -> list[T
     elif entry.device:
         lines += [line(f"  {entry.device.id}  {stack.lowest((entry.device,))}: no mounted filesystem stands on it")]
     lines += [_activity(node, rates[node.id], width) for node in entry.devices if node.id in rates]
+    if entry.target:
+        lines += company.lines(entry.target, at_work, width)
     if entry.target and entry.target.silent_s is not None:
         lines += [line(), *_silence(entry.target, width)]
     for finding in entry.findings:
@@ -232,12 +235,13 @@ def _silence(target: Target, width: int) -> list[Text]:
 
 def _activity(node: Node, now: Rate, width: int) -> Text:
     parts = [
-        f"{_number(now.reads)} reads/s, {_number(now.writes)} writes/s",
-        "" if now.written_bytes is None else f"{size(now.written_bytes)}/s",
-        "" if now.ms_per_write is None else f"{duration_ns(now.ms_per_write * 1e6)} a write",
+        "" if now.busy is None else f"busy {now.busy:.0%} of the time",
+        f"{_number(now.writes)} writes/s",
+        "" if now.ms_per_write is None else f"{duration_ns(now.ms_per_write * 1e6)} each",
         "flushes not counted" if now.flushes is None else f"{_number(now.flushes)} flushes/s",
         "" if now.ms_per_flush is None else f"{duration_ns(now.ms_per_flush * 1e6)} each",
-        "" if now.busy is None else f"busy {now.busy:.0%} of the time",
+        "" if now.written_bytes is None else f"{size(now.written_bytes)}/s",
+        f"{_number(now.reads)} reads/s",
         "" if now.in_flight is None else f"{now.in_flight} in flight",
     ]
     return line((fit(f"  now   {node.id}: " + ", ".join(filter(None, parts)), width), FAINT))

@@ -56,9 +56,11 @@ class PlanScreen(BaseScreen):
         "remembered for this storage, said in the verdict, and the physical limits are taken from it."
     )
 
-    def __init__(self, offers: Offers) -> None:
+    def __init__(self, offers: Offers, busy: str = "") -> None:
         super().__init__()
         self.offers = offers
+        self._busy = busy
+        """A device that somebody else needs, in words, until the cursor stands where it is needed the least."""
         self.cursor = Cursor()
         self.activity = Activity()
         self._awaited = ""
@@ -116,8 +118,18 @@ class PlanScreen(BaseScreen):
         if not await offers.plan(index):
             self.plan_all()
         elif offers is self.offers:
+            if self._busy and not offers.waiting() and self.cursor == Cursor():
+                self._suggest_the_least()
             self.redraw()
             self._start_if_awaited(offers.every[index])
+
+    def _suggest_the_least(self) -> None:
+        """On a device that is needed, the cursor begins on what writes least."""
+        at = self.offers.least()
+        if at is not None:
+            self.say(f"{self._busy}: the cursor stands on what writes least.")
+            self.choose_scenario(at)
+        self._busy = ""
 
     def _start_if_awaited(self, offer: Offer) -> None:
         """Enter was pressed before its plan was made, and nothing else was chosen since."""
@@ -247,7 +259,7 @@ class PlanScreen(BaseScreen):
     def _agreed(self, plan: Plan, site: Site) -> bool:
         """Nothing speaks against it, or it was said and the user wants it all the same."""
         busy = {device: rate.busy for device, rate in self.activity.rates.items() if rate.busy is not None}
-        found = caution.concerns(self.fstui.session, site, busy, plan.room_bytes)
+        found = caution.concerns(self.fstui.session, site, busy, plan.room_bytes, plan.max_bytes)
         if not found or plan is self._asked:
             return True
         self._asked = plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,9 +12,11 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 
+from fstui.model.at_work import AtWork
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.storage import Node, Target
+from fstui.session import caution
 from fstui.session.writable_directories import usual_directories
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import storage
@@ -67,6 +70,7 @@ class StorageScreen(BaseScreen):
         self.pseudo = False
         self.words = ""
         self.sort = storage.SORTS[0]
+        self.at_work = AtWork()
         self._surveyed = self._spaced = float("-inf")
 
     def compose(self) -> ComposeResult:
@@ -84,6 +88,19 @@ class StorageScreen(BaseScreen):
     def on_screen_resume(self) -> None:
         self.fstui.look_back()
         self.tick()
+        self.call_after_refresh(self.see_who_works)
+
+    def on_screen_suspend(self) -> None:
+        """What is measured meanwhile is not disturbed by looking round."""
+        self.workers.cancel_group(self, "at work")
+
+    @work(exclusive=True, group="at work")
+    async def see_who_works(self) -> None:
+        """Who writes, and which databases run, as long as this screen is in front."""
+        with self.fstui.guarded(), suppress(OSError):
+            async with aclosing(self.fstui.session.at_work()) as looks:
+                async for self.at_work in looks:
+                    self.part("detail").redraw()
 
     def tick(self) -> None:
         """Read the counters; now and then look again at what is mounted. Not while another screen is in front.
@@ -167,7 +184,16 @@ class StorageScreen(BaseScreen):
         else:
             mount_point = self.row.target.mount_point
             mounts = [target.mount_point for target in self.inventory.filesystems]
-            self.fstui.open_plan(self.row.target.path or mount_point, usual_directories(mount_point, mounts))
+            self.fstui.open_plan(
+                self.row.target.path or mount_point, usual_directories(mount_point, mounts), self._busy
+            )
+
+    @property
+    def _busy(self) -> str:
+        """A device beneath the selected row that has little time left, in words."""
+        shares = {device: rate.busy for device, rate in self.activity.rates.items() if rate.busy is not None}
+        share, device = caution.busiest(self.row.target, shares) if self.row and self.row.target else (0.0, "")
+        return f"{device} is {min(share, 1):.0%} busy" if share >= caution.AT_WORK else ""
 
     def action_watch(self) -> None:
         if self.row is not None and self.row.target is None:
@@ -221,7 +247,7 @@ class StorageScreen(BaseScreen):
         return storage.table(self.rows, self.activity.rates, self.selected, width, height)
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        return storage.detail(self.row, self.activity.rates, width)
+        return storage.detail(self.row, self.activity.rates, self.at_work, width)
 
     def _draw_hint(self, width: int, height: int) -> list[Text]:
         if count := len(self.fstui.left_behind):

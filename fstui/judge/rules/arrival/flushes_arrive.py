@@ -101,5 +101,16 @@ def _drowned(case: Case, arrivals: tuple[Arrival, ...]) -> Finding:
         f"sync ({words.expected(first.expected)} owed){bytes_too}: {not_told_apart(arrivals)}.",
         steps=words.names(arrival.step for arrival in arrivals),
         because=tuple(arrival.flush_line for arrival in arrivals),
-        next=(f"Stop the other writers on {where}, or use a disk of its own, and run again.",),
+        next=(_without_the_others(case, where),),
+    )
+
+
+def _without_the_others(case: Case, where: str) -> str:
+    """Nobody stops a database for a measurement."""
+    servers = words.servers(case.others.writers)
+    if not servers:
+        return f"Stop the other writers on {where}, or use a disk of its own, and run again."
+    return (
+        f"Leave {servers} at work: 'fstui watch' says what it waits for, without writing a byte. To tell fstui's "
+        "flushes from its own, run again as root (the kernel's trace tells them apart), or on a disk of its own."
     )
