@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fstui.cli import completing
 from fstui.cli.commands import APP
 from fstui.cli.simulating import simulate_option
 from fstui.cli.terminal import start
@@ -11,7 +12,7 @@ from fstui.cli.trust import trust_option
 
 
 @click.command(APP, add_help_option=False)
-@click.argument("directory", metavar="[DIR]", required=False)
+@click.argument("directory", metavar="[DIR]", required=False, shell_complete=completing.directories)
 @trust_option
 @simulate_option
 def command(directory: str | None, trust_dir: bool, simulate: str | None) -> int:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from fstui.cli import completing
 from fstui.cli.asking import agreed, yes_option
 from fstui.cli.events import EventLines
 from fstui.cli.execution import FAILED
@@ -40,7 +41,7 @@ class Printing(NamedTuple):
 
 
 @click.command("check")
-@click.argument("directories", metavar="[DIR]…", nargs=-1)
+@click.argument("directories", metavar="[DIR]…", nargs=-1, shell_complete=completing.directories)
 @yes_option
 @click.option(
     "--trace", type=click.Choice(("auto", "off")), default="auto", help="The kernel's own trace as a witness (root)."

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 
 import click
+from click.shell_completion import CompletionItem
 
 from fstui import __version__
+from fstui.cli import completing
 from fstui.cli.simulating import simulate_option
 from fstui.cli.terminal import start
 from fstui.cli.trust import trust_option
@@ -33,6 +35,8 @@ COMMANDS = {
     "schema": "The JSON Schema of the run document.",
     "fleet": "The same on many boxes at once, and the odd ones out.",
     "clean": "Remove what a killed run has left.",
+    "completion": "What makes a shell complete all this.",
+    "manual": "All of it as a man page.",
 }
 """In the order of their use. The sentences stand here, so that help imports none of them."""
 
@@ -59,6 +63,12 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return _imported(cmd_name) if cmd_name in COMMANDS else None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands by the sentences that stand here, options after a dash, directories once it can be one."""
+        if incomplete[:1] in ("-", ".", "/", "~"):
+            return [*super().shell_complete(ctx, incomplete), *completing.directories(ctx, self.params[0], incomplete)]
+        return [CompletionItem(name, help=told) for name, told in COMMANDS.items() if name.startswith(incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import click
 
+from fstui.cli import completing
 from fstui.cli.output import put, width
 from fstui.cli.reading import found
 from fstui.cli.rendering import format_option
@@ -20,7 +21,7 @@ _HOURS = {"h": 1, "d": 24}
 
 
 @click.command("compare")
-@click.argument("references", metavar="RUN RUN…", nargs=-1, required=True)
+@click.argument("references", metavar="RUN RUN…", nargs=-1, required=True, shell_complete=completing.runs)
 @click.option("--price", "prices", multiple=True, metavar="RUN=0.17/h", help="What it costs an hour (/d: a day).")
 @format_option(*comparisons.names())
 def command(references: tuple[str, ...], prices: tuple[str, ...], format_: str) -> None:

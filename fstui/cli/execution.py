@@ -31,6 +31,10 @@ def execute(arguments: Sequence[str]) -> int:
             return start()
         from fstui.cli.commands import group  # noqa: PLC0415
 
+        if _COMPLETING in os.environ:
+            from fstui.cli.completion import prepare  # noqa: PLC0415
+
+            prepare()
         code = group.main(list(arguments), prog_name="fstui", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except BaseException as error:

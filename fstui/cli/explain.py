@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fstui.cli import completing
 from fstui.cli.output import put, width
 from fstui.cli.rendering import format_option
 from fstui.model.errors import Refused, meant
@@ -14,7 +15,7 @@ from fstui.session.rules import explain, rule_names
 
 
 @click.command("explain")
-@click.argument("name", metavar="[RULE | WORD]", required=False)
+@click.argument("name", metavar="[RULE | WORD]", required=False, shell_complete=completing.rules_and_words)
 @format_option("plain", "markdown")
 def command(name: str | None, format_: str) -> None:
     """Say what a rule looks at, or what a word means. Without one: all of them, a line each."""

@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from fstui.cli import completing
 from fstui.cli.asking import agreed
 from fstui.cli.output import put, say, width
 from fstui.cli.rendering import format_option
@@ -46,7 +47,7 @@ def show_trend(words: str) -> None:
 
 
 @command.command("note")
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=completing.runs)
 @click.argument("words", nargs=-1, metavar="[WORDS…]")
 def note(run: str, words: tuple[str, ...]) -> None:
     """Keep a line beside a saved run; without words the note is dropped."""
@@ -54,7 +55,7 @@ def note(run: str, words: tuple[str, ...]) -> None:
 
 
 @command.command("delete")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN…")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN…", shell_complete=completing.runs)
 @click.option("--yes", is_flag=True, help="Without a question.")
 def delete(runs: tuple[str, ...], yes: bool) -> None:
     """Remove saved runs for good."""

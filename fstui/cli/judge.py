@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from fstui.cli import completing
 from fstui.cli.output import put, say
 from fstui.cli.reading import found
 from fstui.cli.rendering import format_option
@@ -14,7 +15,7 @@ from fstui.session.rules import judged_again
 
 
 @click.command("judge")
-@click.argument("reference", metavar="RUN")
+@click.argument("reference", metavar="RUN", shell_complete=completing.runs)
 @format_option(*formats.names())
 def command(reference: str, format_: str) -> None:
     """Judge a saved run again, with today's rules. The saved document stays as it is."""

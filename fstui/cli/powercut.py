@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from fstui.cli import completing
 from fstui.cli.execution import BROKEN_PIPE, FAILED, INTERRUPTED
 from fstui.cli.interruption import Interruption
 from fstui.cli.output import put, say
@@ -38,7 +39,7 @@ def command() -> None:
 
 
 @command.command("write")
-@click.argument("directory", metavar="DIR")
+@click.argument("directory", metavar="DIR", shell_complete=completing.directories)
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="See 'fstui scenarios power-cut'.")
 @click.option("--root-of", metavar="HOSTNAME", help="Yes, to the root filesystem of the box of that name.")
 @trust_option
@@ -123,7 +124,7 @@ def witness(file: Path) -> int:
 
 
 @command.command("verify")
-@click.argument("directory", metavar="DIR")
+@click.argument("directory", metavar="DIR", shell_complete=completing.directories)
 @click.option("--storage-was-cut", is_flag=True, help="The storage lost its power, not the box (a USB disk, a shelf).")
 @click.option("--unmountable", is_flag=True, help="Since the cut the filesystem cannot be mounted any more.")
 @format_option(*formats.names())

@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from fstui.cli import completing
 from fstui.cli.output import put, say
 from fstui.model.storage import MEDIA, MediumClass
 from fstui.report import ruler
@@ -23,7 +24,7 @@ def command(ctx: click.Context, media: tuple[MediumClass, ...]) -> int | None:
 
 
 @command.command("add")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN|DIR…")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN|DIR…", shell_complete=completing.runs)
 @click.option("--name", required=True, help="What to call them, as in 'our db hosts'; replaces those of that name.")
 def add(runs: tuple[str, ...], name: str) -> int:
     """Hold later runs against these first: saved runs, or directories of run documents, such as a fleet's.

@@ -6,12 +6,13 @@ import asyncio
 
 import click
 
+from fstui.cli import completing
 from fstui.cli.reading import found
 from fstui.cli.terminal import check_terminal
 
 
 @click.command("replay")
-@click.argument("reference", metavar="RUN")
+@click.argument("reference", metavar="RUN", shell_complete=completing.runs)
 @click.option("--speed", type=click.FloatRange(0.1, 100), default=1.0, show_default=True, help="So many times as fast.")
 def command(reference: str, speed: float) -> int:
     """Play a saved run again on the run screen, as it went. It is judged with today's rules, and not saved again."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from fstui.cli import completing
 from fstui.cli.asking import yes_option
 from fstui.cli.failing import fail_on_option
 from fstui.cli.headless import Asked, Headless
@@ -28,9 +29,16 @@ from fstui.session import power_cut
 
 
 @click.command("run")
-@click.argument("scenario")
-@click.argument("directories", metavar="DIR…", nargs=-1)
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change a setting of the scenario.")
+@click.argument("scenario", shell_complete=completing.scenarios)
+@click.argument("directories", metavar="DIR…", nargs=-1, shell_complete=completing.directories)
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    shell_complete=completing.settings,
+    help="Change a setting of the scenario.",
+)
 @click.option("--medium", type=click.Choice(MEDIA), help="What the lowest devices really are.")
 @click.option("--write-cache", type=click.Choice(CACHES), help="Their write cache, really.")
 @click.option("--like", type=int, metavar="PID", help="Measure in that process's io cgroup (root).")

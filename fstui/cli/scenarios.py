@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from fstui.cli import completing
 from fstui.cli.output import put, say, width
 from fstui.model.plan import Plan
 from fstui.report import scenarios as report
@@ -14,7 +15,7 @@ from fstui.session.scenarios import Scenario
 
 
 @click.command("scenarios")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.scenarios)
 def command(name: str | None) -> None:
     """Say what can be run, what it asks, how long it takes and how much it writes.
 

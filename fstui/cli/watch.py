@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fstui.cli import completing
 from fstui.cli.interruption import Interruption
 from fstui.cli.output import put, say, width
 from fstui.cli.rendering import format_option
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 @click.command("watch")
 @click.option("--pid", type=int, metavar="PID", help="That process and its children alone.")
-@click.option("--mount", metavar="DIR", help="The filesystem of that directory alone.")
+@click.option(
+    "--mount", metavar="DIR", shell_complete=completing.directories, help="The filesystem of that directory alone."
+)
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="So long; else until Ctrl-C.")
 @format_option("plain", "json", "events")
 def command(pid: int | None, mount: str | None, seconds: float | None, format_: str) -> int:

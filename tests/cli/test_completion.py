@@ -1,0 +1,58 @@
+"""What a shell offers at Tab, tried in bash itself; and the man page."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from fstui.cli import manual
+from fstui.cli.commands import COMMANDS, group
+from fstui.state import runs
+from tests.cli.conftest import Fstui
+from tests.factories.samples import RUN
+
+TRY = """
+. "$HOME/.local/share/bash-completion/completions/fstui"
+at_tab() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fstui_completion fstui 2>/dev/null; echo "${COMPREPLY[*]}"; }
+at_tab fstui hist
+at_tab fstui run fsync-r
+at_tab fstui run fsync-rate "$HOME/data"
+at_tab fstui run fsync-rate --set sec
+at_tab fstui run sysbench-oltp --set server = postg
+at_tab fstui show k3
+at_tab fstui explain flush-f
+"""
+
+
+def test_bash_completes_commands_scenarios_directories_settings_runs_and_rules_after_one_command(
+    fstui: Fstui, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs.save(RUN)
+    (own_home / "database").mkdir()
+    assert fstui("completion", "bash", "--install").returncode == 0
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    done = subprocess.run(["bash", "-c", TRY], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "history", "fsync-rate", str(own_home / "database"), "seconds=", "postgresql", "k3f9a1", "flush-flat",
+    ]  # fmt: skip
+
+
+def test_a_file_that_is_not_ours_is_not_replaced(fstui: Fstui, own_home: Path) -> None:
+    mine = own_home / ".config/fish/completions/fstui.fish"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("# mine")
+    done = fstui("completion", "fish", "--install")
+    assert done.returncode == 2 and b"is not ours" in done.stderr and mine.read_text() == "# mine"
+
+
+def test_the_man_page_has_every_command_and_no_line_that_is_a_request_by_chance() -> None:
+    lines = list(manual._page(click.Context(group, info_name="fstui")))
+    sections = [line for line in lines if line.startswith(".SS fstui ")]
+    assert {line.split()[2].replace("\\", "") for line in sections} == set(COMMANDS)
+    requests = {line.split()[0] for line in lines if line.startswith((".", "'"))}
+    assert requests <= {".TH", ".SH", ".SS", ".PP", ".TP", ".nf", ".fi"}
+    assert not any("\b" in line for line in lines)
