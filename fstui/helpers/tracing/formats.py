@@ -63,9 +63,11 @@ def fields_of(text: str) -> dict[str, Field]:
     """The fields that a format or the header of a page declares."""
     found = {}
     for match in FIELD.finditer(text):
-        declared = match["declared"]
-        name, bracket, _ = declared.split()[-1].partition("[")
-        text_array = bool(bracket) and "char" in declared.split() and "__data_loc" not in declared
+        words = match["declared"].split()
+        if not words:
+            continue
+        name, bracket, _ = words[-1].partition("[")
+        text_array = bool(bracket) and "char" in words and "__data_loc" not in words
         found[name] = Field(int(match["at"]), int(match["size"]), match["signed"] == "1", text_array)
     return found
 

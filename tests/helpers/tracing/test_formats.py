@@ -1,7 +1,7 @@
 """Formats: where this kernel's events have their fields."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fstui.helpers.tracing import pages
@@ -84,6 +84,7 @@ def test_pages_of_64_kib_and_of_a_32_bit_kernel() -> None:
     assert (parse_page_layout(small).commit.size, parse_page_layout(small).data_at) == (4, 12)
 
 
+@example("ID: 1\nfield: ;\toffset:0;\tsize:4;")
 @given(st.text() | st.text(alphabet="field:offstz ;\n0123456789-char[]ID", max_size=300))
 def test_any_text_is_a_format_or_refused(text: str) -> None:
     for parsed in (lambda: parse("any", text).reader("dev"), lambda: parse_page_layout(text)):
