@@ -28,17 +28,23 @@ _START = "import sys,runpy; sys.path.insert(0,sys.argv.pop(1)); runpy.run_module
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 18
 CALL_S, REAP_S, LOOK_S, MOST_S = 10.0, 0.5, 0.1, 60.0
-HURRIED_S = 0.5
-"""So long a child may do nothing at all where a stop was asked."""
+HURRIED_S, AGAIN_S = 0.5, 0.2
+"""So long a child may do nothing at all where a stop was asked; and where one was given up at that place already."""
 Result = TypeVar("Result")
 Place = Literal["home", "target"]
 
 
 class Hurry(NamedTuple):
-    """Whether somebody waits for the end of all this, and what changes while the disk of a place still works."""
+    """Whether somebody waits for the end of all this, what changes while the disk of a place still works, and where
+    a child was given up because it did not."""
 
     asked: Callable[[], bool]
     moved: Callable[[Place], object]
+    given_up: set[Place]
+
+    def limit_s(self, of: Place) -> float:
+        """So long nothing may change."""
+        return AGAIN_S if of in self.given_up else HURRIED_S
 
 
 HURRY: ContextVar[Hurry | None] = ContextVar("hurry", default=None)
@@ -224,11 +230,14 @@ async def _patiently(child: Child, answer: Coroutine[Any, Any, Result], quiet_s:
     hurry = HURRY.get()
     try:
         while not (await asyncio.wait({waiting}, timeout=min(LOOK_S, quiet_s)))[0]:
-            moved = hurry.moved(of) if hurry and hurry.asked() else None
-            newest, before, seen = time.monotonic(), seen, (_work_of(child.pid), moved)
+            hurried = hurry if hurry and hurry.asked() else None
+            newest, before = time.monotonic(), seen
+            seen = _work_of(child.pid), hurried and hurried.moved(of)
             since = since if seen == before else newest
-            limit_s = quiet_s if moved is None else min(quiet_s, HURRIED_S)
+            limit_s = min(quiet_s, hurried.limit_s(of)) if hurried else quiet_s
             if newest - since >= limit_s or newest - began > MOST_S + quiet_s:
+                if hurried:
+                    hurried.given_up.add(of)
                 raise TimeoutError
         return waiting.result()
     finally:

@@ -125,11 +125,13 @@ async def test_a_call_that_hangs_is_given_up() -> None:
 
 
 async def test_once_a_stop_is_asked_nobody_waits_for_a_disk_that_does_nothing() -> None:
-    children.HURRY.set(Hurry(lambda: True, lambda of: 7))
+    hurry = Hurry(lambda: True, lambda of: 7, given_up=set())
+    children.HURRY.set(hurry)
     async with asyncio.timeout(60) as limit:
         with pytest.raises(TimeoutError):
             await in_a_child(time.sleep, 300, timeout_s=300)
     assert not limit.expired()
+    assert hurry.limit_s("home") < hurry.limit_s("target")  # it did not answer once: it is asked with less patience
 
 
 async def test_a_disk_that_still_works_is_waited_for_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +142,7 @@ async def test_a_disk_that_still_works_is_waited_for_all_the_same(monkeypatch: p
         asked.append(of)
         return next(completed)
 
-    children.HURRY.set(Hurry(lambda: True, moved))
+    children.HURRY.set(Hurry(lambda: True, moved, given_up=set()))
     await in_a_child(time.sleep, 1.0)
     assert set(asked) == {"home"}
 

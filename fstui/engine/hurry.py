@@ -20,7 +20,7 @@ def hurry(machine: Machine, target: Target, asked: Callable[[], bool]) -> Hurry:
         read = machine.counters(nodes[of]) if nodes[of] else None
         return [(one.reads, one.writes, one.flushes, one.discards) for one in read.devices] if read else []
 
-    return Hurry(asked, moved)
+    return Hurry(asked, moved, given_up=set())
 
 
 def _home(machine: Machine) -> Target | None:

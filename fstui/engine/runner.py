@@ -48,7 +48,7 @@ from fstui.model.storage import Target
 
 FOR_GOOD = frozenset({errno.EIO, errno.ETIMEDOUT})
 """What fails the next step as well: a disk that is broken, or too slow for its file."""
-SILENT_S = 0.5
+SILENT_S = 0.25
 """So long a storage whose last call has not returned is waited for once more."""
 
 

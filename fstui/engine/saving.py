@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from fstui.children import ask, in_a_child
@@ -35,13 +36,12 @@ async def save(run: Run) -> tuple[str | None, str | None]:
         path = str(runs.path_of(run))
     except Refused as reason:
         return None, f"the run could not be saved: {reason}"
+    since = time.monotonic()
     try:
         answer = await _written(path, runs.document(run))
-    except TimeoutError:
-        return (
-            None,
-            f"the run could not be saved: the disk of {path} gave no answer for {SAVE_S:.0f} s",
-        )
+    except TimeoutError:  # less than SAVE_S where a stop was asked
+        waited_s = time.monotonic() - since
+        return None, f"the run could not be saved: the disk of {path} gave no answer for {waited_s:.1f} s"
     except OSError as reason:
         return None, f"the run could not be saved: {reason}"
     if "error" in answer:

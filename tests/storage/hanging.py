@@ -67,7 +67,8 @@ def hanging_mount(workshop: Path) -> Iterator[Mount]:
     command_file.touch()
     made = map(str, (point, behind, command_file))
     words = [disks.tool("unshare"), "--mount", sys.executable, hanging_fuse.__file__, *made]
-    server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    environment = {**os.environ, "FUSE_LIBRARY_NAME": "fuse3"}  # mfusepy prefers libfuse 2 where that is there as well
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
     try:
         assert server.stdout and server.stdout.readline() == "mounted\n"
         yield Mount(point, behind, command_file, (disks.tool("nsenter"), f"--target={server.pid}", "--mount"))
