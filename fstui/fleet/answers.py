@@ -65,8 +65,10 @@ def trouble(said: Said, mark: str) -> str:
     """Why there is no document, in one sentence; empty where nothing is wrong so far."""
     if said.flooded:
         return f"it said more than {size(MOST_BYTES)}: not listened to any further"
+    if said.code is None and said.word(mark, "begin") is None:
+        return f"no answer within {seconds(said.elapsed_s)}"
     if said.code is None:
-        return f"no answer within {seconds(said.elapsed_s)} (--timeout): what ran there was told to end"
+        return f"not at its end within {seconds(said.elapsed_s)} (--timeout): what ran there was told to end"
     if (found := said.word(mark, "trouble")) is not None:
         return _plain(found)
     return _broken(said, mark) if said.word(mark, "begin") is not None else _never_begun(said, mark)

@@ -101,8 +101,14 @@ kill $watch 2>/dev/null
 say "end $code"
 """
 
-_REMOVE = """rm -rf "$place/unpacked" "$file"; rmdir "$place" 2>/dev/null
+_USING = """using=$place/.using-$$; : >"$using"
 """
+_USED = """rm -f "$using"
+"""
+_REMOVE = """for one in "$place"/.using-*; do kill -0 "${one##*-}" 2>/dev/null && exit 0; done
+rm -rf "$place/unpacked" "$file" "$place"/.using-*; rmdir "$place" 2>/dev/null
+"""
+"""Not while another fleet runs it."""
 
 
 def look(asked: Asked, mark: str, digest: str) -> str:
@@ -128,7 +134,7 @@ def run(asked: Asked, mark: str, digest: str) -> str:
     if asked.installed:
         return _whole(asked, mark, digest, _RUN.format(command=f"{asked.installed} {words}"))
     remove = _REMOVE if asked.remove else ""
-    return _whole(asked, mark, digest, _PLACE + _RUN.format(command=f'sh "$file" {words}') + remove)
+    return _whole(asked, mark, digest, _PLACE + _USING + _RUN.format(command=f'sh "$file" {words}') + _USED + remove)
 
 
 def _whole(asked: Asked, mark: str, digest: str, script: str) -> str:

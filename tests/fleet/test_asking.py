@@ -161,6 +161,19 @@ def test_two_fleets_at_once_do_not_meet(ssh: str, installed: str, tmp_path: Path
     assert [process.returncode for process in begun] == [0, 0], said
 
 
+def test_what_another_fleet_runs_is_not_removed(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+    file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
+    there = ("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place"), "--remove")
+    (tmp_path / "place").mkdir()
+    running = tmp_path / "place" / f".using-{os.getpid()}"
+    running.touch()
+    assert fleet(*run(), *there).returncode == 0
+    assert len(list((tmp_path / "place").glob("fstui-*.pyz"))) == 1
+    running.rename(running.with_name(f".using-{2**22 + 1}"))  # nobody's: pid_max is 2**22
+    assert fleet(*run()[:3], "--into", "again", *there).returncode == 0
+    assert not (tmp_path / "place").exists()
+
+
 def test_nothing_is_carried_to_where_no_program_may_be(fleet: Fleet, installed: str, tmp_path: Path) -> None:
     (tmp_path / "a-file").touch()
     done = fleet(*run("--nodes", "db1", "--pyz", installed, "--place", str(tmp_path / "a-file/place")))
