@@ -75,6 +75,8 @@ class LabMachine(Struct, frozen=True, kw_only=True):
     image: Kind = "base"
     kernels: tuple[Kernel, ...] = KERNELS
     """Those with which the truth is what is said here."""
+    kernel_line: str = ""
+    """More of it, as for memory that the kernel is to take for persistent."""
     hypervisor: bool = True
     """The machine says that it is a virtual one."""
     cut: bool = True

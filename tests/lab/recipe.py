@@ -21,7 +21,7 @@ PACKAGES = (
     "python3-minimal", "libpython3-stdlib", "busybox-static", "kmod", "udev", "util-linux", "mount", "e2fsprogs",
     "xfsprogs", "btrfs-progs", "f2fs-tools", "nilfs-tools", "jfsutils", "exfatprogs", "dosfstools", "mtd-utils",
     "lvm2", "dmsetup", "thin-provisioning-tools", "cryptsetup-bin", "mdadm", "multipath-tools", "bcache-tools",
-    "drbd-utils", "ksmbd-tools", "hdparm", "nvme-cli", "libeatmydata1",
+    "drbd-utils", "ksmbd-tools", "hdparm", "nvme-cli", "libeatmydata1", "open-iscsi", "nbd-client", "nbd-server",
 )  # fmt: skip
 KERNEL_PACKAGE = "linux-image-amd64"
 """Not the cloud kernel: that one has no AHCI, USB or SAS drivers."""

@@ -56,7 +56,7 @@ class Vm:
         self.devices: dict[str, str] = {}
         expected = [path for name, disk in machine.disks.items() for path in serial_numbers(name, disk)]
         expected += ["state"] if state is not None else []
-        line = f"{KERNEL_LINE} lab.disks={','.join(expected)}"
+        line = f"{KERNEL_LINE} lab.disks={','.join(expected)} {machine.kernel_line}".rstrip()
         command = _machine(image, line, self._console, self._port, hypervisor=machine.hypervisor)
         command += _plain("payload", payload)
         if state is not None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fstui.judge.facts.composition import Composition, What
 from fstui.model.counters import DeviceCounters
-from fstui.model.storage import Node
+from fstui.model.storage import Node, Reading
 from tests.factories.layered import BLOCK, SYNCS, Layer, run, stacks
 
 
@@ -46,6 +46,8 @@ def test_an_honest_stack_lacks_nothing_and_exceeds_nothing(
     what = kind_of(forced)
     assert found.arrived(what).low >= SYNCS >= found.arrived(what).high
     assert found.arrived("bytes").low >= SYNCS * BLOCK >= found.arrived("bytes").high
+    kept = {node.id for node in found.holding()}
+    assert sum(layer.written_bytes for layer in layers if layer.node.id in kept) >= SYNCS * BLOCK
 
 
 @settings(max_examples=150, deadline=None)
@@ -112,3 +114,29 @@ def given_to(liar: Layer, top: Layer, layers: list[Layer], forced: bool, seed: i
 def total(layer: Layer) -> int:
     """Flushes at every disk below."""
     return layer.flushes + sum(total(below) for below, _ in layer.below)
+
+
+@given(st.sampled_from(["raid1", "raid0"]), st.booleans(), st.integers(0, 1000))
+def test_a_disk_that_two_ways_lead_to_is_owed_what_comes_by_each(level: str, forced: bool, seed: int) -> None:
+    """An array over two partitions of one disk, which counts for both."""
+    disk_node = Node(
+        id="disk",
+        layer="block",
+        kind="disk",
+        name="disk",
+        lowest=True,
+        counted=True,
+        write_cache="write back",
+        fua=False,
+    )
+    disk = Layer(disk_node)
+    parts = [
+        Layer(Node(id=f"part{number}", layer="block", kind="partition", name="part"), [(disk, None)])
+        for number in (1, 2)
+    ]
+    told = (Reading(what="level", value=level, path=""),)
+    array = Layer(Node(id="md0", layer="block", kind="md", name="md0", readings=told), [(part, None) for part in parts])
+    run(array, forced, seed)
+    found = composed(array, [array, *parts, disk])
+    assert found.arrived(kind_of(forced)) == (SYNCS, SYNCS)
+    assert found.arrived("bytes") == (SYNCS * BLOCK, SYNCS * BLOCK)
