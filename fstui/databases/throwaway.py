@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from fstui.children import command
 from fstui.databases import mysql, postgresql, programs
 from fstui.databases.connection import Connection
 from fstui.databases.facts import described
@@ -31,6 +30,10 @@ DATA = f"/proc/self/fd/{DATA_FD}"
 """Its name for it, short enough for a socket's path (unix(7): 107 bytes), and led elsewhere by nobody."""
 CWD = "/proc/self/cwd"
 """The run's directory, for the clients that entered it."""
+_ENTER = """cd -P -- "$1" && [ "$(stat -c %d:%i .)" = "$2" ] || {
+  echo "FATAL: $1: another directory has taken its place"; exit 1; }
+shift 2; exec "$@"
+"""
 FAMILIES: dict[str, ModuleType] = {"mariadb": mysql, "mysql": mysql, "postgresql": postgresql}
 
 
@@ -112,7 +115,6 @@ class Throwaway:
         ``inside``: the server's own name for its data, which nobody else would understand.
         """
         workspace = self._workspace
-        within = command("helpers.within", workspace.path, str(workspace.device), str(workspace.inode))
         connection, making = self.connection, []
         if self._family.TO_MAKE:
             making = [f"CREATE DATABASE IF NOT EXISTS {connection.database}"]
@@ -126,7 +128,7 @@ class Throwaway:
             workspace=workspace.path,
             title=self._program.title,
             asked=settings.options,
-            within=within,
+            within=within(workspace),
             making=making,
         )
         data = f"{workspace.path}/{self._name}"
@@ -170,6 +172,11 @@ class Throwaway:
         if await self._keeper.end():
             return None
         return f"{self._program.title} (process {self.pid}) did not end within {END_S:.0f} s"
+
+
+def within(workspace: Held) -> list[str]:
+    """The words before those of a program that is to run in the run's directory, and in no other."""
+    return ["sh", "-c", _ENTER, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
 
 
 async def _programs(kind: str) -> tuple[Program, str]:

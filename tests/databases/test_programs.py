@@ -10,7 +10,9 @@ import pytest
 
 from fstui.databases import programs
 from fstui.databases.programs import find_sysbench, output_of
+from fstui.databases.throwaway import within
 from fstui.model.errors import Refused
+from fstui.workspace import Held
 from tests.storage.processes import all_end, descendants, eventually
 
 
@@ -56,6 +58,23 @@ async def test_a_sysbench_is_refused_by_what_it_said(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(Refused, match=said):
         await find_sysbench()
+
+
+async def test_one_of_the_run_s_directory_runs_there_and_in_no_other(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours; exit", tmp_path / "theirs"
+    ours.mkdir()
+    shell, *words = within(Held.of(ours))
+    assert await output_of(shell, *words, "pwd") == (0, f"{ours}\n")
+    ours.rename(tmp_path / "away")
+    ours.mkdir()
+    assert await output_of(shell, *words, "pwd") == (
+        1,
+        f"FATAL: {ours}: another directory has taken its place\n",
+    )
+    ours.rmdir()
+    ours.symlink_to(theirs)
+    status, text = await output_of(shell, *words, "pwd")
+    assert status == 1 and "FATAL" in text
 
 
 async def test_one_that_nobody_waits_for_is_ended_with_what_it_started() -> None:
