@@ -1,0 +1,20 @@
+"""The README's pictures show what the app shows today. Where they do not: python -m tests.screenshots"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import screenshots
+
+
+async def test_the_pictures_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    _, pictures = await screenshots.drawn()
+    for name, picture in pictures.items():
+        kept = screenshots.words((screenshots.PLACE / f"{name}.svg").read_text())
+        assert screenshots.words(picture) == kept, f"{name}.svg is of another day: python -m tests.screenshots"
+
+
+def test_what_is_of_its_time_is_left_out() -> None:
+    picture = "<text x='1'>20 Nov 2026 03:12 · run 0a1b2c</text><text>kept &amp;&#160;told</text>"
+    assert screenshots.words(picture) == ["…", "·", "…", "kept", "&", "told"]
