@@ -48,7 +48,7 @@ def _with(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Com
 _how_to_reach = _with(
     click.option("--nodes", required=True, help="Which boxes: 'db[1-40],@storage', as clush has them."),
     click.option("--into", type=Path, metavar="DIR", help="Where the documents go; a new directory by default."),
-    click.option("--pyz", type=Path, metavar="FILE", help=f"What is carried there; else {_PYZ} here."),
+    click.option("--pyz", type=Path, metavar="FILE", help=f"What is carried there; else {_PYZ} here, or in dist."),
     click.option("--installed", metavar="COMMAND", help="fstui is there already, by this command."),
     click.option("--place", metavar="DIR", help="Where the file goes there."),
     click.option("--remove", is_flag=True, help="Remove it there when all is done."),
@@ -186,8 +186,9 @@ def _ask(command_: str, arguments: Sequence[str], directory: str, how: dict[str,
 
 
 def _carried(named: Path | None) -> Path:
-    """The file named, or the one that lies here. Raises Refused."""
-    found = named or Path(_PYZ)
+    """The file named, or the one that lies here, or was made here. Raises Refused."""
+    made = Path("dist") / _PYZ
+    found = named or (made if made.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
     if not found.is_file():
         raise Refused(
             f"{found} is not there: it is the file that is carried to each box ('python -m tests.release' makes it "

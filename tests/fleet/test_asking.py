@@ -96,6 +96,13 @@ def test_the_file_is_carried_where_it_is_missing_or_damaged_and_goes_again(
     assert not (tmp_path / "place").exists()
 
 
+def test_what_was_made_here_is_found_without_being_named(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+    (tmp_path / "dist").mkdir()
+    program(tmp_path / "dist/fstui.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
+    done = fleet(*run("--nodes", "db1", "--place", str(tmp_path / "place")))
+    assert done.returncode == 0, done.stderr
+
+
 def test_as_root_where_that_asks_for_a_password(
     fleet: Fleet, installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
