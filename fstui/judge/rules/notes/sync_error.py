@@ -5,7 +5,8 @@ A sync failed. The kernel may have marked the pages clean, so that a second sync
 
 ## How it was measured
 The call and the errno that the probe got. EIO on fsync, fdatasync or a write through O_DSYNC is a finding; a full disk
-and other errors are notes.
+and other errors are notes: a filesystem may accept a write and look for its blocks only when it writes them out
+(delayed allocation), so that a sync meets the full disk, and says so.
 
 ## What it proves, and what not
 What was not synced before must be taken for lost. One error does not tell whether the disk or the path to it is at
@@ -62,8 +63,13 @@ def _failed(case: Case, step: Step, error: Failure) -> Finding:
 def _meaning(error: Failure, *, lost: bool) -> str:
     if lost:
         return "The kernel may have marked the pages clean: a second sync would succeed with the data gone."
+    if error.errno in _FULL and error.call in _SYNC_CALLS:
+        return (
+            "There was no room left for writes that had been accepted: they are lost, and the program was told, so the "
+            "storage kept its word. What was synced before stands."
+        )
     if error.errno in _FULL:
-        return "There was no room left."
+        return "There was no room left. What was synced before stands."
     return "The step ended there; what was synced before it stands."
 
 

@@ -40,7 +40,10 @@ def test_an_io_error_on_a_plain_write_is_an_honest_answer() -> None:
 def test_a_full_disk_is_a_note(number: int) -> None:
     found = finding(verdict(None, failed("fdatasync", number)), "sync-error")
     assert found.verdict is None
-    assert "no room left" in found.sentence
+    assert "no room left for writes that had been accepted: they are lost" in found.sentence
+    assert "kept its word" in found.sentence
+    written = finding(verdict(None, failed("pwrite", number)), "sync-error")
+    assert written.verdict is None and "accepted" not in written.sentence
 
 
 def test_another_call_is_not_its_business() -> None:
