@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from fstui.cli import completing
+from fstui.cli.asking import agreed, yes_option
 from fstui.cli.execution import BROKEN_PIPE, FAILED, INTERRUPTED
 from fstui.cli.interruption import Interruption
 from fstui.cli.output import put, say
@@ -43,7 +44,8 @@ def command() -> None:
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="See 'fstui scenarios power-cut'.")
 @click.option("--root-of", metavar="HOSTNAME", help="Yes, to the root filesystem of the box of that name.")
 @trust_option
-def write(directory: str, settings: Sequence[str], root_of: str | None, trust_dir: bool) -> int:
+@yes_option
+def write(directory: str, settings: Sequence[str], root_of: str | None, trust_dir: bool, yes: bool) -> int:
     """Write records into DIR and print each one's acknowledgement once its sync has returned.
 
     Runs until the power goes. The records stay, in a directory of their own in DIR, until the cut is verified.
@@ -53,18 +55,22 @@ def write(directory: str, settings: Sequence[str], root_of: str | None, trust_di
             "these lines are for a witness on another machine: "
             "ssh BOX fstui powercut write DIR | fstui powercut witness acks.log"
         )
-    return asyncio.run(_write(Session.here(trusting=trust_dir), directory, pairs(settings), root_of))
+    return asyncio.run(_write(Session.here(trusting=trust_dir), directory, pairs(settings), root_of, yes))
 
 
-async def _write(session: Session, directory: str, settings: dict[str, str], root_of: str | None) -> int:
+async def _write(session: Session, directory: str, settings: dict[str, str], root_of: str | None, yes: bool) -> int:
     interruption = Interruption()
     task = asyncio.current_task()
     assert task is not None
     interruption.listen(task.cancel)
     try:
         cut = await power_cut.make_cut(session, directory, settings)
+        concerns = () if yes else await power_cut.concerns(session, cut)
+        interruption.let_go()  # a question is left by Ctrl-C like any other
         if cut.on_root:
             _confirm_root(cut, root_of)
+        _ask(cut, concerns)
+        interruption.listen(task.cancel)
         _tell(cut)
     except asyncio.CancelledError:
         return interruption.exit_code or INTERRUPTED
@@ -102,6 +108,13 @@ def _confirm_root(cut: Cut, root_of: str | None) -> None:
             f"{cut.header.target.path} is on the root filesystem: after the cut the box may not start again. "
             f"Name a directory on another filesystem, or confirm with --root-of {name}"
         )
+
+
+def _ask(cut: Cut, concerns: Sequence[str]) -> None:
+    """Raises Refused where there are any, and nobody wants it all the same."""
+    what = f"{cut.header.target.path}: {', '.join(concerns)}"
+    if concerns and not agreed(what, "Write all the same?", yes=False):
+        raise Refused(f"{what}. Nothing was written; --yes writes all the same")
 
 
 def _tell(cut: Cut) -> None:

@@ -16,7 +16,7 @@ from fstui.powercut.verification import Verified, read_file
 from fstui.powercut.witness import SILENT_S, LogFull, View, Witness
 from fstui.powercut.writing import Cut, Writing, is_root
 from fstui.scenario import changed
-from fstui.session import Session, kept
+from fstui.session import Session, caution, kept
 
 __all__ = [
     "FORM",
@@ -35,6 +35,7 @@ __all__ = [
     "Witness",
     "Writing",
     "changed",
+    "concerns",
     "is_root",
     "make_cut",
     "plan",
@@ -67,6 +68,12 @@ async def make_cut(session: Session, directory: str, settings: Mapping[str, str]
     make_plan(settings)  # a mistake there is named before the directory is touched
     site = await session.look_up(directory)
     return writing.make_cut(plan(site, settings), site.read, site.place.fsid, session.machine.survey())
+
+
+async def concerns(session: Session, cut: Cut) -> tuple[str, ...]:
+    """What speaks against writing there, as before a run. Raises Refused."""
+    site = await session.look_up(cut.header.target.path)
+    return (await caution.look(session, site, cut.plan.room_bytes))[1]
 
 
 async def so_far(target: Target) -> SoFar:

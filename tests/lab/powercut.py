@@ -129,7 +129,7 @@ def _write(vm: Vm, machine: LabMachine, directory: Path) -> bytes:
         first_s = first_s or time.monotonic()
         return lines >= ACKNOWLEDGED and time.monotonic() - first_s >= WRITING_S
 
-    command = ["fstui", "powercut", "write", MOUNT, "--trust-dir"]
+    command = ["fstui", "powercut", "write", MOUNT, "--trust-dir", "--yes"]
     for setting in machine.write:
         command += ["--set", setting]
     try:

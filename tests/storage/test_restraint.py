@@ -66,6 +66,16 @@ def test_little_room_is_refused_by_its_number_until_somebody_says_yes(workshop: 
         assert headless.call(*call, "--yes", environment=environment).returncode == 0
 
 
+def test_so_is_the_writer_of_a_power_cut(workshop: Path) -> None:
+    with nearly_full(workshop) as (directory, environment):
+        call = ("powercut", "write", directory, "--set", "file=131072", "--set", "seconds=0.1")
+        refused = headless.call(*call, environment=environment)
+        assert refused.returncode == 2
+        assert b"stay free meanwhile" in refused.stderr and b"--yes" in refused.stderr
+        assert [path.name for path in directory.iterdir()] == ["others"]
+        assert b"ack " in headless.call(*call, "--yes", environment=environment).stdout
+
+
 def _interrupted(process: subprocess.Popen[bytes], hands: IO[bytes]) -> int:
     """By Ctrl-C; by another one where the first came in the instant before it waited for a key."""
     for _ in range(5):
