@@ -45,6 +45,8 @@ class LessonRun(Table, frozen=True, kw_only=True):
     label: str
     disk: str
     """A name, and what is changed of it: ``hdd-7200,disk.platter.rpm=15000``."""
+    title: str = ""
+    """What the student is told of the disk; empty: what it says of itself."""
     steps: tuple[dict[str, Any], ...]
     plug: bool = False
     """The student pulls its plug: the step lasts until then."""

@@ -6,6 +6,7 @@ import pytest
 from textual.pilot import Pilot
 
 from fstui.session import lessons, lessons_taken
+from fstui.tui.drawing import lesson as drawing
 from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.screens.lessons import LessonsScreen
 from tests.tui.conftest import PreparedApp
@@ -51,3 +52,17 @@ async def test_every_page_but_the_reading_fits_80_columns_and_24_rows(lesson: le
         await pilot.pause()
         assert not any("more (PgDn)" in line for line in shown(app))
         assert any(lesson.predict.choices[-1] in line for line in shown(app))
+
+
+def test_names_and_numbers_stand_whole_and_each_disk_is_called_what_it_is() -> None:
+    claim = lessons.Found(
+        "one sync for a hundred writes: 15.3 times the rate of one for each, 19 561 against 1 276", True
+    )
+    lesson = lessons.find("one-revolution")
+    text = "\n".join(part.plain for part in drawing.compared(lesson.predict, 1, [claim], 80))
+    assert "19 561 against" in text
+    titles = {run.label: run.title for run in lesson.runs}
+    rows = "\n".join(part.plain for part in drawing.runs(lesson.runs, {}, titles, 80))
+    assert "same block, fdatasync" in rows and "A disk of 15 000 rpm" in rows
+    told = [run.title for run in lessons.find("lying-disk").runs]
+    assert told[0] == told[1], "which of them lies is to be found out"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
@@ -17,7 +18,9 @@ from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD, HEAD, of_step, of_verdict,
 from fstui.tui.progress import Progress
 
 STAGES = ("predict", "run", "compare", "explain", "question")
-_NAME, _BAR = 20, 22
+_NAME, _BAR = 22, 22
+_GROUPS = re.compile(r"(?<=\d) (?=\d{3})")
+"""Between a number's thousands."""
 _MOST_PER_S = 6
 """Decades of the bar."""
 
@@ -72,7 +75,8 @@ def compared(choice: Choice, chosen: int | None, claims: Sequence[Found], width:
     """What was predicted against what was seen."""
     lines = [line("  ", ("What the runs show", HEAD)), line()]
     for claim in claims:
-        first, *more = wrapped(claim.sentence, width - 8, indent="")
+        whole = _GROUPS.sub("\u00a0", claim.sentence)  # a number stays on its line
+        first, *more = (part.replace("\u00a0", " ") for part in wrapped(whole, width - 8, indent=""))
         lines.append(line(("  ✓ ", GOOD) if claim.holds else ("  ✗ ", BAD), first))
         lines += [line("    " + part) for part in more]
     lines += [line(), line(("  You had been asked:", FAINT))]
@@ -133,8 +137,9 @@ def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:
     run = progress.run if progress else None
     if run is not None:
         glyph, style = of_verdict(run.verdict)
-        lost = next((finding.title for finding in run.findings if finding.rule == "power-cut"), "")
-        yield line("  ", (f"{glyph} {word(run.verdict)}", style), f"  {fit(lost, width - 30).rstrip()}")
+        why = next((found.title for found in run.findings if found.verdict == run.verdict != "consistent"), "")
+        why = why.removeprefix(f"{run.verdict} ").strip("()")
+        yield line("  ", (f"{glyph} {word(run.verdict)}", style), f"  {fit(why, width - 30).rstrip()}")
 
 
 def _paragraph(text: str, width: int) -> list[Text]:

@@ -56,7 +56,7 @@ class LessonScreen(BaseScreen):
         self._plug_at: str | None = None
         """The run whose plug is to be pulled now."""
         self._pace = pace
-        self._disks = {run.label: simulation.named(run.disk).title for run in lesson.runs}
+        self._disks = {run.label: run.title or simulation.named(run.disk).title for run in lesson.runs}
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, height: drawing.title(self.lesson, self.stage, width))

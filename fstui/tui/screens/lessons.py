@@ -36,7 +36,8 @@ class LessonsScreen(BaseScreen):
 
     def __init__(self, pace: float = 1.0) -> None:
         super().__init__()
-        self.taken: dict[str, Taken] = {}
+        self.taken: dict[str, Taken] | None = None
+        """None until it was looked up."""
         self.selected = 0
         self._pace = pace
 
@@ -52,11 +53,22 @@ class LessonsScreen(BaseScreen):
     @work(exclusive=True, group="taken")
     async def look(self) -> None:
         """Which were taken."""
+        before = self.taken
         try:
             self.taken = await lessons_taken.recall()
         except (OSError, Refused) as trouble:
             self.say(str(trouble))
+        if before != self.taken:
+            self._stand_on_the_next()
         self.redraw()
+
+    def _stand_on_the_next(self) -> None:
+        """After the last one taken, where there is one that was not."""
+        names = [lesson.name for lesson in lessons.lessons()]
+        taken = self.taken or {}
+        if names[self.selected] in taken:
+            order = [*range(self.selected, len(names)), *range(self.selected)]
+            self.selected = next((at for at in order if names[at] not in taken), self.selected)
 
     def action_move(self, by: int) -> None:
         self.selected = max(0, min(self.selected + by, len(lessons.lessons()) - 1))
@@ -68,8 +80,8 @@ class LessonsScreen(BaseScreen):
         self.app.push_screen(LessonScreen(lessons.lessons()[self.selected], self._pace))
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        done = f"{len(self.taken)} of {len(lessons.lessons())} taken"
+        done = f"{len(self.taken or {})} of {len(lessons.lessons())} taken"
         return [line(" ", ("fstui", HEAD), "  ", ("lessons", HEAD), f"   {done}"), rule(width)]
 
     def _draw_lessons(self, width: int, height: int) -> list[Text]:
-        return drawing.listed(lessons.lessons(), self.taken, self.selected, width)
+        return drawing.listed(lessons.lessons(), self.taken or {}, self.selected, width)
