@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import work
+from textual import constants, work
 from textual.app import App
 from textual.events import Key
 from textual.filter import LineFilter
@@ -25,6 +25,7 @@ from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
 from fstui.session import Session
 from fstui.tui.commands import GLOSSARY, INTERRUPT, QUIT, SUSPEND, bindings
+from fstui.tui.driver import PressDriver, mouse_wanted
 from fstui.tui.last_exit import ControlFilter
 from fstui.tui.palette import Entries
 from fstui.tui.screens.base_screen import BaseScreen
@@ -59,7 +60,8 @@ class FstuiApp(App[int]):
         opening: Callable[[FstuiApp], object] | None = None,
     ) -> None:
         """``opening``: what opens another first screen than that of the storage."""
-        super().__init__()
+        # what serves browsers names another driver in the environment
+        super().__init__(driver_class=None if constants.DRIVER else PressDriver)
         self._opening = opening
         # said here too: textual may have been imported, and its settings read, before us
         self.theme = os.environ.get("TEXTUAL_THEME", "ansi-dark")
@@ -312,8 +314,7 @@ class FstuiApp(App[int]):
 def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp], object] | None = None) -> int:
     """Run the app; returns the exit code: 0, or 128 + the signal that ended it. Then says the last result in plain."""
     app = FstuiApp(session, directory, opening=opening)
-    # without the mouse the terminal's own selection works, and no movement travels up a bad line
-    code = app.run(mouse=False)
+    code = app.run(mouse=mouse_wanted())
     with suppress(OSError):  # the terminal may be gone
         _print_result(app)
     if app.fault is not None and os.environ.get("FSTUI_DEBUG"):

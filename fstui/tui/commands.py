@@ -11,7 +11,7 @@ import msgspec
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
-from fstui.tui.drawing.cells import line
+from fstui.tui.drawing.cells import ACTION, clickable, line
 from fstui.tui.glyphs import HEAD
 
 _NAMES = {
@@ -108,10 +108,10 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
     while len(shown) > 1 and 1 + sum(len(words[command.id]) + 2 for command in shown) - 2 > width:
         expendable = [command for command in shown if command.id not in _KEPT] or shown
         shown.remove(expendable[-1])
-    runs: list[str | tuple[str, str]] = [" "]
+    text = line(" ")
     for command in shown:
         key = key_name(command, keymap)
-        runs += [(key, HEAD), f" {command.label}  "]
-    text = line(*runs)
+        named = line((key, HEAD), f" {command.label}")
+        text.append_text(clickable(named, {ACTION: command.action})).append("  ")
     text.rstrip()
     return text

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
+from rich.style import Style
 from rich.text import Text
 
 from fstui.report.characters import escape_controls
@@ -33,6 +34,16 @@ class Column(msgspec.Struct, frozen=True):
     """Left out on narrower screens."""
     cut: Literal["right", "middle", "left"] = "right"
     """Where what is too long gives way: the ends of a matrix's names tell them apart, and the last part of a path."""
+
+
+ROW, ACTION = "row", "act"
+"""What a click finds on a cell: the row to select, or the action to do."""
+
+
+def clickable(text: Text, found: dict[str, Any], start: int = 0, end: int | None = None) -> Text:
+    """The text with that on its cells."""
+    text.stylize(Style.from_meta(found), start, end)
+    return text
 
 
 def fit(text: str, width: int) -> str:
@@ -137,18 +148,24 @@ def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None
     return wrapper.wrap(escape_controls(text)) or [indent if first is None else first]
 
 
-def window(rows: Sequence[Text], selected: int, height: int) -> list[Text]:
-    """The rows that fit, the selected one among them; the last line says how many more there are."""
-    return window_of(range(len(rows)), rows.__getitem__, selected, height)
+def window(rows: Sequence[Text], selected: int, height: int, *, chosen: bool = True) -> list[Text]:
+    """The rows that fit, the selected one among them; the last line says how many more there are.
+
+    ``chosen``: a click on one selects it, else they are the lines of something.
+    """
+    return window_of(range(len(rows)), rows.__getitem__, selected, height, chosen=chosen)
 
 
-def window_of(rows: Sequence[Thing], draw: Callable[[Thing], Text], selected: int, height: int) -> list[Text]:
+def window_of(
+    rows: Sequence[Thing], draw: Callable[[Thing], Text], selected: int, height: int, *, chosen: bool = True
+) -> list[Text]:
     """The same of what is drawn only where it fits: there may be thousands."""
-    if len(rows) <= height or height < 2:
-        return list(map(draw, rows[:height]))
-    offset = max(min(selected - height + 2, len(rows) - height), 0)
-    hidden = len(rows) - offset - height
+    fits = len(rows) <= height or height < 2
+    offset = 0 if fits else max(min(selected - height + 2, len(rows) - height), 0)
+    hidden = 0 if fits else len(rows) - offset - height
     part = list(map(draw, rows[offset : offset + height - (hidden > 0)]))
+    if chosen:
+        part = [clickable(text, {ROW: at}) for at, text in enumerate(part, offset)]
     return [*part, line((f"   … {hidden + 1} more (↓)", FAINT))] if hidden > 0 else part
 
 

@@ -120,7 +120,7 @@ def detail(
         rule(width, offer.name, offer.outlook.extent if offer.outlook else ""),
         *(line(part) for part in about),
         *blank,
-        *window(settings, _line_of(cursor, blocks), spare),
+        *window(settings, _line_of(cursor, blocks), spare, chosen=False),
         *blank,
         *tail,
     ]

@@ -78,6 +78,23 @@ class BaseScreen(Screen[None]):
             self._notice = ""
             self.part("footer").redraw()
 
+    def on_click(self) -> None:
+        """The same of a click."""
+        self.on_key()
+
+    def on_lines_row_chosen(self, chosen: Lines.RowChosen) -> None:
+        """A row was clicked on."""
+        self.choose_row(chosen.part.id or "", chosen.row)
+
+    async def on_lines_turned(self, turned: Lines.Turned) -> None:
+        """The wheel moves the selection as the keys do."""
+        await self.run_action(f"move({turned.by})")
+
+    def choose_row(self, part: str, row: int) -> None:
+        """Select that row of a part: by default there is one list."""
+        if (selected := getattr(self, "selected", None)) is not None:
+            self.call_later(self.run_action, f"move({row - selected})")
+
     def footer_commands(self) -> Iterable[Command]:
         """What the footer names now."""
         return (*self.KEYS, PALETTE)

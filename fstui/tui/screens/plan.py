@@ -149,6 +149,10 @@ class PlanScreen(BaseScreen):
         self.part("detail").to_top()
         self.redraw()
 
+    def choose_row(self, part: str, row: int) -> None:
+        """The table's rows are the scenarios, wherever the cursor is."""
+        self.choose_scenario(row)
+
     def action_move(self, by: int) -> None:
         cursor = self.cursor
         if cursor.setting is None:

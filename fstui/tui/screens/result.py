@@ -113,6 +113,10 @@ class ResultScreen(BaseScreen):
         self.part("detail").to_top()
         self.redraw()
 
+    def choose_row(self, part: str, row: int) -> None:
+        """Findings and steps are one list in two parts."""
+        super().choose_row(part, row + len(self.findings) * (part == "steps"))
+
     def action_scroll(self, by: int) -> None:
         self.whole = True
         self.part("detail").scroll_lines(by)

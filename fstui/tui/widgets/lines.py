@@ -6,19 +6,25 @@ the span up to the last changed column of each line, no more (the compositor cut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from rich.style import Style
-from rich.text import Text
+from rich.text import Span, Text
+from textual.events import Click
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from fstui.tui.drawing.cells import ACTION, ROW
 from fstui.tui.glyphs import FAINT, in_ascii
 
 Draw = Callable[[int, int], Sequence[Text]]
 """Lines for a width and a height."""
 UNBOUNDED = 10_000
+_TURN = 3
+"""Lines by one notch of the wheel."""
 
 
 class Lines(Widget):
@@ -26,6 +32,20 @@ class Lines(Widget):
 
     A function that returns more lines than fit is scrolled with ``scroll_lines``; the last line says how many follow.
     """
+
+    class RowChosen(Message):
+        """A row was clicked on: its number in that part."""
+
+        def __init__(self, part: Lines, row: int) -> None:
+            super().__init__()
+            self.part, self.row = part, row
+
+    class Turned(Message):
+        """The wheel was turned over rows, by so many of them."""
+
+        def __init__(self, by: int) -> None:
+            super().__init__()
+            self.by = by
 
     DEFAULT_CSS = "Lines { height: auto; }"
 
@@ -47,6 +67,7 @@ class Lines(Widget):
         self._offset = 0
         self._height_drawn = 0
         self._size_drawn = Size(0, 0)
+        self._marks: list[list[tuple[Span, dict[str, Any]]]] = []
 
     @property
     def texts(self) -> list[str]:
@@ -83,6 +104,27 @@ class Lines(Widget):
         """Show the first line again, as after another choice."""
         self._offset = 0
 
+    async def on_click(self, event: Click) -> None:
+        """A row is selected wherever it is clicked on; a key of the footer does what it says."""
+        for span, found in self._marks[event.y] if event.y < len(self._marks) else ():
+            if (row := found.get(ROW)) is not None:
+                self.post_message(self.RowChosen(self, row))
+            elif span.start <= event.x < span.end:
+                await self.app.run_action(found[ACTION], default_namespace=self.screen)
+
+    def on_mouse_scroll_down(self) -> None:
+        self._turned(_TURN)
+
+    def on_mouse_scroll_up(self) -> None:
+        self._turned(-_TURN)
+
+    def _turned(self, by: int) -> None:
+        """By the wheel: the selection moves where there is one, else what is longer than its room."""
+        if any(ROW in found for marks in self._marks for _, found in marks):
+            self.post_message(self.Turned(by))
+        else:
+            self.scroll_lines(by)
+
     def render_line(self, y: int) -> Strip:
         self._draw_where_resized()
         return _at(self._strips, y) or Strip.blank(self.size.width, self._ground)
@@ -109,7 +151,9 @@ class Lines(Widget):
     def _draw_now(self) -> None:
         self._size_drawn = self.size
         width, height = self.size
-        self._texts = self._visible(width, height) if width and height else []
+        texts = self._visible(width, height) if width and height else []
+        self._marks = [list(_marks(text)) for text in texts]
+        self._texts = [_unmarked(text) for text in texts]
         self._strips = [self._strip(text, width) for text in self._texts]
 
     def _lines_wanted(self, width: int) -> int:
@@ -129,6 +173,18 @@ class Lines(Widget):
             text = Text(in_ascii(text.plain), spans=text.spans, style=text.style, end="")
         strip = Strip(text.render(self.app.console)).simplify().adjust_cell_length(width)
         return strip.apply_style(self._ground) if self._ground else strip
+
+
+def _marks(text: Text) -> Iterator[tuple[Span, dict[str, Any]]]:
+    """What a click finds on the text, and where."""
+    return ((span, span.style.meta) for span in text.spans if isinstance(span.style, Style) and span.style.meta)
+
+
+def _unmarked(text: Text) -> Text:
+    """As it is shown: marks would only cut it into more pieces."""
+    marks = [span for span, _ in _marks(text)]
+    text.spans = [span for span in text.spans if span not in marks] if marks else text.spans
+    return text
 
 
 def _at(strips: Sequence[Strip], y: int) -> Strip | None:

@@ -1,0 +1,91 @@
+"""Where the terminal has a mouse: rows are selected, the wheel moves, the footer's keys are pressed."""
+
+from __future__ import annotations
+
+from textual.pilot import Pilot
+
+from fstui.engine.machine.replay import ReplayMachine
+from fstui.state import runs
+from fstui.tui.driver import PressDriver, mouse_wanted
+from fstui.tui.screens.history import HistoryScreen
+from fstui.tui.screens.plan import PlanScreen
+from fstui.tui.screens.result import ResultScreen
+from fstui.tui.widgets.lines import Lines
+from tests.factories import screens
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import pressed, shown
+
+
+async def clicked(pilot: Pilot[int], words: str, down: int = 0) -> list[str]:
+    """On the first cell of these words, or so many lines beneath; what is shown then."""
+    lines = shown(pilot.app)
+    y = next(at for at, line in enumerate(lines) if words in line)
+    await pilot.click(offset=(lines[y].index(words), y + down))
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+    return shown(pilot.app)
+
+
+async def test_a_click_selects_a_row_and_the_footer_does_what_it_says() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        lines = await clicked(pilot, "/mnt/filer")
+        assert any(line.startswith("▌") and "/mnt/filer" in line for line in lines)
+        await clicked(pilot, "history")
+        assert isinstance(app.screen, HistoryScreen)
+        await clicked(pilot, "Esc back")
+        assert not isinstance(app.screen, HistoryScreen)
+
+
+async def test_steps_are_selected_beneath_the_findings() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.open_result(screens.RUN, None, None)
+        await pilot.pause()
+        assert isinstance(app.screen, ResultScreen)
+        lines = await clicked(pilot, "O_DIRECT+O_DSYNC")
+        assert any(line.startswith("▌") and "O_DIRECT+O_DSYNC" in line for line in lines)
+
+
+async def test_the_wheel_moves_the_selection_of_a_list_and_scrolls_a_page() -> None:
+    for day in range(1, 8):
+        runs.save(screens.RUN.__class__(id=f"run{day}", started_at=f"2026-10-{day:02d}T08:00:00+00:00"))
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pressed(pilot, "h")
+        app.screen.query_one("#runs", Lines).on_mouse_scroll_down()
+        await pilot.pause()
+        assert any(line.startswith("▌") and "2026-10-04" in line for line in shown(app))
+        first = (await pressed(pilot, "question_mark"))[0]
+        app.screen.query_one("#page", Lines).on_mouse_scroll_down()
+        await pilot.pause()
+        assert shown(app)[0] != first
+
+
+async def test_a_click_on_a_scenario_starts_nothing() -> None:
+    app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.app.workers.wait_for_complete()
+        lines = await clicked(pilot, "wal-etcd")
+        lines = await clicked(pilot, "wal-etcd")
+        assert isinstance(app.screen, PlanScreen) and any(line.startswith("▌") and "wal-etcd" in line for line in lines)
+
+
+def test_the_terminal_is_never_asked_for_movements() -> None:
+    written: list[str] = []
+
+    class Recorded(PressDriver):
+        def __init__(self) -> None:
+            self._mouse = True
+
+        def write(self, data: str) -> None:
+            written.append(data)
+
+        def flush(self) -> None:
+            """Nothing is held back."""
+
+    driver = Recorded()
+    driver._enable_mouse_support()
+    driver._disable_mouse_support()
+    assert "".join(written) == "\x1b[?1000h\x1b[?1006h\x1b[?1000l\x1b[?1006l"
+    assert mouse_wanted({"TERM": "xterm"}) and not mouse_wanted({"FSTUI_MOUSE": "0"})
