@@ -19,6 +19,8 @@ from fstui.state import paths
 from fstui.state.files import make_private, read_regular, sweep, sync_directory, write_atomically
 
 Kind = Literal["directory", "server", "mount", "database", "trace", "lab"]
+_FIRST_PID_NAMESPACE = "pid:[4026531836]"
+"""PROC_PID_INIT_INO of the kernel's linux/proc_ns.h: every other one is below it."""
 _RUN = re.compile(r"[0-9a-z-]{1,40}")
 
 
@@ -141,13 +143,39 @@ def _sweep() -> None:
 
 def _owner_lives(entry: Entry) -> bool | None:
     """None where that is not ours to judge: on another box, in another namespace."""
-    if entry.host != os.uname().nodename:
-        return None
+    here = entry.host == os.uname().nodename
     if entry.boot != _boot():
-        return False
-    if (entry.pid_namespace, entry.time_namespace) != (_namespace("pid"), _namespace("time")):
+        return False if here else None
+    if entry.pid_namespace != _namespace("pid"):  # a container, under whatever host name
+        return False if _is_empty(entry.pid_namespace) else None
+    if not here or entry.time_namespace != _namespace("time"):
         return None
     return start_time(entry.pid) == entry.started
+
+
+def _is_empty(pid_namespace: str) -> bool:
+    """Nobody lives in it. Only who sees every process of the box can know: from the first namespace, with no
+    ``hidepid`` that would hide the first process."""
+    if _namespace("pid") != _FIRST_PID_NAMESPACE or not Path("/proc/1").exists():
+        return False
+    try:
+        processes = [path for path in Path("/proc").iterdir() if path.name.isdecimal()]
+        return all(_pid_namespace_of(process) != pid_namespace for process in processes)
+    except OSError:
+        return False
+
+
+def _pid_namespace_of(process: Path) -> str:
+    """Raises OSError where it is not told."""
+    try:
+        return str((process / "ns/pid").readlink())
+    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        return ""
+    except PermissionError:  # another user's; one that has a single number is in ours
+        told = re.search(r"^NSpid:\t\d+$", (process / "status").read_text(errors="replace"), re.MULTILINE)
+        if told is None:
+            raise
+        return _FIRST_PID_NAMESPACE
 
 
 def _read(path: Path) -> Entry | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fstui.state import files, ledger, paths
+from tests.storage.processes import eventually
 
 ENTER = "import sys; from fstui.state import ledger; ledger.enter('run1', 'directory', '/srv/.fstui-run1'); "
 
@@ -77,7 +78,7 @@ def test_another_boot_killed_everything() -> None:
     "elsewhere",
     [
         {"host": "other", "boot": "another"},
-        {"pid_namespace": "pid:[1]", "pid": 0},
+        {"host": "other", "pid": 0},
         {"time_namespace": "time:[1]", "started": 1},
     ],
 )
@@ -85,6 +86,25 @@ def test_what_another_box_or_container_does_is_not_ours_to_judge(elsewhere: dict
     ledger.enter("run1", "directory", "/srv/x")
     rewrite(**elsewhere)
     assert ledger.stale() == []
+
+
+@pytest.mark.root
+def test_a_container_is_dead_when_nobody_is_left_in_it_whatever_its_host_name() -> None:
+    if os.readlink("/proc/self/ns/pid") != "pid:[4026531836]":
+        pytest.skip("a container does not see every process")
+    words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "sh", "-c"]
+    program = 'hostname container; exec "$0" -c "$1"'
+    code = ENTER + "print('entered', flush=True); input()"
+    with subprocess.Popen(
+        [*words, program, sys.executable, code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as container:
+        assert container.stdout and container.stdout.readline() == "entered\n"
+        (entry,) = ledger.entries()
+        assert entry.host == "container" and ledger.stale() == ledger.living() == []
+        container.kill()
+        container.communicate()
+    eventually(lambda: ledger.stale() == [entry])
+    assert ledger.stale() == [entry]
 
 
 @pytest.mark.parametrize("name", ["/srv/a\nb", "/srv/\x1b[31m", os.fsdecode(b"/srv/\xff"), "/srv/[bold]"])
