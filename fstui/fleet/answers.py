@@ -30,6 +30,8 @@ _OF_SSH = (
     ("sudo: not found", "there is no sudo"),
     ("Stdio forwarding request failed", "its gateway does not get there: nothing listens there for ssh, or the gateway "
         "lets nobody through (AllowTcpForwarding)"),
+    ("kex_exchange_identification", "its sshd ends the connection at once: too many begin there (MaxStartups), or it "
+        "turns us away"),
 )  # fmt: skip
 
 

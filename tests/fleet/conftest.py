@@ -19,6 +19,7 @@ case $2 in
     unknown*) echo 'Host key verification failed.' >&2; exit 255 ;;
     password*) echo 'root@password1: Permission denied (publickey,password).' >&2; exit 255 ;;
     gone*) echo 'ssh: connect to host gone1 port 22: Connection refused' >&2; exit 255 ;;
+    dropped*) echo 'kex_exchange_identification: Connection closed by remote host' >&2; exit 255 ;;
     menu*) echo 'Welcome to the appliance. 1) status 2) reboot'; exit 0 ;;
     flood*) exec head -c 40000000 /dev/zero ;;
     chatty*) echo 'Last login: yesterday. {"schema": "fstui.run/2"}' ;;

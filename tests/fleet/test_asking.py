@@ -31,6 +31,7 @@ TROUBLES = {
     "unknown1": "its host key is not known here",
     "password1": "a password is not asked for",
     "gone1": "nothing listens there for ssh",
+    "dropped1": "its sshd ends the connection at once: too many begin there (MaxStartups)",
     "menu1": "it answers, but not as a shell does: Welcome to the appliance. 1) status 2) reboot",
     "flood1": "it said more than 32.0 MiB",
 }
