@@ -22,6 +22,12 @@ _FILES = (
     ("~/.local/state/fstui/", "runs, notes, the ledger of what is to be removed, declarations (XDG_STATE_HOME)"),
     ("~/.config/fstui/", "keys.toml, theme.toml, scenarios of one's own (XDG_CONFIG_HOME)"),
 )
+_ENVIRONMENT = (
+    ("FSTUI_ASCII=1", "nothing but ASCII on the screens"),
+    ("FSTUI_MOUSE=0", "no mouse in the app: the terminal selects text without Shift"),
+    ("FSTUI_DEBUG=1", "where a fault of fstui's own came from"),
+    ("NO_COLOR=1", "no colours"),
+)
 
 
 @click.command("manual")
@@ -43,6 +49,7 @@ def _page(root: click.Context) -> Iterator[str]:
         yield from _command(ctx)
     yield from _listed("EXIT STATUS", _ENDS)
     yield from _listed("FILES", _FILES)
+    yield from _listed("ENVIRONMENT", _ENVIRONMENT)
 
 
 def _below(above: click.Context) -> Iterator[click.Context]:

@@ -1,4 +1,6 @@
-"""stdout is data, stderr is narration. No escape sequence leaves here: what is printed is text made safe, or JSON."""
+"""stdout is data, stderr is narration. No escape sequence of anybody else's leaves here.
+
+What is printed is text made safe, on a terminal with our colours, or JSON."""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import select
 import sys
 from contextlib import suppress
 
+from fstui.cli.colour import coloured, wanted
 from fstui.report.characters import escape_controls, escape_lines, printable
 
 _READER_S = 1.0
@@ -38,7 +41,8 @@ def put(document: str | bytes, patience_s: float | None = None) -> None:
 
 
 def _encoded(document: str, encoding: str) -> bytes:
-    return printable(escape_lines(document), encoding).encode(encoding)
+    text = escape_lines(document)
+    return printable(coloured(text) if width() and wanted() else text, encoding).encode(encoding)
 
 
 def pour(stream_fd: int, data: bytearray, patience_s: float | None) -> None:

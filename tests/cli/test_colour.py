@@ -1,0 +1,38 @@
+"""Verdicts have a colour on a terminal, beside their sign and word."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import termios
+
+import pytest
+
+from fstui.cli.colour import coloured, wanted
+from fstui.state import runs
+from tests.cli.conftest import command
+from tests.factories.samples import RUN
+
+
+def test_a_verdict_has_its_colour_and_a_word_in_a_sentence_none() -> None:
+    assert coloured("A  ✗ not-durable  x") == "A  \x1b[1;31m✗ not-durable\x1b[0m  x"
+    assert coloured("! SUSPICIOUS  high") == "\x1b[1;33m! SUSPICIOUS\x1b[0m  high"
+    assert coloured("✓  k3f9a1  fsync") == "\x1b[1;32m✓\x1b[0m  k3f9a1  fsync"
+    assert coloured("it is slow, and not lost!") == "it is slow, and not lost!"
+
+
+def test_who_wants_no_colour_has_none() -> None:
+    assert wanted({"TERM": "xterm"})
+    assert not any(map(wanted, ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}, {})))
+
+
+@pytest.mark.parametrize(("no_colour", "seen"), [("", True), ("1", False)])
+def test_the_history_is_coloured_on_a_terminal(no_colour: str, seen: bool) -> None:
+    runs.save(RUN)
+    reader, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 80))
+    subprocess.run(command("history"), stdout=terminal, check=True, env={**os.environ, "NO_COLOR": no_colour})
+    os.close(terminal)
+    assert (b"\x1b[1;33m" in os.read(reader, 4096)) == seen
+    os.close(reader)
