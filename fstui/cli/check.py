@@ -22,6 +22,7 @@ from fstui.cli.interruption import Interruption
 from fstui.cli.output import put, say, width
 from fstui.cli.output_file import check_output, deliver
 from fstui.cli.rendering import format_option
+from fstui.cli.simulating import session_on, simulate_option
 from fstui.cli.trust import trust_option
 from fstui.model.errors import Refused
 from fstui.model.events import RunFinished
@@ -50,6 +51,7 @@ class Printing(NamedTuple):
 @click.option("--output", type=Path, metavar="FILE", help="Write there instead of to stdout.")
 @fail_on_option()
 @trust_option
+@simulate_option
 def command(directories: Sequence[str], yes: bool, trace: str, format_: str, **asked: Any) -> int:
     """Check every writable filesystem, or those that hold the DIRs: does it keep its word, and is it slow?
 
@@ -60,7 +62,10 @@ def command(directories: Sequence[str], yes: bool, trace: str, format_: str, **a
     printing = Printing(format_, asked["output"], time.monotonic())
     if printing.output is not None:
         asyncio.run(check_output(printing.output))
-    session = Session.here(trace=trace != "off", trusting=bool(asked["trust_dir"]))
+    if asked["simulate"]:
+        session, _ = session_on(asked["simulate"])
+    else:
+        session = Session.here(trace=trace != "off", trusting=bool(asked["trust_dir"]))
     checkup = Checkup(session, directories, traced=trace != "off")
     asyncio.run(checkup.look())
     leave_the_busy(checkup, yes)

@@ -40,7 +40,7 @@ COMMANDS = {
 }
 """In the order of their use. The sentences stand here, so that help imports none of them."""
 
-SIMULATED = frozenset({"list", "run", "serve"})
+SIMULATED = frozenset({"check", "list", "run", "serve", "watch"})
 """Those that can be asked of a simulated disk."""
 
 APP = "DIR"

@@ -13,6 +13,8 @@ from fstui.cli import completing
 from fstui.cli.interruption import Interruption
 from fstui.cli.output import put, say, width
 from fstui.cli.rendering import format_option
+from fstui.cli.simulating import simulate_option
+from fstui.model.errors import Refused
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.report import json, watch
 from fstui.session import Session
@@ -28,12 +30,15 @@ if TYPE_CHECKING:
 )
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="So long; else until Ctrl-C.")
 @format_option("plain", "json", "events")
-def command(pid: int | None, mount: str | None, seconds: float | None, format_: str) -> int:
+@simulate_option
+def command(pid: int | None, mount: str | None, seconds: float | None, format_: str, simulate: str | None) -> int:
     """Say who waits for which file to be on the disk, and what the time goes into. Writes nothing.
 
     As root, the kernel's own trace tells; without, what /proc tells to anybody. It ends with one sentence: the disk
     is slow, the filesystem is, the program asks too much, or nobody waits.
     """
+    if simulate:
+        raise Refused(f"no programs run on {simulate}, a simulated box: there is nobody to watch. 'fstui run' runs one")
     return asyncio.run(_watch(pid, mount, seconds, format_))
 
 

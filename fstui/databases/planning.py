@@ -32,7 +32,7 @@ def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_
     """
     steps = replicas.arranged(steps, installed, chosen_by_user=chosen_by_user)
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
-        return steps if installed.sysbench else tuple(map(_without_sysbench, steps))
+        return steps if installed.sysbench else tuple(_without_sysbench(step, installed) for step in steps)
     wanting = [step.settings for step in steps if isinstance(step.settings, Sysbench)]
     if not wanting:
         return steps
@@ -47,11 +47,11 @@ def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_
     return tuple(_without(steps, missing))
 
 
-def _without_sysbench(step: PlannedStep) -> PlannedStep:
+def _without_sysbench(step: PlannedStep, installed: Installed) -> PlannedStep:
     """fileio's steps are skipped where sysbench is missing: the scenario's other steps need none."""
     if not isinstance(step.settings, SysbenchFileio):
         return step
-    return msgspec.structs.replace(step, skip="sysbench is not installed: apt-get install sysbench")
+    return msgspec.structs.replace(step, skip=installed.no_oltp or programs.NO_SYSBENCH)
 
 
 def preparing_s(steps: tuple[PlannedStep, ...]) -> float:

@@ -39,6 +39,9 @@ def missing(kind: str) -> str:
     return f"{TITLES[kind]} is not installed: apt-get install {PACKAGES[kind]}"
 
 
+NO_SYSBENCH = "sysbench is not installed: apt-get install sysbench"
+
+
 class Program(NamedTuple):
     """An installed server."""
 
@@ -95,7 +98,7 @@ async def find_sysbench() -> str:
     """Its path. Raises Refused where it is missing, does not answer, or is too old."""
     path = shutil.which("sysbench")
     if path is None:
-        raise Refused("sysbench is not installed: apt-get install sysbench")
+        raise Refused(NO_SYSBENCH)
     _, text = await output_of(path, "--version")
     shown = next(iter(text.strip().splitlines()), "nothing")
     version = _version_in(text)

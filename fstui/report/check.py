@@ -66,7 +66,8 @@ def line(row: Checked) -> str:
     if row.run is None:
         return f"{row.name}: not checked: {row.trouble}"
     _, name, verdict, sure, per_s, p99, slow, _ = _cells(row)
-    return f"{name}: {GLYPHS[row.run.verdict]} {verdict}, {sure} · {per_s} commits/s, p99 {p99} · {slow}"
+    played = " · SIMULATED" if row.run.simulated else ""
+    return f"{name}: {GLYPHS[row.run.verdict]} {verdict}, {sure} · {per_s} commits/s, p99 {p99} · {slow}{played}"
 
 
 def commits(run: Run) -> Step | None:
@@ -111,7 +112,8 @@ def _flag(run: Run) -> str:
 
 
 def _plain(check: Check, width: int | None) -> str:
-    lines = _table(check, width) if check.rows else []
+    lines = [_played(check), ""] if _played(check) else []
+    lines += _table(check, width) if check.rows else []
     for row in check.rows:
         lines += _said(row)
     return page([*lines, "", *_left_out(check), *wrap(_footer(check), WIDTH)])
@@ -138,7 +140,14 @@ def _said(row: Checked) -> Iterator[str]:
         yield from ["", *wrap(f"{GLYPHS[run.verdict]} {row.name}: {run.sentence}", WIDTH)]
         yield from (f"  {part}" for part in (wrap(speed_words(run.speed), WIDTH - 2) if slow else ()))
         yield from labelled("next", filter(None, [next_step(run)]))
-        yield from labelled("more", [f"fstui show {run.id}"])
+        if run.simulated is None:  # what is played is not saved
+            yield from labelled("more", [f"fstui show {run.id}"])
+
+
+def _played(check: Check) -> str:
+    """Said wherever a number is shown that no storage has given; empty of a real box."""
+    played = next((row.run.simulated for row in check.rows if row.run and row.run.simulated), None)
+    return f"SIMULATED: {played}. None of this was measured on storage." if played else ""
 
 
 def _left_out(check: Check) -> list[str]:
@@ -156,7 +165,8 @@ def _few(names: Sequence[str]) -> str:
 def _footer(check: Check) -> str:
     written = sum(row.run.written_bytes for row in check.rows if row.run)
     done = counted(sum(row.run is not None for row in check.rows), "filesystem")
-    return f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} written and removed; no proof"
+    removed = "written and removed" if not _played(check) else "written, on a disk that is not there"
+    return f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} {removed}; no proof"
 
 
 def _markdown(check: Check) -> str:
@@ -165,7 +175,8 @@ def _markdown(check: Check) -> str:
     lines = table_of(header, "llllrrlll", rows)
     left_out = [f"- not checked: {escape(_few(names))}: {escape(why)}" for why, names in check.left_out.items()]
     lines += ["", *left_out] if left_out else []
-    return page([*lines, "", escape(_footer(check))])
+    played = [f"**{escape(_played(check))}**", ""] if _played(check) else []
+    return page([*played, *lines, "", escape(_footer(check))])
 
 
 def _csv(check: Check) -> str:

@@ -88,3 +88,12 @@ def test_a_terminal_that_is_too_narrow_has_the_flags_beneath() -> None:
     assert lines[0].split() == ["FILESYSTEM", "VERDICT", "SURE", "COMMITS/S", "P99", "SLOW?"]
     assert "/srv/queue  840/s, 7200 rpm allows 120" in lines
     assert max(map(len, lines[:10])) <= 60
+
+
+def test_what_is_simulated_says_so_wherever_a_number_is_shown() -> None:
+    played = Check(rows=(Checked("/simulated/x", replace(RUN, simulated="hdd-7200")),), left_out={}, elapsed_s=1.0)
+    words = "SIMULATED: hdd-7200. None of this was measured on storage."
+    plain, markdown = check.render("plain", played), check.render("markdown", played)
+    assert isinstance(plain, str) and isinstance(markdown, str)
+    assert words in plain and words in markdown and check.line(played.rows[0]).endswith("SIMULATED")
+    assert "fstui show" not in plain, "it was not saved"

@@ -1,0 +1,28 @@
+"""``--simulate DISK`` for every command that it can be asked of; the others say why not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Fstui
+
+
+def test_a_simulated_disk_is_checked_and_called_simulated(fstui: Fstui) -> None:
+    done = fstui("check", "--simulate", "hdd-7200-lying", "--fail-on", "suspicious")
+    assert done.returncode == 3, done.stderr
+    assert "SIMULATED: hdd-7200-lying. None of this was measured on storage." in done.stdout.decode()
+    assert b"fstui show" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("watch",), "there is nobody to watch"),
+        (("run", "sysbench-oltp"), "a simulated box runs no other programs"),
+        (("history",), "--simulate is for the app and for"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_with_a_sentence(fstui: Fstui, words: tuple[str, ...], reason: str) -> None:
+    done = fstui("--simulate", "hdd-7200", *words)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert reason in done.stderr.decode()
