@@ -23,7 +23,7 @@ COMMANDS = {
     "watch": "Who waits for which file, without writing a byte.",
     "lessons": "Lessons on simulated disks: what makes data durable.",
     "serve": "The app in browsers, on simulated disks, for a class.",
-    "lab": "Real storage for a class, honest and lying, each with its truth in an envelope.",
+    "lab": "Real storage for a class, honest and lying, in envelopes.",
     "simulate": "Simulated disks, honest and lying, for lessons and tests.",
     "history": "The saved runs.",
     "show": "A saved run again.",
