@@ -93,7 +93,7 @@ class Campaign:
                 self._now(node, "trouble", f"its gateway {gateway}: {self._shut[gateway]}")
 
     def _opened(self, gateway: str, said: Said) -> None:
-        if said.code != 0:
+        if said.code != 0 and not self.fanout.stopped:
             self._shut[gateway] = answers.no_connection(said)
 
     def _each(
@@ -105,10 +105,11 @@ class Campaign:
         stdin: Path | None = None,
     ) -> None:
         told = script(self._asked, self._mark, self._digest)
-        lines = {node: self._ssh.to(self._asked.hops.get(node, ()), told, stdin) for node in nodes}
+        ways = {node: self._asked.hops.get(node, ()) for node in nodes}
+        by_way = {way: self._ssh.to(way, told, stdin) for way in set(ways.values())}
         timeout_s = min(LOOK_S, self._asked.timeout_s) if phase == "looking" else self._asked.timeout_s
         began = partial(self._now, phase=phase)
-        self.fanout.each(lines, began, heard, timeout_s=timeout_s)
+        self.fanout.each({node: by_way[way] for node, way in ways.items()}, began, heard, timeout_s=timeout_s)
 
     def _now(self, node: str, phase: Phase, words: str = "") -> None:
         self.states[node] = State(phase, time.monotonic(), words)

@@ -11,6 +11,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from fstui.fleet.asked import Asked
@@ -22,6 +23,7 @@ _OURS_ALONE = "trap '' INT HUP; exec"
 """Ctrl-C is for us, who tell the boxes; ssh keeps ignored what was ignored before it."""
 _IDLE_S = 60
 """So long a gateway's connection outlives the last that used it, where nobody ended it."""
+_ENDING_S = 5
 _MOST_PATH = 80
 """A socket's path may have 107 bytes (unix(7)); ssh puts 17 of its own behind it while it makes one."""
 Hops = tuple[str, ...]
@@ -59,7 +61,10 @@ class Ssh:
         for hops, socket in sorted(self._sockets.items(), key=lambda item: -len(item[0])):
             if os.path.exists(socket):  # noqa: PTH110  relative, as ssh has it
                 ending = [*self._words, _shared(socket), "-O", "exit", "--", hops[-1]]
-                subprocess.run(ending, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+                with suppress(subprocess.TimeoutExpired):  # it ends by itself then
+                    subprocess.run(
+                        ending, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_ENDING_S
+                    )
 
     def _through(self, hops: Hops) -> list[str]:
         if not hops:
