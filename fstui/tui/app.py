@@ -204,6 +204,13 @@ class FstuiApp(App[int]):
 
         self.push_screen(HistoryScreen())
 
+    @work(group="picture")
+    async def save_picture(self) -> None:
+        """The screen as it stands, as an SVG file."""
+        from fstui.tui.exports import export_screen  # noqa: PLC0415
+
+        self.tell(await export_screen(self.export_screenshot()))
+
     def show_theme(self, name: str) -> None:
         """Draw with that theme; one that is none of ours is said and leaves what is."""
         from fstui.tui import themes  # noqa: PLC0415  most people have their terminal's

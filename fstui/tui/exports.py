@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from datetime import datetime
 
 from fstui.model.run import Run
 from fstui.report import formats
@@ -17,7 +19,15 @@ _NO_FILE_NAME = re.compile(r"[^\w.-]")
 
 async def export(run: Run) -> str:
     """Write the files, here or else in the home directory; the sentence says where or why not."""
-    files = _files(run)
+    return await _written(_files(run))
+
+
+async def export_screen(svg: str) -> str:
+    """The same of a picture of the screen, named by the second."""
+    return await _written({f"fstui-screen-{datetime.now():%Y%m%d-%H%M%S}.svg": svg.encode()})
+
+
+async def _written(files: Mapping[str, bytes]) -> str:
     trouble = ""
     # PWD, not getcwd(2): that one can hang where the directory does
     for directory in (os.environ.get("PWD", "."), os.environ.get("HOME", "/")):

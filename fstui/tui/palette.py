@@ -59,6 +59,7 @@ class Entries(Provider):
         yield from self._rules()
         yield from self._saved()
         yield from self._themes()
+        yield Entry("picture of this screen", "An SVG file in the current directory.", self._fstui.save_picture)
 
     def _keys(self) -> Iterator[Entry]:
         for command in getattr(self.screen, "KEYS", ()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from textual._callback import invoke
@@ -129,3 +130,15 @@ async def test_ctrl_p_finds_mounts_rules_runs_and_keys_by_their_names() -> None:
         await invoke(hit.command)
         await pilot.pause()
         assert "barriers-off" in shown(app)[0]
+
+
+async def test_a_picture_of_the_screen_is_a_file_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PWD", str(tmp_path))
+    app = PreparedApp()
+    async with app.run_test(size=(120, 24)) as pilot:
+        assert "picture of this screen" in await found(app, "picture")
+        app.save_picture()
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        (file,) = tmp_path.iterdir()
+        assert file.name in shown(app)[-1] and "/srv/queue" in file.read_text()
