@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from fstui.model.run import Run
 from fstui.state import notes, runs
+from fstui.tui.screens.history import HistoryScreen
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
@@ -61,3 +62,20 @@ async def test_three_runs_are_put_side_by_side_and_the_trend_is_drawn() -> None:
         assert [line.split()[0] for line in shown(app) if line.startswith(" A") or line.startswith(" C")] == ["A", "C"]
         lines = await pressed(pilot, "escape", "escape", "t")
         assert any("3 runs since" in line and "3.00 ×" in line for line in lines)
+
+
+async def test_keys_that_come_in_one_burst_are_each_heard() -> None:
+    for day, name in enumerate(("aaa111", "bbb222", "ccc333"), 1):
+        saved(name, day)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 40)) as pilot:
+        await pressed(pilot, "h")
+        history = app.screen
+        assert isinstance(history, HistoryScreen)
+        for _ in range(2):
+            history.action_mark()
+            history.action_move(1)
+        history.action_open()
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert [line.split()[0] for line in shown(app) if line[1:2] in "ABC" and line[2:3] == " "] == ["A", "B", "C"]

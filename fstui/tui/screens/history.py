@@ -17,7 +17,7 @@ from fstui.model.run import Run
 from fstui.quantities import counted, rate
 from fstui.report import history as report
 from fstui.session import history
-from fstui.session.history import ALTERED, Saved, Summary
+from fstui.session.history import ALTERED, Summary
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window_of, wrapped
 from fstui.tui.glyphs import HEAD, of_verdict
@@ -70,9 +70,10 @@ class HistoryScreen(BaseScreen):
 
     def __init__(self, against: Run | None = None) -> None:
         super().__init__()
-        self.against = [against] if against else []
-        """The next run that is opened is put beside these."""
-        self._opened_to_compare = against is not None
+        self.against = against
+        """The next run that is opened is put beside this one"""
+        self.marked: list[Summary] = []
+        """and beside these."""
         self.words = ""
         """Those that the rows hold."""
         self._doomed = ""
@@ -123,31 +124,41 @@ class HistoryScreen(BaseScreen):
     @work(exclusive=True, group="read")
     async def action_open(self) -> None:
         """The chosen run's result, or the chosen one beside another."""
-        saved = await self._read()
-        if saved is None or not self.is_active:
+        if self.chosen is None:
             return
-        run = saved.run
-        marked = any(run.id == one.id for one in self.against)
-        if not self.against:
-            self.fstui.open_result(run, saved.path, run.target.path if run.target else None)
-        elif marked and len(self.against) == 1:
+        beside = self.marked if self.chosen in self.marked else [*self.marked, self.chosen]
+        try:
+            runs = [await history.find(one.path) for one in beside]
+        except (OSError, Refused) as trouble:
+            self.say(str(trouble))
+            return
+        if not self.is_active:
+            return
+        found = [*([self.against] if self.against else []), *(saved.run for saved in runs)]
+        if not self._comparing:
+            run, path = runs[0].run, runs[0].path
+            self.fstui.open_result(run, path, run.target.path if run.target else None)
+        elif len({run.id for run in found}) < 2:
             self.say("That is the run itself: choose another one.")
         else:
-            self.app.push_screen(comparison_screen(self.against if marked else [*self.against, run]))
+            self.app.push_screen(comparison_screen(found))
+
+    @property
+    def _comparing(self) -> bool:
+        return self.against is not None or bool(self.marked)
 
     def action_compare(self) -> None:
-        if self.against:
+        if self._comparing:
             self.action_open()
         else:
             self.action_mark()
 
-    @work(exclusive=True, group="read")
-    async def action_mark(self) -> None:
+    def action_mark(self) -> None:
         """The next run that is opened is put beside the chosen one, and beside those that were chosen before."""
-        if len(self.against) >= MOST_MARKED:
-            self.say(f"{MOST_MARKED} runs are compared at most here: Enter does.")
-        elif (saved := await self._read()) and all(saved.run.id != one.id for one in self.against):
-            self.against.append(saved.run)
+        if len(self.marked) >= MOST_MARKED:
+            self.say(f"{MOST_MARKED + 1} runs are compared at most here: Enter does.")
+        elif self.chosen and not self.chosen.unreadable and self.chosen not in self.marked:
+            self.marked.append(self.chosen)
             self.redraw()
 
     async def action_filter(self) -> None:
@@ -208,24 +219,14 @@ class HistoryScreen(BaseScreen):
         elif self.words:
             self.words, self.selected = "", 0
             self.list_runs()
-        elif self.against and not self._opened_to_compare:
-            self.against = []
+        elif self.marked:
+            self.marked = []
             self.redraw()
         else:
             await self.fstui.action_back()
 
-    async def _read(self) -> Saved | None:
-        """The chosen run; says why where it cannot be read."""
-        if self.chosen is None:
-            return None
-        try:
-            return await history.find(self.chosen.path)
-        except (OSError, Refused) as trouble:
-            self.say(str(trouble))
-            return None
-
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        marked = ", ".join(run.id for run in self.against)
+        marked = ", ".join([*([self.against.id] if self.against else []), *(one.id for one in self.marked)])
         what = f"  compare {marked} with …" if marked else "  history"
         number = "" if self.rows is None else counted(len(self.rows), "saved run")
         number = f"“{self.words}” holds {number}" if self.words else number
