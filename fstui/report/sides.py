@@ -8,7 +8,7 @@ David and Nagaraja 2003, 7.1): with 5 rounds 1 in 16, with 6 of them 1 in 32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import median_low
 from string import ascii_uppercase
 from typing import NamedTuple
 
@@ -111,10 +111,9 @@ def ratio(first: Side, other: Side, name: str) -> Ratio | None:
         return None
     paired = before.keys() & after.keys() if _alternated(first, other) else ()
     each = [after[at] / before[at] for at in paired] or [b / a for a in before.values() for b in after.values()]
+    times = median_low(after.values()) / median_low(before.values())  # of the rounds that stand for all
     rounds = min(len(before), len(after))
-    if rounds < 2:
-        return Ratio(median(after.values()) / median(before.values()))
-    return Ratio(median(each), min(each), max(each), rounds)
+    return Ratio(times, min(each), max(each), rounds) if rounds > 1 else Ratio(times)
 
 
 def _alternated(first: Side, other: Side) -> bool:

@@ -71,3 +71,10 @@ def test_rounds_too_close_to_tell_are_said_to_show_no_difference() -> None:
 def test_one_side_alone_shows_how_far_its_rounds_are_apart() -> None:
     lines = ranking.lines([ran(0, 1, 1.0), ran(0, 2, 2.0)], 80)
     assert "–" in lines[lines.index(STEP) + 1]
+
+
+def test_the_longer_bar_is_never_said_to_be_the_slower_one() -> None:
+    first, other = sides.of([ran(0, 1, 1.2), ran(1, 1, 1.0, series="other"), ran(1, 2, 3.0, series="other")])
+    found, shown = sides.ratio(first, other, STEP), other.step(STEP)
+    assert found is not None and shown is not None and first.step(STEP) is not None
+    assert found.times < 1 and shown.run is other.rounds[0]
