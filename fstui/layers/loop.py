@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -18,6 +19,8 @@ from fstui.model.storage import Node, Reading, SyncPath
 _MEMFD = "/memfd:"
 """A file in memory that no filesystem names (memfd_create(2))."""
 _DELETED = " (deleted)"
+_BEGAN_NAMELESS = re.compile(r"/#\d+ \(deleted\)$")
+"""O_TMPFILE (open(2)): a name that linkat(2) gave it later does not show here."""
 BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN")
 """The filesystem that each file lies on, by its device number: the loop's own word (LOOP_GET_STATUS64, loop(4))."""
 _PER_SUBVOLUME = "0"
@@ -30,14 +33,20 @@ class LoopFacts(NamedTuple):
     direct: Fact[bool] | None
     """Direct I/O to the backing file; without it, what is written stays in the page cache until it is flushed."""
     deleted: Fact[bool] | None
-    """No name leads to the file any more, so it goes with the device."""
+    """No name leads to the file any more, so it goes with the device. Unknown of one that began without a name."""
 
 
 def facts(node: Node) -> LoopFacts:
     """What the readings of a loop device say."""
-    file = node.reading("backing_file")
-    deleted = Fact(file.value.endswith(_DELETED) and not file.value.startswith(_MEMFD), file) if file else None
-    return LoopFacts(direct=one_of(node, "dio", {"1": True, "0": False}), deleted=deleted)
+    return LoopFacts(
+        direct=one_of(node, "dio", {"1": True, "0": False}), deleted=_deleted(node.reading("backing_file"))
+    )
+
+
+def _deleted(file: Reading | None) -> Fact[bool] | None:
+    if file is None or _BEGAN_NAMELESS.search(file.value):
+        return None
+    return Fact(file.value.endswith(_DELETED) and not file.value.startswith(_MEMFD), file)
 
 
 def file_layer(sources: Sources, path: str) -> Node:

@@ -130,6 +130,12 @@ def test_a_file_without_a_name_is_told(box: Box, file: str, deleted: bool) -> No
     assert told is not None and told.value is deleted
 
 
+def test_of_a_file_that_was_made_without_a_name_nobody_knows_whether_it_has_one(box: Box) -> None:
+    box.loop("loop0", "/home/#1311 (deleted)")
+    box.mount("/dev/loop0", "/mnt", "ext4")
+    assert facts(look(box, "/mnt").node("loop0")).deleted is None
+
+
 def test_a_loop_over_a_memfd_is_in_memory(box: Box) -> None:
     box.loop("loop0", "/memfd:disk (deleted)")
     box.mount("/dev/loop0", "/srv", "ext4")
