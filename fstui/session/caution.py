@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
-from fstui.engine.idle import IdleWatch
 from fstui.inventory.host import available_memory
 from fstui.model.counters import Idle
 from fstui.model.storage import Target
@@ -30,6 +29,8 @@ YES = "FSTUI_YES"
 
 async def watched(session: Session, targets: Iterable[Target]) -> Idle:
     """What their devices do in a second in which fstui does nothing."""
+    from fstui.engine.idle import IdleWatch  # noqa: PLC0415  only what is about to write looks
+
     nodes = {node.id: node for target in targets for node in target.stack}
     watch = IdleWatch(session.machine, tuple(nodes.values()))
     if nodes:
