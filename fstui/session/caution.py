@@ -6,12 +6,12 @@ import asyncio
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
+from fstui.engine.site import Site
 from fstui.inventory.host import available_memory
 from fstui.model.counters import Idle
 from fstui.model.storage import Target
 from fstui.quantities import size
 from fstui.session import Session
-from fstui.session.running import Site
 
 IDLE_S = 1.0
 TOO_BUSY = 0.9
