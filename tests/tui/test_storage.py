@@ -7,6 +7,7 @@ import json
 import msgspec
 import pytest
 
+from fstui.engine.machine.local import LocalMachine
 from fstui.model.at_work import AtWork, DatabaseAtWork, WriterAtWork
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.host import Inventory
@@ -16,6 +17,7 @@ from fstui.state import files, ledger, paths
 from fstui.tui.drawing import stack
 from fstui.tui.glyphs import in_ascii
 from fstui.tui.rates import rates
+from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
@@ -278,3 +280,16 @@ async def test_a_command_that_keys_toml_names_and_nobody_knows_is_said() -> None
 def test_signs_that_differ_differ_in_ascii_too(signs: str) -> None:
     drawn = in_ascii(signs)
     assert drawn.isascii() and len(set(drawn)) == len(signs)
+
+
+async def test_behind_another_screen_nobody_looks_who_is_at_work() -> None:
+    """Also where that one came before the first refresh, after which it would begin."""
+    app = PreparedApp(LocalMachine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        behind = app.screen
+        assert isinstance(behind, StorageScreen)
+        app.push_screen(HistoryScreen())
+        await pilot.pause()
+        behind.see_who_works()
+        await pilot.pause()
+        assert not [worker for worker in app.workers if worker.group == "at work"]

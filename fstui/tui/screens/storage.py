@@ -97,6 +97,8 @@ class StorageScreen(BaseScreen):
     @work(exclusive=True, group="at work")
     async def see_who_works(self) -> None:
         """Who writes, and which databases run, as long as this screen is in front."""
+        if not self.is_active:  # another one came before the first refresh
+            return
         with self.fstui.guarded(), suppress(OSError):
             async with aclosing(self.fstui.session.at_work()) as looks:
                 async for self.at_work in looks:
