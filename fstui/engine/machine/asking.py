@@ -46,12 +46,14 @@ def _space(answer: dict[str, Any]) -> Space | None:
 async def _said(child: Child, limit_s: float) -> list[Any]:
     """Its answers, until its end or for so long after its first line, with which it says that it has begun."""
     said: list[Any] = []
-    with contextlib.suppress(TimeoutError, ValueError):  # a line that is too long, or no JSON
-        async with asyncio.timeout(START_S):
-            await child.read_line()
-        async with asyncio.timeout(limit_s):
-            while line := await child.read_line():
-                said.append(json.loads(line))
-    if await child.reap(0.1) is None:
+    try:
+        with contextlib.suppress(TimeoutError, ValueError):  # a line that is too long, or no JSON
+            async with asyncio.timeout(START_S):
+                await child.read_line()
+            async with asyncio.timeout(limit_s):
+                while line := await child.read_line():
+                    said.append(json.loads(line))
+        await child.reap(0.1)
+    finally:  # also where who asked is gone
         child.abandon()
     return said

@@ -45,3 +45,23 @@ async def test_nor_is_it_the_tools(gate: int, monkeypatch: pytest.MonkeyPatch) -
     os.write(gate, b"begin\n")
     assert (await asked)["touch x"].error == "touch is not installed"
     os.close(gate)
+
+
+async def test_the_child_of_one_who_is_cancelled_is_let_go_of_at_once(
+    gate: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not when its object is collected: by then the loop may be closed, and its pipes cannot be."""
+    abandon, abandoned = children.Child.abandon, asyncio.Event()
+
+    def noted(child: children.Child) -> None:
+        abandoned.set()
+        abandon(child)
+
+    monkeypatch.setattr(children.Child, "abandon", noted)
+    asked = asyncio.ensure_future(asking.free_space([str(tmp_path)]))
+    await asyncio.wait([asked], timeout=0.5)  # it waits at the gate
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert abandoned.is_set()
+    os.close(gate)
