@@ -16,7 +16,6 @@ from fstui.model.at_work import AtWork
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.storage import Node, Target
-from fstui.session import caution
 from fstui.session.writable_directories import usual_directories
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import storage
@@ -193,6 +192,8 @@ class StorageScreen(BaseScreen):
     @property
     def _busy(self) -> str:
         """A device beneath the selected row that has little time left, in words."""
+        from fstui.session import caution  # noqa: PLC0415  the first frame comes without
+
         shares = {device: rate.busy for device, rate in self.activity.rates.items() if rate.busy is not None}
         share, device = caution.busiest(self.row.target, shares) if self.row and self.row.target else (0.0, "")
         return f"{device} is {min(share, 1):.0%} busy" if share >= caution.AT_WORK else ""
