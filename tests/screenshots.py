@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from textual.pilot import Pilot
 
 from fstui.model.events import Event, RunFinished, StepProgressed
@@ -35,8 +36,10 @@ STEP, SHOWN_S = 5, 0.9
 SIZE, LARGE = (80, 24), (120, 36)
 PAGE_PIXELS = "900,1055"
 _WORDS = re.compile(r"<text[^>]*>(.*?)</text>", re.DOTALL)
-_OF_ITS_TIME = re.compile(r"\d+ \w{3} \d{4} \d\d:\d\d|run [0-9a-f]{6}|\b[\d.]+ s\b|\d+:\d\d")
-"""A date, a run's id, how long it took: another each time."""
+STARTED_AT, ID = "2026-11-20T03:12:44+00:00", "0a1b2c"
+"""Of the run that is shown: another day's picture is the same."""
+_OF_ITS_TIME = re.compile(r"\b[\d.]+ s\b|\d+:\d\d")
+"""How long it took: another each time."""
 
 
 def main() -> None:
@@ -55,7 +58,8 @@ async def drawn() -> tuple[Run, dict[str, str]]:
     session = simulation.session(simulation.named(DISK), pace=0.0)
     site, plan = await session.planned(SCENARIO, DIRECTORY)
     told = [event async for event in session.start(plan, site).events()]
-    run = next(event.run for event in told if isinstance(event, RunFinished))
+    finished = next(event.run for event in told if isinstance(event, RunFinished))
+    run = msgspec.structs.replace(finished, started_at=STARTED_AT, id=ID)
     pictures: dict[str, str] = {}
     app = FstuiApp(session, ascii_only=False)
     async with app.run_test(size=SIZE) as pilot:
