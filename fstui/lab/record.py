@@ -11,8 +11,9 @@ import msgspec
 from fstui.lab.kinds import KINDS, Kind, Name
 from fstui.model.base import Base
 from fstui.model.errors import Refused
-from fstui.state import files, ledger
+from fstui.state import ledger
 from fstui.state.ledger import Entry
+from fstui.state.remembered import write_readable
 
 FILE = "lab.json"
 
@@ -67,7 +68,7 @@ class Lab(Base, frozen=True, kw_only=True):
 
 def write(lab: Lab) -> None:
     """Raises OSError."""
-    files.write_atomically(Path(lab.directory, FILE), msgspec.json.format(msgspec.json.encode(lab), indent=1) + b"\n")
+    write_readable(Path(lab.directory, FILE), lab)
 
 
 def read(entry: Entry) -> Lab | None:

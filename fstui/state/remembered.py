@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
@@ -28,7 +29,9 @@ class Remembered(Generic[T]):
 
     def write(self, value: T) -> None:
         """Keep it, in the place of what was kept. Raises OSError, and Refused without a home."""
-        directory = files.make_private(paths.state_dir())
-        files.write_atomically(
-            directory / self._name, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
-        )
+        write_readable(files.make_private(paths.state_dir()) / self._name, value)
+
+
+def write_readable(file: Path, value: object) -> None:
+    """As JSON, a line for each field. Raises OSError."""
+    files.write_atomically(file, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")

@@ -8,6 +8,11 @@ from fstui.children import REAP_S, Child
 from fstui.model.settings import Settings
 
 
+async def start_probe(settings: Settings) -> Child:
+    """Its process, which waits for its words. Raises OSError."""
+    return await Child.start(f"probes.{settings.probe}", own_session=settings.own_session)
+
+
 class EarlyProbe:
     """One at most. Without words it does nothing, and it ends when it is no longer wanted."""
 
@@ -20,7 +25,7 @@ class EarlyProbe:
         if self._wanted != _wanted(settings):
             await self.end()
             with contextlib.suppress(OSError):
-                self._child = await Child.start(f"probes.{settings.probe}", own_session=settings.own_session)
+                self._child = await start_probe(settings)
                 self._wanted = _wanted(settings)
 
     def take(self, settings: Settings) -> Child | None:

@@ -17,6 +17,7 @@ from fstui.children import Child, in_a_child
 from fstui.engine.another_cgroup import AnotherCgroup
 from fstui.engine.machine import asking
 from fstui.engine.machine.base import NoTrace, Trace
+from fstui.engine.machine.early import start_probe
 from fstui.inventory import counters as device_counters
 from fstui.inventory import questions, survey
 from fstui.inventory.watch import Watch
@@ -197,7 +198,7 @@ class LocalMachine:
 
     async def _child_for(self, settings: Settings) -> Child:
         waiting = self._serving.early.take(settings) if self._serving else None
-        return waiting or await Child.start(f"probes.{settings.probe}", own_session=settings.own_session)
+        return waiting or await start_probe(settings)
 
     def _restrain(self, pid: int) -> None:
         """A child that writes, or starts what writes. Raises OSError."""
