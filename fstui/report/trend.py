@@ -18,17 +18,23 @@ _WIDTH = 80
 
 def render(summaries: Sequence[Summary], width: int | None = None) -> str:
     """Newest storage first; empty where nothing was run twice."""
-    return page(line for one in _series(summaries) for line in _told(one, width or _WIDTH))
+    return page(line for one in series(summaries) if len(one) > 1 for line in _told(one, width or _WIDTH))
 
 
-def _series(summaries: Sequence[Summary]) -> list[list[Summary]]:
-    """Runs of one scenario on one storage, the same step rated in each, oldest first."""
+def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
+    """Runs of one scenario on one storage, the same step rated in each, oldest first; the newest series first."""
     found: dict[tuple[str | None, ...], list[Summary]] = {}
     for one in summaries:
         if one.rate_per_s and one.status == "finished":
             storage = (one.hostname, one.identity or one.target, one.simulated)
             found.setdefault((one.scenario, one.rate_of, *storage), []).append(one)
-    return [sorted(runs, key=lambda run: run.started_at) for runs in found.values() if len(runs) > 1]
+    return [sorted(runs, key=lambda run: run.started_at) for runs in found.values()]
+
+
+def bars(runs: Sequence[Summary]) -> str:
+    """A sign for each, as high as its rate beside the highest."""
+    most = max(run.rate_per_s for run in runs)
+    return "".join(_BLOCKS[round((len(_BLOCKS) - 1) * run.rate_per_s / most)] for run in runs)
 
 
 def _told(runs: Sequence[Summary], width: int) -> list[str]:
@@ -40,8 +46,6 @@ def _told(runs: Sequence[Summary], width: int) -> list[str]:
         f"{counted(len(runs), 'run')} since {moment(first.started_at)}: {rate(rates[0])}/s first, "
         f"{rate(rates[-1])}/s last ({rates[-1] / rates[0]:.2f} ×), {rate(min(rates))} to {rate(max(rates))}/s"
     )
-    most = max(run.rate_per_s for run in recent)
-    drawn = "".join(_BLOCKS[round((len(_BLOCKS) - 1) * run.rate_per_s / most)] for run in recent)
     verdicts = "".join(GLYPHS[run.verdict or "cannot-tell"] for run in recent)
     told = [f"  {part}" for part in wrap(words, width - 2)]
-    return [*wrap(head, width), f"  {drawn}", f"  {verdicts}", *told, ""]
+    return [*wrap(head, width), f"  {bars(recent)}", f"  {verdicts}", *told, ""]

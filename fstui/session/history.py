@@ -45,9 +45,12 @@ def directory() -> str:
     return str(paths.runs_dir())
 
 
-async def listed() -> list[Summary]:
-    """All of them, newest first. A file that cannot be read is among them, with the reason. Raises Refused."""
-    return await kept.ask(runs.history)
+async def listed(most: int | None = None) -> list[Summary]:
+    """All of them, newest first. A file that cannot be read is among them, with the reason. Raises Refused.
+
+    ``most``: so many of the newest.
+    """
+    return await kept.ask(runs.history, most)
 
 
 async def find(reference: str) -> Saved:

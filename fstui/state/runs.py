@@ -130,10 +130,10 @@ def read_every(path: Path) -> list[Read]:
     return every
 
 
-def history() -> list[Summary]:
+def history(most: int | None = None) -> list[Summary]:
     """Every file among the saved runs, newest first. A foreign or broken one is listed as unreadable."""
     noted = notes.recall()
-    return [_summary(path, noted.get(_id(path), "")) for path in _files()]
+    return [_summary(path, noted.get(_id(path), "")) for path in _files()[:most]]
 
 
 def delete(path: Path) -> None:

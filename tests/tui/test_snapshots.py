@@ -12,9 +12,10 @@ from textual.pilot import Pilot
 from fstui.engine.machine.replay import ReplayMachine
 from fstui.model.host import Host
 from fstui.model.watch import WatchedSecond, WatchStarted
+from fstui.state import runs
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
-from tests.factories import screens
+from tests.factories import busy, screens
 from tests.factories.watched import SECOND
 from tests.tui.conftest import PreparedApp
 from tests.tui.test_watch import SENTENCE, watch_this
@@ -38,6 +39,17 @@ async def storage(pilot: Pilot[Any]) -> None:
     assert isinstance(screen, StorageScreen)
     screen.tick()
     screen.tick()
+    await pilot.pause()
+
+
+async def at_work(pilot: Pilot[Any]) -> None:
+    screen = pilot.app.screen
+    assert isinstance(screen, StorageScreen)
+    await pilot.pause()
+    await pilot.app.workers.wait_for_complete()
+    assert screen.beneath
+    for _ in range(600):
+        screen.tick()
     await pilot.pause()
 
 
@@ -74,6 +86,13 @@ async def helping(pilot: Pilot[Any]) -> None:
 @pytest.mark.parametrize("before", [storage, running, result, watching, helping], ids=lambda before: before.__name__)
 def test_screen(snap_compare: Compare, size: tuple[int, int], before: Before) -> None:
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=before)
+
+
+@SIZES
+def test_storage_at_work(snap_compare: Compare, size: tuple[int, int]) -> None:
+    for at, times in enumerate((1.0, 1.6, 0.5)):
+        runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
+    assert snap_compare(PreparedApp(busy.BusyMachine()), terminal_size=size, run_before=at_work)
 
 
 @pytest.mark.parametrize("before", [storage, running, result], ids=lambda before: before.__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -14,8 +14,11 @@ from fstui.tui.drawing.cells import Run, fit, line
 from fstui.tui.glyphs import BAD, DOUBT, FAINT
 
 
-def tree(target: Target, width: int) -> list[Text]:
-    """Topmost first. A layer that two others stand on is drawn once."""
+def tree(target: Target, width: int, edges: Mapping[str, str] | None = None) -> list[Text]:
+    """Topmost first. A layer that two others stand on is drawn once.
+
+    ``edges``: by layer, what goes over the edge that leads to it.
+    """
     if not target.stack:
         return []
     seen: set[str] = set()
@@ -24,6 +27,9 @@ def tree(target: Target, width: int) -> list[Text]:
     def draw(node: Node, role: str, lead: str, beneath: str, stopped: bool) -> None:
         seen.add(node.id)
         top = node is target.stack[0]
+        if edges and (over := edges.get(node.id)):
+            sign = ("╳ ", BAD) if stopped else ("│ ", "")
+            lines.append(line(lead[:-2], sign, (fit(over, width - cell_len(lead)).rstrip(), FAINT)))
         words = ",".join(target.mount_options) if top else _facts(node, role)
         name = target.fstype if top else _name(node)
         lines.extend(_layer(f"{lead}{name}  {words}", _note(node, stopped), width))
@@ -57,8 +63,13 @@ def lowest(nodes: Sequence[Node]) -> str:
 
 def path(target: Target) -> str:
     """``/srv/data · ext4 › sda1 › sda``: the directory, the filesystem, the layers below."""
-    layers = " › ".join(_name(node) for node in target.stack[1:] if node.layer != "remote")
-    return " · ".join(part for part in (target.path, target.fstype) if part) + (f" › {layers}" if layers else "")
+    below = layers(target)
+    return " · ".join(part for part in (target.path, target.fstype) if part) + (f" › {below}" if below else "")
+
+
+def layers(target: Target) -> str:
+    """``dm-2 › sdb``: what the filesystem stands on."""
+    return " › ".join(_name(node) for node in target.stack[1:] if node.layer != "remote")
 
 
 def _layer(left: str, note: Run, width: int) -> list[Text]:

@@ -25,6 +25,7 @@ COLUMNS = (
     Column("TYPE", 5),
     Column("FREE", 6, right=True),
     Column("LOWEST DEVICE", 13, gap=2, from_width=66),
+    Column("STANDS ON", 40, gap=2, from_width=150),
     Column("R/S", 5, right=True, from_width=110),
     Column("W/S", 5, right=True, from_width=60),
     Column("MB/S", 7, right=True, from_width=110),
@@ -154,18 +155,34 @@ def table_lines(rows: Sequence[Entry]) -> int:
     return 1 + len(rows)
 
 
-def detail(entry: Entry | None, rates: Mapping[str, Rate], at_work: AtWork, width: int) -> list[Text]:
-    """The selected row's stack, with where a flush stops, and every flag with the path and value it was read from."""
+def detail(
+    entry: Entry | None,
+    rates: Mapping[str, Rate],
+    at_work: AtWork,
+    width: int,
+    *,
+    before: Sequence[Text] = (),
+    edges: bool = False,
+) -> list[Text]:
+    """The selected row's stack, with where a flush stops, and every flag with the path and value it was read from.
+
+    ``before``: what was measured there on other days. ``edges``: what goes over each edge of the stack stands on it,
+    instead of a line for each device.
+    """
     if entry is None:
         return [rule(width), line("  nothing matches the filter: Esc shows all")]
     lines = [rule(width, entry.name, "nothing written")]
+    over = {node: _activity(rate) for node, rate in rates.items()}
     if entry.target:
-        lines += stack.tree(entry.target, width)
+        lines += stack.tree(entry.target, width, over if edges else None)
     elif entry.device:
         lines += [line(f"  {entry.device.id}  {stack.lowest((entry.device,))}: no mounted filesystem stands on it")]
-    lines += [_activity(node, rates[node.id], width) for node in entry.devices if node.id in rates]
+    if not (entry.target and edges):
+        devices = (node.id for node in entry.devices if node.id in rates)
+        lines += [line((fit(f"  now   {device}: {over[device]}", width), FAINT)) for device in devices]
     if entry.target:
         lines += company.lines(entry.target, at_work, width)
+    lines += before
     if entry.target and entry.target.silent_s is not None:
         lines += [line(), *_silence(entry.target, width)]
     for finding in entry.findings:
@@ -195,6 +212,7 @@ def _row(entry: Entry, columns: Sequence[Column], now: Rate, selected: bool) -> 
         "TYPE": entry.target.fstype if entry.target else "",
         "FREE": "–" if bytes_ is None else short_size(bytes_),
         "LOWEST DEVICE": stack.lowest(entry.devices),
+        "STANDS ON": stack.layers(entry.target) if entry.target else "",
         "R/S": _number(now.reads),
         "W/S": _number(now.writes),
         "MB/S": "–" if now.written_bytes is None else f"{now.written_bytes / 1e6:.1f}",
@@ -233,9 +251,9 @@ def _silence(target: Target, width: int) -> list[Text]:
     return [line(part) for part in wrapped(words, width - 1, indent="    ", first="  ? ")]
 
 
-def _activity(node: Node, now: Rate, width: int) -> Text:
+def _activity(now: Rate) -> str:
     parts = [
-        "" if now.busy is None else f"busy {now.busy:.0%} of the time",
+        "" if now.busy is None else f"busy {now.busy:.0%}",
         f"{_number(now.writes)} writes/s",
         "" if now.ms_per_write is None else f"{duration_ns(now.ms_per_write * 1e6)} each",
         "flushes not counted" if now.flushes is None else f"{_number(now.flushes)} flushes/s",
@@ -244,7 +262,7 @@ def _activity(node: Node, now: Rate, width: int) -> Text:
         f"{_number(now.reads)} reads/s",
         "" if now.in_flight is None else f"{now.in_flight} in flight",
     ]
-    return line((fit(f"  now   {node.id}: " + ", ".join(filter(None, parts)), width), FAINT))
+    return ", ".join(filter(None, parts))
 
 
 def _haystack(entry: Entry) -> str:

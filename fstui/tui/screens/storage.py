@@ -13,6 +13,7 @@ from textual import work
 from textual.app import ComposeResult
 
 from fstui.model.at_work import AtWork
+from fstui.model.errors import Refused
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.storage import Node, Target
@@ -27,9 +28,13 @@ from fstui.tui.screens.base_screen import BaseScreen
 if TYPE_CHECKING:
     from textual.widgets import Input
 
+    from fstui.tui.beneath import Beneath
+
 COUNTERS_S = 1.0
 SURVEY_S = 5.0
 SPACE_S = 15.0
+RUNS_LOOKED_THROUGH = 200
+"""The newest."""
 COPIED_WIDTH = 200
 """Nothing is cut short on a clipboard."""
 
@@ -70,6 +75,8 @@ class StorageScreen(BaseScreen):
         self.words = ""
         self.sort = storage.SORTS[0]
         self.at_work = AtWork()
+        self.beneath: Beneath | None = None
+        """From the second look on."""
         self._surveyed = self._spaced = float("-inf")
 
     def compose(self) -> ComposeResult:
@@ -88,6 +95,7 @@ class StorageScreen(BaseScreen):
         self.fstui.look_back()
         self.tick()
         self.call_after_refresh(self.see_who_works)
+        self.call_after_refresh(self.see_saved_runs)
 
     def on_screen_suspend(self) -> None:
         """What is measured meanwhile is not disturbed by looking round."""
@@ -102,6 +110,17 @@ class StorageScreen(BaseScreen):
             async with aclosing(self.fstui.session.at_work()) as looks:
                 async for self.at_work in looks:
                     self.part("detail").redraw()
+
+    @work(exclusive=True, group="saved runs")
+    async def see_saved_runs(self) -> None:
+        """What was measured here before; a home that cannot be read is told of elsewhere."""
+        from fstui.session import history  # noqa: PLC0415  the first frame comes without
+        from fstui.tui.beneath import Beneath  # noqa: PLC0415
+
+        self.beneath = self.beneath or Beneath(self.inventory.host.hostname)
+        with suppress(OSError, Refused):
+            self.beneath.runs = await history.listed(RUNS_LOOKED_THROUGH)
+        self.part("detail").redraw()
 
     def tick(self) -> None:
         """Read the counters; now and then look again at what is mounted. Not while another screen is in front.
@@ -141,7 +160,12 @@ class StorageScreen(BaseScreen):
     def read_counters(self) -> None:
         nodes: dict[str, Node] = {node.id: node for target in self.inventory.filesystems for node in target.lowest}
         nodes |= {node.id: node for node in self.inventory.unused}
-        self.activity.add(self.fstui.session.counters(nodes.values()))
+        if self.row and self.row.target:
+            nodes |= {node.id: node for node in self.row.target.stack if node.counted}
+        counters = self.fstui.session.counters(nodes.values())
+        self.activity.add(counters)
+        if self.beneath:
+            self.beneath.add(counters)
 
     def refresh_rows(self) -> None:
         """Order the rows anew; the cursor stays with its filesystem."""
@@ -250,7 +274,9 @@ class StorageScreen(BaseScreen):
         return storage.table(self.rows, self.activity.rates, self.selected, width, height)
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        return storage.detail(self.row, self.activity.rates, self.at_work, width)
+        if self.beneath is None:
+            return storage.detail(self.row, self.activity.rates, self.at_work, width)
+        return self.beneath.draw(self.row, self.activity.rates, self.at_work, (width, height))
 
     def _draw_hint(self, width: int, height: int) -> list[Text]:
         if count := len(self.fstui.left_behind):
