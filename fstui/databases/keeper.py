@@ -31,6 +31,10 @@ class Keeper:
             await asyncio.wait({noting})
             raise
 
+    async def noted(self) -> None:
+        """The ledger has been told, or could not be: ``tell`` says so then."""
+        await asyncio.wait({self._noting})
+
     async def tell(self, told: dict[str, Any]) -> None:
         """What to make, and later what to restart. Raises OSError where the ledger could not be told before."""
         await asyncio.shield(self._noting)

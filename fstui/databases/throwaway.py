@@ -56,31 +56,40 @@ class Throwaway:
         self._keeper = keeper
 
     @classmethod
-    async def start(
+    async def expected(
         cls,
         settings: Sysbench,
         *,
         workspace: Held,
         run_id: str,
         number: int,
-        limit_s: float = START_S,
         begun: Callable[[int], None] = lambda pid: None,
     ) -> Throwaway:
-        """Make it and wait until it answers, so long. Raises DatabaseError with what it said, Refused, OSError.
+        """One that is not made yet: its keeper waits, and its programs are found.
 
-        ``begun`` is told of the process that is to start it, before it does.
+        ``begun`` is told of the process that is to start it, before it does. Raises DatabaseError, Refused, OSError.
         """
         name = f"server-{number}"
         keeper = await Keeper.start(run_id, f"{workspace.path}/{name}", own_session=settings.own_session)
         try:
             begun(keeper.pid)
             program, sysbench = await _programs(settings.server)
-            server = cls(program, sysbench, workspace, name, keeper)
-            await server._go(settings, limit_s, server._to_make())
         except BaseException:
             await keeper.end()
             raise
-        return server
+        return cls(program, sysbench, workspace, name, keeper)
+
+    async def noted(self) -> None:
+        """The ledger has its entry, or could not take it: it is not made then."""
+        await self._keeper.noted()
+
+    async def make(self, settings: Sysbench, limit_s: float = START_S) -> None:
+        """And wait until it answers, so long. Raises DatabaseError with what it said, Refused, OSError."""
+        try:
+            await self._go(settings, limit_s, self._to_make())
+        except BaseException:
+            await self._keeper.end()
+            raise
 
     def _to_make(self) -> dict[str, Any]:
         """What its keeper is told of it once."""

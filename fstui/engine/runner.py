@@ -164,7 +164,8 @@ class RunInProgress:
             self._site.now(self._machine.target(self._target.path)).target, directory
         )
         self._change(host=inventory.host, process=inventory.process, like=self._machine.like(), target=self._target)
-        before, own = await self._machine.held_against(self._run)
+        # the server's entry in the ledger is written before the devices are watched: it may lie on one of them
+        (before, own), _ = await asyncio.gather(self._machine.held_against(self._run), servers.expect(self._plan.steps))
         self._trace = await self._machine.trace(self.id, self._target.stack)
         self._change(before=before, own=applying(own, Case(self._run)), untraced=self._trace.refused)
         self._mailbox.put(

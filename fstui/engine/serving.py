@@ -7,6 +7,7 @@ their options differ it is restarted. An existing one lends a database of its ow
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -38,6 +39,7 @@ class Serving:
         self._workspace = workspace
         self._wanted: Sysbench | None = None
         self._server: Throwaway | Existing | None = None
+        self._expected: tuple[Sysbench, Throwaway] | None = None
         self._filled: tuple[int, ...] | None = None
         self._started = 0
         self._sync_s = 0.0
@@ -60,6 +62,19 @@ class Serving:
                 self._filled = None
                 return _elsewhere(self._server.described) if self._server else None
         return None
+
+    async def expect(self, steps: Iterable[PlannedStep]) -> None:
+        """Note and find what the first server of our own will want, before anything is watched or measured.
+
+        What goes wrong is said where the server is wanted: it is begun once more there.
+        """
+        wanted = (step.settings for step in steps if not step.skip and isinstance(step.settings, Sysbench))
+        settings = next(wanted, None)
+        if isinstance(settings, Sysbench) and not existing.is_meant(settings):
+            with contextlib.suppress(DatabaseError, OSError, Refused):
+                server = await self._begin(settings)
+                self._expected = settings, server
+                await server.noted()
 
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
         """The server for a step; None where none is needed, or a stop or a skip came first.
@@ -103,11 +118,14 @@ class Serving:
             await self._end()
         finally:
             await self.early.end()
+            await self._drop_expected()
 
     async def _end(self) -> None:
         server, self._server, self._wanted, self._filled = self._server, None, None, None
-        if server is None:
-            return
+        if server is not None:
+            await self._end_of(server)
+
+    async def _end_of(self, server: Throwaway | Existing) -> None:
         ending = asyncio.ensure_future(server.stop())
         try:
             await asyncio.shield(ending)
@@ -155,15 +173,28 @@ class Serving:
         if existing.is_meant(settings):
             sysbench = await programs.find_sysbench()
             return await Existing.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
+        server = await self._take_expected(settings) or await self._begin(settings)
+        await server.make(settings, start_limit_s(self._sync_s))
+        return server
+
+    async def _begin(self, settings: Sysbench) -> Throwaway:
         self._started += 1
-        return await Throwaway.start(
-            settings,
-            workspace=self._workspace,
-            run_id=self._run_id,
-            number=self._started,
-            limit_s=start_limit_s(self._sync_s),
-            begun=self._begun,
+        return await Throwaway.expected(
+            settings, workspace=self._workspace, run_id=self._run_id, number=self._started, begun=self._begun
         )
+
+    async def _take_expected(self, settings: Sysbench) -> Throwaway | None:
+        """The one that was begun for a step like this; where steps were skipped it may have been for another."""
+        if self._expected and self._expected[0].at == settings.at:
+            (_, server), self._expected = self._expected, None
+            return server
+        await self._drop_expected()
+        return None
+
+    async def _drop_expected(self) -> None:
+        expected, self._expected = self._expected, None
+        if expected:
+            await self._end_of(expected[1])
 
 
 async def _pair(settings: ReplicaCut) -> Served | Failure:

@@ -45,6 +45,7 @@ class ByFstui:
         self._serving = self._machine.servers("bench0", self._held)
         self._loop = asyncio.new_event_loop()
         self._ready_s = 0.0
+        self._expected = False
 
     def start(self) -> float:
         """A first second of its work; how long it took until its tables were filled, in s."""
@@ -57,6 +58,9 @@ class ByFstui:
 
     async def _run(self, seconds: float) -> Step:
         planned = PlannedStep(name="sysbench", settings=replace(self._settings, seconds=seconds))
+        if not self._expected:  # as a run does before it watches the idle devices
+            self._expected = True
+            await self._serving.expect([planned])
         began = time.monotonic()
         served = await self._serving.serve(planned, asyncio.Event(), 0.0)
         served_s = time.monotonic() - began

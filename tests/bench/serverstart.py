@@ -1,7 +1,8 @@
 """How long until a server is made, started and filled with 10 000 rows: fstui against a shell script for the same.
 
-Budget: 1.2 times as long, the 95 % interval of the paired ratio. Wants a quiet box and, for servers as their own users,
-root.
+As in a run, the ledger is told and the programs are found before the idle devices are watched, and so before the clock;
+the script is given its programs. Budget: 1.2 times as long, the 95 % interval of the paired ratio. Wants a quiet box
+and, for servers as their own users, root.
 """
 
 from __future__ import annotations

@@ -111,7 +111,8 @@ async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[
     directory.mkdir()
     directory.chmod(0o755)
     settings = msgspec.convert({"server": kind, "options": options}, Sysbench)
-    server = await Throwaway.start(settings, workspace=Held.of(directory), run_id="test", number=1)
+    server = await Throwaway.expected(settings, workspace=Held.of(directory), run_id="test", number=1)
+    await server.make(settings)
     # others reach it by its path, and not from the directory that its own run would have entered
     socket = server.connection.socket.replace(CWD, str(directory), 1)
     server.connection = msgspec.structs.replace(server.connection, socket=socket)

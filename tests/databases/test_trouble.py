@@ -88,10 +88,23 @@ def test_a_stop_at_any_moment_leaves_nothing(workshop: Path, event: str, number:
         assert ledger.entries() == []
 
 
-@pytest.mark.parametrize("event", ["StepPreparing", "StepProgressed"])
+def test_a_stop_while_the_idle_devices_are_watched_leaves_nothing_of_the_server_that_was_expected(
+    workshop: Path,
+) -> None:
+    with roomy(workshop) as storage:
+        with begun(storage.directory, "RunStarted", name="") as process:
+            process.send_signal(signal.SIGTERM)
+            code, run, _ = headless.ended(process)
+        assert (code, run.steps) == (128 + signal.SIGTERM, ())
+        assert is_gone(storage.directory)
+        assert ledger.entries() == []
+
+
+@pytest.mark.parametrize("event", ["RunStarted", "StepPreparing", "StepProgressed"])
 def test_after_kill_9_the_server_ends_by_itself_and_clean_takes_the_rest(workshop: Path, event: str) -> None:
     with roomy(workshop) as storage:
-        with begun(storage.directory, event, "seconds=30") as process:
+        with begun(storage.directory, event, "seconds=30", name="" if event == "RunStarted" else "oltp") as process:
+            assert {entry.kind for entry in ledger.entries()} >= {"directory", "server"}
             process.kill()
             process.wait()
         settle(lambda: is_gone(storage.directory))

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from fstui.engine.machine.base import Served
 from fstui.engine.serving import Serving
 from fstui.measures.sysbench import Sysbench
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure
 from fstui.state import ledger
 from fstui.workspace import Held
+from tests.databases import servers
 
 
 class SlowToEnd:
@@ -64,3 +66,30 @@ async def test_a_stop_while_a_server_begins_waits_for_what_was_begun(tmp_path: P
     assert not [task for task in asyncio.all_tasks() if task is not ours and not task.cancelling()]
     await serving.stop()
     assert (ledger.entries(), list(tmp_path.iterdir())) == ([], [])
+
+
+async def test_what_the_ledger_is_told_before_the_devices_are_watched_names_what_is_made_later(tmp_path: Path) -> None:
+    servers.needed("mariadb")
+    serving, planned = Serving("run", Held.of(tmp_path)), PlannedStep(name="first", settings=Sysbench(server="mariadb"))
+    await serving.expect([planned])
+    (expected,) = ledger.entries()
+    assert (expected.kind, expected.what) == ("server", f"{tmp_path}/server-1")
+    assert list(tmp_path.iterdir()) == []
+    assert await serving.serve(planned, asyncio.Event(), 0.0)
+    assert ledger.entries() == [expected] and (tmp_path / "server-1").is_dir()
+    await serving.stop()
+    assert (ledger.entries(), list(tmp_path.glob("server-1"))) == ([], [])
+
+
+async def test_a_server_that_was_expected_and_is_not_wanted_leaves_nothing(tmp_path: Path) -> None:
+    servers.needed("mariadb")
+    serving = Serving("run", Held.of(tmp_path))
+    ours, theirs = Sysbench(server="mariadb"), Sysbench(server="mariadb", session="shared")
+    await serving.expect([PlannedStep(name="skipped meanwhile", settings=ours)])
+    assert isinstance(await serving.serve(PlannedStep(name="next", settings=theirs), asyncio.Event(), 0.0), Served)
+    (entry,) = ledger.entries()
+    assert entry.what == f"{tmp_path}/server-2"
+    await serving.stop()
+    await serving.expect([PlannedStep(name="never begun", settings=ours)])
+    await serving.stop()
+    assert ledger.entries() == []

@@ -81,6 +81,9 @@ class Servers(Protocol):
         The server, where its data is not on the filesystem of the run's directory: it is what the run is about then.
         """
 
+    async def expect(self, steps: Iterable[PlannedStep]) -> None:
+        """Note and find what the first server of our own will want, before anything is watched or measured."""
+
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
         """The server for a step; None where none is needed, or a stop or a skip came first.
 

@@ -88,6 +88,9 @@ class NoServers:
     async def open_existing(self, steps: Iterable[PlannedStep]) -> None:
         """There is none to be let in by; what the run was about stands in it."""
 
+    async def expect(self, steps: Iterable[PlannedStep]) -> None:
+        """None is going to be made."""
+
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> None:
         """What a server did then stands in the saved steps."""
 
