@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import compress
 
 from fstui.model.steps import Latency, Stalls, TimelinePoint
 
@@ -16,6 +17,9 @@ _SUB_BITS = 6
 _EXACT = 2 << _SUB_BITS
 _CELL_BITS = _SUB_BITS - 2
 """Buckets in a cell of a picture: four cells to an octave."""
+_QUICK_NS = 8192
+"""Shorter ones are counted in a list, by their place. Storage that takes longer brings too few of them to matter."""
+_MANY = 64
 _MOST_LOOSE = 16384
 _MOST_FRESH = 8
 """Stretches that wait for being merged: the writers' hand-overs overlap, and each of them spans a few."""
@@ -47,12 +51,13 @@ def lower_edge(bucket: int) -> int:
 class Histogram:
     """How many values fell into each bucket. All values in ns.
 
-    Values are counted as they are by the interpreter's own fast loop, and put into buckets only when there are many
-    different ones or somebody asks: at a million operations a second that is most of the work.
+    Values are counted as they are, and put into buckets only when there are many different ones or somebody asks: at a
+    million operations a second counting is most of the work, and a list does it in two thirds of a dictionary's time.
     """
 
     def __init__(self) -> None:
         self._buckets: Counter[int] = Counter()
+        self._quick: list[int] = []
         self._loose: Counter[int] = Counter()
         self._min: int | None = None
         self._max = 0
@@ -60,11 +65,24 @@ class Histogram:
         self.total = 0
 
     def add(self, values: Sequence[int]) -> None:
-        """Add many values at once."""
-        self._loose.update(values)
+        """Add many values at once, none of them negative."""
         self.total += len(values)
+        if len(values) < _MANY:
+            self._loose.update(values)
+        else:
+            self._add_many(values)
         if len(self._loose) > _MOST_LOOSE:
             self._settle()
+
+    def _add_many(self, values: Sequence[int]) -> None:
+        quick = self._quick = self._quick or [0] * _QUICK_NS
+        rest, value = iter(values), 0
+        try:
+            for value in rest:
+                quick[value] += 1
+        except IndexError:
+            self._loose[value] += 1
+            self._loose.update(rest)
 
     def merge(self, other: Histogram) -> None:
         """Add all that the other one counted."""
@@ -100,6 +118,9 @@ class Histogram:
         return self._sum
 
     def _settle(self) -> None:
+        if self._quick:
+            self._loose.update({value: self._quick[value] for value in compress(range(_QUICK_NS), self._quick)})
+            self._quick = []
         if not self._loose:
             return
         for value, times in self._loose.items():

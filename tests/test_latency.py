@@ -1,5 +1,6 @@
 """Latencies in constant memory."""
 
+from collections import Counter
 from itertools import accumulate, pairwise
 from math import ceil
 
@@ -52,6 +53,14 @@ def test_minimum_maximum_and_mean_are_exact(values: list[int]) -> None:
     assert latency is not None
     assert (latency.min, latency.max, latency.mean) == (min(values), max(values), sum(values) // len(values))
     assert latency.min <= latency.p50 <= latency.p90 <= latency.p95 <= latency.max
+
+
+@given(st.lists(st.integers(min_value=0, max_value=20_000), min_size=64, max_size=300), st.lists(NS, max_size=3))
+def test_short_and_long_ones_together_are_all_counted(values: list[int], more: list[int]) -> None:
+    counted = histogram(values)
+    counted.add(more)
+    assert counted.counts == Counter(map(bucket_of, values + more))
+    assert (counted.min, counted.max, counted.sum) == (min(values + more), max(values + more), sum(values + more))
 
 
 @pytest.mark.parametrize(
