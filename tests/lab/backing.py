@@ -1,8 +1,13 @@
-"""nbdkit behind each disk of a machine. Killing it is the power cut: what was not flushed was only in its cache."""
+"""nbdkit behind each disk of a machine. Killing it is the power cut: what was not flushed was only in its cache.
+
+What is reached without blocks, persistent memory and shared directories, is held by ``NAME.held``: the thing itself, or
+of a liar's a copy that goes with the power.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping
@@ -12,6 +17,8 @@ from tests.lab import LabUnavailable
 from tests.lab.machine import Disk
 
 START_S = 10.0
+VIRTIOFSD = ("/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd")
+"""Where Debian 12 and 13 keep it (qemu-system-common, virtiofsd)."""
 
 
 class Backing:
@@ -22,11 +29,17 @@ class Backing:
         self._disks = disks
         self._servers: list[subprocess.Popen[bytes]] = []
         for name, disk in disks.items():
+            if disk.bus == "virtiofs":
+                self.file(name).mkdir()
+                continue
             with self.file(name).open("wb") as file:
                 file.truncate(disk.size_mib * 2**20)
 
     def file(self, name: str) -> Path:
         return self._directory / f"{name}.img"
+
+    def held(self, name: str) -> Path:
+        return self._directory / f"{name}.held"
 
     def socket(self, name: str) -> Path:
         return self._directory / f"{name}.sock"
@@ -35,13 +48,37 @@ class Backing:
         """Serve every disk; ``honest``: whatever they are, this time they keep what they are given."""
         for name, disk in self._disks.items():
             self.socket(name).unlink(missing_ok=True)
-            self._servers.append(self._serve(name, disk, honest=honest))
+            if disk.direct:
+                self._hold(name, alone=disk.cache == "unsafe" and not honest)
+            if disk.bus == "virtiofs":
+                self._servers.append(self._share(name))
+            elif not disk.direct:
+                self._servers.append(self._serve(name, disk, honest=honest))
+        served = [name for name, disk in self._disks.items() if not disk.direct or disk.bus == "virtiofs"]
         deadline = time.monotonic() + START_S
-        while not all(self.socket(name).exists() for name in self._disks):
+        while not all(self.socket(name).exists() for name in served):
             if time.monotonic() > deadline:
                 self.kill()
-                raise LabUnavailable(f"nbdkit did not start: {(self._directory / 'nbdkit.log').read_text()[-500:]}")
+                raise LabUnavailable(f"a server did not start: {(self._directory / 'server.log').read_text()[-500:]}")
             time.sleep(0.02)
+
+    def _hold(self, name: str, *, alone: bool) -> None:
+        held = self.held(name)
+        if held.is_dir() and not held.is_symlink():
+            shutil.rmtree(held)
+        held.unlink(missing_ok=True)
+        if alone:
+            copy(self.file(name), held)
+        else:
+            held.symlink_to(self.file(name))
+
+    def _share(self, name: str) -> subprocess.Popen[bytes]:
+        program = next((path for path in VIRTIOFSD if Path(path).exists()), None)
+        if program is None:
+            raise LabUnavailable("not installed: virtiofsd (apt-get install qemu-system-common or virtiofsd)")
+        return self._started(
+            [program, f"--socket-path={self.socket(name)}", "-o", f"source={self.held(name).resolve()},cache=none"]
+        )
 
     def _serve(self, name: str, disk: Disk, *, honest: bool) -> subprocess.Popen[bytes]:
         filters, settings = [], [f"file={self.file(name)}"]
@@ -53,13 +90,16 @@ class Backing:
             settings += [f"delay-write={disk.write_ms}ms", f"delay-read={disk.read_ms}ms"]
         if disk.forgetful_host and not honest:
             filters.append("--filter=cow")  # its overlay ends with it, and no flush writes it into the file
-        command = ["nice", "-n", "10", "nbdkit", "--foreground", "--exit-with-parent", "--threads=4"]
-        command += ["--unix", str(self.socket(name)), *filters, "file", *settings]
-        environment = {**os.environ, "TMPDIR": str(self._directory)}  # where its cache is
-        with (self._directory / "nbdkit.log").open("ab") as log:
+        command = ["nbdkit", "--foreground", "--exit-with-parent", "--threads=4"]
+        return self._started([*command, "--unix", str(self.socket(name)), *filters, "file", *settings])
+
+    def _started(self, command: list[str]) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "TMPDIR": str(self._directory)}  # where nbdkit's cache is
+        with (self._directory / "server.log").open("ab") as log:
             return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, env=environment
-            )
+                ["nice", "-n", "10", *command],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, env=environment,
+            )  # fmt: skip
 
     def kill(self) -> None:
         """The power cut: the caches are gone."""
@@ -81,3 +121,10 @@ class Backing:
                 server.kill()
                 server.wait()
         self._servers.clear()
+
+
+def copy(source: Path, target: Path) -> None:
+    """A disk's file, or a shared directory with all in it, in the place of what was there."""
+    if target.is_dir():
+        shutil.rmtree(target)
+    subprocess.run(["cp", "-a", "-T", "--sparse=always", source, target], check=True)

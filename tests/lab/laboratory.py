@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -81,7 +82,7 @@ class Laboratory:
             yield backing
         finally:
             backing.kill()
-            remove(directory)
+            shutil.rmtree(directory)
 
     @contextmanager
     def running(self, name: str, machine: LabMachine, backing: Backing, state: Path | None = None) -> Iterator[Vm]:
@@ -155,9 +156,3 @@ def laboratory(kernel: Kernel, say: Callable[[str], None]) -> Iterator[Laborator
     room = shared.is_dir() and os.statvfs(shared).f_bavail * os.statvfs(shared).f_frsize > ROOM_BYTES
     with tempfile.TemporaryDirectory(prefix="fstui-lab-", dir=shared if room else None) as directory:
         yield Laboratory(Path(directory), kernel, say)
-
-
-def remove(directory: Path) -> None:
-    for file in directory.iterdir():
-        file.unlink()
-    directory.rmdir()

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from fstui.model.judgement import Verdict
-from tests.lab.backing import Backing
+from tests.lab.backing import Backing, copy
 from tests.lab.laboratory import Laboratory, attach, judged, make
 from tests.lab.machine import MOUNT, LabMachine
 from tests.lab.vm import GuestError, Vm
@@ -83,16 +83,12 @@ def _prepare(lab: Laboratory, name: str, machine: LabMachine, backing: Backing) 
         make(vm, machine)
         vm.power_off()
     for disk in machine.disks:
-        _copy(backing.file(disk), backing.file(disk).with_suffix(".made"))
+        copy(backing.file(disk), backing.file(disk).with_suffix(".made"))
 
 
 def _restore(directory: Path, machine: LabMachine) -> None:
     for disk in machine.disks:
-        _copy(directory / f"{disk}.made", directory / f"{disk}.img")
-
-
-def _copy(source: Path, target: Path) -> None:
-    subprocess.run(["cp", "--sparse=always", source, target], check=True)
+        copy(directory / f"{disk}.made", directory / f"{disk}.img")
 
 
 def _state_disk(directory: Path) -> Path:

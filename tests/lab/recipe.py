@@ -23,6 +23,8 @@ PACKAGES = (
     "lvm2", "dmsetup", "thin-provisioning-tools", "cryptsetup-bin", "mdadm", "multipath-tools", "bcache-tools",
     "drbd-utils", "ksmbd-tools", "hdparm", "nvme-cli", "libeatmydata1", "open-iscsi", "nbd-client", "nbd-server",
 )  # fmt: skip
+NEWER_PACKAGES: dict[Kernel, tuple[str, ...]] = {"6.1": (), "6.12": ("dm-zoned-tools", "vdo")}
+"""What only that release has: dm-zoned's tools, and those of dm-vdo, which came into the kernel with 6.9."""
 KERNEL_PACKAGE = "linux-image-amd64"
 """Not the cloud kernel: that one has no AHCI, USB or SAS drivers."""
 MODULES = (
@@ -65,7 +67,8 @@ def requirements() -> tuple[str, ...]:
 
 
 def _recipes(kernel: Kernel, release: str) -> dict[Kind, Recipe]:
-    base = Recipe(name=f"base-{kernel}", release=release, requirements=requirements())
+    packages = PACKAGES + NEWER_PACKAGES[kernel]
+    base = Recipe(name=f"base-{kernel}", release=release, packages=packages, requirements=requirements())
     zfs = msgspec.structs.replace(base, name=f"zfs-{kernel}", built=("zfs-dkms", "zfsutils-linux"))
     return {"base": base, "zfs": zfs}
 

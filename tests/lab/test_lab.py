@@ -20,6 +20,7 @@ from typing import TypeVar
 import pytest
 
 from tests.lab import LabUnavailable, table
+from tests.lab.devices import serial_numbers
 from tests.lab.guest import agent
 from tests.lab.image import build, cache_directory, cached, missing_tools
 from tests.lab.initrd import Archive, initrd, load_order, needed_files
@@ -28,7 +29,6 @@ from tests.lab.machine import BadMachine, LabMachine, load, names, proven
 from tests.lab.powercut import Cut, cut_power
 from tests.lab.recipe import RECIPES
 from tests.lab.selection import A_DAY, rounds, selection
-from tests.lab.vm import device_words, serial_numbers
 
 T = TypeVar("T")
 MACHINES = {name: load(name) for name in names()}
@@ -243,26 +243,12 @@ def test_a_row_tells_of_each_kernel_what_was_measured_and_cut_and_where_nothing_
     assert table.rows({"x": machine}, {}) == []
 
 
-def test_two_paths_are_one_disk_with_two_names() -> None:
-    scsi = device_words("a", load("multipath").disks["a"], Path("/a.sock"))
-    nvme = device_words("a", load("nvme-multipath").disks["a"], Path("/a.sock"))
-    assert [word.partition("serial=")[2].partition(",")[0] for word in scsi if "scsi-hd" in word] == ["a", "a_2"]
-    assert len({word.partition("wwn=")[2] for word in scsi if "scsi-hd" in word}) == 1
-    assert sum(word.startswith("nvme-ns") for word in nvme) == 1
-    assert sum(word.startswith("nvme,") for word in nvme) == 2
-
-
 def test_the_guest_waits_for_the_disks_that_the_host_has_named() -> None:
     """On a slow box udev has settled before a controller has found them."""
     looks = iter([{}, {"a": "/dev/sda"}, {"a": "/dev/sda", "a_2": "/dev/sdb"}])
     wanted = agent.expected(f"quiet lab.disks={','.join(serial_numbers('a', load('multipath').disks['a']))}")
     assert agent.expected_disks(wanted, lambda: next(looks)) == {"a": "/dev/sda", "a_2": "/dev/sdb"}
     assert agent.expected("quiet lab.disks=") == set()
-
-
-def test_a_disk_is_waited_for_by_the_names_that_the_guest_can_see() -> None:
-    assert serial_numbers("a", load("nvme-multipath").disks["a"]) == ["a"]
-    assert serial_numbers("a", load("sd-card").disks["a"]) == []
 
 
 def test_a_compressed_module_is_unpacked_for_the_initrd(tmp_path: Path) -> None:

@@ -7,25 +7,18 @@ import select
 import socket
 import subprocess
 import time
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.lab.devices import controllers, device_words, memory, serial_numbers
 from tests.lab.image import Image
-from tests.lab.machine import Disk, LabMachine
+from tests.lab.machine import LabMachine
 
 BOOT_S = 180.0
 COMMAND_S = 120.0
 MEMORY_MIB = 1024
-CONTROLLERS = {
-    "scsi": ("virtio-scsi-pci,id=scsi",),
-    "megasas": ("megasas,id=megasas",),
-    "usb": ("qemu-xhci,id=usb",),
-    "uas": ("qemu-xhci,id=xhci", "usb-uas,id=uas,bus=xhci.0"),
-    "sd": ("sdhci-pci",),
-}
 BARE = ("-smbios", "type=0,vendor=Example", "-smbios", "type=1,manufacturer=Example,product=Server")
 KERNEL_LINE = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr random.trust_cpu=on tsc=reliable"
 
@@ -57,11 +50,11 @@ class Vm:
         expected = [path for name, disk in machine.disks.items() for path in serial_numbers(name, disk)]
         expected += ["state"] if state is not None else []
         line = f"{KERNEL_LINE} lab.disks={','.join(expected)} {machine.kernel_line}".rstrip()
-        command = _machine(image, line, self._console, self._port, hypervisor=machine.hypervisor)
+        command = _machine(image, line, self._console, self._port, machine)
         command += _plain("payload", payload)
         if state is not None:
             command += _plain("state", state, writable=True)
-        command += _controllers(machine.disks)
+        command += controllers(machine.disks)
         for name, disk in machine.disks.items():
             command += device_words(name, disk, directory / f"{name}.sock")
         self._qemu = subprocess.Popen(
@@ -181,12 +174,12 @@ class Vm:
         return message
 
 
-def _machine(image: Image, line: str, console: Path, port: Path, *, hypervisor: bool) -> list[str]:
-    processor = "max,la57=off" if hypervisor else "max,la57=off,hypervisor=off"
+def _machine(image: Image, line: str, console: Path, port: Path, machine: LabMachine) -> list[str]:
+    processor = "max,la57=off" if machine.hypervisor else "max,la57=off,hypervisor=off"
     return [
         "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-        "-machine", "q35,accel=tcg", "-cpu", processor, *(() if hypervisor else BARE),
-        "-smp", "1", "-m", str(MEMORY_MIB),
+        "-machine", "q35,accel=tcg", "-cpu", processor, *(() if machine.hypervisor else BARE),
+        "-smp", "1", *memory(machine.disks, MEMORY_MIB),
         "-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", line,
         "-serial", f"file:{console}",
         "-device", "virtio-rng-pci",
@@ -203,67 +196,6 @@ def _plain(name: str, file: Path, *, writable: bool = False) -> list[str]:
         "-drive", f"if=none,id={name},file={file},format=raw{only}",
         "-device", f"virtio-blk-pci,drive={name},serial={name}",
     ]  # fmt: skip
-
-
-def _controllers(disks: Mapping[str, Disk]) -> list[str]:
-    """Each once, however many disks stand at it."""
-    return [
-        word
-        for bus in dict.fromkeys(disk.bus for disk in disks.values())
-        for controller in CONTROLLERS.get(bus, ())
-        for word in ("-device", controller)
-    ]
-
-
-def path_names(name: str, disk: Disk) -> list[str]:
-    """The disk's own name is that of its first path."""
-    return [name, *(f"{name}_{number}" for number in range(2, disk.paths + 1))]
-
-
-def serial_numbers(name: str, disk: Disk) -> list[str]:
-    """By which the guest knows the disk; an SD card cannot be given one."""
-    if disk.bus == "sd":
-        return []
-    return [name] if disk.bus == "nvme" else path_names(name, disk)
-
-
-def device_words(name: str, disk: Disk, server: Path) -> list[str]:
-    """QEMU's arguments for one disk."""
-    drive = f"driver=nbd,node-name={name},server.type=unix,server.path={server}"
-    if disk.paths == 1:
-        devices = [_device(name, disk, name)]
-    else:
-        devices = _nvme_paths(name, disk) if disk.bus == "nvme" else _scsi_paths(name, disk)
-    return ["-blockdev", drive, *(word for device in devices for word in ("-device", device))]
-
-
-def _device(name: str, disk: Disk, serial: str) -> str:
-    options = f"drive={name},serial={serial},write-cache={'on' if disk.write_cache else 'off'}"
-    rotation = f",rotation_rate={disk.rpm}" if disk.rpm else ""
-    return {
-        "nvme": f"nvme,{options}",
-        # config-wce off: a write cache that is not told of cannot be switched on from inside
-        "virtio": f"virtio-blk-pci,config-wce=off,{options}",
-        "scsi": f"scsi-hd,bus=scsi.0,dpofua={'on' if disk.fua else 'off'},{options}{rotation}",
-        "megasas": f"scsi-hd,bus=megasas.0,{options}{rotation}",
-        "ahci": f"ide-hd,{options}{rotation}",
-        "usb": f"usb-storage,bus=usb.0,{options}",
-        "uas": f"scsi-hd,bus=uas.0,{options}{rotation}",
-        "sd": f"sd-card,drive={name}",
-    }[disk.bus]
-
-
-def _scsi_paths(name: str, disk: Disk) -> list[str]:
-    """The same disk so many times: one world wide name, by which multipath-tools know it."""
-    wide = f"wwn={0x5000C50000000000 + zlib.crc32(name.encode()):#x},share-rw=on"
-    return [f"{_device(name, disk, path)},{wide}" for path in path_names(name, disk)]
-
-
-def _nvme_paths(name: str, disk: Disk) -> list[str]:
-    """A subsystem with so many controllers, and one namespace that they share."""
-    controllers = [f"nvme,id={path},serial={name},subsys={name}-all" for path in path_names(name, disk)]
-    cached = f"write-cache={'on' if disk.write_cache else 'off'}"
-    return [f"nvme-subsys,id={name}-all", *controllers, f"nvme-ns,bus={name},nsid=1,drive={name},{cached}"]
 
 
 def _tail(file: Path) -> str:

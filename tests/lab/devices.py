@@ -1,0 +1,108 @@
+"""QEMU's arguments for a machine's disks, and the names by which the guest knows them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.lab.machine import Disk
+
+CONTROLLERS = {
+    "scsi": ("virtio-scsi-pci,id=scsi",),
+    "megasas": ("megasas,id=megasas",),
+    "usb": ("qemu-xhci,id=usb",),
+    "uas": ("qemu-xhci,id=xhci", "usb-uas,id=uas,bus=xhci.0"),
+    "sd": ("sdhci-pci",),
+}
+
+
+def controllers(disks: Mapping[str, Disk]) -> list[str]:
+    """Each once, however many disks stand at it."""
+    return [
+        word
+        for bus in dict.fromkeys(disk.bus for disk in disks.values())
+        for controller in CONTROLLERS.get(bus, ())
+        for word in ("-device", controller)
+    ]
+
+
+def path_names(name: str, disk: Disk) -> list[str]:
+    """The disk's own name is that of its first path."""
+    return [name, *(f"{name}_{number}" for number in range(2, disk.paths + 1))]
+
+
+def serial_numbers(name: str, disk: Disk) -> list[str]:
+    """By which the guest knows the disk; an SD card cannot be given one, and what is no disk has none."""
+    if disk.bus == "sd" or disk.direct:
+        return []
+    return [name] if disk.bus == "nvme" else path_names(name, disk)
+
+
+def device_words(name: str, disk: Disk, server: Path) -> list[str]:
+    """QEMU's arguments for one disk."""
+    if disk.direct:
+        return _direct(name, disk, server)
+    drive = f"driver=nbd,node-name={name},server.type=unix,server.path={server}"
+    if disk.zone_mib is not None:
+        devices = _nvme_zones(name, disk.zone_mib)
+    elif disk.paths == 1:
+        devices = [_device(name, disk, name)]
+    else:
+        devices = _nvme_paths(name, disk) if disk.bus == "nvme" else _scsi_paths(name, disk)
+    return ["-blockdev", drive, *(word for device in devices for word in ("-device", device))]
+
+
+def _device(name: str, disk: Disk, serial: str) -> str:
+    options = f"drive={name},serial={serial},write-cache={'on' if disk.write_cache else 'off'}"
+    rotation = f",rotation_rate={disk.rpm}" if disk.rpm else ""
+    return {
+        "nvme": f"nvme,{options}",
+        # config-wce off: a write cache that is not told of cannot be switched on from inside
+        "virtio": f"virtio-blk-pci,config-wce=off,{options}",
+        "scsi": f"scsi-hd,bus=scsi.0,dpofua={'on' if disk.fua else 'off'},{options}{rotation}",
+        "megasas": f"scsi-hd,bus=megasas.0,{options}{rotation}",
+        "ahci": f"ide-hd,{options}{rotation}",
+        "usb": f"usb-storage,bus=usb.0,{options}",
+        "uas": f"scsi-hd,bus=uas.0,{options}{rotation}",
+        "sd": f"sd-card,drive={name}",
+    }[disk.bus]
+
+
+def _direct(name: str, disk: Disk, server: Path) -> list[str]:
+    """Memory of the guest's that is a file of the host's, or a directory of the host's."""
+    if disk.bus == "virtiofs":
+        device = f"vhost-user-fs-pci,chardev={name},tag={name}"
+        return ["-chardev", f"socket,id={name},path={server}", "-device", device]
+    file = f"mem-path={server.with_suffix('.held')},size={disk.size_mib}M,share=on"
+    device = "nvdimm" if disk.bus == "nvdimm" else "virtio-pmem-pci"
+    return ["-object", f"memory-backend-file,id={name},{file}", "-device", f"{device},id={name}-device,memdev={name}"]
+
+
+def _nvme_zones(name: str, zone_mib: int) -> list[str]:
+    zones = f"zoned=on,zoned.zone_size={zone_mib}M,zoned.zone_capacity={zone_mib}M"
+    return [f"nvme,id={name}-controller,serial={name}", f"nvme-ns,bus={name}-controller,drive={name},{zones}"]
+
+
+def _scsi_paths(name: str, disk: Disk) -> list[str]:
+    """The same disk so many times: one world wide name, by which multipath-tools know it."""
+    wide = f"wwn={0x5000C50000000000 + zlib.crc32(name.encode()):#x},share-rw=on"
+    return [f"{_device(name, disk, path)},{wide}" for path in path_names(name, disk)]
+
+
+def _nvme_paths(name: str, disk: Disk) -> list[str]:
+    """A subsystem with so many controllers, and one namespace that they share."""
+    controllers = [f"nvme,id={path},serial={name},subsys={name}-all" for path in path_names(name, disk)]
+    cached = f"write-cache={'on' if disk.write_cache else 'off'}"
+    return [f"nvme-subsys,id={name}-all", *controllers, f"nvme-ns,bus={name},nsid=1,drive={name},{cached}"]
+
+
+def memory(disks: Mapping[str, Disk], size_mib: int) -> list[str]:
+    """The guest's own; room beside it for persistent memory; shared with the server of a shared directory."""
+    buses = {disk.bus for disk in disks.values()}
+    if "virtiofs" in buses:
+        shared = f"memory-backend-memfd,id=memory,size={size_mib}M,share=on"
+        return ["-m", str(size_mib), "-object", shared, "-numa", "node,memdev=memory"]
+    more = ",slots=4,maxmem=8G" if buses & {"virtio-pmem", "nvdimm"} else ""
+    firmware = ["-machine", "nvdimm=on,nvdimm-persistence=mem-ctrl"] if "nvdimm" in buses else []
+    return ["-m", f"{size_mib}{more}", *firmware]

@@ -1,0 +1,42 @@
+"""What QEMU is told of a machine's disks, and what stands behind those that have no server of blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.lab.backing import Backing
+from tests.lab.devices import device_words, serial_numbers
+from tests.lab.machine import Disk, load
+
+
+def test_two_paths_are_one_disk_with_two_names() -> None:
+    scsi = device_words("a", load("multipath").disks["a"], Path("/a.sock"))
+    nvme = device_words("a", load("nvme-multipath").disks["a"], Path("/a.sock"))
+    assert [word.partition("serial=")[2].partition(",")[0] for word in scsi if "scsi-hd" in word] == ["a", "a_2"]
+    assert len({word.partition("wwn=")[2] for word in scsi if "scsi-hd" in word}) == 1
+    assert sum(word.startswith("nvme-ns") for word in nvme) == 1
+    assert sum(word.startswith("nvme,") for word in nvme) == 2
+
+
+def test_a_disk_is_waited_for_by_the_names_that_the_guest_can_see() -> None:
+    assert serial_numbers("a", load("nvme-multipath").disks["a"]) == ["a"]
+    assert serial_numbers("a", load("sd-card").disks["a"]) == []
+
+
+@pytest.mark.parametrize(
+    ("cache", "honest", "left"), [("writeback", False, b"new"), ("unsafe", False, b"old"), ("unsafe", True, b"new")]
+)
+def test_persistent_memory_keeps_what_it_was_given_unless_it_is_a_copy_that_goes_with_the_power(
+    cache: Literal["writeback", "unsafe"], honest: bool, left: bytes, tmp_path: Path
+) -> None:
+    backing = Backing(tmp_path, {"a": Disk(bus="nvdimm", cache=cache, size_mib=1)})
+    backing.file("a").write_bytes(b"old")
+    backing.start(honest=honest)
+    with backing.held("a").open("r+b") as memory:
+        memory.write(b"new")
+    backing.kill()
+    backing.start()
+    assert backing.held("a").read_bytes() == left
