@@ -78,7 +78,7 @@ class Headless:
         """``round_``: it is one of several, and printed with them. ``quiet``: a plan is made, and not printed."""
         self._asked = asked
         if asked.simulate is not None:
-            self._session, place = session_on(asked.simulate)
+            self._session, place = session_on(asked.simulate, round_)
             if not quiet and (round_ is None or round_.number == 1):
                 say(f"SIMULATED: {self._session.simulated}. None of this is measured on storage.")
         else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from fstui.model.run import Round
     from fstui.session import Session
 
 
@@ -23,9 +24,14 @@ simulate_option: Callable[[Any], Any] = click.option(
 )
 
 
-def session_on(disk: str) -> tuple[Session, str]:
-    """The session on it, and where its filesystem seems to be mounted. Raises Refused."""
+def session_on(disk: str, round_: Round | None = None) -> tuple[Session, str]:
+    """The session on it, and where its filesystem seems to be mounted; with another chance in each round.
+
+    Raises Refused.
+    """
     from fstui.session import simulation  # noqa: PLC0415
 
     made = simulation.named(disk)
+    if round_ is not None:
+        made = simulation.of_round(made, round_)
     return simulation.session(made), simulation.mount_point(made)

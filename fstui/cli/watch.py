@@ -38,7 +38,10 @@ def command(pid: int | None, mount: str | None, seconds: float | None, format_: 
     is slow, the filesystem is, the program asks too much, or nobody waits.
     """
     if simulate:
-        raise Refused(f"no programs run on {simulate}, a simulated box: there is nobody to watch. 'fstui run' runs one")
+        raise Refused(
+            f"no programs run on {simulate}, a simulated box: there is nobody to watch. To see one wait there: "
+            f"'fstui run latency-watch --simulate {simulate}'"
+        )
     return asyncio.run(_watch(pid, mount, seconds, format_))
 
 

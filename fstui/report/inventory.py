@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from rich.cells import cell_len
 
 from fstui.model.documents import encode
 from fstui.model.host import Inventory
@@ -16,9 +17,11 @@ from fstui.report import figures, json
 from fstui.report.characters import page
 from fstui.report.findings import first, flags, severity, verdict
 from fstui.report.glyphs import GLYPHS
-from fstui.report.text import NONE, WIDTH, because, columns, labelled, table, wrap
+from fstui.report.text import NONE, WIDTH, because, columns, cut_left, cut_right, labelled, wrap
 
 _HEADER = ("", "MOUNT", "FREE", "STACK", "MEDIUM", "FLAG")
+
+_LEAST_MOUNT = 16
 
 Judgements = Mapping[str, Judgement]
 """By mount point."""
@@ -29,7 +32,7 @@ def render(inventory: Inventory, judgements: Judgements, width: int | None = Non
     shown = [target for target in inventory.filesystems if not target.pseudo]
     shown.sort(key=lambda target: severity(target, judgements.get(target.mount_point)))
     lines = [_host(inventory, shown), ""]
-    lines += table([_HEADER, *(_row(target, judgements) for target in shown)], "<<><<<", width)
+    lines += _table([_HEADER, *(_row(target, judgements) for target in shown)], width)
     for mount_points, found in _reasons(shown, judgements):
         lines += ["", *_flag(mount_points, found)]
     if inventory.unused:
@@ -54,6 +57,24 @@ def _host(inventory: Inventory, shown: Sequence[Target]) -> str:
     kind = f"{host.virtualization} guest" if host.virtualization else ""
     parts = [host.hostname, f"Linux {host.kernel}" if host.kernel else "", kind]
     return " · ".join([*filter(None, parts), counted(len(shown), "filesystem")])
+
+
+def _table(rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:
+    """On a terminal that is too narrow each stack stands below its mount point, of which the beginning gives way."""
+    lines = columns(rows, "<<><<<")
+    if width is None or max(map(cell_len, lines)) <= width:
+        return lines
+    beside = [(glyph, free, medium, flag) for glyph, _, free, _, medium, flag in rows]
+    room = max(width - max(map(cell_len, columns(beside, "<><<"))) - 2, _LEAST_MOUNT)
+    cut = [(glyph, cut_left(mount, room), free, medium, flag) for glyph, mount, free, _, medium, flag in rows]
+    drawn: list[str] = []
+    for line, row, (_, mount, _, stack, _, flag) in zip(columns(cut, "<<><<"), cut, rows, strict=True):
+        whole = cell_len(line) <= width
+        drawn.append(line if whole else cut_right(line, width))
+        if row is not cut[0]:
+            below = stack if row[1] == mount else f"{mount} · {stack}"
+            drawn += [f"     {part}" for part in wrap(below if whole else f"{below} · {flag}", width - 5)]
+    return drawn
 
 
 def _row(target: Target, judgements: Judgements) -> tuple[str, ...]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from fstui.model.run import Round
 from fstui.session import Session
 from fstui.simulation.parameters import Simulated, change, load, names
 from fstui.simulation.stack import mount_point, name_of
 
-__all__ = ["Simulated", "load", "mount_point", "name_of", "named", "names", "session"]
+__all__ = ["Simulated", "load", "mount_point", "name_of", "named", "names", "of_round", "session"]
+
+_SEEDS_APART = 1000
+"""A storage of several devices takes a few seeds in a row."""
 
 
 def named(text: str) -> Simulated:
@@ -16,6 +20,11 @@ def named(text: str) -> Simulated:
     name, *changes = text.split(",")
     made = load(name, dict(map(change, changes)))
     return replace(made, name=",".join([made.name, *changes]))
+
+
+def of_round(made: Simulated, round_: Round) -> Simulated:
+    """The same storage with a seed of its own in each round; the first round of the first has the one told."""
+    return replace(made, seed=made.seed + _SEEDS_APART * (round_.number - 1 + round_.of * round_.side))
 
 
 def session(made: Simulated, pace: float = 1.0) -> Session:

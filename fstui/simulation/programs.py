@@ -60,7 +60,7 @@ class Writes(Program):
 
     def __init__(self, box: Box, asked: SyncWrites) -> None:
         super().__init__(box, asked)
-        self._chance = random.Random(asked.offsets)
+        self._chance = random.Random(f"{asked.offsets} {box.made.seed}")
         self._places = max(1, asked.file_bytes // asked.block_bytes)
         self._flagged = bool({"dsync", "sync"} & set(asked.open_flags))
         self._written: set[int] = set()
@@ -205,7 +205,7 @@ class Growing(Program):
 
     def __init__(self, box: Box, asked: DirtyFlush) -> None:
         super().__init__(box, asked)
-        self._chance = random.Random("growing")
+        self._chance = random.Random(f"growing {box.made.seed}")
         self._todo = [
             (pattern, amount)
             for pattern in _PATTERNS

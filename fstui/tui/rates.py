@@ -31,6 +31,11 @@ class Activity:
         """By device; empty until they were read twice."""
         self._before: Counters | None = None
 
+    @property
+    def busy(self) -> dict[str, float]:
+        """The share of the time in which each device had anything to do, where that is counted."""
+        return {device: rate.busy for device, rate in self.rates.items() if rate.busy is not None}
+
     def add(self, now: Counters) -> None:
         """The newest reading."""
         if self._before:

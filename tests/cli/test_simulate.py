@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 
 from tests.cli.conftest import Fstui
@@ -26,3 +29,18 @@ def test_what_cannot_be_simulated_is_refused_with_a_sentence(fstui: Fstui, words
     done = fstui("--simulate", "hdd-7200", *words)
     assert (done.returncode, done.stdout) == (2, b"")
     assert reason in done.stderr.decode()
+
+
+def test_each_round_has_its_own_chance_and_the_same_one_again(fstui: Fstui) -> None:
+    words = ("run", "wal-etcd", "--simulate", "ssd-plp", "--set", "seconds=1", "--format", "csv", "--rounds", "2")
+    first, again = fstui(*words), fstui(*words)
+    assert first.returncode == again.returncode == 0, first.stderr
+    rates = [
+        [
+            (row["step"], row["lowest_rate_per_s"], row["highest_rate_per_s"])
+            for row in csv.DictReader(io.StringIO(text))
+        ]
+        for text in (first.stdout.decode(), again.stdout.decode())
+    ]
+    assert rates[0] == rates[1]
+    assert any(lowest != highest for _, lowest, highest in rates[0])

@@ -29,6 +29,18 @@ def test_the_list_shows_filesystems_their_stack_and_their_flag() -> None:
     assert "sdb" in text
 
 
+@pytest.mark.parametrize("width", [50, 64, 80, 100])
+def test_on_a_narrow_terminal_each_stack_stands_whole_below_its_mount_point(width: int) -> None:
+    mount = "/var/lib/containers/storage/overlay/0123456789abcdef/mysql-data"
+    deep = replace(HERE.filesystems[0], path=mount, mount_point=mount)
+    text = inventory.render(replace(HERE, filesystems=(*HERE.filesystems, deep)), {"/srv": FLAGGED}, width)
+    listed = text.split("! /srv: suspicious")[0].splitlines()[2:]
+    assert all(len(line) <= width or " " not in line.strip() for line in listed)
+    flat = " ".join(" ".join(listed).split())
+    assert flat.count("ext4 › sda1 › sda") == 2 and mount in flat and "840/s, 7200 rpm allows 120" in flat
+    assert any("…" in line and "mysql-data" in line and "212 G" in line for line in listed)
+
+
 def test_a_filesystem_that_does_not_answer_is_a_row_that_says_so() -> None:
     silent = replace(HERE, filesystems=(replace(TARGET, silent_s=41.0),))
     assert "silent for 41.0 s" in inventory.render(silent, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import msgspec
 import pytest
@@ -12,8 +13,9 @@ from fstui import scenario
 from fstui.databases.programs import NOTHING, Installed
 from fstui.engine.machine.local import LocalMachine
 from fstui.engine.machine.replay import ReplayMachine
+from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.errors import Refused
-from fstui.model.storage import Space
+from fstui.model.storage import Node, Space
 from fstui.scenario import Scenario, Setting
 from fstui.state import declarations
 from fstui.tui import choices
@@ -45,6 +47,47 @@ async def test_on_a_busy_device_the_cursor_begins_on_what_writes_least() -> None
         ending = [offer.plan.max_bytes for offer in screen.offers.every if offer.plan and offer.plan.seconds]
         assert screen.offer.plan.max_bytes == min(ending) < ending[0]
         assert "dm-1 is 97% busy: the cursor stands on what writes least." in shown(pilot.app)[-1]
+
+
+class Busy(ReplayMachine):
+    """Each reading of its counters is a second later, in which every device had something to do."""
+
+    seconds = 0
+
+    def counters(self, stack: Iterable[Node]) -> Counters:
+        self.seconds += 1
+        devices = (DeviceCounters(device=node.id, busy_ms=970 * self.seconds) for node in stack)
+        return Counters(monotonic_ns=self.seconds * 1_000_000_000, devices=tuple(devices))
+
+
+async def test_the_directory_of_the_command_line_is_looked_at_in_the_same_way() -> None:
+    app = PreparedApp(Busy(screens.RUN, pace=0.0), directory="/srv/data")
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        screen = pilot.app.screen
+        assert isinstance(screen, PlanScreen)
+        screen.read_counters()
+        screen.read_counters()
+        await pilot.pause()
+        assert "sda is 97% busy: the cursor stands on what writes least." in shown(pilot.app)[-1]
+
+
+class Refusing(screens.PreparedMachine):
+    """A box that lets nobody look at a directory."""
+
+    async def inspect(self, directory: str) -> Place:
+        raise Refused(f"{directory} is not yours")
+
+
+async def test_behind_the_plan_of_a_directory_the_cursor_is_on_its_filesystem() -> None:
+    app = PreparedApp(Refusing(), directory="/boot/grub")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, StorageScreen)
+        assert any(line.startswith("▌  /boot ") for line in shown(pilot.app))
 
 
 class NearlyFull(ReplayMachine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -117,8 +118,15 @@ def entries(
     return found + [entry for entry in unused if not words or words.lower() in _haystack(entry)]
 
 
-def worst(rows: Sequence[Entry]) -> int:
-    """Where the cursor starts: the first row that is not in memory by design."""
+def begin(rows: Sequence[Entry], directory: str | None) -> int:
+    """Where the cursor starts: on the filesystem of that directory, else on the first not in memory by design."""
+    if directory is not None:
+        path = posixpath.join(posixpath.abspath(directory), "")
+        above = [
+            at for at, entry in enumerate(rows) if entry.target and path.startswith(posixpath.join(entry.name, ""))
+        ]
+        if above:
+            return max(above, key=lambda at: len(rows[at].name))
     return next((at for at, entry in enumerate(rows) if not entry.memory), 0)
 
 

@@ -118,18 +118,18 @@ class PlanScreen(BaseScreen):
         if not await offers.plan(index):
             self.plan_all()
         elif offers is self.offers:
-            if self._busy and not offers.waiting() and self.cursor == Cursor():
-                self._suggest_the_least()
+            self._suggest_the_least()
             self.redraw()
             self._start_if_awaited(offers.every[index])
 
     def _suggest_the_least(self) -> None:
-        """On a device that is needed, the cursor begins on what writes least."""
-        at = self.offers.least()
-        if at is not None:
-            self.say(f"{self._busy}: the cursor stands on what writes least.")
-            self.choose_scenario(at)
-        self._busy = ""
+        """On a device that is needed, the cursor begins on what writes least; once all have a plan."""
+        untouched = self.cursor == Cursor() and not self._awaited
+        if self._busy and untouched and self.offers.every and not self.offers.waiting():
+            if (at := self.offers.least()) is not None:
+                self.say(f"{self._busy}: the cursor stands on what writes least.")
+                self.choose_scenario(at)
+            self._busy = ""
 
     def _start_if_awaited(self, offer: Offer) -> None:
         """Enter was pressed before its plan was made, and nothing else was chosen since."""
@@ -140,7 +140,11 @@ class PlanScreen(BaseScreen):
     def read_counters(self) -> None:
         """Others at work now would be counted as well: say so before the start."""
         if self.offers.site is not None and self.is_active:
+            first = not self.activity.rates
             self.activity.add(self.fstui.session.counters(self.offers.site.read.lowest))
+            if first and self.activity.rates:
+                self._busy = self._busy or caution.busy_words(self.offers.site.read, self.activity.busy)
+                self._suggest_the_least()
             self.part("detail").redraw()
 
     def choose_scenario(self, at: int) -> None:
@@ -262,8 +266,7 @@ class PlanScreen(BaseScreen):
 
     def _agreed(self, plan: Plan, site: Site) -> bool:
         """Nothing speaks against it, or it was said and the user wants it all the same."""
-        busy = {device: rate.busy for device, rate in self.activity.rates.items() if rate.busy is not None}
-        found = caution.concerns(self.fstui.session, site, busy, plan.room_bytes, plan.max_bytes)
+        found = caution.concerns(self.fstui.session, site, self.activity.busy, plan.room_bytes, plan.max_bytes)
         if not found or plan is self._asked:
             return True
         self._asked = plan

@@ -177,7 +177,11 @@ class StorageScreen(BaseScreen):
         if key in keys and self._moved:
             self.selected = keys.index(key)
         else:
-            self.selected = min(self.selected, max(len(keys) - 1, 0)) if self._moved else storage.worst(self.rows)
+            self.selected = (
+                min(self.selected, max(len(keys) - 1, 0))
+                if self._moved
+                else storage.begin(self.rows, self.fstui.directory)
+            )
         self.redraw()
 
     _moved = False
@@ -218,9 +222,8 @@ class StorageScreen(BaseScreen):
         """A device beneath the selected row that has little time left, in words."""
         from fstui.session import caution  # noqa: PLC0415  the first frame comes without
 
-        shares = {device: rate.busy for device, rate in self.activity.rates.items() if rate.busy is not None}
-        share, device = caution.busiest(self.row.target, shares) if self.row and self.row.target else (0.0, "")
-        return f"{device} is {min(share, 1):.0%} busy" if share >= caution.AT_WORK else ""
+        target = self.row.target if self.row else None
+        return caution.busy_words(target, self.activity.busy) if target else ""
 
     def action_watch(self) -> None:
         if self.row is not None and self.row.target is None:
