@@ -11,7 +11,9 @@ Typical times of three steps: O_DIRECT alone (Tw), O_DIRECT+O_DSYNC (Td), write 
 
 ## What it proves, and what not
 It speaks of FUA alone: fdatasync may be fine. The reverse, FUA slower than a flush, is normal. md always claims FUA, so
-only lowest devices count; a protected cache may answer FUA at once, so such drives are left alone.
+only lowest devices count; a protected cache may answer FUA at once, so such drives are left alone, and so is what lies
+beyond a network: Linux's own NVMe target says that it has a volatile cache whatever its disk has
+(drivers/nvme/target/admin-cmd.c), and the network's time stands in each of the three.
 
 ## What to do next
 Let the database use fdatasync instead of O_DSYNC (`wal_sync_method`, `innodb_flush_method`). To prove it: a power cut
@@ -27,6 +29,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost
 from fstui.layers.caches import outlives_power_cut
+from fstui.layers.disk import over_own_network
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
 from fstui.quantities import duration_ns
@@ -41,11 +44,17 @@ def fua_ignored(case: Case) -> Iterator[Finding]:
     """A forced write costs no more than a plain one, while a flush costs many times as much."""
     lowest = case.stack.lowest
     write, forced, flushed = case.costs.write, case.costs.dsync, case.costs.synced
-    if not (lowest and write and forced and flushed) or any(map(outlives_power_cut, lowest)):
+    if not (lowest and write and forced and flushed) or any(map(_may_answer_at_once, lowest)):
         return
     sends_fua = all(node.fua and node.write_cache == "write back" for node in lowest)
     if sends_fua and flushed.ns > TIMES * forced.ns and forced.ns < ALIKE * write.ns:
         yield _ignored(lowest, write, forced, flushed)
+
+
+def _may_answer_at_once(node: Node) -> bool:
+    """Its cache is protected, or lies where nobody sees whether it is."""
+    beyond_network = node.medium is not None and node.medium.class_ == "network"
+    return outlives_power_cut(node) or over_own_network(node) or beyond_network
 
 
 def _ignored(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> Finding:

@@ -38,8 +38,10 @@ def test_its_boundaries(tw: float, td: float, ts: float, hit: bool) -> None:
         disk(fua=True, write_cache="write through"),
         disk(fua=True, medium=Medium(class_="ssd-plp", write_cache="plp")),
         disk(fua=True, medium=Medium(class_="raid-cache")),
+        disk(fua=True, medium=Medium(class_="network")),
+        disk(fua=True, readings=readings(transport="tcp")),
     ],
-    ids=["no FUA", "write through", "protected", "controller"],
+    ids=["no FUA", "write through", "protected", "controller", "a network's volume", "NVMe over TCP"],
 )
 def test_a_device_that_may_answer_so_is_left_alone(device: Node) -> None:
     steps = write(10), forced(11, flushes=1), flushed(400)
