@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from fstui.model.run import Run
 from fstui.model.storage import Target
-from fstui.report import figures, pivot, price, ranking, sides, steps
+from fstui.report import figures, pivot, price, ranking, side_by_side, sides, steps
 from fstui.report.characters import page
 from fstui.report.glyphs import GLYPHS, SPEEDS
 from fstui.report.sides import Side
@@ -15,6 +15,7 @@ from fstui.report.text import NONE, WIDTH, moment, table
 
 _FIGURES = (("rate/s", 1), ("p50", 2), ("p99", 3), ("flush/sync", 5))
 """Label, and its place in ``steps.cells``."""
+_IN_THE_LEGEND = {"target", "stack", "host", "started"}
 
 
 def render(runs: Sequence[Run], width: int | None = None, per_hour: Mapping[str, float] = MappingProxyType({})) -> str:
@@ -22,18 +23,14 @@ def render(runs: Sequence[Run], width: int | None = None, per_hour: Mapping[str,
 
     ``per_hour``: prices by the ids of their runs.
     """
-    together, cells = pivot.of_runs(runs), rows(runs)
-    databases = ["", *pivot.lines(together, width or WIDTH)] if together else []
+    width = width or WIDTH
+    together = pivot.of_runs(runs)
+    databases = ["", *pivot.lines(together, width)] if together else []
     bought = ["", *table(list(price.rows(runs, per_hour)), "<" + ">" * len(runs), width)] if per_hour else []
-    return page(
-        [
-            *ranking.lines(runs, width or WIDTH),
-            "",
-            *table(cells, "<<" + ">" * (len(cells[0]) - 2), width),
-            *databases,
-            *bought,
-        ]
-    )
+    _, *below = rows(runs)
+    heading = ("", "", *(f"{side.letter} {side.name}" for side in sides.of(runs)))
+    cells = [heading, *(row for row in below if row[0] not in _IN_THE_LEGEND)]
+    return page([*ranking.lines(runs, width), "", *side_by_side.lines(cells, width), *databases, *bought])
 
 
 def rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:

@@ -114,7 +114,7 @@ def _step(name: str, ranked: Sequence[Ranked], width: int) -> Iterator[str]:
     most = max(one.step.rate_per_s for one in ranked)
     told = columns([_beside(name, one, alone=alone) for one in ranked], ">><<")
     room = max(width - _LEAD - max(map(cell_len, told)) - 1, 8)
-    yield name
+    yield from wrap(name, width)
     for one, beside in zip(ranked, told, strict=True):
         drawn = bar(one.step.rate_per_s / most, room)
         yield f"  {one.side.letter} {drawn}{' ' * (room - cell_len(drawn))} {beside}"

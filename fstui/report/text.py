@@ -32,9 +32,14 @@ def speed_words(speed: Speed) -> str:
     return f"{SPEEDS[speed.answer]} {said.upper()}  {speed.title}"
 
 
+def safe_rows(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Escaped before they are measured, else what stands beside them would not line up."""
+    return [tuple(map(escape_controls, row)) for row in rows]
+
+
 def columns(rows: Sequence[Sequence[str]], align: str, gap: int = 2) -> list[str]:
     """Rows as lines of aligned cells; ``align`` holds ``<`` or ``>`` for each column."""
-    safe = _safe(rows)
+    safe = safe_rows(rows)
     widths = [max(map(cell_len, cells)) for cells in zip(*safe, strict=True)]
     return [(" " * gap).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in safe]
 
@@ -51,7 +56,7 @@ def table(rows: Sequence[Sequence[str]], align: str, width: int | None) -> list[
     folding = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for side in align:
         folding.add_column(justify="right" if side == ">" else "left", overflow="fold")
-    for row in _safe(rows):
+    for row in safe_rows(rows):
         folding.add_row(*map(Text, row))
     drawn = Console(width=width).render_lines(folding)
     return ["".join(segment.text for segment in line).rstrip() for line in drawn]
@@ -62,7 +67,7 @@ def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, gap: int = 2) -> 
     if not rows:
         return []
     lead = len(rows[0]) - 1
-    safe = _safe(rows)
+    safe = safe_rows(rows)
     margin = sum(max(cell_len(row[at]) for row in safe) + gap for at in range(lead))
     wrapped = []
     for *cells, text in safe:
@@ -92,6 +97,11 @@ def wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(escape_controls(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
 
 
+def fold(text: str, width: int) -> list[str]:
+    """The same within that width whatever it takes: a longer word is broken too."""
+    return textwrap.wrap(escape_controls(text), max(width, 1), break_on_hyphens=False)
+
+
 def cut_left(text: str, width: int) -> str:
     """Safe text of so many cells at most: the end of a path is what tells it from others."""
     text = escape_controls(text)
@@ -104,11 +114,6 @@ def moment(started_at: str) -> str:
         return datetime.fromisoformat(started_at).strftime("%d %b %Y %H:%M")
     except ValueError:
         return started_at
-
-
-def _safe(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Escaped before they are measured, else what stands beside them would not line up."""
-    return [tuple(map(escape_controls, row)) for row in rows]
 
 
 def _padded(text: str, width: int, align: str) -> str:

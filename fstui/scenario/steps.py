@@ -21,6 +21,7 @@ from fstui.scenario.forms import Form, Scalar, Setting, as_list, chosen
 _FIELD = re.compile(r"\{(\w+)\}")
 MOST_STEPS = 1000
 """Of one table: a slip in a list of values is no plan of a year."""
+_MEASURED_TIME = "{seconds}"
 EVERY = "*"
 """The key for whatever a word stands for."""
 
@@ -54,13 +55,31 @@ def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRe
     """The chosen settings, and every step with its values filled in. Raises Refused, for an impossible step too."""
     values = chosen(scenario, overrides)
     _check_several(scenario, {key: values[key] for key in overrides})
-    steps = [step for table in scenario.steps for step in _steps_of(scenario, table, values)]
+    made = [(table, list(_steps_of(scenario, table, values))) for table in scenario.steps]
+    steps = [step for _, found in made for step in found]
     if not steps:
         raise Refused("no step is left with these settings")
+    of_all = [_MEASURED_TIME, msgspec.to_builtins(scenario.server)]
+    elsewhere = _named([table for table, found in made if not found]) - _named(
+        [*of_all, *(table for table, found in made if found)]
+    )
+    if unheard := [key for key in overrides if key in elsewhere]:
+        raise Refused(f"--set {unheard[0]}={overrides[unheard[0]]} changes nothing here: no step of these has it")
     name, times = Counter(step.name for step in steps).most_common(1)[0]
     if times > 1:  # a finding names the steps that it rests on
         raise Refused(f"{times} steps are named '{name}': each needs a name of its own")
-    return ScenarioRef(name=scenario.name, title=scenario.title, settings=values), tuple(steps)
+    # what is left out: PostgreSQL has no flush_method
+    said = {key: value for key, value in values.items() if key not in elsewhere}
+    return ScenarioRef(name=scenario.name, title=scenario.title, settings=said), tuple(steps)
+
+
+def _named(value: Any) -> set[str]:
+    """The settings that a table refers to."""
+    if isinstance(value, dict):
+        return _named(list(value.values())) | set(value.get("for_each", ()))
+    if isinstance(value, list | tuple):
+        return {name for item in value for name in _named(item)}
+    return set(_FIELD.findall(value)) if isinstance(value, str) else set()
 
 
 def _check_several(scenario: Scenario, given: Mapping[str, Any]) -> None:
@@ -100,7 +119,7 @@ def _combinations(head: StepHead, values: dict[str, Any]) -> Iterator[dict[str, 
 
 def _own_keys(scenario: Scenario, head: StepHead, table: dict[str, Any], filling: Filling) -> dict[str, Any]:
     """The step's own keys, with the measured time and the server that the scenario says once for all steps."""
-    filled = {"seconds": filling.value("{seconds}"), **filling.table(table)}
+    filled = {"seconds": filling.value(_MEASURED_TIME), **filling.table(table)}
     if scenario.server is None or not takes_server(head.probe):
         return filled
     options = {**filling.table(scenario.server.options), **filled.get("options", {})}

@@ -125,3 +125,16 @@ def test_a_mistake_is_named_with_its_step(tmp_path: Path, wrong: str, right: str
     with pytest.raises(Refused) as refusal:
         planned(tmp_path, FILE.replace(wrong, right))
     assert sentence in str(refusal.value) and "mine.toml" in str(refusal.value)
+
+
+def test_a_run_is_said_to_have_the_settings_that_its_own_servers_have() -> None:
+    """PostgreSQL has no flush_method: to ask for one is a mistake, and none stands in its run."""
+    shipped = scenario.load("sysbench-oltp")
+    postgresql, _ = scenario.expand(shipped, {"server": "postgresql", "full_page_writes": "false"})
+    mariadb, _ = scenario.expand(shipped, {"server": "mariadb", "flush_method": "fsync"})
+    every, _ = scenario.expand(shipped, {})
+    told = set(every.settings)
+    assert told - set(postgresql.settings) == {"flush_method", "doublewrite", "durability"}
+    assert told - set(mariadb.settings) == {"wal_sync_method", "full_page_writes", "synchronous_commit"}
+    with pytest.raises(Refused, match="--set flush_method=fsync changes nothing here"):
+        scenario.expand(shipped, {"server": "postgresql", "flush_method": "fsync"})
