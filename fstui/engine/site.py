@@ -17,7 +17,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.storage import Reading, Target
 from fstui.workspace import Place, check_open, check_room
 
-_FLAGS = {"S": "sync_flag", "N": "inline_data", "x": "file_dax"}
+_FLAGS = {"S": "sync_flag", "N": "inline_data", "C": "nocow_flag", "x": "file_dax"}
 """The readings that a file's flags become."""
 
 

@@ -34,9 +34,9 @@ ELSEWHERE = "leads into another mount namespace, which is not seen from here (ns
 REMOVE_S = 8.0
 STATX_DIOALIGN, STATX_ATTR_DAX = 0x2000, 0x200000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
-FLAGS = {"S": 0x8, "N": 0x10000000}
+FLAGS = {"S": 0x8, "C": 0x800000, "N": 0x10000000}
 """FS_SYNC_FL, which a file inherits of its directory: every write is synced. FS_INLINE_DATA_FL: ext4 keeps it in its
-inode."""
+inode. FS_NOCOW_FL, also of its directory: btrfs overwrites it in place, without checksums."""
 STATX = {"x86_64": 332, "aarch64": 291, "riscv64": 291, "ppc64le": 383, "s390x": 379}
 """System call numbers of statx, from the kernel's syscall tables."""
 

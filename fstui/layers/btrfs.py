@@ -1,4 +1,4 @@
-"""btrfs: its members, their ``level`` and troubles, from /sys/fs/btrfs (ch-sysfs of btrfs-progs).
+"""btrfs: its members, their ``level``, ``metadata_level`` and troubles, from /sys/fs/btrfs (ch-sysfs of btrfs-progs).
 
 mountinfo names only one member, and an anonymous device number.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from fstui.layers.facts import one_of
+from fstui.layers.facts import flagged_unchecked, word
 from fstui.layers.flushes import ONE, ExpectedFlushes, Range, Sync
 from fstui.layers.kinds import Kind
 from fstui.layers.readers import FilesystemReader
 from fstui.layers.sources.files import integer
-from fstui.layers.sources.mounts import Mount
+from fstui.layers.sources.mounts import MOUNTINFO, Mount
 from fstui.model.storage import Node, Reading
 
 EXCLUSIVE = "exclusive_operation"
@@ -21,6 +21,10 @@ _DIRECTORY = "/sys/fs/btrfs"
 _AT_REST = frozenset({"none", "balance paused"})
 _LEVELS = frozenset({"single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"})
 _EXPECTED = ExpectedFlushes(Range(2, 2), ONE)
+_LEVEL_OF = (("level", "data"), ("metadata_level", "metadata"))
+_UNCHECKED = frozenset({"nodatasum", "nodatacow"})
+"""Without checksums nobody can tell which of two copies is right (btrfs(5))."""
+_COPIES = frozenset({"raid1", "raid1c3", "raid1c4", "raid10"})
 _TOLERATES = {"raid1": 1, "raid10": 1, "raid5": 1, "raid6": 2, "raid1c3": 2, "raid1c4": 3}
 _OF_BACKING = Range(1, 4)
 
@@ -35,11 +39,21 @@ class BtrfsReader(FilesystemReader):
         return self.tree.names(f"{_DIRECTORY}/{uuid}/devices") if uuid is not None else named
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """``barrier``; ``level``, how the data lies on the members: several where a conversion is not over."""
-        directory = f"{_DIRECTORY}/{self._uuid_of.get(device)}/allocation/data"
-        levels = sorted(_LEVELS.intersection(self.tree.names(directory)))
-        level = (Reading(what="level", value=" ".join(levels), path=directory),) if levels else ()
-        return (*super().settings(mount, device), *level)
+        """``barrier``; ``checksums`` where there are none; ``level`` and ``metadata_level``, how data and metadata lie
+        on the members: several words where a conversion is not over."""
+        off = _UNCHECKED.intersection(mount.super_options)
+        unchecked = (Reading(what="checksums", value="off", path=MOUNTINFO),) if off else ()
+        levels = (self._level(what, kept, device) for what, kept in _LEVEL_OF)
+        return (*super().settings(mount, device), *unchecked, *(level for level in levels if level))
+
+    def _level(self, what: str, kept: str, device: str) -> Reading | None:
+        """Where both kinds of blocks share their groups (``mkfs.btrfs --mixed``), those are the groups of either."""
+        home = f"{_DIRECTORY}/{self._uuid_of.get(device)}/allocation"
+        for directory in (f"{home}/{kept}", f"{home}/mixed"):
+            levels = sorted(_LEVELS.intersection(self.tree.names(directory)))
+            if levels:
+                return Reading(what=what, value=" ".join(levels), path=directory)
+        return None
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
         """Members that are missing, or that have failed to read, write or flush; data on the move."""
@@ -77,9 +91,16 @@ class Btrfs(Kind, frozen=True, kw_only=True):
         return _EXPECTED
 
     def tolerates(self, node: Node, members: int) -> int:
-        """By the profile of its data (mkfs.btrfs(8))."""
-        level = one_of(node, "level", _TOLERATES)
-        return level.value if level is not None else 0
+        """By the profiles of its data and its metadata, the weaker of them (mkfs.btrfs(8))."""
+        told = [word(node, what) for what, _ in _LEVEL_OF]
+        return min((_TOLERATES.get(level.value, 0) for level in told if level is not None), default=0)
+
+    def corrects(self, node: Node, members: int) -> int:
+        """Where each block has copies, the checksums tell which is right, and it is taken."""
+        told = [word(node, what) for what, _ in _LEVEL_OF]
+        copied = all(level is not None and level.value in _COPIES for level in told)
+        unchecked = node.reading("checksums") is not None or flagged_unchecked(node)
+        return self.tolerates(node, members) if copied and not unchecked else 0
 
     def expected_of_backing(self, node: Node) -> Range:
         return _OF_BACKING

@@ -60,6 +60,11 @@ def flagged_sync(filesystem: Node) -> Fact[bool] | None:
     return one_of(filesystem, "sync_flag", {"S": True})
 
 
+def flagged_unchecked(filesystem: Node) -> bool:
+    """The directory of the run has ``chattr +C``: on btrfs its files have no checksums."""
+    return filesystem.reading("nocow_flag") is not None
+
+
 def read_only(device: Node) -> Fact[bool] | None:
     """A read-only loop device says "write through", whatever is beneath: nobody writes."""
     return one_of(device, "ro", {"1": True, "0": False})

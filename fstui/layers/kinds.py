@@ -142,6 +142,11 @@ class Kind(Base, frozen=True, kw_only=True):
         """How many of so many layers below may lose everything, and what this one holds is still there."""
         return {"raid1": members - 1, "raid10": 1}.get(self.spread(node), 0)
 
+    def corrects(self, node: Node, members: int) -> int:
+        """How many of so many layers below may come back without the last they acknowledged: it tells their stale
+        copies from good ones by itself. A mirror without checksums may read the stale one."""
+        return 0
+
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Those of the layers below that a sync waits for; None where that cannot be told.
 

@@ -1,8 +1,8 @@
 """How layers are read in one survey: what every block device and every mounted filesystem has, and what families add.
 
 Any filesystem: ``barrier`` (barrier | nobarrier), ``compress``, ``dax``, ``sync_option`` (sync), ``root`` (of a bind
-mount or subvolume), and of a file of the run ``sync_flag`` (S: chattr +S) and ``file_dax`` (x). Any block device:
-``write_cache`` (write back | write through, the kernel's view), ``fua``, ``rotational``, ``iostats``.
+mount or subvolume), and of a file of the run ``sync_flag`` (S: chattr +S), ``nocow_flag`` (C) and ``file_dax`` (x).
+Any block device: ``write_cache`` (write back | write through, the kernel's view), ``fua``, ``rotational``, ``iostats``.
 
 A reader reads the layers of one kind; it lives as long as the survey, so what is told of all of them at once (a table,
 a statistics file) is read once. The order of the readings is the order in which they are shown and saved.

@@ -153,6 +153,10 @@ class Group(Kind, frozen=True, kw_only=True):
         parity = re.match(r"d?raidz?(\d)", node.name)
         return int(parity[1]) if parity else int(self.name.startswith(("raidz", "draid")))
 
+    def corrects(self, node: Node, members: int) -> int:
+        """Every block has its checksum in the one that points to it (zpoolconcepts(7))."""
+        return self.tolerates(node, members)
+
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
         return ALL if self.name == "mirror" else FLUSHES_ONLY if self.name.startswith(("raidz", "draid")) else AT_TIMES
 

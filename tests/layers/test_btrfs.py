@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fstui.layers import kind
 from tests.factories.box import Box
 from tests.factories.looking import look, read, trouble
+from tests.factories.storage import filesystem
 
 
 def test_btrfs_members_level_and_trouble(box: Box) -> None:
@@ -14,6 +16,7 @@ def test_btrfs_members_level_and_trouble(box: Box) -> None:
     for name in ("sda", "sdb1"):
         box.link(f"{home}/devices/{name}", f"../../../../class/block/{name}")
     box.write(f"{home}/allocation/data/raid1/total_bytes", "1")
+    box.write(f"{home}/allocation/metadata/dup/total_bytes", "1")
     box.write(f"{home}/devinfo/1/missing", "0")
     box.write(f"{home}/devinfo/1/error_stats", "write_errs 0\nread_errs 0\nflush_errs 3")
     box.write(f"{home}/devinfo/2/missing", "1")
@@ -23,5 +26,36 @@ def test_btrfs_members_level_and_trouble(box: Box) -> None:
     assert top.below == ("sda", "sdb1")
     assert {node.id for node in found.lowest} == {"sda", "sdb"}
     assert read(top, "level") == ("raid1", f"{home}/allocation/data")
+    assert read(top, "metadata_level") == ("dup", f"{home}/allocation/metadata")
     assert read(top, "compress")[0] == "zstd:3"
     assert trouble(top) == [("errors", "flush_errs 3"), ("missing", "1")]
+
+
+def test_btrfs_without_a_second_copy_of_its_metadata_can_do_without_no_member() -> None:
+    for data, metadata, tolerated, corrected in (
+        ("raid1", "raid1", 1, 1),
+        ("raid1", "single", 0, 0),
+        ("raid1", "dup", 0, 0),
+        ("raid5", "raid1", 1, 0),
+        ("raid1c3", "raid1c3", 2, 2),
+        ("raid1", "raid1 single", 0, 0),
+    ):
+        top = filesystem("btrfs", level=data, metadata_level=metadata)
+        assert (kind("btrfs").tolerates(top, 3), kind("btrfs").corrects(top, 3)) == (tolerated, corrected)
+
+
+def test_btrfs_corrects_nothing_without_checksums() -> None:
+    for more in ({"checksums": "off"}, {"nocow_flag": "C"}):
+        top = filesystem("btrfs", level="raid1", metadata_level="raid1", **more)
+        assert kind("btrfs").corrects(top, 2) == 0
+
+
+def test_btrfs_levels_of_mixed_groups_are_those_of_either(box: Box) -> None:
+    box.disk("sda")
+    home = "/sys/fs/btrfs/5f1c"
+    box.link(f"{home}/devices/sda", "../../../../class/block/sda")
+    box.write(f"{home}/allocation/mixed/raid1/total_bytes", "1")
+    box.mount("/dev/sda", "/srv", "btrfs", device="0:44", super_options="rw,nodatacow,nodatasum")
+    top = look(box).stack[0]
+    assert read(top, "level") == read(top, "metadata_level") == ("raid1", f"{home}/allocation/mixed")
+    assert read(top, "checksums") == ("off", "/proc/self/mountinfo")

@@ -57,6 +57,14 @@ class Override(NamedTuple):
     contradictions: tuple[str, ...]
 
 
+class Overrides(NamedTuple):
+    """By what they cost."""
+
+    losing: tuple[Override, ...]
+    corrected: tuple[Override, ...]
+    """Each holds copies, and what stands on them tells by its checksums which are right."""
+
+
 class Uncommitted(NamedTuple):
     """A step of syncs on ZFS, and how often its intent log was committed meanwhile."""
 
@@ -84,7 +92,7 @@ class Configuration:
             or self.deleted
             or self.unsent
             or any(found.loses_data for found in self.without_barriers)
-            or self.overrides
+            or self.overrides.losing
             or self.stub_signs
         )
 
@@ -167,7 +175,7 @@ class Configuration:
         )
 
     @cached_property
-    def overrides(self) -> tuple[Override, ...]:
+    def overrides(self) -> Overrides:
         """The devices that the kernel was told are "write through", while their cache is on."""
         through = (
             node
@@ -179,7 +187,12 @@ class Configuration:
             for node in through
             if node not in self._stack.in_memory and not outlives_power_cut(node) and not self._is_only_read(node)
         )
-        return tuple(override for override in found if override.contradictions)
+        overrides = tuple(override for override in found if override.contradictions)
+        stale = self._stack.stale_with(tuple(override.device for override in overrides))
+        return Overrides(
+            losing=tuple(override for override in overrides if override.device in stale),
+            corrected=tuple(override for override in overrides if override.device not in stale),
+        )
 
     def _stayed(self, node: Node, what: str) -> bool:
         """It was read before the run; whoever set it right meanwhile is not accused for what it was."""

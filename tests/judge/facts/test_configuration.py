@@ -54,14 +54,14 @@ def test_a_stubbed_process_never_asked_for_a_commit() -> None:
 
 def test_who_says_that_the_cache_is_on_is_told_in_lines() -> None:
     through = on_loop(device=loop(dio="0", write_cache="write through"), below=disk(write_cache="write back"))
-    (override,) = Case(evidence(through)).configuration.overrides
+    (override,) = Case(evidence(through)).configuration.overrides.losing
     assert override.device.id == "loop0"
     assert override.contradictions == ("sda write cache: write back (/sys/block/sda/queue/write_cache)",)
 
 
 def test_of_a_buffered_loop_the_page_cache_is_the_cache() -> None:
     through = on_loop(device=loop(dio="0", write_cache="write through"), below=disk(write_cache="write through"))
-    (override,) = Case(evidence(through)).configuration.overrides
+    (override,) = Case(evidence(through)).configuration.overrides.losing
     assert "page cache" in override.contradictions[0]
 
 

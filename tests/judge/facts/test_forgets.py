@@ -73,3 +73,9 @@ def test_a_read_cache_of_zfs_in_memory_holds_nothing() -> None:
 def test_btrfs_goes_on_without_one_member_of_its_mirror() -> None:
     for level, expected in {"raid1": None, "single": "not-durable"}.items():
         assert verdicts(target(filesystem("btrfs", below=("sda", "ram0"), level=level), disk(), RAM)) == {expected}
+
+
+def test_btrfs_whose_metadata_lies_once_loses_it_with_a_member_in_memory() -> None:
+    for metadata, expected in {"raid1": None, "single": "not-durable"}.items():
+        top = filesystem("btrfs", below=("sda", "ram0"), level="raid1", metadata_level=metadata)
+        assert verdicts(target(top, disk(), RAM)) == {expected}

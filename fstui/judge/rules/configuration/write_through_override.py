@@ -1,4 +1,4 @@
-"""*not-durable, high confidence*
+"""*not-durable, high confidence; a note where other copies get their flushes*
 
 ## What it means
 The kernel takes a device for "write through" and drops every flush to it, although a volatile cache is behind it:
@@ -12,7 +12,9 @@ data in the page cache: that is a cache too.
 
 ## What it proves, and what not
 Flushes do not get past this layer: that is certain. The best witness counts alone: the drive, then the driver, then
-udev, whose property dates from when the drive was found.
+udev, whose property dates from when the drive was found. One member of a btrfs mirror with checksums, or of a ZFS
+mirror or raidz, loses nothing: its stale copies are recognised, and what the others flushed is read. A mirror of md or
+dm has no checksums and may read the stale copy.
 
 ## What to do next
 `echo 'write back' > /sys/block/X/queue/write_cache`, then run again. On a loop device the setting outlives detaching.
@@ -25,14 +27,18 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
+from fstui.judge.facts.configuration import Override
 from fstui.model.judgement import Finding
+from fstui.model.storage import Node
 
 
 @rule(place=60)
 def write_through_override(case: Case) -> Iterator[Finding]:
     """The kernel was told "write through" about a device whose cache is on."""
-    for node, contradictions in case.configuration.overrides:
-        path = f"/sys/block/{node.id}/queue/write_cache"
+    overrides = case.configuration.overrides
+    yield from map(_corrected, overrides.corrected)
+    for node, contradictions in overrides.losing:
+        path = _path(node)
         yield Finding(
             rule="write-through-override",
             verdict="not-durable",
@@ -49,3 +55,25 @@ def write_through_override(case: Case) -> Iterator[Finding]:
             ),
             next=(f"echo 'write back' > {path}, then run again. The setting outlives detaching a loop.",),
         )
+
+
+def _corrected(override: Override) -> Finding:
+    """One copy of several, beneath a filesystem that tells a stale one by its checksum."""
+    node, contradictions = override
+    path = _path(node)
+    return Finding(
+        rule="write-through-override",
+        verdict=None,
+        confidence="high",
+        scope="storage",
+        title=f"{node.id}: “write through” over a cache, and doubled",
+        sentence=f"The kernel takes {node.id} for “write through” and drops every flush to it, but there is a volatile "
+        "cache behind it. What it holds is elsewhere too, and checksums tell which copy is right: a power cut loses "
+        "no data, but until a scrub it is there once fewer.",
+        because=(words.read(node, "kernel's view", "write through", path), *contradictions),
+        next=(f"echo 'write back' > {path}, then run again. The setting outlives detaching a loop.",),
+    )
+
+
+def _path(node: Node) -> str:
+    return f"/sys/block/{node.id}/queue/write_cache"

@@ -120,3 +120,41 @@ def test_names_the_disk_and_not_the_dm_that_computes_its_flag_from_it() -> None:
 )
 def test_is_silent_where_nothing_contradicts(stack: Target) -> None:
     assert rules(verdict(stack)) == set()
+
+
+MIRROR = {"level": "raid1", "metadata_level": "raid1"}
+THROUGH, HONEST = disk("sdb", write_cache="write through", readings=readings(drive_cache="on")), disk("sda")
+
+
+def overridden(top: Node, *below: Node) -> tuple[str | None, int]:
+    """The worst verdict of the rule, and how many findings it has, where sda gets its flushes and the others none."""
+    judgement = verdict(target(top, *below), step(flushes={"sda": 2.0, "sdb": 0}))
+    found = [each for each in judgement.findings if each.rule == "write-through-override"]
+    return next((each.verdict for each in found if each.verdict), None), len(found)
+
+
+def test_of_a_copy_that_checksums_tell_from_the_right_one_it_is_a_note() -> None:
+    assert overridden(filesystem("btrfs", below=("sda", "sdb"), **MIRROR), HONEST, THROUGH) == (None, 1)
+    three = filesystem("btrfs", below=("sda", "sdb", "sdc"), level="raid1c3", metadata_level="raid1c3")
+    other = disk("sdc", write_cache="write through", readings=readings(drive_cache="on"))
+    assert overridden(three, HONEST, THROUGH, other) == (None, 2)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"level": "raid0"}, {"metadata_level": "single"}, {"checksums": "off"}, {"nocow_flag": "C"}],
+    ids=["stripe", "metadata once", "nodatasum", "chattr +C"],
+)
+def test_of_a_member_without_a_checked_copy_it_accuses(more: dict[str, str]) -> None:
+    top = filesystem("btrfs", below=("sda", "sdb"), **{**MIRROR, **more})
+    assert overridden(top, HONEST, THROUGH) == ("not-durable", 1)
+
+
+def test_of_both_legs_it_accuses() -> None:
+    both = disk("sda", write_cache="write through", readings=readings(drive_cache="on"))
+    assert overridden(filesystem("btrfs", below=("sda", "sdb"), **MIRROR), both, THROUGH) == ("not-durable", 2)
+
+
+def test_of_a_leg_of_md_it_accuses_since_a_stale_copy_may_be_read() -> None:
+    array = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
+    assert overridden(filesystem(below=("md0",)), array, HONEST, THROUGH) == ("not-durable", 1)
