@@ -1,7 +1,9 @@
-"""Loop devices, a file of a filesystem as a disk: ``backing_file``, ``dio`` (1 | 0), ``offset``, ``ro``."""
+"""Loop devices, a file of a filesystem as a disk: ``backing_file``, ``named`` (where its name ends in the kernel's word
+for a deleted one), ``dio`` (1 | 0), ``offset``, ``ro``."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -14,6 +16,7 @@ from fstui.layers.kinds import Kind, kind
 from fstui.layers.readers import Device, DeviceReader, Sources, some
 from fstui.layers.sources import claims
 from fstui.layers.sources.claims import Question
+from fstui.layers.sources.files import integer
 from fstui.model.storage import Node, Reading, SyncPath
 
 _MEMFD = "/memfd:"
@@ -21,10 +24,20 @@ _MEMFD = "/memfd:"
 _DELETED = " (deleted)"
 _BEGAN_NAMELESS = re.compile(r"/#\d+ \(deleted\)$")
 """O_TMPFILE (open(2)): a name that linkat(2) gave it later does not show here."""
-BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN")
-"""The filesystem that each file lies on, by its device number: the loop's own word (LOOP_GET_STATUS64, loop(4))."""
+BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO")
+"""The filesystem that each file lies on, by its device number, and its inode: the loop's own word (LOOP_GET_STATUS64,
+loop(4))."""
 _PER_SUBVOLUME = "0"
 """The major number of devices that stand for nothing: each subvolume of btrfs has one of its own, mountinfo another."""
+
+
+class Identity(NamedTuple):
+    """Which file it is."""
+
+    device: str
+    """``major:minor`` of its filesystem."""
+    inode: str
+    """Empty where losetup is too old to tell."""
 
 
 class LoopFacts(NamedTuple):
@@ -39,14 +52,20 @@ class LoopFacts(NamedTuple):
 def facts(node: Node) -> LoopFacts:
     """What the readings of a loop device say."""
     return LoopFacts(
-        direct=one_of(node, "dio", {"1": True, "0": False}), deleted=_deleted(node.reading("backing_file"))
+        direct=one_of(node, "dio", {"1": True, "0": False}),
+        deleted=_deleted(node.reading("backing_file"), node.reading("named")),
     )
 
 
-def _deleted(file: Reading | None) -> Fact[bool] | None:
+def _deleted(file: Reading | None, named: Reading | None) -> Fact[bool] | None:
     if file is None or _BEGAN_NAMELESS.search(file.value):
         return None
-    return Fact(file.value.endswith(_DELETED) and not file.value.startswith(_MEMFD), file)
+    return Fact(named is None and file.value.endswith(_DELETED) and not file.value.startswith(_MEMFD), file)
+
+
+def at_path(path: str) -> claims.Command:
+    """What lies at a path: its device number and inode, and the number of the device that it is."""
+    return ("stat", "--dereference", "--format=%d %i %t:%T", "--", path)
 
 
 def file_layer(sources: Sources, path: str) -> Node:
@@ -81,6 +100,7 @@ class LoopReader(DeviceReader):
         return some(
             [
                 Reading(what="backing_file", value=file, path=path) if file else None,
+                self._named(name, file) if file else None,
                 self.tree.reading("dio", f"/sys/block/{name}/loop/dio"),
                 self.tree.reading("offset", f"/sys/block/{name}/loop/offset"),
                 # a read-only loop says write through, whatever is below: nobody writes
@@ -90,21 +110,45 @@ class LoopReader(DeviceReader):
 
     def _backing(self, name: str, file: str) -> tuple[tuple[str, ...], tuple[Node, ...]]:
         """The device that the file is, or the file itself."""
-        if (device := self.sources.names.at(file)) is not None:
+        device = self.sources.names.at(file) or self._node_elsewhere(name, file)
+        if device is not None:
             return (device,), ()
-        path = file.removesuffix(_DELETED)
+        path = file if self._named(name, file) else file.removesuffix(_DELETED)
         if path.startswith(_MEMFD):
             memory = kind("tmpfs").node(f"memory:{path}", "memory", layer="memory")
             return (memory.id,), (memory,)
         layer = self._elsewhere(name, path) or file_layer(self.sources, path)
         return (layer.id,), (layer,)
 
+    def _named(self, name: str, file: str) -> Reading | None:
+        """It is called so, and was not deleted: at that very path lies what the loop says it has."""
+        told, found = self._identities.get(name), self._found(file)
+        if not file.endswith(_DELETED) or told is None or found is None or found[0] != told:
+            return None
+        return Reading(what="named", value=file, path=claims.line(at_path(file)))
+
+    def _node_elsewhere(self, name: str, file: str) -> str | None:
+        """The block device whose node lies there, outside of /dev or by a name of its own, as in a container."""
+        told, found = self._identities.get(name), self._found(file)
+        if found is None or (told is not None and found[0] != told):
+            return None
+        return self.sources.names.of(found[1])
+
+    def _found(self, file: str) -> tuple[Identity, str] | None:
+        """What lies at that path, and the number of the device that it is: 0:0 of a file."""
+        words = (claims.answer(self.sources.claims, at_path(file)) or "").split()
+        if len(words) != 3 or (number := integer(words[0])) is None:
+            return None
+        kernel = ":".join(str(int(part, 16)) for part in words[2].split(":"))
+        return Identity(f"{os.major(number)}:{os.minor(number)}", words[1]), kernel
+
     def _elsewhere(self, name: str, path: str) -> Node | None:
         """The file, where its path leads to another filesystem here: the loop was set up in another mount namespace, or
         something was mounted over it later."""
-        told, here = self._numbers.get(name), self.sources.holder(path)
-        if told is None or here is None or told == here.device:
+        identity, here = self._identities.get(name), self.sources.holder(path)
+        if identity is None or here is None or identity.device == here.device:
             return None
+        told = identity.device
         if told.partition(":")[0] == here.device.partition(":")[0] == _PER_SUBVOLUME:
             return None
         true = self.sources.mounted(told)
@@ -113,19 +157,21 @@ class LoopReader(DeviceReader):
         return msgspec.structs.replace(node, because=because)
 
     @cached_property
-    def _numbers(self) -> Mapping[str, str]:
-        """The device number of the filesystem under each loop, where losetup was asked."""
+    def _identities(self) -> Mapping[str, Identity]:
+        """The file under each loop, where losetup was asked."""
         said = (claims.answer(self.sources.claims, BACKING) or "").replace("\\x20", " ")
         lines = (line.split() for line in said.split("\n"))
-        return {words[0].removeprefix("/dev/"): words[1] for words in lines if len(words) == 2}
+        return {words[0].removeprefix("/dev/"): Identity(words[1], "".join(words[2:])) for words in lines if words[1:]}
 
 
 class Loop(Kind, frozen=True, kw_only=True):
     """The row of this family."""
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        """One list tells of all."""
-        return (Question(BACKING, root=True),)
+        """One list tells of all; where each path leads is asked of those that are written to."""
+        files = (node.reading("backing_file") for node in nodes if node.reading("ro") is None)
+        paths = (file.value for file in files if file is not None and not file.value.startswith(_MEMFD))
+        return (Question(BACKING, root=True), *(Question(at_path(path), root=True) for path in paths))
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         direct = facts(node).direct

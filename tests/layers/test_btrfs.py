@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fstui.layers import kind
 from tests.factories.box import Box
 from tests.factories.looking import look, read, trouble
@@ -45,9 +47,9 @@ def test_btrfs_without_a_second_copy_of_its_metadata_can_do_without_no_member() 
 
 
 def test_btrfs_corrects_nothing_without_checksums() -> None:
-    for more in ({"checksums": "off"}, {"nocow_flag": "C"}):
-        top = filesystem("btrfs", level="raid1", metadata_level="raid1", **more)
-        assert kind("btrfs").corrects(top, 2) == 0
+    mirror: dict[str, Any] = {"level": "raid1", "metadata_level": "raid1"}
+    assert kind("btrfs").corrects(filesystem("btrfs", checksums="off", **mirror), 2) == 0
+    assert kind("btrfs").corrects(filesystem("btrfs", nocow_flag="C", **mirror), 2) == 0
 
 
 def test_btrfs_levels_of_mixed_groups_are_those_of_either(box: Box) -> None:

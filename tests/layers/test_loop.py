@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from fstui.inventory.survey import survey, target_of
-from fstui.layers.loop import BACKING, facts
+from fstui.layers.loop import BACKING, at_path, facts
 from fstui.layers.sources.claims import Answer, line
 from fstui.model.storage import Target
 from tests.factories.box import Box
@@ -141,3 +143,38 @@ def test_a_loop_over_a_memfd_is_in_memory(box: Box) -> None:
     box.mount("/dev/loop0", "/srv", "ext4")
     (lowest,) = look(box).lowest
     assert lowest.layer == "memory"
+
+
+def told(box: Box, file: str, *, inode: int = 12, node_of: str | None = None) -> Target:
+    """The target on /srv, whose loop says inode 12 of vda, once stat has told what lies at the file's path."""
+    box.disk("vda", "pci0000:00/virtio1")
+    box.disk("sdb")
+    box.mount("/dev/vda", "/", "ext4")
+    box.mount("tmpfs", "/run", "tmpfs", device="0:25")
+    box.loop("loop0", file)
+    box.mount("/dev/loop0", "/srv", "ext4")
+    number = "0:25" if file.startswith("/run") else box.number_of["vda"]
+    major, minor = map(int, number.split(":"))
+    losetup = Answer(output=f"/dev/loop0 \\x20{number} 12\n")
+    device = ":".join(f"{int(part):x}" for part in box.number_of[node_of].split(":")) if node_of else "0:0"
+    stat = Answer(output=f"{os.makedev(major, minor)} {inode} {device}\n")
+    return target_of("/srv", survey(box.root, {line(BACKING): losetup, line(at_path(file)): stat}))
+
+
+@pytest.mark.parametrize(("inode", "deleted"), [(12, False), (13, True)], ids=["itself", "another of that name"])
+def test_a_file_may_be_called_deleted(box: Box, inode: int, deleted: bool) -> None:
+    found = told(box, "/images/disk.img (deleted)", inode=inode)
+    fact = facts(found.node("loop0")).deleted
+    assert fact is not None and fact.value is deleted
+    assert found.node("loop0").below == (f"file:/images/disk.img{'' if deleted else ' (deleted)'}",)
+
+
+def test_a_block_device_whose_node_lies_in_memory_is_that_device(box: Box) -> None:
+    """As in a container, whose /dev is a tmpfs."""
+    found = told(box, "/run/dev/mydisk", node_of="sdb")
+    assert found.node("loop0").below == ("sdb",)
+    assert [node.id for node in found.lowest] == ["sdb"]
+
+
+def test_another_file_at_that_path_tells_nothing(box: Box) -> None:
+    assert told(box, "/run/dev/mydisk", inode=13, node_of="sdb").node("loop0").below == ("file:/run/dev/mydisk",)

@@ -9,8 +9,8 @@ The kernel writes `(deleted)` behind the file's name in `/sys/block/loopN/loop/b
 
 ## What it proves, and what not
 After a power cut or a reboot the filesystem below removes the file with all that is on it, however well that was
-synced. A second hard link would keep it, and a file may be called so: neither can be told from here, so the confidence
-is medium. The disk below was not judged.
+synced. A second hard link would keep it, which cannot be told from here, so the confidence is medium. As root a file
+that is merely called so is told by its inode. The disk below was not judged.
 
 ## What to do next
 Copy what must survive elsewhere while the loop device is there, and set it up anew on a file that stays.
