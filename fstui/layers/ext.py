@@ -8,11 +8,12 @@ The first two are the ext4 driver's nearly everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 from fstui.layers.facts import Fact, one_of
 from fstui.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync
+from fstui.layers.handing import ALL, AT_TIMES, Handed, Member
 from fstui.layers.in_place import caller_asks, expected_in_place
 from fstui.layers.kinds import Kind
 from fstui.layers.readers import BARRIERS_OFF, Filesystem, FilesystemReader
@@ -138,6 +139,12 @@ class Ext(Kind, frozen=True, kw_only=True):
 
     def writes_timestamps(self, node: Node) -> bool:
         return self.name == "ext2" or facts(node).without_journal
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        """With data=journal a sync ends in the journal: the data's own device gets it at a checkpoint."""
+        if facts(node).journals_data and "journal" in beside:
+            return ALL if member.role == "journal" else AT_TIMES
+        return super().hands(node, member, beside, filesystem)
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         return _DATA_JOURNAL if facts(node).journals_data else expected_in_place(sync, claims_fua)

@@ -82,6 +82,8 @@ class Kind(Base, frozen=True, kw_only=True):
     remote: bool = False
     """A filesystem that another machine, or a program, answers for."""
     answered_by: str = "the server"
+    across_network: bool = True
+    """Of a remote one: a network lies between."""
     judge_there: str = "Run fsync-rate on the machine that holds the data, in the directory that is shared."
     """Of a remote one: where its syncs can be judged."""
     pseudo: bool = False

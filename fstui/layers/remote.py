@@ -162,11 +162,12 @@ class Nfs(Remote, frozen=True, kw_only=True):
 
 
 _served = partial(Remote, layer="filesystem", remote=True, needs_device=False)
-_of_host = partial(_served, answered_by="the host")
+_of_host = partial(_served, answered_by="the host", across_network=False)
 _fuse = partial(
     _served,
     because="a sync is handed to a program; one that does not know fsync counts as success",
     answered_by="a program of this box",
+    across_network=False,
     judge_there=_FUSE,
 )
 

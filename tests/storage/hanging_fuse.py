@@ -1,9 +1,11 @@
 """A mount that hands every call on to a directory, until it is told of a kind of call that it never answers again.
 
 ``unshare --mount python hanging_fuse.py MOUNT_POINT DIRECTORY COMMAND_FILE``: hangs at the calls that COMMAND_FILE
-names, until it is empty again. Says ``mounted`` and stays until it is killed; then all that waited in it fails.
+names, until it is empty again; at ``direct`` it refuses what is written with O_DIRECT. Says ``mounted`` and stays until
+it is killed; then all that waited in it fails.
 """
 
+import errno
 import functools
 import os
 import sys
@@ -44,6 +46,8 @@ class PassedOn(mfusepy.Operations):  # type: ignore[misc]
 
     def __init__(self, directory: str, command: Path) -> None:
         self._directory = directory
+        self._command = command
+        self._direct: set[int] = set()
         for name in (*CALLS, *KIND):
             setattr(self, name, gated(command, name, getattr(self, name)))
 
@@ -56,7 +60,10 @@ class PassedOn(mfusepy.Operations):  # type: ignore[misc]
         return {**told, **{f"st_{what}time": told[f"st_{what}time_ns"] for what in "amc"}}
 
     def open(self, path: str, flags: int) -> int:
-        return os.open(self._real(path), flags & ~os.O_DIRECT)
+        opened = os.open(self._real(path), flags & ~os.O_DIRECT)
+        if flags & os.O_DIRECT:
+            self._direct.add(opened)
+        return opened
 
     def create(self, path: str, mode: int, fi: Any = None) -> int:
         return os.open(self._real(path), os.O_CREAT | os.O_RDWR, mode)
@@ -72,6 +79,8 @@ class PassedOn(mfusepy.Operations):  # type: ignore[misc]
         return os.pread(fh, size, offset)
 
     def write(self, path: str, data: bytes, offset: int, fh: int) -> int:
+        if fh in self._direct and self._command.read_text().strip() == "direct":
+            raise OSError(errno.EINVAL, "refused")
         return os.pwrite(fh, data, offset)
 
     def truncate(self, path: str, length: int, fh: int | None = None) -> int:
@@ -86,6 +95,7 @@ class PassedOn(mfusepy.Operations):  # type: ignore[misc]
         return 0
 
     def release(self, path: str, fh: int) -> int:
+        self._direct.discard(fh)
         os.close(fh)
         return 0
 

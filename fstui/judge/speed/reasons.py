@@ -88,8 +88,6 @@ def _others(case: Case, what: str, because: str) -> Reason:
 def _remote(case: Case) -> Iterator[Reason]:
     far = [node for node in case.stack.nodes if node.layer == "remote" or kind(node.kind).remote]
     if far:
-        yield Reason(
-            f"{words.named(far[0])} is remote, so its network and server take part",
-            f"remote: {words.named(far[0])}",
-            "Look at the network and at the server.",
-        )
+        where, row = words.named(far[0]), kind(far[0].kind)
+        who = f"the network and {row.answered_by}" if row.across_network else row.answered_by
+        yield Reason(f"{where} waits for {who}, too", f"served: {where}", f"Look at {who}.")

@@ -76,6 +76,18 @@ def test_ext4_with_a_journal_elsewhere_flushes_that_one_alone_for_an_fsync_that_
     assert "flushes-missing" not in rules(verdict(on_disk(apart, disk(), disk("sdb")), kept))
 
 
+def test_ext4_that_journals_its_data_elsewhere_owes_that_one_alone() -> None:
+    """50 fdatasyncs on Linux 6.18 came to 100 flushes and all bytes at the journal, 50 at the data, for checkpoints."""
+    apart = msgspec.structs.replace(filesystem(below=("sda", "sdb"), data="journal"), below_roles={"sdb": "journal"})
+    stack = on_disk(apart, disk(), disk("sdb"))
+    honest = verdict(stack, step(flushes={"sda": 1, "sdb": 2}, share={"sda": 1, "sdb": 1.7}))
+    assert honest.verdict == "consistent" and "flushes-missing" not in rules(honest)
+    checkpointed_later = verdict(stack, step(flushes={"sda": 0, "sdb": 2}, share={"sda": 0, "sdb": 1.7}))
+    assert "flushes-missing" not in rules(checkpointed_later) and "bytes-missing" not in rules(checkpointed_later)
+    dropped = verdict(stack, step(flushes={"sda": 1, "sdb": 0}, share={"sda": 1, "sdb": 1.7}))
+    assert dropped.verdict == "not-durable" and "flushes-missing" in rules(dropped)
+
+
 def test_a_neighbour_s_flushes_do_not_hide_that_ours_are_missing() -> None:
     measured = step(flushes=3, share=2, changes={"trace": (traced(us=0, others=6000),)})
     judgement = verdict(None, measured, idle=busy("sda", 900))
