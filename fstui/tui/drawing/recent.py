@@ -17,7 +17,7 @@ from fstui.tui.glyphs import DOUBT, FAINT, HEAD, HEAT
 from fstui.tui.rates import Rate
 from fstui.tui.recent import Recent
 
-LEAST_LINES = 7
+LEAST_LINES = 6
 """A rule, a chart of three lines with its name above, the times below; less says nothing."""
 _LABEL = 8
 _TALLEST = 15
@@ -36,9 +36,9 @@ class _Figure(NamedTuple):
 
 
 _FLUSHES = _Figure("flushes/s", lambda rate: rate.flushes, rate, 10)
-_FLUSH_MS = _Figure("a flush takes", lambda rate: rate.ms_per_flush, lambda ms: duration_ns(ms * 1e6), 1)
+_FLUSH_MS = _Figure("a flush takes", lambda rate: rate.ms_per_flush, lambda ms: duration_ns(ms * 1e6), 0.1)
 _WRITES = _Figure("writes/s", lambda rate: rate.writes, rate, 10)
-_WRITE_MS = _Figure("a write takes", lambda rate: rate.ms_per_write, lambda ms: duration_ns(ms * 1e6), 1)
+_WRITE_MS = _Figure("a write takes", lambda rate: rate.ms_per_write, lambda ms: duration_ns(ms * 1e6), 0.1)
 _READS = _Figure("reads/s", lambda rate: rate.reads, rate, 10)
 _BUSY = _Figure(
     "busy", lambda rate: None if rate.busy is None else min(rate.busy, 1.0), lambda share: f"{share:.0%}", 1, 0.8

@@ -61,7 +61,8 @@ class StorageScreen(BaseScreen):
         "Every mounted filesystem that can hold files, worst first. W/S and FL/S: writes and flushes that its lowest "
         "devices complete per second now; MS/FL: how long one flush takes. A dash: not counted there. Below stands "
         "the selected one's stack, from the mount down, with what each layer does to a flush, and every flag with "
-        "the path and value it was read from. Nothing has been written."
+        "the path and value it was read from, and where there is room what its devices did in the last minutes. "
+        "Nothing has been written."
     )
 
     def __init__(self) -> None:
