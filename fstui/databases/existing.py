@@ -7,10 +7,13 @@ import getpass
 import os
 import socket
 import struct
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
+from fstui.children import in_a_child
 from fstui.databases import services
 from fstui.databases.connection import PORTS, Connection, Driver
 from fstui.databases.facts import described
@@ -21,6 +24,7 @@ from fstui.measures.sysbench import Sysbench
 from fstui.noting import note, strike_out
 from fstui.state import ledger
 
+Result = TypeVar("Result")
 PASSWORD = "FSTUI_DB_PASSWORD"
 MAINTENANCE: dict[Driver, str] = {"mysql": "information_schema", "pgsql": "postgres"}
 """A database that is always there, to connect to."""
@@ -44,6 +48,7 @@ _TRIAL = (
 )
 """All that sysbench's scripts do: what is not allowed is said before anything is filled."""
 _ANSWER_S = 5.0
+_FILES_S = 5.0
 _UCRED = struct.Struct("3i")
 
 
@@ -78,6 +83,22 @@ def connection_to(settings: Sysbench) -> Connection:
     )
 
 
+def _reached(settings: Sysbench) -> tuple[Connection, int | None]:
+    """With the process that answers there. Raises Refused."""
+    connection = connection_to(settings)
+    return connection, peer_of(connection)
+
+
+async def _in_time(function: Callable[..., Result], *arguments: object) -> Result:
+    """What it returns, in a child: the home that the user's files are in may hang. Raises Refused, DatabaseError."""
+    try:
+        return await in_a_child(function, *arguments, timeout_s=_FILES_S)
+    except TimeoutError:
+        raise DatabaseError(
+            f"what the user's own files say of the server: no answer for {_FILES_S:.0f} s; their disk or server hangs"
+        ) from None
+
+
 def _stated(driver: Driver, name: str) -> dict[str, str]:
     """What the user's own files say of a login path, or of a service. Raises Refused."""
     return options(name) if driver == "mysql" else services.service(name)
@@ -99,8 +120,7 @@ class Existing:
     async def open(cls, sysbench: str, settings: Sysbench, *, workspace: str, run_id: str) -> Existing:
         """Make the run's database. Raises DatabaseError with what the server said, or that it is there already."""
         name = name_of(run_id)
-        to_any = await asyncio.to_thread(connection_to, settings)
-        pid = await asyncio.to_thread(peer_of, to_any)
+        to_any, pid = await _in_time(_reached, settings)
         entry = await note(run_id, "database", _address(to_any, name))
         try:
             facts = await described(sysbench, settings.server, to_any, pid, where="existing", workspace=workspace)
@@ -221,7 +241,12 @@ def _is_server(pid: int) -> bool:
         return False
 
 
-def with_password(connection: Connection) -> Connection:
+async def known_again(connection: Connection) -> Connection:
+    """The same with the password of now. Raises Refused, DatabaseError."""
+    return await _in_time(_with_password, connection)
+
+
+def _with_password(connection: Connection) -> Connection:
     """The same with the password that the environment or the user's file has now. Raises Refused."""
     stated = _stated(connection.driver, connection.login_path)
     return msgspec.structs.replace(connection, password=os.environ.get(PASSWORD) or stated.get("password", ""))

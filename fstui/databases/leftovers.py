@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import msgspec
 
 from fstui.databases import existing, programs
 from fstui.databases.connection import Connection
+from fstui.databases.sql import DatabaseError
 from fstui.lab import removal
 from fstui.model.errors import Refused
 from fstui.noting import strike_out
@@ -78,7 +78,7 @@ async def _drop(entry: ledger.Entry) -> str | None:
     assert connection is not None
     try:
         sysbench = await programs.find_sysbench()
-        known = await asyncio.to_thread(existing.with_password, connection)
-    except Refused as problem:
+        known = await existing.known_again(connection)
+    except (Refused, DatabaseError) as problem:
         return f"{named(entry)}: not dropped: {problem}"
     return await existing.drop(sysbench, known, entry)

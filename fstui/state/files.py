@@ -19,15 +19,22 @@ from pathlib import Path
 
 TEMPORARY = ".tmp"
 """The end of the names of what is being written."""
+MOST_BYTES = 256 << 20
+"""Far more than any document has, and less than would take a box its memory."""
 
 
 def read_regular(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
-    """What the file holds, and whose it is. Raises OSError, also for a pipe or a device, which would be waited for."""
+    """What the file holds, and whose it is.
+
+    Raises OSError, also for a pipe or a device, which would be waited for, and for what is too large for memory.
+    """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     with os.fdopen(fd, "rb") as file:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is no file", str(path))
+        if found.st_size > MOST_BYTES:
+            raise OSError(errno.EFBIG, "it is too large for a file of fstui", str(path))
         return file.read(), found
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from fstui.databases.existing import connection_to, with_password
+from fstui.databases import existing
+from fstui.databases.existing import connection_to, known_again
+from fstui.databases.sql import DatabaseError
 from fstui.measures.sysbench import Sysbench
 from fstui.model.errors import Refused
 
@@ -55,9 +58,22 @@ def test_a_host_that_is_a_directory_is_where_the_socket_is(service_file: Path) -
     assert connection_to(asked(login_path="", host="/run/other")).socket == "/run/other"
 
 
-def test_the_password_of_now_is_found_again() -> None:
+async def test_the_password_of_now_is_found_again() -> None:
     kept = msgspec.structs.replace(connection_to(asked()), password="")
-    assert with_password(kept).password == "p#w=1"
+    assert (await known_again(kept)).password == "p#w=1"
+
+
+async def test_a_file_that_gives_no_answer_is_waited_for_in_a_child_and_not_for_ever(
+    service_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(existing, "_FILES_S", 0.5)
+    kept = connection_to(asked())
+    service_file.unlink()
+    os.mkfifo(service_file)
+    with pytest.raises(DatabaseError, match="no answer for"):
+        await known_again(kept)
+    with pytest.raises(DatabaseError, match="no answer for"):
+        await existing.Existing.open("sysbench", asked(), workspace="/nowhere", run_id="k3f9a1")
 
 
 def test_a_service_that_is_nowhere_is_refused(service_file: Path) -> None:

@@ -156,6 +156,13 @@ def test_another_user_s_entry_does_not_count() -> None:
     assert ledger.entries() == []
 
 
+def test_a_file_larger_than_the_memory_is_passed_over_unread() -> None:
+    ledger.enter("run1", "directory", "/srv/.fstui-run1")
+    (path,) = paths.ledger_dir().iterdir()
+    os.truncate(path, 1 << 42)
+    assert ledger.entries() == []
+
+
 @pytest.mark.parametrize("kind", ["pipe", "link", "directory"])
 def test_what_is_no_file_is_passed_over_and_not_waited_for(kind: str, tmp_path: Path) -> None:
     entry = ledger.enter("run1", "directory", "/srv/.fstui-run1")

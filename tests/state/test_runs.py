@@ -156,6 +156,13 @@ def test_a_pipe_among_the_runs_is_named_and_not_waited_for() -> None:
     assert why and "it is no file" in why
 
 
+def test_a_file_larger_than_the_memory_is_named_and_not_read() -> None:
+    path = runs.save(a_run("k3f9a1"))
+    os.truncate(path, 1 << 42)
+    (listed,) = runs.history()
+    assert listed.unreadable == f"cannot read {path}: it is too large for a file of fstui"
+
+
 def test_an_error_names_its_file(tmp_path: Path) -> None:
     """write(2) and fsync(2) know a descriptor alone."""
     program = (
