@@ -87,9 +87,19 @@ def renamers(path: str) -> str | None:
                 return f"any user, as all may write to {path}"
             if found.st_mode & stat.S_IWGRP and found.st_gid != 0:
                 return f"group {name_of_group(found.st_gid)}, which may write to {path}"
+            if found.st_mode & stat.S_IWGRP and has_acl(path):
+                return f"whoever the access control list of {path} names (getfacl {path})"
         if path == "/":
             return None
         path = os.path.dirname(path)
+
+
+def has_acl(path: str) -> bool:
+    """It names users or groups besides; the group's bits are then what they may have at most (acl(5))."""
+    try:
+        return len(os.getxattr(path, "system.posix_acl_access")) > 0
+    except OSError:
+        return False
 
 
 def name_of_user(number: int) -> str:

@@ -148,9 +148,10 @@ def _owner_lives(entry: Entry) -> bool | None:
         return False if here else None
     if entry.pid_namespace != _namespace("pid"):  # a container, under whatever host name
         return False if _is_empty(entry.pid_namespace) else None
-    if not here or entry.time_namespace != _namespace("time"):
+    started = start_time(entry.pid)
+    if not here or (started is not None and entry.time_namespace != _namespace("time")):
         return None
-    return start_time(entry.pid) == entry.started
+    return started == entry.started
 
 
 def _is_empty(pid_namespace: str) -> bool:

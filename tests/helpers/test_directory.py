@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -282,6 +283,18 @@ def test_root_is_told_who_may_rename_what_it_makes(
     here.chmod(mode)
     renamers = answer("inspect", here / below)["renamers"]
     assert renamers == (f"{said} {here}" if said else None)
+
+
+@pytest.mark.root
+def test_root_is_told_of_an_access_control_list_that_lets_others_write(tmp_path: Path) -> None:
+    here = tmp_path / "dir"
+    here.mkdir(0o755)
+    nobody = 0xFFFFFFFF
+    # acl_ea_entry of the kernel's linux/posix_acl_xattr.h: tag, permissions, whose; user 1234 may write
+    entries = ((0x1, 7, nobody), (0x2, 7, 1234), (0x4, 5, nobody), (0x10, 7, nobody), (0x20, 5, nobody))
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    os.setxattr(here, "system.posix_acl_access", acl)
+    assert f"the access control list of {here} names" in answer("inspect", here)["renamers"]
 
 
 @pytest.mark.parametrize(("attributes", "reached"), [(0x200000, True), (0x10, False), (0, False)])

@@ -88,6 +88,14 @@ def test_what_another_box_or_container_does_is_not_ours_to_judge(elsewhere: dict
     assert ledger.stale() == []
 
 
+def test_in_another_time_namespace_it_is_dead_once_nobody_has_its_number() -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    ledger.enter("run1", "directory", "/srv/x", pid=gone.pid)
+    rewrite(time_namespace="time:[1]")
+    assert len(ledger.stale()) == 1
+
+
 @pytest.mark.root
 def test_a_container_is_dead_when_nobody_is_left_in_it_whatever_its_host_name() -> None:
     if os.readlink("/proc/self/ns/pid") != "pid:[4026531836]":
