@@ -6,11 +6,11 @@ https://www.postgresql.org/docs/current/config-setting.html
 
 from __future__ import annotations
 
-import glob
-import os
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+
+from fstui.helpers import within
 
 MYSQL_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 MYSQL_GROUPS = re.compile(r"(mysqld|server|mariadb|mariadbd)([-.]\d.*)?$")
@@ -41,14 +41,13 @@ def mysql(words: list[str], root: str) -> dict[str, str]:
 def grouped(root: str, file: str, depth: int) -> Iterator[tuple[str, str]]:
     """Options of the server's groups in a file, and in those that it includes."""
     group = ""
-    for line in lines(root + file):
+    for line in lines(root, file):
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
         elif line.startswith("!include") and depth < DEEPEST:
             word, _, place = line.partition(" ")
-            pattern = f"{root}{place.strip()}/*.cnf" if word == "!includedir" else root + place.strip()
-            for included in sorted(glob.glob(pattern)):
-                yield from grouped(root, included.removeprefix(root), depth + 1)
+            for included in listed(root, place.strip()) if word == "!includedir" else [place.strip()]:
+                yield from grouped(root, included, depth + 1)
         elif MYSQL_GROUPS.match(group):
             name, _, value = line.partition("=")
             yield plain(name), unquoted(value.partition("#")[0])
@@ -64,7 +63,7 @@ def postgresql(words: list[str], data: str, root: str) -> dict[str, str]:
         given["fsync"] = "off"
     told: dict[str, str] = {}
     for file in (given.get("config_file", f"{data}/postgresql.conf"), f"{data}/postgresql.auto.conf"):
-        for line in lines(root + file):
+        for line in lines(root, file):
             name, value = re.match(r"(\w*)\s*=?\s*(.*)", line).groups()  # type: ignore[union-attr]
             told[plain(name)] = unquoted(value.partition("#")[0])
     return told | given
@@ -86,13 +85,18 @@ def unquoted(value: str) -> str:
     return value.strip().strip("'\"")
 
 
-def lines(file: str) -> list[str]:
-    """Without comments and blanks; none of a file that cannot be read."""
+def listed(root: str, directory: str) -> list[str]:
+    """The option files in it; none where it cannot be read."""
     try:
-        if not os.path.isfile(file):
-            return []
-        with open(file, encoding="utf-8", errors="replace") as opened:
-            every = [line.strip() for line in opened]
+        return [f"{directory}/{name}" for name in within.names(root, directory) if name.endswith(".cnf")]
     except OSError:
         return []
-    return [line for line in every if line and line[0] not in "#;"]
+
+
+def lines(root: str, file: str) -> list[str]:
+    """Without comments and blanks; none of a file that cannot be read."""
+    try:
+        text = within.read(root, file).decode(errors="replace")
+    except OSError:
+        return []
+    return [line for line in map(str.strip, text.split("\n")) if line and line[0] not in "#;"]

@@ -93,6 +93,27 @@ def test_option_files_are_read_as_the_servers_read_them(etc: Path) -> None:
     assert options.of("redis", ["redis-server"], "/data", str(etc)) == {}
 
 
+def test_a_link_in_a_container_leads_where_it_leads_in_there(tmp_path: Path) -> None:
+    inside = tmp_path / "root"
+    (inside / "etc/alternatives").mkdir(parents=True)
+    (inside / "etc/my.cnf").symlink_to("/etc/alternatives/../alternatives/my.cnf")
+    (inside / "etc/alternatives/my.cnf").symlink_to("../../../../srv/mine.cnf")
+    (inside / "srv").mkdir()
+    (inside / "srv/mine.cnf").write_text("[mysqld]\nsync_binlog=0\n!include /etc/box.cnf\n!includedir /box\n")
+    (tmp_path / "box").mkdir()
+    (tmp_path / "box/box.cnf").write_text("[mysqld]\ninnodb_flush_log_at_trx_commit=2\n")
+    (inside / "etc/box.cnf").symlink_to(tmp_path / "box/box.cnf")
+    (inside / "box").symlink_to(tmp_path / "box")
+    assert options.mysql(["mysqld"], str(inside)) == {"sync_binlog": "0"}
+
+
+def test_an_option_file_that_is_none_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "etc/mysql").mkdir(parents=True)
+    os.mkfifo(tmp_path / "etc/my.cnf")
+    (tmp_path / "etc/mysql/my.cnf").symlink_to("my.cnf")
+    assert options.mysql(["mysqld"], str(tmp_path)) == {}
+
+
 def test_a_program_that_is_told_nothing_ends_with_its_input() -> None:
     asked = json.dumps({"servers": {}, "stubs": "x", "settings": []})
     words = [sys.executable, "-m", "fstui.helpers.at_work"]
