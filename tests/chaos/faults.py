@@ -45,6 +45,21 @@ def _fill(mount_point: Path) -> None:
             file.write(bytes(MIB))
 
 
+def out_of_quota(box: Place, patience_s: float) -> Attacked:
+    """EDQUOT, met by fsync: a limit that binds root as well, of btrfs (btrfs-quota(5)); lifted before ``clean``."""
+    with fresh(box, fstype="btrfs") as place:
+        point = place.directory.parent
+        btrfs = disks.tool("btrfs")
+        disks.sh(btrfs, "quota", "enable", point)
+        return struck(
+            place,
+            lambda _: _done(disks.sh(btrfs, "qgroup", "limit", "256K", point)),
+            patience_s,
+            "sqlite-commit",
+            heal=lambda: _done(disks.sh(btrfs, "qgroup", "limit", "none", point)),
+        )
+
+
 def error_on_write(box: Place, patience_s: float) -> Attacked:
     """EIO: the disk takes no block that it has not got yet. O_DIRECT meets it in write."""
     return _without_blocks(box, patience_s, "wal-etcd", "seconds=4")
@@ -192,6 +207,7 @@ def clock_jumps(box: Place, patience_s: float) -> Attacked:
 
 FAULTS: dict[str, Callable[[Place, float], Attacked]] = {
     "no-space": no_space,
+    "out-of-quota": out_of_quota,
     "error-on-write": error_on_write,
     "error-on-fsync": error_on_fsync,
     "read-only": read_only,
@@ -206,12 +222,12 @@ FAULTS: dict[str, Callable[[Place, float], Attacked]] = {
 
 
 @contextmanager
-def fresh(box: Place, home: Path | None = None) -> Iterator[Place]:
+def fresh(box: Place, home: Path | None = None, fstype: str = "ext4") -> Iterator[Place]:
     """A filesystem of its own, on a disk in ``home``."""
     workshop = (home or box.workshop) / "fresh"
     workshop.mkdir()
     try:
-        with disks.on_loop(workshop, direct_io=home is None) as storage:
+        with disks.on_loop(workshop, fstype, direct_io=home is None) as storage:
             directory = storage.directory / "target"
             directory.mkdir()
             yield Place(box.workshop, directory)

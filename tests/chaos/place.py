@@ -88,7 +88,11 @@ class Place:
             processes=tuple(_called(process) for process in self.family()),
             files=tuple(_of_ours(self.directory.parent)),
             ledger=tuple(_names(ledger)),
-            mounts=tuple(point for number, point in _mounted().items() if number not in self._mounted),
+            mounts=tuple(
+                point
+                for number, point in _mounted().items()
+                if number not in self._mounted and point != str(self.directory.parent)  # mounted again by a fault
+            ),
             traces=tuple(
                 name for name in _names(TRACING / "instances") if any(f"fstui-{run}" in name for run in self._runs)
             ),

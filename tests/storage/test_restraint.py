@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 import psutil
+import pytest
 
 from fstui.model.restraint import Restraint
 from fstui.session import caution
@@ -86,18 +87,44 @@ def _interrupted(process: subprocess.Popen[bytes], hands: IO[bytes]) -> int:
     return process.wait()
 
 
+@contextmanager
+def asking(words: list[str], question: bytes, environment: dict[str, str]) -> Iterator[IO[bytes]]:
+    """fstui on a terminal of its own, once it has asked; it is left by Ctrl-C at the end."""
+    master, terminal = os.openpty()
+    with os.fdopen(master, "r+b", buffering=0) as hands:
+        process = subprocess.Popen(
+            [headless.FSTUI, *words], stdin=terminal, stdout=subprocess.DEVNULL, stderr=terminal, env=environment,
+            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509  no threads here
+        )  # fmt: skip
+        os.close(terminal)
+        seen = b""
+        while question not in seen:
+            seen += hands.read(4096)
+        yield hands
+        assert _interrupted(process, hands) == 130
+
+
 def test_a_question_is_left_by_ctrl_c(workshop: Path) -> None:
     with nearly_full(workshop) as (directory, environment):
-        master, terminal = os.openpty()
-        with os.fdopen(master, "r+b", buffering=0) as hands:
-            words = [headless.FSTUI, "run", str(headless.scenario_file(workshop)), str(directory)]
-            process = subprocess.Popen(
-                words, stdin=terminal, stdout=subprocess.DEVNULL, stderr=terminal, env=environment,
-                start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509  no threads here
-            )  # fmt: skip
-            os.close(terminal)
-            seen = b""
-            while b"all the same?" not in seen:
-                seen += hands.read(4096)
-            assert _interrupted(process, hands) == 130
+        words = ["run", str(headless.scenario_file(workshop)), str(directory)]
+        with asking(words, b"Run it all the same?", environment):
+            pass
         assert [path.name for path in directory.iterdir()] == ["others"]
+
+
+def test_so_is_that_of_a_power_cut(workshop: Path) -> None:
+    with nearly_full(workshop) as (directory, environment):
+        words = ["powercut", "write", str(directory), "--set", "file=131072"]
+        with asking(words, b"Write all the same?", environment):
+            pass
+        assert [path.name for path in directory.iterdir()] == ["others"]
+
+
+def test_so_is_the_host_name_that_a_power_cut_of_the_root_filesystem_wants(workshop: Path) -> None:
+    if workshop.stat().st_dev != Path("/").stat().st_dev:
+        pytest.skip("the temporary directory is on another filesystem than /")
+    here = workshop / "here"
+    here.mkdir()
+    with asking(["powercut", "write", str(here), "--yes"], b"Type its host name", dict(os.environ)) as hands:
+        hands.write(b"anoth")
+    assert not any(here.iterdir())
