@@ -26,6 +26,7 @@ BROKEN_PIPE = 141
 
 def execute(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code. Raises nothing that a user could cause."""
+    _leave_out_relative_places()
     try:
         if not arguments and _COMPLETING not in os.environ:
             return start()
@@ -39,6 +40,11 @@ def execute(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else 0
     except BaseException as error:
         return _ended_by(error)
+
+
+def _leave_out_relative_places() -> None:
+    """Of PATH: a program found in the directory that we stand in would be its owner's, and run as root."""
+    os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
 
 
 def leave(code: int) -> NoReturn:

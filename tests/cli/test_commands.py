@@ -250,6 +250,18 @@ def test_clean_exits_1_where_something_stays(fstui: Fstui, target: Path) -> None
     assert (target / "not-ours").is_dir()
 
 
+@pytest.mark.parametrize("place", [".", "", "bin"])
+def test_no_program_of_the_directory_that_it_stands_in_is_run(tmp_path: Path, target: Path, place: str) -> None:
+    (tmp_path / "bin").mkdir()
+    for planted in (tmp_path / "sysbench", tmp_path / "bin/sysbench"):
+        planted.write_text(f"#!/bin/sh\necho ran >> '{tmp_path}/ran'\n")
+        planted.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{place}:{os.environ['PATH']}"}
+    words = command("run", "sysbench-oltp", str(target), "--plan")
+    subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_clean_leaves_a_living_run_alone(fstui: Fstui, target: Path) -> None:
     left = target / ".fstui-alive1"
     left.mkdir()
