@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.quantities import duration_ns, rate
+from fstui.quantities import duration_ns, rate, ratio
 from fstui.report import figures, sides
 from fstui.report.glyphs import GLYPHS
 from fstui.report.sides import Ratio, Side
@@ -98,7 +98,9 @@ def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
     for one in ranked:
         if one.cheats:
             faster = "the faster one" if one is ranked[0] else "faster than some"
-            yield f"! {one.side.letter}, {faster}, is not durable: it leaves out what the others wait for ({one.times})"
+            honest = next(other for other in reversed(ranked) if other.side.durable)
+            times = f"{ratio(one.step.rate_per_s / honest.step.rate_per_s)} × {honest.side.letter}"
+            yield f"! {one.side.letter}, {faster}, is not durable: it leaves out what the others wait for ({times})"
         elif one.times.undecided:
             yield f"= {one.side.letter}: no difference is seen in {one.times.rounds} rounds, the interval holds 1"
 

@@ -35,6 +35,9 @@ def test_a_bar_is_as_long_as_its_share_and_never_nothing() -> None:
 def test_a_faster_one_that_is_not_durable_is_said_to_be_no_better() -> None:
     lines = ranking.lines([run("honest", 1.0), run("lying", 93.0, "not-durable")], 80)
     assert any("! B, the faster one, is not durable" in line for line in lines)
+    assert any("(93.00 × A)" in line for line in lines)
+    turned = ranking.lines([run("lying", 93.0, "not-durable"), run("honest", 1.0)], 90)
+    assert any("(93.00 × B)" in line for line in turned), "also where the liar is the measure"
     assert "!" not in "".join(lines[lines.index("write, no sync") :][:4]), "which promises nothing"
     assert not any("durable:" in line for line in ranking.lines([run("a", 1.0), run("b", 2.0)], 80))
     both = [run("a", 1.0, "lost"), run("b", 2.0, "not-durable")]
