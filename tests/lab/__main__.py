@@ -50,6 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("names", nargs="*", metavar="NAME")
     running.add_argument("--cuts", type=int, default=CUTS, help=f"power cuts per machine ({CUTS})")
     running.add_argument("--only", choices=("measure", "cut"), help="one of the two tables")
+    running.add_argument(
+        "--patience", type=_patience, default=1.0, metavar="TIMES", help="everything may take so many times as long (1)"
+    )
     running.add_argument("--image", choices=KINDS, help="machines of this image only")
     _action(actions, _judge, "judge", "judge the documents of the last runs again: the table is of today's rules")
     _action(
@@ -65,6 +68,16 @@ def _action(actions: Any, action: Callable[[argparse.Namespace], int], name: str
     parser.add_argument("--kernel", choices=KERNELS, action="append", dest="kernels", help="that one only")
     parser.set_defaults(action=action)
     return parser
+
+
+def _patience(word: str) -> float:
+    try:
+        times = float(word)
+    except ValueError:
+        times = 0.0
+    if not times >= 1:
+        raise argparse.ArgumentTypeError(f"{word} is not a number from 1 up")
+    return times
 
 
 def _kernels(options: argparse.Namespace, machine: LabMachine | None = None) -> list[Kernel]:
@@ -104,7 +117,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.image:
         machines = {name: machine for name, machine in machines.items() if machine.image == options.image}
     for kernel in _kernels(options):
-        with laboratory(kernel, say) as lab:
+        with laboratory(kernel, say, options.patience) as lab:
             for name, machine in machines.items():
                 if kernel in machine.kernels:
                     _run_one(lab, name, machine, options)

@@ -60,8 +60,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 class Laboratory:
     """Images with one kernel, fstui's wheel of now, and a directory for the disks."""
 
-    def __init__(self, directory: Path, kernel: Kernel, say: Callable[[str], None]) -> None:
+    def __init__(self, directory: Path, kernel: Kernel, say: Callable[[str], None], patience: float) -> None:
         self.directory = directory
+        self._patience = patience
         self.kernel: Kernel = kernel
         self._say = say
         self._payload = payload(directory, cached(RECIPES[kernel]["base"]))
@@ -88,7 +89,8 @@ class Laboratory:
     def running(self, name: str, machine: LabMachine, backing: Backing, state: Path | None = None) -> Iterator[Vm]:
         """The machine, booted; killed when the context ends. Raises GuestError."""
         began = time.monotonic()
-        with Vm(self.image(machine.image), self._payload, self.directory / name, machine, state) as vm:
+        image, directory = self.image(machine.image), self.directory / name
+        with Vm(image, self._payload, directory, machine, state, patience=self._patience) as vm:
             self._say(f"{name}: up after {time.monotonic() - began:.0f} s")
             yield vm
 
@@ -150,9 +152,10 @@ def _run(vm: Vm, machine: LabMachine) -> bytes:
 
 
 @contextmanager
-def laboratory(kernel: Kernel, say: Callable[[str], None]) -> Iterator[Laboratory]:
-    """Its directory is in memory if there is room; files on a disk are as good. Raises LabUnavailable."""
+def laboratory(kernel: Kernel, say: Callable[[str], None], patience: float = 1.0) -> Iterator[Laboratory]:
+    """``patience``: everything may take so many times as long. Its directory is in memory if there is room; files on a
+    disk are as good. Raises LabUnavailable."""
     shared = Path("/dev/shm")
     room = shared.is_dir() and os.statvfs(shared).f_bavail * os.statvfs(shared).f_frsize > ROOM_BYTES
     with tempfile.TemporaryDirectory(prefix="fstui-lab-", dir=shared if room else None) as directory:
-        yield Laboratory(Path(directory), kernel, say)
+        yield Laboratory(Path(directory), kernel, say, patience)

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from tests.lab.backing import Backing
-from tests.lab.devices import device_words, serial_numbers
+from tests.lab.devices import device_words, memory, serial_numbers
 from tests.lab.machine import Disk, load
 
 
@@ -40,3 +40,16 @@ def test_persistent_memory_keeps_what_it_was_given_unless_it_is_a_copy_that_goes
     backing.kill()
     backing.start()
     assert backing.held("a").read_bytes() == left
+
+
+def test_persistent_memory_is_the_hosts_file_with_room_beside_the_guests_own_memory() -> None:
+    disk = Disk(bus="virtio-pmem", size_mib=256)
+    assert "memory-backend-file,id=a,mem-path=/a.held,size=256M,share=on" in device_words("a", disk, Path("/a.sock"))
+    assert "maxmem" in memory({"a": disk}, 1024)[1]
+    assert memory({"a": Disk(bus="scsi")}, 1024) == ["-m", "1024"]
+
+
+def test_a_disk_of_zones_is_a_namespace_with_the_serial_number_of_its_controller() -> None:
+    controller, namespace = device_words("a", Disk(bus="nvme", zone_mib=16), Path("/a.sock"))[3::2]
+    assert controller == "nvme,id=a-controller,serial=a"
+    assert "zoned.zone_size=16M" in namespace

@@ -249,6 +249,8 @@ def test_the_guest_waits_for_the_disks_that_the_host_has_named() -> None:
     wanted = agent.expected(f"quiet lab.disks={','.join(serial_numbers('a', load('multipath').disks['a']))}")
     assert agent.expected_disks(wanted, lambda: next(looks)) == {"a": "/dev/sda", "a_2": "/dev/sdb"}
     assert agent.expected("quiet lab.disks=") == set()
+    assert agent.patience("quiet lab.disks= lab.patience=4.0 x") == 4
+    assert agent.patience("quiet") == 1
 
 
 def test_a_compressed_module_is_unpacked_for_the_initrd(tmp_path: Path) -> None:

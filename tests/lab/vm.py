@@ -38,9 +38,18 @@ class Vm:
     """One running machine. ``kill`` ends QEMU with SIGKILL."""
 
     def __init__(
-        self, image: Image, payload: Path, directory: Path, machine: LabMachine, state: Path | None = None
+        self,
+        image: Image,
+        payload: Path,
+        directory: Path,
+        machine: LabMachine,
+        state: Path | None = None,
+        *,
+        patience: float = 1.0,
     ) -> None:
+        """``patience``: every limit is so many times as long, for a box that is busy otherwise."""
         self._directory = directory
+        self._patience = patience
         self._console = directory / "console.log"
         self._port = directory / "agent.sock"
         self._port.unlink(missing_ok=True)
@@ -49,7 +58,8 @@ class Vm:
         self.devices: dict[str, str] = {}
         expected = [path for name, disk in machine.disks.items() for path in serial_numbers(name, disk)]
         expected += ["state"] if state is not None else []
-        line = f"{KERNEL_LINE} lab.disks={','.join(expected)} {machine.kernel_line}".rstrip()
+        told = f"lab.disks={','.join(expected)} lab.patience={patience}"
+        line = f"{KERNEL_LINE} {told} {machine.kernel_line}".rstrip()
         command = _machine(image, line, self._console, self._port, machine)
         command += _plain("payload", payload)
         if state is not None:
@@ -63,7 +73,7 @@ class Vm:
         )  # fmt: skip
         try:
             self._socket = self._connect()
-            ready = self._message(time.monotonic() + BOOT_S)
+            ready = self._message(time.monotonic() + BOOT_S * patience)
             self.devices = {name: device for name, device in ready["disks"].items() if name in expected}
             if missing := [name for name in expected if name not in self.devices]:
                 raise GuestError(f"disks that did not come up: {', '.join(missing)}\n{_tail(self._console)}")
@@ -84,7 +94,7 @@ class Vm:
     ) -> Answer:
         """A command in the guest, whatever it comes to. Raises GuestError where the guest gives no answer."""
         id_ = self._ask(shell, timeout_s, environment, stdin=stdin)
-        message = self._message(time.monotonic() + timeout_s + 30)
+        message = self._message(time.monotonic() + timeout_s * self._patience + 30)
         if message["id"] != id_:
             raise GuestError(f"the guest answered {message['id']}, not {id_}")
         return Answer(message["status"], message["stdout"], message["stderr"])
@@ -106,7 +116,7 @@ class Vm:
     ) -> Answer | None:
         """Run a command that talks, until ``heard`` has had enough (None) or the command ended (its answer)."""
         self._ask(shell, timeout_s, environment, stream=True)
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + timeout_s * self._patience
         while True:
             message = self._message(deadline)
             if "status" in message:
@@ -139,6 +149,7 @@ class Vm:
         stream: bool = False,
     ) -> int:
         self._next_id += 1
+        timeout_s *= self._patience
         request = {
             "id": self._next_id, "shell": shell, "timeout": timeout_s, "stdin": stdin, "stream": stream,
             "environment": {**self.devices, **(environment or {})},
