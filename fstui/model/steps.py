@@ -134,7 +134,12 @@ class Step(Base, frozen=True, kw_only=True):
 
     def became_another(self, layer: str, what: str) -> bool:
         """Whether that of a layer was another after this step than before the run."""
-        return any(line.startswith(f"{layer}: {what} ") for line in self.changed)
+        return self.became(layer, what) is not None
+
+    def became(self, layer: str, what: str) -> str | None:
+        """What that of a layer was after this step, where that was something else before the run."""
+        lines = (line for line in self.changed if line.startswith(f"{layer}: {what} "))
+        return next((line.rpartition(" → ")[2] for line in lines), None)
 
 
 class Snapshot(Base, frozen=True, kw_only=True):

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+import msgspec
+
 from fstui.judge import words
 from fstui.judge.facts.process import stub_signs
 from fstui.judge.facts.stack import Stack
@@ -14,6 +16,7 @@ from fstui.layers import disk, dm, kind, loop, zfs
 from fstui.layers.caches import outlives_power_cut, protected_cache, volatile_cache
 from fstui.layers.facts import barriers, read_only, volatile
 from fstui.layers.kinds import Unsent
+from fstui.layers.readers import BARRIERS_OFF
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
@@ -55,6 +58,8 @@ class Override(NamedTuple):
 
     device: Node
     contradictions: tuple[str, ...]
+    since: Step | None = None
+    """The step in which somebody told the kernel so; None where that was so before the run."""
 
 
 class Overrides(NamedTuple):
@@ -167,24 +172,19 @@ class Configuration:
 
     @cached_property
     def without_barriers(self) -> tuple[WithoutBarriers, ...]:
-        """The filesystems whose barriers are off."""
+        """The filesystems whose barriers are off, or were switched off during the run."""
         return tuple(
-            WithoutBarriers(filesystem, told.reading, self._caches_beneath(filesystem))
+            WithoutBarriers(filesystem, off, self._caches_beneath(filesystem))
             for filesystem in self._stack.filesystems
-            if (told := barriers(filesystem)) and not told.value and self._stayed(filesystem, told.reading.what)
+            if (off := self._barriers_off(filesystem))
         )
 
     @cached_property
     def overrides(self) -> Overrides:
         """The devices that the kernel was told are "write through", while their cache is on."""
-        through = (
-            node
-            for node in self._stack.nodes
-            if node.write_cache == "write through" and self._stayed(node, "write cache")
-        )
         found = (
-            Override(node, tuple(self._contradictions(node)))
-            for node in through
+            Override(node, tuple(self._contradictions(node)), since)
+            for node, since in self._written_through()
             if node not in self._stack.in_memory and not outlives_power_cut(node) and not self._is_only_read(node)
         )
         overrides = tuple(override for override in found if override.contradictions)
@@ -193,6 +193,30 @@ class Configuration:
             losing=tuple(override for override in overrides if override.device in stale),
             corrected=tuple(override for override in overrides if override.device not in stale),
         )
+
+    def _barriers_off(self, filesystem: Node) -> Reading | None:
+        told = barriers(filesystem)
+        if told is None:
+            return None
+        if not told.value:
+            return told.reading if self._stayed(filesystem, told.reading.what) else None
+        for step in self._evidence.steps:
+            if (now := step.became(filesystem.id, told.reading.what)) in BARRIERS_OFF:
+                return msgspec.structs.replace(told.reading, value=f"{now} since {step.name}")
+        return None
+
+    def _written_through(self) -> Iterator[tuple[Node, Step | None]]:
+        """The devices that the kernel takes for "write through", or came to during the run: since which step."""
+        for node in self._stack.nodes:
+            if node.write_cache == "write through":
+                if self._stayed(node, "write cache"):
+                    yield node, None
+            elif since := self._first_through(node):
+                yield node, since
+
+    def _first_through(self, node: Node) -> Step | None:
+        steps = self._evidence.steps
+        return next((step for step in steps if step.became(node.id, "write cache") == "write through"), None)
 
     def _stayed(self, node: Node, what: str) -> bool:
         """It was read before the run; whoever set it right meanwhile is not accused for what it was."""
@@ -210,9 +234,11 @@ class Configuration:
         return told is not None and told.value and not written
 
     def _contradictions(self, node: Node) -> Iterator[str]:
-        if (told := volatile_cache(node)) and told.value:
+        # what a drive says of its cache was read before the run: whoever switched that off as well is honest
+        if self._stayed(node, "write cache") and (told := volatile_cache(node)) and told.value:
             yield words.reading(node, told.reading)
-        below = [other for other in self._stack.beneath(node) if other.write_cache == "write back"]
+        beneath = self._stack.beneath(node)
+        below = [each for each in beneath if each.write_cache == "write back" and self._stayed(each, "write cache")]
         for other in below:
             yield words.write_cache(other)
         direct = loop.facts(node).direct

@@ -14,7 +14,8 @@ data in the page cache: that is a cache too.
 Flushes do not get past this layer: that is certain. The best witness counts alone: the drive, then the driver, then
 udev, whose property dates from when the drive was found. One member of a btrfs mirror with checksums, or of a ZFS
 mirror or raidz, loses nothing: its stale copies are recognised, and what the others flushed is read. A mirror of md or
-dm has no checksums and may read the stale copy.
+dm has no checksums and may read the stale copy. A device that became "write through" during the run is accused by what
+lies beneath it alone, since a drive's own cache may have been switched off with it.
 
 ## What to do next
 `echo 'write back' > /sys/block/X/queue/write_cache`, then run again. On a loop device the setting outlives detaching.
@@ -29,6 +30,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.configuration import Override
 from fstui.model.judgement import Finding
+from fstui.model.steps import Step
 from fstui.model.storage import Node
 
 
@@ -37,7 +39,7 @@ def write_through_override(case: Case) -> Iterator[Finding]:
     """The kernel was told "write through" about a device whose cache is on."""
     overrides = case.configuration.overrides
     yield from map(_corrected, overrides.corrected)
-    for node, contradictions in overrides.losing:
+    for node, contradictions, since in overrides.losing:
         path = _path(node)
         yield Finding(
             rule="write-through-override",
@@ -45,8 +47,8 @@ def write_through_override(case: Case) -> Iterator[Finding]:
             confidence="high",
             scope="storage",
             title=f"{node.id}: “write through” over a cache",
-            sentence=f"The kernel takes {node.id} for “write through” and drops every flush to it, but there is "
-            "a volatile cache behind it: a sync returns before the data is safe.",
+            sentence=f"The kernel takes {node.id} for “write through”{_told(since)} and drops every flush to it, but "
+            "there is a volatile cache behind it: a sync returns before the data is safe.",
             because=(
                 words.read(node, "kernel's view", "write through", path),
                 *contradictions,
@@ -59,7 +61,7 @@ def write_through_override(case: Case) -> Iterator[Finding]:
 
 def _corrected(override: Override) -> Finding:
     """One copy of several, beneath a filesystem that tells a stale one by its checksum."""
-    node, contradictions = override
+    node, contradictions, _ = override
     path = _path(node)
     return Finding(
         rule="write-through-override",
@@ -73,6 +75,10 @@ def _corrected(override: Override) -> Finding:
         because=(words.read(node, "kernel's view", "write through", path), *contradictions),
         next=(f"echo 'write back' > {path}, then run again. The setting outlives detaching a loop.",),
     )
+
+
+def _told(since: Step | None) -> str:
+    return f" since somebody told it so during {since.name}" if since else ""
 
 
 def _path(node: Node) -> str:

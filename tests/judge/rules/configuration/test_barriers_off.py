@@ -88,3 +88,16 @@ def test_of_zfs_is_undone_where_it_was_set() -> None:
     pool = Node(id="pool:tank", layer="pool", kind="zfs", name="tank", lowest=True)
     zfs = filesystem("zfs", below=("pool:tank",), barrier="nobarrier")
     assert finding(verdict(target(zfs, pool)), "barriers-off").next[0].startswith("echo 0 > /read/barrier")
+
+
+@pytest.mark.parametrize(
+    ("change", "accuses"), [("barrier → nobarrier", True), ("nobarrier → barrier", False)], ids=["off", "on again"]
+)
+def test_switched_off_during_the_run(change: str, accuses: bool) -> None:
+    """What was counted of such a step means nothing; that its last syncs were not sent is certain."""
+    top = filesystem(barrier=change.partition(" ")[0])
+    measured = step(flushes=0.5, status="disturbed", changes={"changed": (f"{top.id}: barrier {change}",)})
+    judgement = verdict(on_disk(top), step(flushes=1), measured)
+    assert ("barriers-off" in {each.rule for each in judgement.findings if each.verdict == "not-durable"}) is accuses
+    if accuses:
+        assert any("nobarrier since fdatasync" in line for line in finding(judgement, "barriers-off").because)

@@ -158,3 +158,19 @@ def test_of_both_legs_it_accuses() -> None:
 def test_of_a_leg_of_md_it_accuses_since_a_stale_copy_may_be_read() -> None:
     array = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
     assert overridden(filesystem(below=("md0",)), array, HONEST, THROUGH) == ("not-durable", 1)
+
+
+def turned(*lines: str, stack: Target | None = None, status: str = "disturbed") -> set[str]:
+    """The rules that accuse where that changed in the only step."""
+    measured = step(flushes={"loop0": 0.2, "sda": 0.2}, status=status, changes={"changed": lines})
+    judgement = verdict(stack or on_loop(), measured)
+    return {each.rule for each in judgement.findings if each.verdict == "not-durable"}
+
+
+def test_told_so_during_the_run_with_a_cache_beneath_that_stays_on() -> None:
+    through = "write cache write back → write through"
+    assert turned(f"loop0: {through}") == {"write-through-override"}
+    assert turned(f"loop0: {through}", f"sda: {through}") == set()  # the drive's own, and what repeats it
+    drive = on_disk(filesystem(), disk(readings=readings(drive_cache="on")))
+    assert turned(f"sda: {through}", stack=drive) == set()  # its answer was read before it was switched off
+    assert turned("loop0: write cache write through → write back") == set()
