@@ -26,6 +26,12 @@ SHORT = {
     "sysbench-oltp": ("rows=1000", "workload=oltp_update_index", "durability=high"),
     "latency-watch": (),
 }
+_COMMANDS = ("check", "watch", "fleet")
+_SSH = """#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+exec sh -c "$3"
+"""
+"""Every box of the fleet is this one."""
 GOES_ON_S = 1.5
 """So long after the blow a user has seen enough, and ends it."""
 ORPHANS_S = 20.0
@@ -64,8 +70,8 @@ def kills(seed: int, how_many: int, scenarios: tuple[str, ...]) -> Iterator[Kill
     """The same for the same seed."""
     for number in range(how_many):
         chance = random.Random(f"{seed} {number}")
-        what = chance.choice((*scenarios, *scenarios, "check", "watch"))
-        command = ("watch",) if what == "watch" else ("check",) if what == "check" else ("run", what)
+        what = chance.choice((*scenarios, *scenarios, *_COMMANDS))
+        command = (what,) if what in _COMMANDS else ("run", what)
         seconds = 12.0 if what == "sysbench-oltp" else 4.0
         yield Kill(
             number, command, chance.uniform(0.05, seconds), chance.choice(VICTIMS), chance.choice(SIGNALS), chance
@@ -82,6 +88,12 @@ def words_of(place: Place, kill: Kill) -> list[str]:
             return ["run", scenario, str(place.directory), *pairs, "--format", "json"]
         case ("check",):
             return ["check", str(place.directory)]
+        case ("fleet",):
+            ssh = place.workshop / "ssh"
+            ssh.write_text(_SSH)
+            ssh.chmod(0o755)
+            asked = ["fleet", "run", "fsync-rate", str(place.directory), "--set", "seconds=1", "--nodes", "box[1-2]"]
+            return [*asked, "--installed", FSTUI, "--ssh", str(ssh), "--into", f"{place.workshop}/fleet-{kill.number}"]
         case _:
             return ["watch", "--format", "events"]
 

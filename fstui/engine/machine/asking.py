@@ -15,7 +15,8 @@ from fstui.model.storage import Space
 START_S = 30.0
 """A program of ours that has not begun by then has no processor to run on. Only what comes later is the storage's."""
 SILENT_S = 1.0
-"""A filesystem that has not answered statvfs for so long is shown as silent."""
+"""A filesystem that has not answered statvfs is shown as silent once no other one has answered for so long: thousands
+that are asked at once take their time on a busy box."""
 TOOLS_S = 7.0
 """The tools' program gives up after 6 s."""
 
@@ -44,16 +45,20 @@ def _space(answer: dict[str, Any]) -> Space | None:
 
 
 async def _said(child: Child, limit_s: float) -> list[Any]:
-    """Its answers, until its end or for so long after its first line, with which it says that it has begun."""
+    """Its answers, until its end or until it has said nothing for so long; its first line says that it has begun."""
     said: list[Any] = []
     try:
         with contextlib.suppress(TimeoutError, ValueError):  # a line that is too long, or no JSON
-            async with asyncio.timeout(START_S):
-                await child.read_line()
-            async with asyncio.timeout(limit_s):
-                while line := await child.read_line():
-                    said.append(json.loads(line))
+            await _line(child, START_S)
+            while line := await _line(child, limit_s):
+                said.append(json.loads(line))
         await child.reap(0.1)
     finally:  # also where who asked is gone
         child.abandon()
     return said
+
+
+async def _line(child: Child, limit_s: float) -> bytes:
+    """Its next one. Raises TimeoutError."""
+    async with asyncio.timeout(limit_s):
+        return await child.read_line()

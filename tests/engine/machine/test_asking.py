@@ -47,6 +47,14 @@ async def test_nor_is_it_the_tools(gate: int, monkeypatch: pytest.MonkeyPatch) -
     os.close(gate)
 
 
+async def test_while_others_still_answer_nobody_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = '{"mount_point": %s, "total_bytes": 2, "free_bytes": 1}\\n'
+    slow = f"echo; while read place; do sleep 0.4; printf '{answer}' \"$place\"; done"
+    monkeypatch.setattr(children, "command", lambda *_: ["sh", "-c", slow])
+    places = [f"/mnt/{number}" for number in range(4)]
+    assert list(await asking.free_space(places)) == places
+
+
 async def test_the_child_of_one_who_is_cancelled_is_let_go_of_at_once(
     gate: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
