@@ -72,7 +72,7 @@ def of_runs(runs: Sequence[Run]) -> Table | None:
     workloads = tuple(dict.fromkeys(workload for found in cells.values() for workload in found))
     title, legend = _told_apart(tuple(cells))
     rows = [row for number, found in enumerate(cells.values(), 1) for row in _rows(number, found, workloads)]
-    return Table(title, ("", *workloads), tuple(rows), legend)
+    return Table(f"Workloads by configuration · {title}", ("", *workloads), tuple(rows), legend)
 
 
 def by_clients(run: Run) -> Table | None:

@@ -22,6 +22,7 @@ def told(step: Step) -> Step:
 def test_what_all_share_is_the_title_and_what_tells_them_apart_the_legend() -> None:
     table = pivot.tables(OLTP)[0]
     assert table.title == (
+        "Workloads by configuration · "
         "MariaDB 10.11.19 · ext4 › sda1 › sda · innodb_flush_method O_DIRECT · 1 table of 10 000 rows · pool 64 M"
         " · 1 client"
     )
