@@ -97,8 +97,8 @@ def _by_setting(case: Case, steps: Sequence[CommitStep], scope: Literal["process
         scope=scope,
         title=f"commits do not wait: {', '.join(settings)}",
         sentence=f"{promised.database} does not wait until a commit is on the disk ({', '.join(promised.lossy)})"
-        f"{_came_to(worst)}. {asked}A power cut loses the newest ones, here {rate(step.rate_per_s)} for every second "
-        "not yet written.",
+        f"{_came_to(case, worst)}. {asked}A power cut loses the newest ones, here {rate(step.rate_per_s)} for every "
+        "second not yet written.",
         steps=words.names(asked_of),
         because=(
             *(f"{promised.database}: {setting}" for setting in promised.lossy),
@@ -108,10 +108,11 @@ def _by_setting(case: Case, steps: Sequence[CommitStep], scope: Literal["process
     )
 
 
-def _came_to(commits: CountedCommits | None) -> str:
+def _came_to(case: Case, commits: CountedCommits | None) -> str:
     if commits is None:
         return ""
+    most = "at most " if case.shared_with_others(commits.step) else ""
     return (
-        f": {count(commits.step.ops)} commits ({commits.step.name}) came to {ratio(commits.each)} flushes each "
+        f": {count(commits.step.ops)} commits ({commits.step.name}) came to {most}{ratio(commits.each)} flushes each "
         f"at {words.devices(commits.devices)} in {words.time_measured([commits.step])}"
     )

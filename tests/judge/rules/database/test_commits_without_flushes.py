@@ -12,7 +12,7 @@ from fstui.measures.sqlite_commits import SqliteCommits, SqliteCommitsFigures
 from fstui.measures.sysbench import Sysbench, SysbenchFigures
 from fstui.model.judgement import Finding, Judgement
 from fstui.model.steps import Step
-from tests.factories.evidence import finding, rules, verdict
+from tests.factories.evidence import busy, finding, quiet, rules, verdict
 from tests.factories.steps import counted, step, traced
 from tests.factories.storage import disk, filesystem, on_disk
 
@@ -214,6 +214,13 @@ def test_of_a_server_that_is_there_are_its_fault_whatever_arrives() -> None:
     for flushes in (0.0, 1.0):
         judgement = verdict(None, SYNC, commits(flushes, variables=MYSQL["low"], where="existing"))
         assert (judgement.verdict, found(judgement).scope) == ("not-durable", "process")
+
+
+def test_flushes_that_others_have_added_to_are_said_to_be_the_most() -> None:
+    theirs = commits(4.9, variables=MYSQL["low"], where="existing")
+    alone, beside = verdict(None, SYNC, theirs, idle=quiet("sda")), verdict(None, SYNC, theirs, idle=busy("sda", 600))
+    assert "came to 4.90 flushes each" in found(alone).sentence
+    assert "came to at most 4.90 flushes each" in found(beside).sentence
 
 
 def test_of_a_managed_service_are_read_even_where_nothing_can_be_counted() -> None:
