@@ -114,6 +114,22 @@ def test_a_raw_call_that_takes_its_time_by_itself_tells_nothing(
     assert sync_path.sync_times(str(tmp_path / "file"))[1] is None
 
 
+def test_a_quick_raw_call_is_asked_again_until_nothing_held_it_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A FUSE filesystem without fsync beside others: 1.9 µs by libc, 12.1 µs by the raw call in all of three rounds."""
+    now_ns, takes_ns = [0], [12_100] * 3
+
+    def raw(fd: int) -> None:
+        if fd >= 0:
+            now_ns[0] += takes_ns.pop() if takes_ns else 1_900
+
+    monkeypatch.setattr(sync_path, "raw_fdatasync", lambda: raw)
+    monkeypatch.setattr("fstui.probes.sync_path.time.monotonic_ns", lambda: now_ns[0])
+    (tmp_path / "file").touch()
+    assert sync_path.sync_times(str(tmp_path / "file"))[1] == 1_900
+
+
 def test_a_stuck_call_is_named_while_it_is_stuck() -> None:
     """A process that writes into a full pipe sits in write(2)."""
     program = "import os\nwhile True: os.write(1, bytes(4096))"
