@@ -1,4 +1,4 @@
-"""Random signals at random moments, and faults, under every scenario, ``check`` and ``watch``: what was left?
+"""Random signals at random moments, and faults, under every scenario, ``check``, ``watch`` and a fleet: what was left?
 
 ``--kills N`` attacks with ``--seed S`` (printed), ``--only`` one of them again, ``--first 63`` all from that one on;
 ``--faults`` names some of ``tests.chaos.faults``, or none. ``--patience`` is how long after the blow is looked, 5 s.
