@@ -64,6 +64,11 @@ class Server(Base, frozen=True, kw_only=True):
         return self.kind == "mariadb" and self.where == "throwaway"
 
     @property
+    def logs_for_replicas(self) -> bool:
+        """One that was there before and keeps a binary log: what is done here is done on its replicas too."""
+        return self.existing and self.variables.get("log_bin", "off").lower() not in _OFF
+
+    @property
     def durability(self) -> tuple[str, ...]:
         """The settings that decide whether its commits are durable: ``name = value``, as the server has them."""
         names = _OF_POSTGRESQL if self.kind == "postgresql" else _OF_MYSQL

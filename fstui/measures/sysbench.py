@@ -13,7 +13,7 @@ from fstui.measures.servers import Server, ServerSettings
 from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.settings import Amounts, Commits, Figures
 from fstui.model.steps import Latency, TimelinePoint
-from fstui.quantities import count, duration_ns
+from fstui.quantities import count, counted, duration_ns
 
 MOST_THREADS = 1024
 PROCESSOR_BOUND = 0.85
@@ -79,6 +79,12 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         if self.existing_server:
             return ()
         return tuple(f"{name} = {value}" for name, value in self.options.items())
+
+    @property
+    def tables_in_words(self) -> str:
+        """``2 schemas of 1 table of 10 000 rows``."""
+        schemas = f"{counted(self.schemas, 'schema')} of " if self.schemas > 1 else ""
+        return f"{schemas}{counted(self.tables, 'table')} of {count(self.rows)} rows"
 
     @property
     def existing_server(self) -> str | None:

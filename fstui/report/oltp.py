@@ -97,6 +97,11 @@ def notes(run: Run) -> list[str]:
         if server.existing and server.durability
     ]
     sentences += [
+        f"{title}: its binary log is on, and took all that was written here; so did every replica."
+        for title, server in servers.items()
+        if server.logs_for_replicas
+    ]
+    sentences += [
         f"{title}: its data{_where(server)} is not on the filesystem that was measured: what the devices counted is "
         "not its doing."
         for title, server in servers.items()

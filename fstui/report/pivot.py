@@ -136,8 +136,7 @@ def _configuration(run: Run, each: Measured, *, several: bool) -> Iterator[str]:
     yield figures.stack_line(run.target) or (run.target.path if run.target else NONE)
     yield from _properties(run)
     yield from each.in_force
-    schemas = f"{counted(asked.schemas, 'schema')} of " if asked.schemas > 1 else ""
-    yield f"{schemas}{counted(asked.tables, 'table')} of {count(asked.rows)} rows"
+    yield asked.tables_in_words
     if not each.server.existing:
         yield f"pool {short_size(asked.pool_bytes)}"
     yield counted(asked.threads, "client")

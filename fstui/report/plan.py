@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fstui.measures.sysbench import Sysbench
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.restraint import Restraint
 from fstui.model.storage import Target
@@ -53,10 +54,13 @@ def _server(planned: Plan) -> list[str]:
     """What an existing one is asked for."""
     if planned.server is None:
         return []
+    asked = [step.settings for step in planned.steps if isinstance(step.settings, Sysbench) and not step.skip]
     return [
         f"  server    {planned.server}",
         f"            a database of its own there, ≤ {short_size(planned.server_bytes)} written, at most "
         f"{short_size(planned.server_room_bytes)} at a time; dropped at the end",
+        f"            {', then '.join(dict.fromkeys(settings.tables_in_words for settings in asked))}; "
+        "its replicas, where it has any, get all of it",
     ]
 
 

@@ -59,6 +59,10 @@ async def test_what_an_existing_server_takes_needs_no_room_here_and_the_plan_nam
     said = planned.head(plan, site.target)
     assert said[1] == "  server    mysql at db7:3307, as app"
     assert said[2].startswith("            a database of its own there, ≤ ") and said[2].endswith("dropped at the end")
+    assert said[3].split("; ") == [
+        "            1 table of 60 000 000 rows",
+        "its replicas, where it has any, get all of it",
+    ]
     assert not any("into" in line for line in said)
 
 

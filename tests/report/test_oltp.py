@@ -113,10 +113,22 @@ def test_an_existing_server_is_told_with_its_settings_and_where_its_data_is() ->
         data_directory="/data",
     )
     run = replace(RUN, steps=(step,))
-    told, elsewhere = oltp.notes(run)
+    told, copied, elsewhere = oltp.notes(run)
     assert told == "MariaDB 10.11.19, db7:3306: sync_binlog = 1, innodb_flush_log_at_trx_commit = 1; read, not changed."
+    assert copied == "MariaDB 10.11.19: its binary log is on, and took all that was written here; so did every replica."
     assert "/data, is not on the filesystem that was measured" in elsewhere
     assert oltp.tables(run)[0].rows[-1] == ("flushes/trx", "–")
+
+
+@pytest.mark.parametrize(
+    ("where", "log_bin", "said"), [("existing", "ON", 1), ("existing", "OFF", 0), ("throwaway", "ON", 0)]
+)
+def test_that_replicas_get_it_all_is_said_of_a_server_that_was_there_and_keeps_a_binary_log(
+    where: str, log_bin: str, said: int
+) -> None:
+    step = database("oltp_insert", 9.0, 5, durable=True, where=where, variables={"log_bin": log_bin})
+    told = oltp.notes(replace(RUN, steps=(step,)))
+    assert sum("so did every replica" in sentence for sentence in told) == said
 
 
 def loop_without_barriers() -> Run:
