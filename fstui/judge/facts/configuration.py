@@ -31,6 +31,8 @@ class WithoutBarriers(NamedTuple):
     filesystem: Node
     barrier: Reading
     caches: tuple[Node, ...]
+    corrected: bool = False
+    """It holds copies, and what stands on them tells by its checksums which are right."""
 
     @property
     def on(self) -> tuple[Node, ...]:
@@ -50,7 +52,7 @@ class WithoutBarriers(NamedTuple):
     @property
     def loses_data(self) -> bool:
         """A cache is on that nothing is said to keep through a power cut."""
-        return not all(map(protected_cache, self.on))
+        return not self.corrected and not all(map(protected_cache, self.on))
 
 
 class Override(NamedTuple):
@@ -173,10 +175,12 @@ class Configuration:
     @cached_property
     def without_barriers(self) -> tuple[WithoutBarriers, ...]:
         """The filesystems whose barriers are off, or were switched off during the run."""
+        told = ((filesystem, self._barriers_off(filesystem)) for filesystem in self._stack.filesystems)
+        off = [(filesystem, reading) for filesystem, reading in told if reading]
+        stale = self._stack.stale_with(tuple(filesystem for filesystem, _ in off))
         return tuple(
-            WithoutBarriers(filesystem, off, self._caches_beneath(filesystem))
-            for filesystem in self._stack.filesystems
-            if (off := self._barriers_off(filesystem))
+            WithoutBarriers(filesystem, reading, self._caches_beneath(filesystem), corrected=filesystem not in stale)
+            for filesystem, reading in off
         )
 
     @cached_property

@@ -6,7 +6,7 @@ belongs to the filesystem of the next level.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,8 +15,6 @@ from fstui.layers.handing import Member
 from fstui.model.storage import Node, Target
 
 _WITHIN = ("block", "pool")
-Without = Callable[[Node, int], int]
-"""How many of so many layers below that one can do without."""
 
 
 class Level(NamedTuple):
@@ -75,15 +73,15 @@ class Stack:
 
     def lost_with(self, gone: tuple[Node, ...]) -> tuple[Node, ...]:
         """Those of them with which the data is gone."""
-        return self._lost(self.nodes[0], gone, _tolerates) if self.nodes and gone else ()
+        return self._lost(self.nodes[0], gone) if self.nodes and gone else ()
 
     def stale_with(self, late: tuple[Node, ...]) -> tuple[Node, ...]:
         """Those of them that come back after a power cut with old data which nothing above would correct."""
         if not late:
             return ()
         top = self.nodes[0]
-        together = self._lost(top, late, _corrects)
-        return tuple(node for node in late if node in together or self._lost(top, (node,), _corrects))
+        together = self._lost(top, late, back=True)
+        return tuple(node for node in late if node in together or self._lost(top, (node,), back=True))
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
@@ -144,17 +142,20 @@ class Stack:
             return True
         return False if device.write_cache == "write back" else None
 
-    def _lost(self, node: Node, gone: tuple[Node, ...], without: Without) -> tuple[Node, ...]:
-        """Those of them by which what this one holds is lost; ``without``: how many it can do without."""
+    def _lost(self, node: Node, gone: tuple[Node, ...], *, back: bool = False) -> tuple[Node, ...]:
+        """Those of them by which what this one holds is lost; ``back``: they come back, with old data, and a copy
+        that nobody waits for may be read as well."""
         if node in gone:
             return (node,)
         row, below = kind(node.kind), self.children(node)
         roles = tuple(node.below_roles.get(child.id) for child in below)
         members = [Member(child.id, role) for child, role in zip(below, roles, strict=True)]
-        holds = [row.hands(node, member, roles, self.nodes[0]).bytes != "never" for member in members]
+        handed = [row.hands(node, member, roles, self.nodes[0]) for member in members]
+        holds = [each.bytes != "never" or (back and each.flushes != "never") for each in handed]
         holders = [child for child, has in zip(below, holds, strict=True) if has]
-        lost = [found for child in holders if (found := self._lost(child, gone, without))]
-        too_many = bool(lost) and len(lost) > without(node, len(holders))
+        lost = [found for child in holders if (found := self._lost(child, gone, back=back))]
+        spared = row.corrects(node, len(holders)) if back else row.tolerates(node, len(holders))
+        too_many = bool(lost) and len(lost) > spared
         return tuple(each for found in lost for each in found) if too_many else ()
 
     def _real(self, node: Node) -> Iterator[Node]:
@@ -178,11 +179,3 @@ class Stack:
             if not within and node.layer == "block":
                 devices[node.id] = node
         return Level(filesystem, tuple(path.values()), tuple(devices.values()))
-
-
-def _tolerates(node: Node, members: int) -> int:
-    return kind(node.kind).tolerates(node, members)
-
-
-def _corrects(node: Node, members: int) -> int:
-    return kind(node.kind).corrects(node, members)

@@ -33,7 +33,7 @@ from fstui.model.storage import Node
 
 
 class _Said(NamedTuple):
-    verdict: Verdict
+    verdict: Verdict | None
     title: str
     sentence: str
     next: tuple[str, ...]
@@ -60,10 +60,10 @@ def barriers_off(case: Case) -> Iterator[Finding]:
         )
 
 
-def _sure(case: Case, verdict: Verdict) -> Confidence:
+def _sure(case: Case, verdict: Verdict | None) -> Confidence:
     if verdict == "plausible":
         return "medium" if case.holders.vouched else "low"
-    return "high" if verdict == "not-durable" else "medium"
+    return "high" if verdict in {"not-durable", None} else "medium"
 
 
 def _by_the_caches(found: WithoutBarriers) -> _Said:
@@ -73,6 +73,12 @@ def _by_the_caches(found: WithoutBarriers) -> _Said:
             f"{off_here} to {words.devices(found.on)}, whose write cache is on: a sync returns before the data is safe."
         )
         return _Said("not-durable", "barriers off", to, (_barriers_on(found),))
+    if found.corrected:
+        copies = (
+            f"{off_here}. What it holds is elsewhere too, and checksums tell which copy is right: a power cut loses no "
+            "data, but until a scrub it is there once fewer."
+        )
+        return _Said(None, "barriers off, and doubled", copies, (_barriers_on(found),))
     if found.on:
         return _Said(
             "plausible",

@@ -101,3 +101,15 @@ def test_switched_off_during_the_run(change: str, accuses: bool) -> None:
     assert ("barriers-off" in {each.rule for each in judgement.findings if each.verdict == "not-durable"}) is accuses
     if accuses:
         assert any("nobarrier since fdatasync" in line for line in finding(judgement, "barriers-off").because)
+
+
+@pytest.mark.parametrize(("metadata", "verdict_"), [("raid1", None), ("single", "not-durable")])
+def test_beneath_one_member_of_a_checked_mirror_it_is_a_note(metadata: str, verdict_: str | None) -> None:
+    """The file under one of two loop devices lies on a filesystem without barriers."""
+    mirror = filesystem("btrfs", below=("loop0", "sdb"), level="raid1", metadata_level=metadata)
+    below = filesystem(name="/images", barrier="nobarrier", below=("sda",))
+    device = disk("loop0", kind="loop", lowest=False, below=(below.id,), readings=readings(dio="1"))
+    stack = target(mirror, device, disk("sdb"), below, disk())
+    judgement = verdict(stack, step(flushes={"loop0": 2.0, "sdb": 2.0, "sda": 0}))
+    assert finding(judgement, "barriers-off").verdict == verdict_
+    assert (judgement.verdict == "not-durable") is (verdict_ is not None)

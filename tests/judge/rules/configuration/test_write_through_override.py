@@ -174,3 +174,9 @@ def test_told_so_during_the_run_with_a_cache_beneath_that_stays_on() -> None:
     drive = on_disk(filesystem(), disk(readings=readings(drive_cache="on")))
     assert turned(f"sda: {through}", stack=drive) == set()  # its answer was read before it was switched off
     assert turned("loop0: write cache write through → write back") == set()
+
+
+def test_of_a_write_through_cache_s_fast_device_it_accuses_since_its_stale_blocks_may_be_read() -> None:
+    roles = {"sda": "origin", "sdb": "cache"}
+    cached = block("dm-0", "dm-cache", "sda", "sdb", readings=readings(cache_mode="writethrough"), below_roles=roles)
+    assert overridden(filesystem(below=("dm-0",)), cached, HONEST, THROUGH) == ("not-durable", 1)
