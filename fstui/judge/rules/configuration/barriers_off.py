@@ -10,7 +10,8 @@ ext4: `/proc/fs/ext4/DEVICE/options`, which always states it; others: `/proc/sel
 
 ## What it proves, and what not
 With a volatile cache beneath, syncs are not durable. Behind a controller whose cache survives a power cut, or where
-no device has a cache, it may be: that is a claim of the hardware, which nothing here can check.
+no device has a cache, it may be: that is a claim of the hardware, which nothing here can check. Of a filesystem that
+holds one member of a btrfs or ZFS mirror with checksums it is a note: what the others flushed is read.
 
 ## What to do next
 Turn barriers on and run again. Behind a RAID controller: check that the battery or capacitor is healthy, and that the
