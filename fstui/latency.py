@@ -68,7 +68,8 @@ class Histogram:
         """Add many values at once, none of them negative."""
         self.total += len(values)
         if len(values) < _MANY:
-            self._loose.update(values)
+            for value in values:
+                self._loose[value] += 1
         else:
             self._add_many(values)
         if len(self._loose) > _MOST_LOOSE:

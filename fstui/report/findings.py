@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fstui.judge import decisive
 from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
 from fstui.model.run import Run
 from fstui.model.storage import Target
@@ -13,6 +12,8 @@ _GOOD: tuple[Verdict, ...] = ("consistent", "kept")
 
 def leading(judged: Run | Judgement) -> Finding | None:
     """The finding that the verdict rests on; None where it rests on the lack of any."""
+    from fstui.judge import decisive  # noqa: PLC0415  the first frame comes without the rules
+
     return decisive(judged.findings)
 
 

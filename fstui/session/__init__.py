@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from fstui.engine.flags import Flags
 from fstui.model.counters import Counters, Idle
 from fstui.model.declaration import NOTHING, Declaration, declared
 from fstui.model.errors import Refused
@@ -24,6 +23,7 @@ from fstui.model.storage import Node
 
 if TYPE_CHECKING:  # the first screen comes without these
     from fstui.databases.programs import Installed
+    from fstui.engine.flags import Flags
     from fstui.engine.machine.base import Machine
     from fstui.engine.runner import RunInProgress
     from fstui.engine.site import Site
@@ -47,7 +47,8 @@ class Session:
     def __init__(self, machine: Machine, restraint: Restraint = FREE) -> None:
         self.machine = machine
         self._restraint = restraint
-        self._flags = Flags()
+        self._flags: Flags | None = None
+        """From the first time that anything is judged."""
         self._declared: dict[str, Declaration] | None = None
         """By target identity; None until they have been read."""
         self.trouble = ""
@@ -96,8 +97,12 @@ class Session:
         """Something was mounted, unmounted, plugged or unplugged since this was last asked: time for a survey."""
         return self.machine.changed()
 
+    def seen(self) -> Inventory:
+        """What is here, from /proc and /sys, so that it cannot hang; judged by nobody yet."""
+        return self._with_declared(self.machine.survey())
+
     def survey(self) -> Survey:
-        """What is here, from /proc and /sys, so that it cannot hang."""
+        """The same, judged."""
         return self._judged(self.machine.survey())
 
     async def with_space(self, inventory: Inventory) -> Survey:
@@ -208,7 +213,13 @@ class Session:
                 self.home_hangs = str(trouble) if isinstance(trouble, kept.Silent) else ""
 
     def _judged(self, inventory: Inventory) -> Survey:
+        from fstui.engine.flags import Flags  # noqa: PLC0415  all rules: a fifth of the time to the first frame
+
+        known = self._with_declared(inventory)
+        self._flags = self._flags or Flags()
+        return Survey(known, self._flags.of(known))
+
+    def _with_declared(self, inventory: Inventory) -> Inventory:
         said = self._declared or {}
         targets = (declared(target, said.get(target.identity, NOTHING)) for target in inventory.filesystems)
-        known = replace(inventory, filesystems=tuple(targets))
-        return Survey(known, self._flags.of(known))
+        return replace(inventory, filesystems=tuple(targets))

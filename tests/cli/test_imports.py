@@ -43,13 +43,31 @@ def test_the_first_screen_comes_without_what_only_a_run_wants() -> None:
         "async def first_screen():\n"
         "    async with FstuiApp(Session.here()).run_test() as pilot:\n"
         "        await pilot.pause()\n"
-        "        await asyncio.gather(*(w.wait() for w in pilot.app.workers if w.group == 'space'))\n"
+        "        looks = (w.wait() for w in pilot.app.workers if w.group == 'space')\n"
+        "        await asyncio.gather(*looks, return_exceptions=True)\n"  # a mount made meanwhile begins another
         "        await pilot.pause()\n"
         "asyncio.run(first_screen())\n"
         "print(*sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     assert "textual" in done.stdout.split() and {"psutil", "sh"}.isdisjoint(done.stdout.split())
+
+
+def test_the_first_frame_comes_without_the_rules() -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from fstui.session import Session\n"
+        "from fstui.tui.app import FstuiApp\n"
+        "from fstui.tui.screens.storage import StorageScreen\n"
+        "StorageScreen.survey = lambda screen: print(len(screen.rows), *sys.modules)\n"
+        "async def first_frame():\n"
+        "    async with FstuiApp(Session.here()).run_test() as pilot:\n"
+        "        await pilot.pause()\n"
+        "asyncio.run(first_frame())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    rows, *loaded = done.stdout.splitlines()[0].split()
+    assert int(rows) > 0 and {"fstui.judge", "fstui.session.kept"}.isdisjoint(loaded)
 
 
 def test_a_headless_run_loads_no_textual(scenario: str, target: object) -> None:

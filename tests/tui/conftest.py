@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.session import Session, Survey
 from fstui.tui.app import FstuiApp
+from fstui.tui.screens.storage import StorageScreen
 from tests.factories import screens
 
 
@@ -41,6 +44,16 @@ class PreparedApp(FstuiApp):
     ) -> None:
         session = PreparedSession(machine or screens.PreparedMachine(), flags)
         super().__init__(session, directory, ascii_only=ascii_only)
+
+    @asynccontextmanager
+    async def run_test(self, **options: Any) -> AsyncGenerator[Pilot[int]]:
+        """From the second frame on: the first comes before the judge."""
+        async with super().run_test(**options) as pilot:
+            while (
+                self.fault is None and isinstance(first := self.screen_stack[0], StorageScreen) and first.flags is None
+            ):
+                await pilot.pause()
+            yield pilot
 
 
 @pytest.fixture(autouse=True)

@@ -40,6 +40,7 @@ async def test_on_a_busy_device_the_cursor_begins_on_what_writes_least() -> None
     async with PreparedApp(ReplayMachine(screens.RUN)).run_test(size=(80, 30)) as pilot:
         assert isinstance(pilot.app, PreparedApp)
         pilot.app.open_plan("/srv/data", busy="dm-1 is 97% busy")
+        await pilot.pause()
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         screen = pilot.app.screen

@@ -14,7 +14,7 @@ from fstui.model.host import Inventory
 from fstui.model.storage import Node, Reading, Target
 from fstui.report import inventory
 from fstui.state import files, ledger, paths
-from fstui.tui.drawing import stack
+from fstui.tui.drawing import stack, storage
 from fstui.tui.glyphs import in_ascii
 from fstui.tui.rates import rates
 from fstui.tui.screens.history import HistoryScreen
@@ -31,6 +31,13 @@ async def test_the_worst_row_comes_first_and_its_reason_stands_open() -> None:
         assert any("✗ flush stops here: nobarrier" in line for line in lines)
         assert any("/proc/fs/ext4/dm-2/options" in line and "nobarrier" in line for line in lines)
         assert "2 flagged" in lines[0], "memory is no fault"
+
+
+def test_what_is_not_judged_yet_is_not_taken_for_clean() -> None:
+    rows = storage.entries(screens.INVENTORY, None, {})
+    assert {row.flag for row in rows if row.target and row.target.silent_s is None} == {"…"}
+    assert "· … flagged" in storage.title(screens.INVENTORY, rows, None, 80).plain
+    assert storage.title(screens.INVENTORY, rows, None, 60).plain.rstrip().endswith("flagged")
 
 
 async def test_memory_is_called_so_and_is_neither_red_nor_counted_nor_above_others() -> None:

@@ -45,6 +45,7 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
     target: Target | None
     device: Node | None = None
     judgement: Judgement | None = None
+    judged: bool = True
 
     @property
     def key(self) -> str:
@@ -83,6 +84,8 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
             return f"silent {self.target.silent_s:.0f} s"
         if not self.target:
             return "no fs"
+        if not self.judged:
+            return "…"
         named = findings.first(self.judgement)
         return named.rule.replace("-", " ") if named else ""
 
@@ -94,16 +97,20 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
 
 def entries(
     inventory: Inventory,
-    judgements: Mapping[str, Judgement],
+    judgements: Mapping[str, Judgement] | None,
     rates: Mapping[str, Rate],
     *,
     pseudo: bool = False,
     words: str = "",
     sort: str = "flag",
 ) -> list[Entry]:
-    """The rows in their order; ``words`` must occur in the mount point, type, source or a device."""
+    """The rows in their order; ``words`` must occur in the mount point, type, source or a device.
+
+    ``judgements``: None where nothing is judged yet.
+    """
+    known = judgements or {}
     filesystems = [
-        Entry(target, judgement=judgements.get(target.mount_point))
+        Entry(target, judgement=known.get(target.mount_point), judged=judgements is not None)
         for target in inventory.filesystems
         if pseudo or not target.pseudo
     ]
@@ -140,7 +147,7 @@ def title(inventory: Inventory, rows: Sequence[Entry], simulated: str | None, wi
     box = [host.hostname, f"Linux {host.kernel}"]
     box.append(f"{host.virtualization} guest" if host.virtualization else "real hardware")
     filesystems = [entry for entry in rows if entry.target]
-    flagged = sum(1 for entry in filesystems if entry.verdict)
+    flagged = sum(1 for entry in filesystems if entry.verdict) if all(entry.judged for entry in filesystems) else "…"
     marked = f"{counted(len(filesystems), 'filesystem')} · {flagged} flagged"
     if width < 70:
         marked = f"{flagged} of {len(filesystems)} flagged"

@@ -68,7 +68,8 @@ class StorageScreen(BaseScreen):
     def __init__(self) -> None:
         super().__init__()
         self.inventory = Inventory()
-        self.flags: dict[str, Judgement] = {}
+        self.flags: dict[str, Judgement] | None = None
+        """None until the second frame: the first comes before the judge."""
         self.activity = Activity()
         self.rows: list[storage.Entry] = []
         self.selected = 0
@@ -89,12 +90,14 @@ class StorageScreen(BaseScreen):
 
     def on_mount(self) -> None:
         with self.fstui.guarded():
-            self.survey()
+            self.inventory = self.fstui.session.seen()
+            self.refresh_rows()
+        self.call_after_refresh(self.survey)
         self.set_interval(COUNTERS_S, self.tick)
 
     def on_screen_resume(self) -> None:
-        self.fstui.look_back()
-        self.tick()
+        self.call_after_refresh(self.tick)
+        self.call_after_refresh(self.fstui.look_back)
         self.call_after_refresh(self.see_who_works)
         self.call_after_refresh(self.see_saved_runs)
 
@@ -141,15 +144,16 @@ class StorageScreen(BaseScreen):
         """Look at what is here; /proc and /sys only, so it cannot hang."""
         began = time.monotonic()
         known = {target.mount_point: target for target in self.inventory.filesystems}
-        found, self.flags = self.fstui.session.survey()
-        # a large box takes its time: never more than a tenth of ours
-        self._surveyed = time.monotonic() + 9 * (time.monotonic() - began)
-        self.inventory = _with_known_space(found, known)
-        self.read_counters()
-        self.refresh_rows()
-        if time.monotonic() - self._spaced >= SPACE_S or {t.mount_point for t in found.filesystems} - known.keys():
-            self._spaced = time.monotonic()
-            self.call_after_refresh(self.measure_space, found)  # the first frame comes before any child
+        with self.fstui.guarded():
+            found, self.flags = self.fstui.session.survey()
+            # a large box takes its time: never more than a tenth of ours
+            self._surveyed = time.monotonic() + 9 * (time.monotonic() - began)
+            self.inventory = _with_known_space(found, known)
+            self.read_counters()
+            self.refresh_rows()
+            if time.monotonic() - self._spaced >= SPACE_S or {t.mount_point for t in found.filesystems} - known.keys():
+                self._spaced = time.monotonic()
+                self.call_after_refresh(self.measure_space, found)  # the judged frame comes before any child
 
     @work(exclusive=True, group="space")
     async def measure_space(self, inventory: Inventory) -> None:
