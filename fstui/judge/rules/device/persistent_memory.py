@@ -11,8 +11,9 @@ what the firmware states (ACPI NFIT, platform capabilities). The kernel leaves i
 and for memory that is only called persistent (`memmap=`). Synced writes were answered.
 
 ## What it proves, and what not
-Nothing was counted: DAX passes every counter by, and the driver has no queue of requests without it. The energy that
-empties the controller's queues is the platform's to keep. A hypervisor states what it likes of a file.
+Nothing was counted: DAX passes every counter by, and the driver has no queue of requests without it; that a flush was
+asked for, without DAX, only the kernel's trace sees. The energy that empties the controller's queues is the platform's
+to keep. A hypervisor states what it likes of a file.
 
 ## What to do next
 `ndctl list -DH` shows the modules' health and dirty shutdowns. To prove it: a power cut with a witness.
@@ -46,7 +47,7 @@ def persistent_memory(case: Case) -> Iterator[Finding]:
         confidence="low",
         scope="storage",
         title=f"{where}: persistent memory, by the platform's word",
-        sentence=f"{where} is persistent memory: a sync there sends no flush that could be counted. {stated} that what "
+        sentence=f"{where} is persistent memory: a sync there has no cache of a disk to empty. {stated} that what "
         f"has reached {words.listed(reached)} outlives a power cut; nothing of that was seen in "
         f"{words.time_measured(steps)}.",
         steps=words.names(steps),
