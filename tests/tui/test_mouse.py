@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textual.events import CursorPosition
 from textual.pilot import Pilot
 
 from fstui.engine.machine.replay import ReplayMachine
@@ -89,3 +90,30 @@ def test_the_terminal_is_never_asked_for_movements() -> None:
     driver._disable_mouse_support()
     assert "".join(written) == "\x1b[?1000h\x1b[?1006h\x1b[?1000l\x1b[?1006l"
     assert mouse_wanted({"TERM": "xterm"}) and not mouse_wanted({"FSTUI_MOUSE": "0"})
+
+
+def test_a_line_is_behind_until_the_terminal_has_answered_and_never_where_it_does_not() -> None:
+    written: list[str] = []
+
+    class Recorded(PressDriver):
+        def __init__(self) -> None:
+            """No terminal."""
+
+        def write(self, data: str) -> None:
+            written.append(data)
+
+        def flush(self) -> None:
+            """Nothing is held back."""
+
+    driver = Recorded()
+    driver.ask_whether_arrived()
+    assert not driver.is_behind, "it may be one that never answers"
+    driver.ask_whether_arrived()
+    assert written == ["\x1b[6n"]
+    driver.process_message(CursorPosition(0, 0))
+    assert not driver.is_behind
+    driver.ask_whether_arrived()
+    driver.ask_whether_arrived()
+    assert driver.is_behind and written == ["\x1b[6n"] * 2
+    driver.process_message(CursorPosition(0, 0))
+    assert not driver.is_behind

@@ -11,6 +11,7 @@ from textual.screen import Screen
 from fstui.tui import commands
 from fstui.tui.commands import PALETTE, Command
 from fstui.tui.drawing.cells import line, wrapped
+from fstui.tui.driver import PressDriver
 from fstui.tui.glyphs import HEAD
 from fstui.tui.widgets.lines import Draw, Lines
 from fstui.tui.widgets.slices import Slices
@@ -60,6 +61,15 @@ class BaseScreen(Screen[None]):
             part.redraw()
         for sliced in self.query(Slices):
             sliced.redraw()
+
+    def line_is_free(self) -> bool:
+        """What was drawn before has arrived: more may be drawn now. A slow line gets the newest instead of all."""
+        driver = self.app._driver
+        if isinstance(driver, PressDriver):
+            if driver.is_behind:
+                return False
+            self.call_after_refresh(driver.ask_whether_arrived)
+        return True
 
     def on_screen_resume(self) -> None:
         """What changed while another screen stood in front is drawn now."""

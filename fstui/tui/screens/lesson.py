@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
+from textual.worker import Worker, WorkerError
 
 from fstui.model.errors import Refused
 from fstui.model.run import Run
@@ -55,6 +58,7 @@ class LessonScreen(BaseScreen):
         self._now: RunInProgress | None = None
         self._plug_at: str | None = None
         """The run whose plug is to be pulled now."""
+        self._noting: Worker[None] | None = None
         self._pace = pace
         self._disks = {run.label: run.title or simulation.named(run.disk).title for run in lesson.runs}
 
@@ -79,10 +83,10 @@ class LessonScreen(BaseScreen):
             self.predicted = number
         elif self.stage == "question" and self.answered is None and 1 <= number <= len(self.lesson.question.choices):
             self.answered = number
-            self.note()
+            self._noting = self.app.run_worker(self.note(), group="note")  # goes on where the screen is left at once
         self.redraw()
 
-    def action_next(self) -> None:
+    async def action_next(self) -> None:
         if self.stage == "predict" and self.predicted is None:
             self.say("Answer first: press the digit of what you expect.")
         elif self.stage == "run" and len(self.results) < len(self.lesson.runs):
@@ -91,6 +95,7 @@ class LessonScreen(BaseScreen):
             if self.answered is None:
                 self.say("Answer first: press a digit.")
             else:
+                await self._noted()
                 self.app.pop_screen()
         else:
             self.stage = STAGES[STAGES.index(self.stage) + 1]
@@ -136,14 +141,19 @@ class LessonScreen(BaseScreen):
             self.results[run.label] = progress.run
         self.redraw()
 
-    @work(exclusive=True, group="note")
+    async def _noted(self) -> None:
+        """The list of lessons reads what is kept."""
+        if self._noting is not None:
+            with suppress(WorkerError):
+                await self._noting.wait()
+
     async def note(self) -> None:
         """Keep that it was taken."""
         right = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
         try:
             await lessons_taken.note(self.lesson.name, right)
         except (OSError, Refused) as trouble:
-            self.say(f"It could not be kept: {trouble}")
+            self.fstui.tell(f"It could not be kept: {trouble}")
 
     def _draw_run(self) -> None:
         if self.stage == "run" and self._now is not None:

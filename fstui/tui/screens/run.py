@@ -123,8 +123,8 @@ class RunScreen(BaseScreen):
         self._changed = True
 
     def draw_changes(self) -> None:
-        """Draw what has changed since the last time, unless the view is held."""
-        if self._changed and not self.held:
+        """Draw what has changed since the last time, unless the view is held or the line is behind."""
+        if self._changed and not self.held and self.line_is_free():
             self._changed = False
             self.redraw()
 

@@ -138,7 +138,8 @@ class StorageScreen(BaseScreen):
                 self.survey()
             else:
                 self.read_counters()
-                self.refresh_rows()
+                if self.line_is_free():
+                    self.refresh_rows()
 
     def survey(self) -> None:
         """Look at what is here; /proc and /sys only, so it cannot hang."""
