@@ -64,6 +64,13 @@ def test_a_read_cache_that_counts_nothing_hides_no_flush_of_its_pools_disk() -> 
     assert said.startswith("260 syncs reached sda as 1.00 to 1.04 flushes each (1 owed).")
 
 
+def test_barriers_that_come_back_in_the_middle_of_a_synced_step_accuse_nobody() -> None:
+    run = read(Path(__file__).with_name("documents") / "6.12/barriers-on-meanwhile.json.gz")
+    step = run.steps[0]
+    assert (step.status, step.syncs, step.counters[0].flushes) == ("disturbed", 805, 531)
+    assert judge(run).verdict == "cannot-tell"
+
+
 def test_each_layer_of_luks_on_lvm_on_md_was_asked_once_for_each_sync() -> None:
     """md's bitmap has flushes of its own beside them, which the counters of its disks cannot tell from ours."""
     name = "luks-lvm-md"
