@@ -124,7 +124,7 @@ class StorageScreen(BaseScreen):
         self.beneath = self.beneath or Beneath(self.inventory.host.hostname)
         with suppress(OSError, Refused):
             self.beneath.runs = await history.listed(RUNS_LOOKED_THROUGH)
-        self.part("detail").redraw()
+        self.redraw()  # whatever is left of it, where the app has ended meanwhile
 
     def tick(self) -> None:
         """Read the counters; now and then look again at what is mounted. Not while another screen is in front.
