@@ -16,7 +16,6 @@ from fstui.layers.kinds import Kind, kind
 from fstui.layers.readers import Device, DeviceReader, Sources, some
 from fstui.layers.sources import claims
 from fstui.layers.sources.claims import Question
-from fstui.layers.sources.files import integer
 from fstui.model.storage import Node, Reading, SyncPath
 
 _MEMFD = "/memfd:"
@@ -27,6 +26,7 @@ _BEGAN_NAMELESS = re.compile(r"/#\d+ \(deleted\)$")
 BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO")
 """The filesystem that each file lies on, by its device number, and its inode: the loop's own word (LOOP_GET_STATUS64,
 loop(4))."""
+_AT_PATH = re.compile(r"(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})", re.ASCII)
 _PER_SUBVOLUME = "0"
 """The major number of devices that stand for nothing: each subvolume of btrfs has one of its own, mountinfo another."""
 
@@ -136,11 +136,11 @@ class LoopReader(DeviceReader):
 
     def _found(self, file: str) -> tuple[Identity, str] | None:
         """What lies at that path, and the number of the device that it is: 0:0 of a file."""
-        words = (claims.answer(self.sources.claims, at_path(file)) or "").split()
-        if len(words) != 3 or (number := integer(words[0])) is None:
+        said = _AT_PATH.fullmatch((claims.answer(self.sources.claims, at_path(file)) or "").strip())
+        if said is None:
             return None
-        kernel = ":".join(str(int(part, 16)) for part in words[2].split(":"))
-        return Identity(f"{os.major(number)}:{os.minor(number)}", words[1]), kernel
+        number, inode, major, minor = int(said[1]), said[2], int(said[3], 16), int(said[4], 16)
+        return Identity(f"{os.major(number)}:{os.minor(number)}", inode), f"{major}:{minor}"
 
     def _elsewhere(self, name: str, path: str) -> Node | None:
         """The file, where its path leads to another filesystem here: the loop was set up in another mount namespace, or
