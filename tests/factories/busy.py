@@ -15,6 +15,8 @@ from fstui.model.storage import Node
 from tests.factories import screens
 
 SECONDS = 900
+LAST = 700
+"""From this reading on time stands still: a timer of the screen's changes nothing that is drawn."""
 _WRITES = list(accumulate(int(300 + 250 * sin(at / 40) + at * 37 % 60) for at in range(SECONDS)))
 _FLUSHES = list(accumulate(int(90 + 70 * sin(at / 40) + at * 17 % 20) for at in range(SECONDS)))
 _FLUSH_MS = list(
@@ -41,14 +43,14 @@ AT_WORK = AtWork(
 
 
 class BusyMachine(screens.PreparedMachine):
-    """Each reading of the counters is one second later; every device does the same."""
+    """Each reading of the counters is one second later, up to the last; every device does the same."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seen = AT_WORK
 
     def counters(self, stack: Iterable[Node]) -> Counters:
-        at = self.readings = self.readings + 1
+        at = self.readings = min(self.readings + 1, LAST)
         devices = {node.id: node for node in stack if node.counted and node.layer == "block"}.values()
         return Counters(
             monotonic_ns=at * 1_000_000_000,
