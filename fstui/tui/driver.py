@@ -30,7 +30,7 @@ class PressDriver(LinuxDriver):
 
     _asked_at: float | None = None
     _answers = False
-    """It has answered once: not every terminal does."""
+    """The last question that it had time for: not every terminal does, and a bad line loses one."""
 
     @property
     def is_behind(self) -> bool:
@@ -38,11 +38,13 @@ class PressDriver(LinuxDriver):
         return self._answers and self._asked_at is not None and time.monotonic() - self._asked_at < _PATIENCE_S
 
     def ask_whether_arrived(self) -> None:
-        """Ask, unless an answer is still awaited."""
-        if self._asked_at is None or (self._answers and not self.is_behind):
-            self._asked_at = time.monotonic()
-            self.write(_WHERE_IS_THE_CURSOR)
-            self.flush()
+        """Ask, unless an answer is still awaited. Where one was lost, none is waited for until the next has come."""
+        if self._asked_at is not None and time.monotonic() - self._asked_at < _PATIENCE_S:
+            return
+        self._answers = self._answers and self._asked_at is None
+        self._asked_at = time.monotonic()
+        self.write(_WHERE_IS_THE_CURSOR)
+        self.flush()
 
     def start_application_mode(self) -> None:
         """Learn at once whether this terminal answers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from textual.events import CursorPosition
 from textual.pilot import Pilot
 
@@ -92,28 +93,45 @@ def test_the_terminal_is_never_asked_for_movements() -> None:
     assert mouse_wanted({"TERM": "xterm"}) and not mouse_wanted({"FSTUI_MOUSE": "0"})
 
 
+class RecordedDriver(PressDriver):
+    """Without a terminal: what it would have been sent."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def write(self, data: str) -> None:
+        self.written.append(data)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
 def test_a_line_is_behind_until_the_terminal_has_answered_and_never_where_it_does_not() -> None:
-    written: list[str] = []
-
-    class Recorded(PressDriver):
-        def __init__(self) -> None:
-            """No terminal."""
-
-        def write(self, data: str) -> None:
-            written.append(data)
-
-        def flush(self) -> None:
-            """Nothing is held back."""
-
-    driver = Recorded()
+    driver = RecordedDriver()
     driver.ask_whether_arrived()
     assert not driver.is_behind, "it may be one that never answers"
     driver.ask_whether_arrived()
-    assert written == ["\x1b[6n"]
+    assert driver.written == ["\x1b[6n"]
     driver.process_message(CursorPosition(0, 0))
     assert not driver.is_behind
     driver.ask_whether_arrived()
     driver.ask_whether_arrived()
-    assert driver.is_behind and written == ["\x1b[6n"] * 2
+    assert driver.is_behind and driver.written == ["\x1b[6n"] * 2
     driver.process_message(CursorPosition(0, 0))
     assert not driver.is_behind
+
+
+def test_an_answer_that_was_lost_holds_the_screen_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr("fstui.tui.driver.time.monotonic", lambda: now_s)
+    driver = RecordedDriver()
+    driver.ask_whether_arrived()
+    driver.process_message(CursorPosition(0, 0))
+    driver.ask_whether_arrived()
+    assert driver.is_behind
+    now_s += 21
+    driver.ask_whether_arrived()
+    assert not driver.is_behind and len(driver.written) == 3
+    driver.process_message(CursorPosition(0, 0))
+    driver.ask_whether_arrived()
+    assert driver.is_behind, "it answers again"
