@@ -69,17 +69,19 @@ def syncs_of(step: Step, file: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("kind", "option", "variable"),
+    ("kind", "durable", "option", "variable"),
     [
-        ("mariadb", "doublewrite", "innodb_doublewrite"),
-        ("mysql", "doublewrite", "innodb_doublewrite"),
-        ("postgresql", "full_page_writes", "full_page_writes"),
+        ("mariadb", "durability=high", "doublewrite", "innodb_doublewrite"),
+        ("mysql", "durability=high", "doublewrite", "innodb_doublewrite"),
+        ("postgresql", "synchronous_commit=on", "full_page_writes", "full_page_writes"),
     ],
 )
-def test_configurations_share_what_was_filled_once(workshop: Path, kind: str, option: str, variable: str) -> None:
+def test_configurations_share_what_was_filled_once(
+    workshop: Path, kind: str, durable: str, option: str, variable: str
+) -> None:
     environment = servers.needed(kind)
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        chosen = (f"server={kind}", "workload=oltp_insert", "durability=high", "synchronous_commit=on", "warmup=1")
+        chosen = (f"server={kind}", "workload=oltp_insert", durable, "warmup=1")
         alone, both = servers.alone(storage.directory), f"{option}=true,false"
         run = servers.measure(storage.directory, *chosen, both, environment=environment, scenario=alone)
     measured = [step for step in run.steps if isinstance(step.settings, Sysbench)]

@@ -34,20 +34,25 @@ def own_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fstui.shipped._PLACES", (Path(__file__).parent / "scenarios",))
 
 
-async def storage(pilot: Pilot[Any]) -> None:
+async def storage_screen(pilot: Pilot[Any]) -> StorageScreen:
+    """With all that comes after the first frame."""
     screen = pilot.app.screen
     assert isinstance(screen, StorageScreen)
+    await pilot.pause()
+    await pilot.app.workers.wait_for_complete()
+    assert screen.beneath
+    return screen
+
+
+async def storage(pilot: Pilot[Any]) -> None:
+    screen = await storage_screen(pilot)
     screen.tick()
     screen.tick()
     await pilot.pause()
 
 
 async def at_work(pilot: Pilot[Any]) -> None:
-    screen = pilot.app.screen
-    assert isinstance(screen, StorageScreen)
-    await pilot.pause()
-    await pilot.app.workers.wait_for_complete()
-    assert screen.beneath
+    screen = await storage_screen(pilot)
     machine = screen.fstui.session.machine
     assert isinstance(machine, busy.BusyMachine)
     machine.readings = busy.LAST - 600  # however often the screen has looked by now
