@@ -10,7 +10,7 @@ import time
 from tests.bench.pairs import arguments, rotated, row
 from tests.terminal.pty_app import COMMAND, PtyApp
 
-BUDGET = 1.5
+BUDGET = 1.4
 """Times the empty app."""
 _EMPTY = """
 from textual.app import App
