@@ -123,6 +123,7 @@ class Headless:
                 f"{self._session.home_hangs}. Runs are noted and saved there: set XDG_STATE_HOME to another disk"
             )
         if asked.plan_only and not self._quiet:
+            plan = await self._introduced(plan, site)
             await self._deliver(json.indented(plan) if asked.format == "json" else planned.render(plan, site.target))
         if asked.plan_only:
             return 0
@@ -142,6 +143,14 @@ class Headless:
             say(f"fstui: stopped before the run began: {refusal}")
             return code
         return await self._concluded(finished)
+
+    async def _introduced(self, plan: Plan, site: Site) -> Plan:
+        """With what an existing server says of itself, where one is wanted."""
+        if plan.server is None or self._session.simulated:
+            return plan
+        from fstui.session import servers  # noqa: PLC0415  only where it is wanted
+
+        return await servers.introduced(plan, site)
 
     async def _looked(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
         """What the devices do now, and what speaks against a run; nothing where that was answered before."""

@@ -103,6 +103,20 @@ def _stated(driver: Driver, name: str) -> dict[str, str]:
     return options(name) if driver == "mysql" else services.service(name)
 
 
+async def seen(sysbench: str, settings: Sysbench, *, workspace: str) -> Server:
+    """What it says of itself, before anything is made there. Raises DatabaseError with what it said, Refused."""
+    connection, pid = await _in_time(_reached, settings)
+    try:
+        return await described(sysbench, settings.server, connection, pid, where="existing", workspace=workspace)
+    except DatabaseError as error:
+        raise _said_by(connection, error) from None
+
+
+def _said_by(connection: Connection, error: DatabaseError) -> DatabaseError:
+    """With who said it, and what to do."""
+    return DatabaseError(f"{connection.where}: {error}{_hint(connection, str(error))}")
+
+
 class Existing:
     """A connection to it while the run lasts."""
 
@@ -126,7 +140,7 @@ class Existing:
             own = await _make(sysbench, to_any, name)
         except DatabaseError as error:
             await strike_out(entry)
-            raise DatabaseError(f"{to_any.where}: {error}{_hint(to_any, str(error))}") from None
+            raise _said_by(to_any, error) from None
         except BaseException:
             await strike_out(entry)
             raise
@@ -136,7 +150,7 @@ class Existing:
         except BaseException as error:
             await drop(sysbench, own, entry)
             if isinstance(error, DatabaseError):
-                raise DatabaseError(f"{to_any.where}: {error}{_hint(to_any, str(error))}") from None
+                raise _said_by(to_any, error) from None
             raise
         return cls(sysbench, own, entry, facts, pid)
 

@@ -75,6 +75,17 @@ class Server(Base, frozen=True, kw_only=True):
         return tuple(f"{name} = {self.variables[name]}" for name in names if name in self.variables)
 
     @property
+    def introduction(self) -> tuple[str, ...]:
+        """Its version, what decides its durability, where its data lies, and whether others get what is written."""
+        lies = f"its data lies in {self.data_directory}" if self.data_directory else "where its data lies is not told"
+        return (
+            self.title,
+            ", ".join(self.durability),
+            lies + ("" if self.on_target else ", and is not seen on the filesystem of this directory"),
+            *(["it keeps a binary log"] if self.logs_for_replicas else []),
+        )
+
+    @property
     def lossy(self) -> tuple[str, ...]:
         """The settings by which it says that a commit may be lost.
 

@@ -36,6 +36,8 @@ class Plan(Base, frozen=True, kw_only=True):
     """What it writes each second, where it runs until it is stopped."""
     server: str | None = None
     """An existing server, in words, which takes what its steps write: that is not among the bytes above."""
+    server_says: tuple[str, ...] = ()
+    """Of itself, line by line, where it was asked; or why it did not answer."""
     server_bytes: int = 0
     """Written there at most."""
     server_room_bytes: int = 0

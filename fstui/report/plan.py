@@ -9,7 +9,7 @@ from fstui.model.storage import Target
 from fstui.quantities import seconds, short_size
 from fstui.report import figures
 from fstui.report.characters import page
-from fstui.report.text import WIDTH, hanging
+from fstui.report.text import WIDTH, hanging, wrap
 
 _HEEDED = "the class counts where a disk's scheduler heeds it: BFQ, mq-deadline since Linux 5.14 (queue/scheduler)"
 
@@ -57,6 +57,7 @@ def _server(planned: Plan) -> list[str]:
     asked = [step.settings for step in planned.steps if isinstance(step.settings, Sysbench) and not step.skip]
     return [
         f"  server    {planned.server}",
+        *(f"            {line}" for words in planned.server_says for line in wrap(words, WIDTH - 12)),
         f"            a database of its own there, ≤ {short_size(planned.server_bytes)} written, at most "
         f"{short_size(planned.server_room_bytes)} at a time; dropped at the end",
         f"            {', then '.join(dict.fromkeys(settings.tables_in_words for settings in asked))}; "

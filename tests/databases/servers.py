@@ -131,13 +131,14 @@ async def ask(server: Throwaway, *statements: str) -> list[tuple[str, ...]]:
 
 
 async def run(
-    directory: Path, *settings: str, password: str = "", scenario: str = "sysbench-oltp"
+    directory: Path, *settings: str, password: str = "", scenario: str = "sysbench-oltp", plan: bool = False
 ) -> tuple[int, bytes, str]:
-    """The same as ``measure``, beside a server that is kept by this process: status, stdout, stderr."""
+    """The same as ``measure``, or its plan, beside a server that is kept by this process: status, stdout, stderr."""
     pairs = [word for setting in ("seconds=1", "warmup=0", *settings) for word in ("--set", setting)]
     process = await asyncio.create_subprocess_exec(
         headless.FSTUI,
-        *("run", scenario, str(directory), "--format", "json", *pairs),
+        *("run", scenario, str(directory), "--format", "plain" if plan else "json", *pairs),
+        *(["--plan"] if plan else []),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -25,6 +25,7 @@ from tests.storage import disks, headless
 
 SCENARIOS = (Path(__file__).resolve().parents[2] / "scenarios/README.md").read_text()
 PASSWORD = "it's a # secret"
+_DATABASES = "SELECT schema_name FROM information_schema.SCHEMATA"
 ONE = "workload=oltp_update_index"
 
 
@@ -119,6 +120,28 @@ async def relayed(port: int) -> AsyncIterator[int]:
         yield tunnel.sockets[0].getsockname()[1]
     finally:
         tunnel.close()
+
+
+async def test_a_plan_says_what_the_server_says_of_itself_and_makes_nothing_there(workshop: Path) -> None:
+    servers.needed("mariadb")
+    theirs = workshop / "theirs"
+    async with servers.existing("mariadb", theirs, sync_binlog=1) as server:
+        await servers.ask(server, "CREATE USER 'app'@'localhost'")
+        before = await servers.ask(server, _DATABASES)
+        reach = ("server=mariadb", f"socket={server.connection.socket}", "user=app", ONE)
+        code, out, story = await servers.run(workshop, *reach, plan=True)
+        assert code == 0, story
+        names = await servers.ask(server, _DATABASES)
+        code, refused, _ = await servers.run(workshop, *reach[:2], "user=nobody-here", ONE, plan=True)
+    told = " ".join(out.decode().split())
+    assert "MariaDB 1" in told and "sync_binlog = 1, innodb_flush_log_at_trx_commit = 1" in told
+    assert (
+        "its data lies in" in told and str(theirs) in "".join(out.decode().split()) and "it keeps a binary log" in told
+    )
+    assert names == before
+    said = " ".join(refused.decode().split())
+    assert code == 0 and "it does not answer now" in said and "Access denied" in said
+    assert ledger.entries() == []
 
 
 async def test_its_settings_are_judged(workshop: Path) -> None:
