@@ -105,17 +105,16 @@ def _chart(figure: _Figure, series: Sequence[Rate | None], cells: int, height: i
     drawn = [[(head, HEAD), (f"{fit_right(peak, room)}  ", FAINT)]]
     for row in reversed(range(rows)):
         label = figure.said(scale) if row == rows - 1 else "0" if row == 0 else ""
-        dots = "".join(
-            chr(
-                0x2800
-                + _FILLED[0][_dots(values[x], scale, row, rows)]
-                + _FILLED[1][_dots(values[x + 1], scale, row, rows)]
-            )
-            for x in range(0, 2 * cells, 2)
-        ).replace("\u2800", " ")
+        filled = [_dots(value, scale, row, rows) for value in values]
+        dots = "".join(map(_cell, filled[::2], filled[1::2]))
         style = DOUBT if (row + 0.5) / rows * scale >= figure.doubtful else HEAT[0]
         drawn.append([(f"{label:>{_LABEL - 1}} {'┤' if label else '│'}", FAINT), (dots, style), (" ", "")])
     return drawn
+
+
+def _cell(left: int, right: int) -> str:
+    """With so many dots in each of its halves."""
+    return chr(0x2800 + _FILLED[0][left] + _FILLED[1][right]) if left or right else " "
 
 
 def _dots(value: float | None, scale: float, row: int, rows: int) -> int:
