@@ -1,9 +1,51 @@
-"""F2FS (Documentation/filesystems/f2fs.rst): ``fsync_mode=nobarrier`` keeps its flushes back."""
+"""F2FS (Documentation/filesystems/f2fs.rst): ``fsync_mode=nobarrier`` keeps its flushes back; ``checkpoint`` (disable)
+keeps all of them, and a power cut takes the filesystem back to where it was when it was mounted so."""
 
+from __future__ import annotations
+
+from fstui.layers.facts import word
+from fstui.layers.kinds import Unsent
 from fstui.layers.plain import FlushesOnce
+from fstui.layers.readers import FilesystemReader
+from fstui.layers.sources.mounts import MOUNTINFO, Mount
+from fstui.model.storage import Node, Reading, SyncPath
+
+_DISABLED = "checkpoint=disable"
+"""A number may follow, of the space that may be unusable meanwhile."""
+
+
+class F2fsReader(FilesystemReader):
+    """Reads filesystems of this family."""
+
+    def more(self, mount: Mount) -> tuple[Reading, ...]:
+        off = any(option.partition(":")[0] == _DISABLED for option in mount.super_options)
+        told = (Reading(what="checkpoint", value="disable", path=MOUNTINFO),) if off else ()
+        return (*super().more(mount), *told)
+
+
+class F2fs(FlushesOnce, frozen=True, kw_only=True):
+    """The row of this family."""
+
+    def sync_of(self, node: Node) -> tuple[SyncPath, str]:
+        if self.unsent(node) is not None:
+            return "stops", f"{_DISABLED}: an fsync commits nothing"
+        return self.sync, self.because
+
+    def unsent(self, node: Node) -> Unsent | None:
+        told = word(node, "checkpoint")
+        if told is None:
+            return None
+        return Unsent(
+            told=told.reading,
+            option=_DISABLED,
+            misses="commit",
+            means="writes the data and nothing that finds it again after a power cut, which takes all back to the mount",
+            undo=f"mount -o remount,checkpoint=enable {node.name}, then run fsync-rate there.",
+        )
+
 
 KINDS = (
-    FlushesOnce(
+    F2fs(
         name="f2fs",
         layer="filesystem",
         sync="passes",
@@ -13,3 +55,4 @@ KINDS = (
         barriers_on="fsync_mode=posix",
     ),
 )
+FILESYSTEMS = F2fsReader

@@ -30,3 +30,18 @@ def test_one_flush_for_each_sync_is_the_least_and_the_most_is_open() -> None:
     assert "flushes-missing" in rules(verdict(where, step(flushes=0.5)))
     for flushes in (1.0, 3.0):
         assert not rules(verdict(where, step(flushes=flushes))) & {"flushes-missing", "other-writers"}
+
+
+@pytest.mark.parametrize("option", ["checkpoint=disable", "checkpoint=disable:4096"])
+def test_without_checkpoints_nothing_that_was_synced_is_found_after_a_power_cut(box: Box, option: str) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "f2fs", super_options=f"rw,{option},fsync_mode=posix")
+    top = look(box).stack[0]
+    assert (top.sync, read(top, "checkpoint")[0]) == ("stops", "disable")
+    assert finding(verdict(look(box)), "syncs-not-sent").verdict == "not-durable"
+
+
+def test_merged_checkpoints_are_checkpoints(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "f2fs", super_options="rw,checkpoint_merge,fsync_mode=posix")
+    assert look(box).stack[0].reading("checkpoint") is None
