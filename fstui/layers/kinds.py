@@ -39,6 +39,8 @@ class Unsent(NamedTuple):
     means: str
     """What such a sync does instead, in words that go on after "an fsync there"."""
     undo: str
+    how: str = "mounted"
+    """Where it was told so."""
 
 
 class Kind(Base, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 What the server does with a sync cannot be seen; what the client was told to do with one can: ``sync_option`` (sync |
 async), ``strict_sync`` (no: CIFS nostrictsync), ``vers``, ``hard`` (hard | soft), ``cache`` (CIFS and 9p), ``trans``
-(9p). ``commit_count``: NFS COMMIT calls so far.
+(9p). ``commit_count``: NFS COMMIT calls so far. ``export`` (sync | async): of an NFS server that is this very box.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from fstui.layers.facts import Fact, one_of
 from fstui.layers.kinds import Kind, Unsent
+from fstui.layers.nfs_exports import export
 from fstui.layers.readers import Filesystem, FilesystemReader
 from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.mounts import MOUNTINFO, Mount, unescape
@@ -20,8 +21,8 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading, SyncPath
 
 MOUNTSTATS = "/proc/self/mountstats"
-OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans")
-"""The readings that say how it is mounted."""
+OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans", "export")
+"""The readings that say how it is mounted, and exported."""
 _OTHERS = ("smbfs", "ncpfs", "ceph", "lustre", "afs", "coda", "orangefs", "beegfs", "gpfs")
 _EXPORTS = "On the server: exportfs -v must say sync, not async; run fsync-rate there on the exported directory."
 _FUSE = "Look up whether the program implements fsync, and run fsync-rate on what it stores its data in."
@@ -50,11 +51,16 @@ class RemoteFacts(NamedTuple):
 
     strict_sync: Fact[bool] | None
     """False: CIFS nostrictsync: an fsync asks the server for no flush."""
+    exported_sync: Fact[bool] | None = None
+    """False: NFS from this very box, exported async: the server answers at once (exports(5))."""
 
 
 def facts(node: Node) -> RemoteFacts:
     """What the readings of such a filesystem say."""
-    return RemoteFacts(strict_sync=one_of(node, "strict_sync", {"no": False, "yes": True}))
+    return RemoteFacts(
+        strict_sync=one_of(node, "strict_sync", {"no": False, "yes": True}),
+        exported_sync=one_of(node, "export", {"async": False, "sync": True}),
+    )
 
 
 class RemoteReader(FilesystemReader):
@@ -77,7 +83,7 @@ class RemoteReader(FilesystemReader):
         return Filesystem((bottom.id,), others=(bottom,))
 
     def more(self, mount: Mount) -> tuple[Reading, ...]:
-        """``sync_option``, ``hard``, ``strict_sync``, ``vers``, ``cache``, ``trans``, ``commit_count``."""
+        """``sync_option``, ``hard``, ``strict_sync``, ``vers``, ``cache``, ``trans``, ``export``, ``commit_count``."""
         told: dict[str, str] = {}
         for option in mount.all_options:
             name, equals, value = option.partition("=")
@@ -91,7 +97,8 @@ class RemoteReader(FilesystemReader):
         found = [Reading(what=what, value=value, path=MOUNTINFO) for what, value in told.items()]
         if self.row.name in _NFS and (counts := self._sent.get(mount.mount_point)) is not None:
             found.append(Reading(what="commit_count", value=str(counts.commits), path=MOUNTSTATS))
-        return tuple(found)
+        exported = export(self.tree, mount) if self.row.name in _NFS else None
+        return (*found, *([exported] if exported else []))
 
     @cached_property
     def _sent(self) -> Mapping[str, NfsCounts]:
@@ -130,8 +137,8 @@ class Remote(Kind, frozen=True, kw_only=True):
     """A row of this family."""
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        if self.unsent(node) is not None:
-            return "stops", "nostrictsync: an fsync sends the data, but asks the server for no flush"
+        if (unsent := self.unsent(node)) is not None:
+            return "stops", f"{unsent.option}: an fsync {unsent.means}"
         return self.sync, self.because
 
     def unsent(self, node: Node) -> Unsent | None:
@@ -149,6 +156,19 @@ class Remote(Kind, frozen=True, kw_only=True):
 
 class Nfs(Remote, frozen=True, kw_only=True):
     """The row of NFS, which counts what each mount has sent."""
+
+    def unsent(self, node: Node) -> Unsent | None:
+        told = facts(node).exported_sync
+        if told is None or told.value:
+            return None
+        return Unsent(
+            told=told.reading,
+            how="exported",
+            option="async",
+            misses="flush",
+            means="is answered by this very box's own server, which asks for no flush",
+            undo="Export it with sync in /etc/exports, then exportfs -r, and run fsync-rate there.",
+        )
 
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
         """COMMIT and WRITE calls, and the bytes sent."""

@@ -3,18 +3,20 @@
 ## What it means
 The filesystem was told to answer syncs by itself. A share that is mounted with `nostrictsync`: the client sends the
 data at an fsync, and does not ask the server to flush it. bcachefs with `journal_flush_disabled`: the data is written,
-and the journal that finds it again a second later.
+and the journal that finds it again a second later. f2fs with `checkpoint=disable`: a power cut takes it back to where
+it was when it was mounted so. NFS from this very box, exported `async`: the server answers before it has written.
 
 ## How it was measured
 The option stands in `/proc/self/mountinfo`. CIFS had it by default before Linux 5.4; bcachefs shows it wherever it was
-set (fs/bcachefs/opts.h: "writes can be lost").
+set (fs/bcachefs/opts.h: "writes can be lost"). An export stands in `/proc/fs/nfsd/exports` of the box that serves it;
+`/proc/net/nfsfs/volumes` tells that the mount leads there, to an address of its own and the server's usual port.
 
 ## What it proves, and what not
 It is certain that no flush, or no commit, is asked for. A server that flushes every write by itself (`strict sync`,
 `sync always` of Samba) may still keep it all.
 
 ## What to do next
-Mount without the option. Of a share: run fsync-rate on the machine that holds the data.
+Mount, or export, without the option. Of a share: run fsync-rate on the machine that holds the data.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ def syncs_not_sent(case: Case) -> Iterator[Finding]:
             verdict="not-durable",
             confidence="high",
             scope="storage",
-            title=f"mounted {unsent.option}: no {unsent.misses} is asked for",
-            sentence=f"{filesystem.name} is mounted with {unsent.option}: an fsync there {unsent.means}, so it is "
+            title=f"{unsent.how} {unsent.option}: no {unsent.misses} is asked for",
+            sentence=f"{filesystem.name} is {unsent.how} with {unsent.option}: an fsync there {unsent.means}, so it is "
             "answered before anything is known to be on a disk.",
             because=(words.reading(filesystem, unsent.told),),
             next=(unsent.undo,),

@@ -1,0 +1,88 @@
+"""An NFS server that is this very box: how it exports what is mounted here.
+
+The client's own list of volumes and the server's exports are each of one network namespace, so both speak of the same
+one: ``127.0.0.1`` and the box's own addresses, on the server's usual port, are then this kernel's server
+(fs/nfs/client.c: nfs_volume_list_show; fs/nfsd/export.c: svc_export_show; exports(5)).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fstui.layers.sources.files import Tree
+from fstui.layers.sources.mounts import Mount, unescape
+from fstui.model.storage import Reading
+
+VOLUMES = "/proc/net/nfsfs/volumes"
+EXPORTS = ("/proc/fs/nfsd/exports", "/proc/net/rpc/nfsd.export/content")
+"""The same; the first where the server's filesystem is mounted, the second is root's."""
+ADDRESSES = "/proc/net/fib_trie"
+_EXPORTS_BYTES = 1 << 20
+_PORT = 2049
+_SIXTH_LOOPBACK = "0" * 31 + "1"
+_OWN = re.compile(r"\|-- ([0-9.]+)\n\s+/32 host LOCAL")
+_LINE = re.compile(rb"(/\S*)\t\S*?\(([^)]*)\)")
+
+
+class Export(NamedTuple):
+    """One directory as it is exported to some clients."""
+
+    path: str
+    flags: frozenset[str]
+
+
+def export(tree: Tree, mount: Mount) -> Reading | None:
+    """``export`` (sync | async) of an NFS mount whose server is this box; None where it is not, or nobody can tell."""
+    if not _served_here(tree, mount.device):
+        return None
+    for file in EXPORTS:
+        found = [each for line in (tree.data(file, _EXPORTS_BYTES) or b"").split(b"\n") for each in _exports(line)]
+        if found:
+            told = _of_path(mount.source.partition(":")[2], found)
+            return Reading(what="export", value=told, path=file) if told is not None else None
+    return None
+
+
+def _served_here(tree: Tree, device: str) -> bool:
+    """The volume of that ``major:minor`` is mounted from an address of this network namespace."""
+    for line in (tree.text(VOLUMES) or "").split("\n"):
+        words = line.split()  # version, server, port, device, …
+        if len(words) > 3 and words[3] == device and _hex(words[2]) == _PORT:
+            return _own_address(tree, words[1])
+    return False
+
+
+def _own_address(tree: Tree, server: str) -> bool:
+    number = _hex(server)
+    if number is None or len(server) != 8:
+        return server == _SIXTH_LOOPBACK
+    dotted = ".".join(str(byte) for byte in number.to_bytes(4, "big"))
+    return dotted.startswith("127.") or dotted in _OWN.findall(tree.text(ADDRESSES) or "")
+
+
+def _hex(text: str) -> int | None:
+    return int(text, 16) if re.fullmatch(r"[0-9a-f]{1,8}", text) else None
+
+
+def _exports(line: bytes) -> Iterator[Export]:
+    found = _LINE.match(line)
+    flags = frozenset(found[2].decode("ascii", "replace").split(",")) if found else frozenset()
+    if found and "v4root" not in flags:  # a way down to what is exported
+        yield Export(unescape(found[1]), flags)
+
+
+def _of_path(path: str, exports: list[Export]) -> str | None:
+    """What those say that hold the path, nearest first; None where they say both, to several clients.
+
+    NFSv4 names a path as seen from the export with ``fsid=0``, where there is one.
+    """
+    tops = [each.path.rstrip("/") for each in exports if "fsid=0" in each.flags]
+    for seen in (path, *(top + path for top in tops)):
+        holding = [each for each in exports if f"{seen}/".startswith(f"{each.path.rstrip('/')}/")]
+        nearest = max((len(each.path) for each in holding), default=0)
+        said = {word for each in holding if len(each.path) == nearest for word in each.flags & {"sync", "async"}}
+        if holding:
+            return said.pop() if len(said) == 1 else None
+    return None

@@ -1,0 +1,94 @@
+"""An NFS server that is this very box: what it exports, and how."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.factories.box import Box
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.looking import look, read
+
+VOLUMES = """\
+NV SERVER   PORT DEV          FSID                              FSC
+v4 0a000001  801 0:61         4000:0                            no
+v4 {server} {port} 0:60         7:0                               no
+"""
+EXPORTS = """\
+# Version 1.1
+# Path Client(Flags) # IPs
+{path}\t{client}(rw,no_root_squash,{flags},wdelay,no_subtree_check,fsid=7,sec=1)
+"""
+ADDRESSES = """\
+Main:
+  +-- 0.0.0.0/0 3 0 5
+     |-- 10.9.0.0
+        /24 link UNICAST
+     |-- 10.9.0.7
+        /32 host LOCAL
+     |-- 10.9.0.255
+        /32 link BROADCAST
+"""
+
+
+def serve(box: Box, flags: str, *, server: str = "7f000001", port: str = " 801", path: str = "/srv/data") -> None:
+    box.write("/proc/net/nfsfs/volumes", VOLUMES.format(server=server, port=port))
+    box.write("/proc/net/fib_trie", ADDRESSES)
+    box.write("/proc/fs/nfsd/exports", EXPORTS.format(path=path, client="*", flags=flags))
+    box.mount("127.0.0.1:/srv/data", "/srv", "nfs4", device="0:60", super_options="rw,vers=4.2,hard")
+
+
+@pytest.mark.parametrize("server", ["7f000001", "0a090007", "0" * 31 + "1"])
+def test_a_server_of_this_box_that_answers_at_once_is_told_by_its_own_exports(box: Box, server: str) -> None:
+    serve(box, "async", server=server)
+    seen = look(box)
+    assert read(seen.stack[0], "export") == ("async", "/proc/fs/nfsd/exports")
+    assert seen.stack[0].sync == "stops"
+    found = finding(verdict(seen), "syncs-not-sent")
+    assert found.verdict == "not-durable"
+    assert "is exported with async" in found.sentence
+
+
+def test_an_export_that_says_sync_is_named_and_nobody_is_accused(box: Box) -> None:
+    serve(box, "sync")
+    found = verdict(look(box))
+    assert read(look(box).stack[0], "export")[0] == "sync"
+    assert (found.verdict, "syncs-not-sent" in rules(found)) == ("cannot-tell", False)
+
+
+@pytest.mark.parametrize("elsewhere", [
+    {"server": "0a090008"}, {"server": "0a0900ff"}, {"port": " 802"}, {"path": "/srv/other"}, {"path": "/srv/data/sub"},
+    {"path": "/srv/dat"},
+], ids=str)  # fmt: skip
+def test_another_server_another_port_and_another_directory_are_not_this_export(
+    box: Box, elsewhere: dict[str, str]
+) -> None:
+    serve(box, "async", **elsewhere)
+    assert look(box).stack[0].reading("export") is None
+
+
+def test_clients_that_are_told_different_things_leave_it_open(box: Box) -> None:
+    serve(box, "async")
+    text = EXPORTS.format(path="/srv/data", client="10.0.0.0/8", flags="sync")
+    box.write("/proc/fs/nfsd/exports", EXPORTS.format(path="/srv/data", client="*", flags="async") + text)
+    assert look(box).stack[0].reading("export") is None
+
+
+def test_the_nearest_export_counts_and_the_way_down_to_it_is_none(box: Box) -> None:
+    serve(box, "async", path="/srv")
+    way = EXPORTS.format(path="/", client="*", flags="sync,v4root")
+    box.write("/proc/fs/nfsd/exports", way + EXPORTS.format(path="/srv", client="*", flags="async"))
+    assert read(look(box).stack[0], "export")[0] == "async"
+
+
+def test_a_path_of_nfs4_begins_at_the_export_that_is_its_root(box: Box) -> None:
+    serve(box, "sync", path="/elsewhere")
+    root = "/export\t*(rw,sync,fsid=0,sec=1)\n/export/srv/data\t*(rw,async,sec=1)\n"
+    box.write("/proc/fs/nfsd/exports", root)
+    assert read(look(box).stack[0], "export")[0] == "async"
+
+
+def test_where_the_servers_filesystem_is_not_mounted_root_reads_its_cache(box: Box) -> None:
+    serve(box, "async")
+    box.write("/proc/net/rpc/nfsd.export/content", EXPORTS.format(path="/srv/data", client="*", flags="async"))
+    box.write("/proc/fs/nfsd/exports", "")
+    assert read(look(box).stack[0], "export") == ("async", "/proc/net/rpc/nfsd.export/content")
