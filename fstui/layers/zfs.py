@@ -68,9 +68,7 @@ class DatasetReader(FilesystemReader):
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         """``barrier``, where a parameter of the module drops flushes."""
-        dropped = next((reading for reading in self._parameters if reading.value == "1"), None)
-        told = super().settings(mount, device)
-        return told or ((Reading(what="barrier", value="nobarrier", path=dropped.path),) if dropped else ())
+        return super().settings(mount, device) or barrier(self.tree)
 
     def more(self, mount: Mount) -> tuple[Reading, ...]:
         """The dataset's properties, and its intent log's commits so far."""
@@ -81,17 +79,27 @@ class DatasetReader(FilesystemReader):
 
     @cached_property
     def _pools(self) -> Pools:
-        return Pools(self.sources, self._properties, self._parameters)
+        return pools(self.sources)
 
     @cached_property
     def _properties(self) -> Mapping[str, tuple[Reading, ...]]:
         return properties(self.sources.claims)
 
-    @cached_property
-    def _parameters(self) -> tuple[Reading, ...]:
-        """The module's parameters that drop flushes to every pool, to the disks or to the log."""
-        found = (self.tree.reading(name, f"{PARAMETERS}/{name}") for name in NOCACHEFLUSH)
-        return tuple(reading for reading in found if reading is not None)
+
+def pools(sources: Sources) -> Pools:
+    """Those of this survey."""
+    return Pools(sources, properties(sources.claims), parameters(sources.tree))
+
+
+def parameters(tree: Tree) -> tuple[Reading, ...]:
+    """The module's parameters that drop flushes to every pool, to the disks or to the log."""
+    return some(tree.reading(name, f"{PARAMETERS}/{name}") for name in NOCACHEFLUSH)
+
+
+def barrier(tree: Tree) -> tuple[Reading, ...]:
+    """``barrier`` (nobarrier), where one of them does."""
+    dropped = next((reading for reading in parameters(tree) if reading.value == "1"), None)
+    return (Reading(what="barrier", value="nobarrier", path=dropped.path),) if dropped else ()
 
 
 def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
@@ -167,10 +175,10 @@ class Dataset(Kind, frozen=True, kw_only=True):
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
         """Of each pool its status, of its mounted datasets their properties. Users are answered, too."""
-        pools: dict[str, list[str]] = {}
+        by_pool: dict[str, list[str]] = {}
         for dataset in sorted(filter(None, set(sources))):
-            pools.setdefault(dataset.partition("/")[0], []).append(dataset)
-        return tuple(Question(command) for pool, datasets in pools.items() for command in _commands(pool, datasets))
+            by_pool.setdefault(dataset.partition("/")[0], []).append(dataset)
+        return tuple(Question(command) for pool, datasets in by_pool.items() for command in _commands(pool, datasets))
 
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
         """Commits of the intent log."""
@@ -180,10 +188,15 @@ class Dataset(Kind, frozen=True, kw_only=True):
 
 
 def _commands(pool: str, datasets: list[str]) -> Iterator[Command]:
-    yield "zpool", "status", "-L", "-P", pool
-    yield "zpool", "get", *COLUMNS, "ashift", pool
+    yield from of_pool(pool)
     for start in range(0, len(datasets), _DATASETS_AT_ONCE):
         yield "zfs", "get", *COLUMNS, ",".join(PROPERTIES), *datasets[start : start + _DATASETS_AT_ONCE]
+
+
+def of_pool(name: str) -> Iterator[Command]:
+    """What is asked of a pool itself."""
+    yield "zpool", "status", "-L", "-P", name
+    yield "zpool", "get", *COLUMNS, "ashift", name
 
 
 KINDS = (

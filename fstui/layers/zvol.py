@@ -1,18 +1,20 @@
 """Volumes of a ZFS pool: block devices that answer a flush as a dataset answers a sync.
 
 ``volume`` is the name in the pool, by the links that udev makes below /dev/zvol; ``sync`` and ``logbias`` are told by
-``zfs`` (zfsprops(7)), ``zil_replay_disable`` by the module.
+``zfs`` (zfsprops(7)), ``zil_replay_disable`` and ``barrier`` (nobarrier: flushes are dropped) by the module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from fstui.layers.handing import AT_TIMES, Handed, Member
 from fstui.layers.kinds import Kind
 from fstui.layers.readers import Device, DeviceReader, Role, some, with_readings
 from fstui.layers.sources.claims import Question
-from fstui.layers.zfs import COLUMNS, PARAMETERS, REPLAY, facts, properties
+from fstui.layers.zfs import COLUMNS, PARAMETERS, REPLAY, barrier, facts, of_pool, pools, properties
+from fstui.layers.zpool import Pool, Pools
 from fstui.model.storage import Node, Reading, SyncPath
 
 LINKS = "/dev/zvol"
@@ -27,13 +29,25 @@ class VolumeReader(DeviceReader):
         volume = self._names.get(name)
         told = Reading(what="volume", value=volume, path=f"{LINKS}/{volume}") if volume else None
         replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
-        return Device(self.row.name, volume or name, self.slaves(name), (*some([told, replay]), *self.queue(name)))
+        pool = self._pools.pool(volume.partition("/")[0]) if volume else Pool(())
+        return Device(
+            kind=self.row.name,
+            label=volume or name,
+            below=tuple(layer.id for layer in pool.layers[:1]),
+            readings=(*some([told, replay]), *barrier(self.tree), *self.queue(name)),
+            roles=pool.roles,
+            others=pool.layers,
+        )
 
     def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
         """With the properties that decide what a flush is worth."""
         volume = node.reading("volume")
         told = properties(self.sources.claims).get(volume.value, ()) if volume else ()
         return with_readings(node, told), roles
+
+    @cached_property
+    def _pools(self) -> Pools:
+        return pools(self.sources)
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
@@ -62,9 +76,19 @@ class Volume(Kind, frozen=True, kw_only=True):
         return "passes", "a flush commits the intent log"
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        """Of each volume its properties. Users are answered, too."""
-        named = (node.reading("volume") for node in nodes)
-        return tuple(Question(("zfs", "get", *COLUMNS, "sync,logbias", told.value)) for told in named if told)
+        """Of each volume its properties, and its pool's devices. Users are answered, too."""
+        names = [told.value for node in nodes if (told := node.reading("volume"))]
+        of_pools = (command for name in names for command in of_pool(name.partition("/")[0]))
+        told = (("zfs", "get", *COLUMNS, "sync,logbias", name) for name in names)
+        return tuple(Question(command) for command in dict.fromkeys((*of_pools, *told)))
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        """A flush with nothing to commit writes and flushes nothing; the data follows with a transaction group."""
+        return AT_TIMES
+
+    def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
+        """Its log's devices or all: that is a matter of its own ``logbias``, which its pool is not asked with."""
+        return None
 
 
 KINDS = (
@@ -74,6 +98,7 @@ KINDS = (
         device_names="zd",
         because="what it does with a flush is not told here",
         may_cache=True,
+        barriers_on=None,
     ),
 )
 DEVICES = VolumeReader

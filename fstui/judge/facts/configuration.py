@@ -26,7 +26,7 @@ _FLAT = 0.05
 
 
 class WithoutBarriers(NamedTuple):
-    """A filesystem that was told to send no flushes, and the disks and loop devices beneath it."""
+    """A filesystem, or a volume of ZFS, that was told to send no flushes, and the disks and loop devices beneath it."""
 
     filesystem: Node
     barrier: Reading
@@ -174,8 +174,8 @@ class Configuration:
 
     @cached_property
     def without_barriers(self) -> tuple[WithoutBarriers, ...]:
-        """The filesystems whose barriers are off, or were switched off during the run."""
-        told = ((filesystem, self._barriers_off(filesystem)) for filesystem in self._stack.filesystems)
+        """The filesystems, and ZFS volumes, whose barriers are off, or were switched off during the run."""
+        told = ((node, self._barriers_off(node)) for node in self._stack.nodes)
         off = [(filesystem, reading) for filesystem, reading in told if reading]
         stale = self._stack.stale_with(tuple(filesystem for filesystem, _ in off))
         return tuple(
