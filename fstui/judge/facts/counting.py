@@ -68,11 +68,12 @@ _PAGE = 4096
 
 
 def count_down(stack: Stack, done: SyncStep, others: OtherWriters) -> tuple[Arrival, ...]:
-    """What each level received of this step, topmost first. Nothing where DAX passes every counter by.
+    """What each level received of this step, topmost first. Nothing where DAX passes every counter by, or where the
+    filesystem has devices that are not seen.
 
     A step without syncs owes no flush; its bytes are asked for only where it wrote with O_DIRECT.
     """
-    if not stack.levels or any(_uses_dax(level.filesystem) for level in stack.levels):
+    if not stack.levels or stack.reaches_further or any(_uses_dax(level.filesystem) for level in stack.levels):
         return ()
     top = stack.levels[0]
     sync = _sync(top.filesystem, done)
@@ -90,6 +91,9 @@ def count_down(stack: Stack, done: SyncStep, others: OtherWriters) -> tuple[Arri
             expected[filesystem.id] = _passed_on(arrival, filesystem, share, files)
             compresses = kind(filesystem.kind).may_compress(filesystem)
             asked[filesystem.id] = Range(0 if compresses else arrival.asked.low * share.low, inf)
+        for filesystem in stack.beneath_pools(level):  # which file of a pool's gets what is not known
+            expected.setdefault(filesystem.id, None)
+            asked.setdefault(filesystem.id, Range(0, inf))
     return tuple(found)
 
 

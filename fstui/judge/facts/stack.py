@@ -1,7 +1,7 @@
 """The stack as the rules read it: each filesystem with the devices it writes to, level by level to the bottom.
 
 A level ends where a device has no other block layer beneath it: at a disk, or at a loop device, whose backing file
-belongs to the filesystem of the next level.
+belongs to the filesystem of the next level; so does a file that a pool stands on.
 """
 
 from __future__ import annotations
@@ -45,11 +45,21 @@ class Stack:
         self.lowest = target.lowest if target else ()
         self.block_bytes = target.space.block_bytes if target and target.space else 0
         """Of the topmost filesystem; 0 where nobody asked."""
+        self._total_bytes = target.space.total_bytes if target and target.space else 0
 
     @cached_property
     def filesystems(self) -> tuple[Node, ...]:
         """Every filesystem of the stack, the backing files' too."""
         return tuple(node for node in self.nodes if node.layer == "filesystem")
+
+    @cached_property
+    def reaches_further(self) -> bool:
+        """The topmost filesystem is larger than the devices that it is known to stand on, so it has others that nothing
+        names: f2fs lists them in its superblock alone (mkfs.f2fs -c)."""
+        below = self.children(self.nodes[0]) if self.nodes else ()
+        sizes = [node.size_bytes for node in below if node.layer == "block"]
+        known = [size for size in sizes if size is not None]
+        return bool(known) and len(known) == len(below) and self._total_bytes > sum(known)
 
     @cached_property
     def in_memory(self) -> tuple[Node, ...]:
@@ -93,6 +103,7 @@ class Stack:
             if filesystem.id not in found:
                 found[filesystem.id] = level = self._level(filesystem)
                 pending.extend(node for device in level.devices for node in self.backing(device))
+                pending.extend(self.beneath_pools(level))
         return tuple(found.values())
 
     def children(self, node: Node) -> tuple[Node, ...]:
@@ -115,6 +126,10 @@ class Stack:
         direct = self.children(device)
         holders = (below for node in direct if node.layer == "file" for below in self.children(node))
         return tuple(real for node in (*direct, *holders) for real in self._real(node))
+
+    def beneath_pools(self, level: Level) -> tuple[Node, ...]:
+        """The filesystems that hold the files which pools of that level stand on."""
+        return tuple(real for node in level.path if node.layer == "pool" for real in self.backing(node))
 
     def drops_flushes(self, level: Level, device: Node) -> bool | None:
         """Whether the kernel drops flushes on the way to this device ("write through"); None where it does not say."""

@@ -148,3 +148,11 @@ def test_an_uncounted_leg_says_nothing_for_the_others() -> None:
     stack = target(filesystem(below=("md0",)), array, disk(), disk("sdb", counted=False))
     some = step(flushes={"sda": 0.4, "sdb": None}, share={"sda": 1, "sdb": None})
     assert verdict(stack, some).verdict == "not-durable"
+
+
+@pytest.mark.parametrize(("total_bytes", "says"), [(1000, "not-durable"), (1001, "cannot-tell")])
+def test_a_filesystem_larger_than_its_device_has_others_that_nothing_names(total_bytes: int, says: str) -> None:
+    """f2fs over several devices is mounted from the first: data and flushes went to the second."""
+    where = on_disk(filesystem("f2fs", barrier="barrier"), disk(size_bytes=1000))
+    sized = msgspec.structs.replace(where, space=Space(total_bytes=total_bytes, free_bytes=500, block_bytes=4096))
+    assert verdict(sized, step(flushes=0, share=0)).verdict == says

@@ -84,6 +84,20 @@ def test_parameters_of_zfs_that_leave_flushes_out_count_as_well(device: Node, ex
     assert judgement.verdict == expected
 
 
+def on_pool_of_a_file(**values: str) -> Target:
+    image = Node(id="file:/images/disk", layer="file", kind="backing-file", name="/images/disk", below=("mount:/images",))
+    below = filesystem(name="/images", **values)
+    return target(filesystem("zfs", "/tank", below=("pool:tank",)), pool(image.id), image, below, disk())
+
+
+@pytest.mark.parametrize(("barrier", "says"), [("nobarrier", "not-durable"), ("barrier", "cannot-tell")])
+def test_of_the_filesystem_that_holds_a_pools_file_counts_as_well(barrier: str, says: str) -> None:
+    """Which file of a pool's a flush goes to is not known, so what is counted below accuses nobody."""
+    where = on_pool_of_a_file(barrier=barrier)
+    for flushes in (0, 1):
+        assert verdict(where, step(flushes=flushes)).verdict == says
+
+
 def test_of_zfs_is_undone_where_it_was_set() -> None:
     pool = Node(id="pool:tank", layer="pool", kind="zfs", name="tank", lowest=True)
     zfs = filesystem("zfs", below=("pool:tank",), barrier="nobarrier")
