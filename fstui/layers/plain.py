@@ -7,7 +7,7 @@ from fstui.model.storage import Node
 _NEVER_COMPRESS = ("jfs", "gfs2", "ocfs2")
 _READ_ONLY = ("squashfs", "erofs", "cramfs", "romfs", "iso9660")
 _ONE_FLUSH = ("nilfs2", "vfat", "exfat", "reiserfs")
-_WITHOUT_DEVICE = ("aufs", "ecryptfs")
+_WITHOUT_DEVICE = ("aufs",)
 
 
 class FlushesOnce(Kind, frozen=True, kw_only=True):
