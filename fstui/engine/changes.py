@@ -1,10 +1,13 @@
-"""What of a stack is another after a step than before it, or about to be: then no count of that step means what it
-seems to.
+"""What of a stack became another while a step ran, or is about to, or was switched and switched back: then no count of
+that step means what it seems to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from typing import Protocol
 
 from fstui.layers.btrfs import EXCLUSIVE
 from fstui.layers.dm import PVMOVE
@@ -12,27 +15,98 @@ from fstui.layers.zfs import REPLAY
 from fstui.model.storage import Node
 
 _READINGS = (
-    *("barrier", "data", "volatile", "sync", "sync_option", "compress", "dax", "level", "cache_mode", "dio"),
+    *("barrier", "data", "volatile", "sync", "sync_option", "compress", "dax", "level"),
+    *("cache_mode", "cache_type", "dio"),
     REPLAY,
 )
 """Readings that rules of counting rest on."""
+COUNTING = "iostats"
 _MOVES = frozenset({EXCLUSIVE, PVMOVE})
 """Work under way by which data lies elsewhere a moment later, or in two places: what arrives at each is not known."""
 
 
-def changes(before: tuple[Node, ...], after: tuple[Node, ...]) -> tuple[str, ...]:
-    """One line for each thing that changed, or is changing: ``sda: write cache write back → write through``."""
-    now = {node.id: node for node in after}
-    return tuple(line for node in before for line in _changed(node, now.get(node.id)))
+LISTEN_S = 0.05
+"""So often it is asked whether anything was written to."""
 
 
-def _changed(before: Node, after: Node | None) -> Iterator[str]:
-    if after is None:
+class Listening(Protocol):
+    """Who hears what is written to."""
+
+    def written(self) -> frozenset[str]:
+        """The paths since this was last asked."""
+
+    def now(self, stack: tuple[Node, ...]) -> tuple[Node, ...]:
+        """That stack, with what can be read in an instant as it is now."""
+
+    def close(self) -> None:
+        """No more is heard."""
+
+
+class Meanwhile:
+    """The stack of one run as it is seen again and again: whenever something was written that it was read from."""
+
+    def __init__(self, before: tuple[Node, ...], look: Callable[[], tuple[Node, ...]], listening: Listening) -> None:
+        """``before``: as the run began; ``look``: as it is now, empty where it is gone."""
+        self._before = self._last = before
+        self._look, self._listening = look, listening
+        self._seen: list[tuple[Node, ...]] = []
+        self._written: set[str] = set()
+
+    async def follow(self) -> None:
+        """Listen, until it is cancelled."""
+        try:
+            while True:
+                self._listen()
+                await asyncio.sleep(LISTEN_S)
+        finally:
+            self._listening.close()
+
+    def begin(self) -> None:
+        """A step begins: nothing has happened to it yet."""
+        if self._listening.written():
+            self._last = self._look()
+        self._seen, self._written = [self._last], set()
+
+    def end(self) -> tuple[str, ...]:
+        """It has ended: what became of the stack, a line each."""
+        self._written |= self._listening.written()
+        self._last = self._look()
+        counting = (node for node in self._before if _counting_of(node) in self._written)
+        switched = changes(self._before, *self._seen, self._last)
+        return (*switched, *(f"{node.id}: {COUNTING} was written to" for node in counting))
+
+    def _listen(self) -> None:
+        written = self._listening.written()
+        self._written |= written
+        if written:
+            self._seen.append(self._listening.now(self._last))
+
+
+def changes(*seen: tuple[Node, ...]) -> tuple[str, ...]:
+    """One line for each thing that changed, or is changing: ``sda: write cache write back → write through``.
+
+    ``seen``: the stack before the run and as it was found since; whatever was switched back stands in the line twice.
+    """
+    later = [{node.id: node for node in stack} for stack in seen[1:]]
+    return tuple(line for node in seen[0] for line in _changed(node, [stack.get(node.id) for stack in later]))
+
+
+def _changed(before: Node, later: list[Node | None]) -> Iterator[str]:
+    there = [node for node in later if node is not None]
+    if len(there) < len(later):
         yield f"{before.id}: gone"
         return
-    said = zip(_said(before), _said(after), strict=True)
-    yield from (f"{before.id}: {what} {was} → {now}" for (what, was), (_, now) in said if was != now)
-    yield from (f"{after.id}: {work.what} {work.value}" for work in after.state if work.what in _MOVES)
+    for named in zip(_said(before), *map(_said, there), strict=True):
+        values = [value for value, _ in groupby(value for _, value in named)]
+        if len(values) > 1:
+            yield f"{before.id}: {named[0][0]} {' → '.join(values)}"
+    moves = (work for node in there for work in node.state if work.what in _MOVES)
+    yield from dict.fromkeys(f"{before.id}: {work.what} {work.value}" for work in moves)
+
+
+def _counting_of(node: Node) -> str | None:
+    found = node.reading(COUNTING)
+    return found.path if found else None
 
 
 def _said(node: Node) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ import msgspec
 
 from fstui import __version__
 from fstui.children import HURRY
-from fstui.engine.changes import changes
+from fstui.engine.changes import Meanwhile
 from fstui.engine.hurry import hurry
 from fstui.engine.idle import IdleWatch
 from fstui.engine.machine.base import Machine, NoTrace, RunDirectory, Served, Servers, Trace
@@ -44,7 +44,7 @@ from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Round, Run, RunStatus
 from fstui.model.seal import sealed
 from fstui.model.steps import Failure, Step
-from fstui.model.storage import Target
+from fstui.model.storage import Node, Target
 
 FOR_GOOD = frozenset({errno.EIO, errno.ETIMEDOUT})
 """What fails the next step as well: a disk that is broken, or too slow for its file."""
@@ -179,6 +179,15 @@ class RunInProgress:
             )
         )
         self._judge()
+        meanwhile = Meanwhile(self._target.stack, self._stack_now, self._machine.listen(self._target.stack))
+        following = asyncio.ensure_future(meanwhile.follow())
+        try:
+            await self._steps(directory, servers, meanwhile)
+        finally:
+            following.cancel()
+            await asyncio.wait({following})
+
+    async def _steps(self, directory: RunDirectory, servers: Servers, meanwhile: Meanwhile) -> None:
         idle = IdleWatch(self._machine, self._target.stack, self._idle)
         await self._rest(idle, 0.0 if self._idle else IDLE_S)
         for index, planned in enumerate(self._plan.steps):
@@ -186,7 +195,7 @@ class RunInProgress:
                 await self._rest(idle, PAUSE_S)
             if self._stopping.is_set():
                 break
-            await self._one_step(index, planned, directory, servers)
+            await self._one_step(index, planned, directory, servers, meanwhile)
             if self._failed_for_good():
                 break
         if cut := self._machine.aftermath():
@@ -200,7 +209,9 @@ class RunInProgress:
             self._change(idle=idle.seen)
             self._mailbox.put(IdleMeasured(idle=idle.seen))
 
-    async def _one_step(self, index: int, planned: PlannedStep, directory: RunDirectory, servers: Servers) -> None:
+    async def _one_step(
+        self, index: int, planned: PlannedStep, directory: RunDirectory, servers: Servers, meanwhile: Meanwhile
+    ) -> None:
         if skip := planned.skip or self._beside_the_point(planned):
             self._add(index, Step(name=planned.name, settings=planned.settings, status="skipped", reason=skip))
             return
@@ -213,11 +224,12 @@ class RunInProgress:
         self._stepping = StepRunner(
             index, planned, self._machine, self._target.stack, self._mailbox.put, trace=self._trace
         )
+        meanwhile.begin()
         try:
             step = await self._stepping.run(
                 directory.held, facts=not (self._facts_seen or self._elsewhere), served=served
             )
-            step = self._unchanged(await _with_cause(step, servers))
+            step = _with_changes(await _with_cause(step, servers), meanwhile.end())
             if step.status in ("stopped", "failed"):
                 servers.fill_again()
         finally:
@@ -241,17 +253,12 @@ class RunInProgress:
             return None
         return f"the data of {self._elsewhere.path} is not on this filesystem"
 
-    def _unchanged(self, step: Step) -> Step:
-        """The step as it is; ``disturbed`` where the stack became another meanwhile."""
+    def _stack_now(self) -> tuple[Node, ...]:
         self._machine.survey()
         try:
-            now = self._machine.target(self._target.path).stack
+            return self._machine.target(self._target.path).stack
         except Refused:
-            now = ()
-        if not (changed := changes(self._target.stack, now)):
-            return step
-        status = "disturbed" if step.status == "finished" else step.status
-        return msgspec.structs.replace(step, status=status, changed=changed)
+            return ()
 
     async def _served(self, index: int, planned: PlannedStep, servers: Servers) -> Served | Step | None:
         """The server that a step wants, or the step that could not begin without it."""
@@ -306,3 +313,11 @@ async def _with_cause(step: Step, servers: Servers) -> Step:
         return step
     error = msgspec.structs.replace(step.error, message=f"{step.error.message}. {reason}")
     return msgspec.structs.replace(step, error=error)
+
+
+def _with_changes(step: Step, changed: tuple[str, ...]) -> Step:
+    """The step as it is; ``disturbed`` where the stack became another meanwhile."""
+    if not changed:
+        return step
+    status = "disturbed" if step.status == "finished" else step.status
+    return msgspec.structs.replace(step, status=status, changed=changed)

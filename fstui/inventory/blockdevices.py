@@ -61,7 +61,7 @@ class BlockDevices:
             model=read.model,
             link=read.link,
             rotational=_flag(values.get("rotational")),
-            write_cache=_write_cache(values.get("write_cache")),
+            write_cache=write_cache(values.get("write_cache")),
             fua=_flag(values.get("fua")),
             counted=self._counts_flushes(name, read, _flag(values.get("iostats"))),
             state=(*read.state, *self._empty(name)),
@@ -114,7 +114,8 @@ def _flag(value: str | None) -> bool | None:
     return None if number is None else bool(number)
 
 
-def _write_cache(value: str | None) -> Literal["write back", "write through"] | None:
+def write_cache(value: str | None) -> Literal["write back", "write through"] | None:
+    """What the kernel's file says; None where it says neither."""
     if value == "write back":
         return "write back"
     return "write through" if value == "write through" else None

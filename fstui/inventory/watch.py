@@ -1,18 +1,16 @@
 """Has anything been mounted, unmounted, plugged or unplugged since?
 
-Mounts: the kernel flags /proc/self/mountinfo as readable with an exception when they change (proc_pid_mountinfo(5)).
-Devices: udev's events where a udev runs, so that its properties are there when we look; else their names.
+Mounts: the kernel's flag. Devices: udev's events where a udev runs, so that its properties are there when we look; else
+their names.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import select
 from pathlib import Path
 from typing import Any
 
+from fstui.inventory.mount_flag import MountFlag
 from fstui.layers.sources.files import Tree
 from fstui.layers.sources.mounts import MOUNTINFO
 from fstui.layers.sources.udev import DATABASE
@@ -27,34 +25,26 @@ class Watch:
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
         self._tree = Tree(root)
-        self._mountinfo = _opened() if self._tree.real else None
+        self._mounts = MountFlag() if self._tree.real else None
         self._monitor = _monitor() if self._tree.real and self._tree.exists(DATABASE) else None
         self._seen = self._state()
 
     def changed(self) -> bool:
         """Something came or went since this was last asked, or since the watch began."""
-        mounted = self._mounts_changed()
+        mounted = self._mounts is not None and self._mounts.raised()
         plugged = self._events()
         before, self._seen = self._seen, self._state()
         return mounted or plugged or before != self._seen
 
     def close(self) -> None:
         """Give back what the watch holds open."""
-        if self._mountinfo is not None:
-            os.close(self._mountinfo)
-            self._mountinfo = None
+        if self._mounts is not None:
+            self._mounts.close()
         self._monitor = None
 
     def _state(self) -> str:
         """What is not told by events is compared."""
-        return fingerprint(self._root, mounts=self._mountinfo is None)
-
-    def _mounts_changed(self) -> bool:
-        if self._mountinfo is None:
-            return False
-        poll = select.poll()
-        poll.register(self._mountinfo, select.POLLPRI | select.POLLERR)
-        return bool(poll.poll(0))
+        return fingerprint(self._root, mounts=self._mounts is None or not self._mounts.there)
 
     def _events(self) -> bool:
         """Whether udev reported any block device; all waiting events are taken."""
@@ -80,12 +70,6 @@ def fingerprint(root: Path = Path("/"), *, mounts: bool = True) -> str:
     for name in tree.names("/sys/class/block"):
         digest.update(b"\0" + name.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
-
-
-def _opened() -> int | None:
-    with contextlib.suppress(OSError):
-        return os.open(MOUNTINFO, os.O_RDONLY | os.O_CLOEXEC)
-    return None
 
 
 def _monitor() -> Any:

@@ -133,13 +133,14 @@ class Step(Base, frozen=True, kw_only=True):
         return next((counters for counters in self.counters if counters.device == device), None)
 
     def became_another(self, layer: str, what: str) -> bool:
-        """Whether that of a layer was another after this step than before the run."""
-        return self.became(layer, what) is not None
+        """Whether that of a layer was another after this step than before the run, or in between."""
+        return bool(self.values(layer, what))
 
-    def became(self, layer: str, what: str) -> str | None:
-        """What that of a layer was after this step, where that was something else before the run."""
-        lines = (line for line in self.changed if line.startswith(f"{layer}: {what} "))
-        return next((line.rpartition(" → ")[2] for line in lines), None)
+    def values(self, layer: str, what: str) -> tuple[str, ...]:
+        """What that of a layer was before the run and became until the end of this step; none where it stayed."""
+        start = f"{layer}: {what} "
+        lines = (line.removeprefix(start) for line in self.changed if line.startswith(start))
+        return next((tuple(line.split(" → ")) for line in lines), ())
 
 
 class Snapshot(Base, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from fstui.workspace import Held, Place
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
+    from fstui.engine.changes import Listening
     from fstui.inventory.writers import Processes
     from fstui.model.at_work import AtWork
 
@@ -143,6 +144,9 @@ class Machine(Protocol):
 
     def changed(self) -> bool:
         """Something was mounted, unmounted, plugged or unplugged since this was last asked: time for a survey."""
+
+    def listen(self, stack: Iterable[Node]) -> Listening:
+        """Hear what is written to from now on, of all that the stack was read from."""
 
     async def with_space(self, inventory: Inventory) -> Inventory:
         """The same with free space filled in, and ``silent_s`` where a mount does not answer."""

@@ -20,6 +20,7 @@ from fstui.engine.machine.base import NoTrace, Trace
 from fstui.engine.machine.early import start_probe
 from fstui.inventory import counters as device_counters
 from fstui.inventory import questions, survey
+from fstui.inventory.settings_watch import SettingsWatch
 from fstui.inventory.watch import Watch
 from fstui.layers import preloads
 from fstui.layers.sources.claims import Claims, Command
@@ -86,6 +87,9 @@ class LocalMachine:
         if self._watch is None:
             self._watch = Watch(self._root)
         return self._watch.changed()
+
+    def listen(self, stack: Iterable[Node]) -> SettingsWatch:
+        return SettingsWatch(stack, self._root)
 
     async def _learn(self, inventory: Inventory, older_than_s: float) -> bool:
         """Ask the tools about what is here, where it changed or the answers are older; False: nothing was asked.

@@ -7,10 +7,12 @@ from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING
 
 from fstui.engine.at_work import nobody
+from fstui.inventory.settings_watch import NothingWritten
 from fstui.model.declaration import Declaration
 from fstui.model.host import Inventory
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Run
+from fstui.model.storage import Node
 from fstui.workspace import Held
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ class PlayedMachine:
 
     def changed(self) -> bool:
         return False
+
+    def listen(self, stack: Iterable[Node]) -> NothingWritten:
+        return NothingWritten()
 
     async def with_space(self, inventory: Inventory) -> Inventory:
         return inventory

@@ -12,6 +12,7 @@ from fstui.judge import words
 from fstui.judge.facts.process import stub_signs
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep
+from fstui.judge.facts.switches import Switched, Switches
 from fstui.layers import disk, dm, kind, loop, zfs
 from fstui.layers.caches import outlives_power_cut, protected_cache, volatile_cache
 from fstui.layers.facts import barriers, read_only, volatile
@@ -21,6 +22,7 @@ from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
 
+_CACHE, _THROUGH = "write cache", "write through"
 _FLAT = 0.05
 """ZIL commits per sync. With sync=disabled zil_commit returns before it counts; others only add."""
 
@@ -33,6 +35,8 @@ class WithoutBarriers(NamedTuple):
     caches: tuple[Node, ...]
     corrected: bool = False
     """It holds copies, and what stands on them tells by its checksums which are right."""
+    back: bool = False
+    """They were off for a time, and are on again."""
 
     @property
     def on(self) -> tuple[Node, ...]:
@@ -41,7 +45,7 @@ class WithoutBarriers(NamedTuple):
 
     @property
     def off(self) -> tuple[Node, ...]:
-        return tuple(node for node in self.caches if node.write_cache == "write through")
+        return tuple(node for node in self.caches if node.write_cache == _THROUGH)
 
     @property
     def unheard(self) -> tuple[Node, ...]:
@@ -60,8 +64,8 @@ class Override(NamedTuple):
 
     device: Node
     contradictions: tuple[str, ...]
-    since: Step | None = None
-    """The step in which somebody told the kernel so; None where that was so before the run."""
+    switched: Switched | None = None
+    """When somebody told the kernel so; None where that was so before the run."""
 
 
 class Overrides(NamedTuple):
@@ -70,6 +74,8 @@ class Overrides(NamedTuple):
     losing: tuple[Override, ...]
     corrected: tuple[Override, ...]
     """Each holds copies, and what stands on them tells by its checksums which are right."""
+    flickering: tuple[Override, ...] = ()
+    """Nothing but themselves says that their cache was on all the while; and yet it was switched again and again."""
 
 
 class Uncommitted(NamedTuple):
@@ -85,6 +91,7 @@ class Configuration:
 
     def __init__(self, evidence: Evidence, stack: Stack, steps: Steps) -> None:
         self._evidence, self._stack, self._steps = evidence, stack, steps
+        self._switches = Switches(evidence.steps)
 
     @cached_property
     def breaks_sync(self) -> bool:
@@ -123,7 +130,7 @@ class Configuration:
             if (told := zfs.facts(dataset))
             and told.disabled
             and told.disabled.value
-            and self._stayed(dataset, told.disabled.reading.what)
+            and self._switches.stayed(dataset.id, told.disabled.reading.what)
         )
 
     @cached_property
@@ -150,7 +157,7 @@ class Configuration:
             if (told := zfs.facts(dataset))
             and told.replayed
             and not told.replayed.value
-            and self._stayed(dataset, told.replayed.reading.what)
+            and self._switches.stayed(dataset.id, told.replayed.reading.what)
         )
 
     @cached_property
@@ -175,56 +182,55 @@ class Configuration:
     @cached_property
     def without_barriers(self) -> tuple[WithoutBarriers, ...]:
         """The filesystems, and ZFS volumes, whose barriers are off, or were switched off during the run."""
-        told = ((node, self._barriers_off(node)) for node in self._stack.nodes)
-        off = [(filesystem, reading) for filesystem, reading in told if reading]
-        stale = self._stack.stale_with(tuple(filesystem for filesystem, _ in off))
+        off = [(each, *told) for each in self._stack.nodes if (told := self._barriers_off(each))]
+        stale = self._stack.stale_with(tuple(each for each, *_ in off))
         return tuple(
-            WithoutBarriers(filesystem, reading, self._caches_beneath(filesystem), corrected=filesystem not in stale)
-            for filesystem, reading in off
+            WithoutBarriers(each, reading, self._caches_beneath(each), corrected=each not in stale, back=back)
+            for each, reading, back in off
         )
 
     @cached_property
     def overrides(self) -> Overrides:
         """The devices that the kernel was told are "write through", while their cache is on."""
-        found = (
-            Override(node, tuple(self._contradictions(node)), since)
-            for node, since in self._written_through()
+        found = [
+            Override(node, tuple(self._contradictions(node)), switched)
+            for node, switched in self._written_through()
             if node not in self._stack.in_memory and not outlives_power_cut(node) and not self._is_only_read(node)
-        )
+        ]
         overrides = tuple(override for override in found if override.contradictions)
-        stale = self._stack.stale_with(tuple(override.device for override in overrides))
+        flickering = tuple(override for override in found if not override.contradictions and self._flickers(override))
+        stale = self._stack.stale_with(tuple(override.device for override in (*overrides, *flickering)))
         return Overrides(
             losing=tuple(override for override in overrides if override.device in stale),
             corrected=tuple(override for override in overrides if override.device not in stale),
+            flickering=tuple(override for override in flickering if override.device in stale),
         )
 
-    def _barriers_off(self, filesystem: Node) -> Reading | None:
+    def _barriers_off(self, filesystem: Node) -> tuple[Reading, bool] | None:
+        """Where that was read, and whether they are on again."""
         told = barriers(filesystem)
         if told is None:
             return None
-        if not told.value:
-            return told.reading if self._stayed(filesystem, told.reading.what) else None
-        for step in self._evidence.steps:
-            if (now := step.became(filesystem.id, told.reading.what)) in BARRIERS_OFF:
-                return msgspec.structs.replace(told.reading, value=f"{now} since {step.name}")
-        return None
+        what = told.reading.what
+        if switched := self._switches.to(filesystem.id, what, BARRIERS_OFF):
+            off = next(value for value in switched.step.values(filesystem.id, what) if value in BARRIERS_OFF)
+            return msgspec.structs.replace(told.reading, value=f"{off} {switched.when}"), switched.back
+        off_before = not told.value and self._switches.stayed(filesystem.id, what)
+        return (told.reading, False) if off_before else None
 
-    def _written_through(self) -> Iterator[tuple[Node, Step | None]]:
-        """The devices that the kernel takes for "write through", or came to during the run: since which step."""
+    def _written_through(self) -> Iterator[tuple[Node, Switched | None]]:
+        """The devices that the kernel takes for "write through", or took for it during the run: when."""
         for node in self._stack.nodes:
-            if node.write_cache == "write through":
-                if self._stayed(node, "write cache"):
-                    yield node, None
-            elif since := self._first_through(node):
-                yield node, since
+            if switched := self._switches.to(node.id, _CACHE, {_THROUGH}):
+                yield node, switched
+            elif node.write_cache == _THROUGH and self._switches.stayed(node.id, _CACHE):
+                yield node, None
 
-    def _first_through(self, node: Node) -> Step | None:
-        steps = self._evidence.steps
-        return next((step for step in steps if step.became(node.id, "write cache") == "write through"), None)
-
-    def _stayed(self, node: Node, what: str) -> bool:
-        """It was read before the run; whoever set it right meanwhile is not accused for what it was."""
-        return not any(step.became_another(node.id, what) for step in self._evidence.steps)
+    def _flickers(self, override: Override) -> bool:
+        """The kernel was told more than once, and each time told back; and never by way of the drive's own switch."""
+        node = override.device
+        often = self._switches.taken_back(node.id, _CACHE, {_THROUGH}) > 1
+        return often and self._switches.stayed(node.id, "cache_type")
 
     def _caches_beneath(self, filesystem: Node) -> tuple[Node, ...]:
         """Disks and loop devices have a cache of their own; md always claims one, dm repeats what is below."""
@@ -239,10 +245,11 @@ class Configuration:
 
     def _contradictions(self, node: Node) -> Iterator[str]:
         # what a drive says of its cache was read before the run: whoever switched that off as well is honest
-        if self._stayed(node, "write cache") and (told := volatile_cache(node)) and told.value:
+        if self._switches.stayed(node.id, _CACHE) and (told := volatile_cache(node)) and told.value:
             yield words.reading(node, told.reading)
         beneath = self._stack.beneath(node)
-        below = [each for each in beneath if each.write_cache == "write back" and self._stayed(each, "write cache")]
+        cached = [each for each in beneath if each.write_cache == "write back"]
+        below = [each for each in cached if self._switches.stayed(each.id, _CACHE)]
         for other in below:
             yield words.write_cache(other)
         direct = loop.facts(node).direct

@@ -68,7 +68,8 @@ def _sure(case: Case, verdict: Verdict | None) -> Confidence:
 
 
 def _by_the_caches(found: WithoutBarriers) -> _Said:
-    off_here = f"{words.named(found.filesystem)} sends no flushes (barriers off)"
+    sends = "sent no flushes for a time (barriers off)" if found.back else "sends no flushes (barriers off)"
+    off_here = f"{words.named(found.filesystem)} {sends}"
     if found.loses_data:
         to = (
             f"{off_here} to {words.devices(found.on)}, whose write cache is on: a sync returns before the data is safe."

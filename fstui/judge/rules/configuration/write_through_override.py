@@ -1,4 +1,4 @@
-"""*not-durable, high confidence; a note where other copies get their flushes*
+"""*not-durable, high; suspicious, medium, where a drive alone could tell; a note where other copies get their flushes*
 
 ## What it means
 The kernel takes a device for "write through" and drops every flush to it, although a volatile cache is behind it:
@@ -15,7 +15,11 @@ Flushes do not get past this layer: that is certain. The best witness counts alo
 udev, whose property dates from when the drive was found. One member of a btrfs mirror with checksums, or of a ZFS
 mirror or raidz, loses nothing: its stale copies are recognised, and what the others flushed is read. A mirror of md or
 dm has no checksums and may read the stale copy. A device that became "write through" during the run is accused by what
-lies beneath it alone, since a drive's own cache may have been switched off with it.
+lies beneath it alone, since a drive's own cache may have been switched off with it. Whoever sets it to "write back",
+and leaves it so, sets it right. Told "write through" during the run and told back, it dropped the flushes in between:
+what was synced then was acknowledged before it was safe. A drive that alone could say that its cache stayed on is
+suspicious where that happened twice or more: nobody switches a cache so for honest reasons. Such writes are heard in
+fstui's own network namespace; what a container writes through a sysfs of its own is not.
 
 ## What to do next
 `echo 'write back' > /sys/block/X/queue/write_cache`, then run again. On a loop device the setting outlives detaching.
@@ -30,7 +34,6 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.configuration import Override
 from fstui.model.judgement import Finding
-from fstui.model.steps import Step
 from fstui.model.storage import Node
 
 
@@ -39,46 +42,77 @@ def write_through_override(case: Case) -> Iterator[Finding]:
     """The kernel was told "write through" about a device whose cache is on."""
     overrides = case.configuration.overrides
     yield from map(_corrected, overrides.corrected)
-    for node, contradictions, since in overrides.losing:
-        path = _path(node)
+    yield from map(_flickering, overrides.flickering)
+    for override in overrides.losing:
+        node = override.device
         yield Finding(
             rule="write-through-override",
             verdict="not-durable",
             confidence="high",
             scope="storage",
             title=f"{node.id}: “write through” over a cache",
-            sentence=f"The kernel takes {node.id} for “write through”{_told(since)} and drops every flush to it, but "
-            "there is a volatile cache behind it: a sync returns before the data is safe.",
+            sentence=f"{_dropped(override)}, but there is a volatile cache behind it: a sync returns before the data "
+            "is safe.",
             because=(
-                words.read(node, "kernel's view", "write through", path),
-                *contradictions,
+                _view(override),
+                *override.contradictions,
                 *case.arrivals.of_ours,
                 *(pair.because for pair in case.arrivals.withheld if pair.below == node),
             ),
-            next=(f"echo 'write back' > {path}, then run again. The setting outlives detaching a loop.",),
+            next=(_next(override),),
         )
+
+
+def _flickering(override: Override) -> Finding:
+    """A drive: its own cache may have been switched each time, which nobody does."""
+    return Finding(
+        rule="write-through-override",
+        verdict="suspicious",
+        confidence="medium",
+        scope="storage",
+        title=f"{override.device.id}: “write through” again and again",
+        sentence=f"{_dropped(override)}, and this again and again: what was synced then is safe only if the drive's "
+        "own cache was off each time.",
+        because=(_view(override),),
+        next=(_next(override),),
+    )
 
 
 def _corrected(override: Override) -> Finding:
     """One copy of several, beneath a filesystem that tells a stale one by its checksum."""
-    node, contradictions, _ = override
-    path = _path(node)
+    node = override.device
     return Finding(
         rule="write-through-override",
         verdict=None,
         confidence="high",
         scope="storage",
         title=f"{node.id}: “write through” over a cache, and doubled",
-        sentence=f"The kernel takes {node.id} for “write through” and drops every flush to it, but there is a volatile "
-        "cache behind it. What it holds is elsewhere too, and checksums tell which copy is right: a power cut loses "
-        "no data, but until a scrub it is there once fewer.",
-        because=(words.read(node, "kernel's view", "write through", path), *contradictions),
-        next=(f"echo 'write back' > {path}, then run again. The setting outlives detaching a loop.",),
+        sentence=f"{_dropped(override)}, but there is a volatile cache behind it. What it holds is elsewhere too, and "
+        "checksums tell which copy is right: a power cut loses no data, but until a scrub it is there once fewer.",
+        because=(_view(override), *override.contradictions),
+        next=(_next(override),),
     )
 
 
-def _told(since: Step | None) -> str:
-    return f" since somebody told it so during {since.name}" if since else ""
+def _dropped(override: Override) -> str:
+    name, switched = override.device.id, override.switched
+    if switched and switched.back:
+        return f"The kernel took {name} for “write through” for a time in {switched.step.name} and dropped every flush"
+    since = f" since somebody told it so during {switched.step.name}" if switched else ""
+    return f"The kernel takes {name} for “write through”{since} and drops every flush to it"
+
+
+def _view(override: Override) -> str:
+    node, switched = override.device, override.switched
+    seen = switched.step.values(node.id, "write cache") if switched else ("write through",)
+    return words.read(node, "kernel's view", " → ".join(seen), _path(node))
+
+
+def _next(override: Override) -> str:
+    path = _path(override.device)
+    if override.switched and override.switched.back:
+        return f"Find out who writes to {path}: it says “write back” again now. Then run again."
+    return f"echo 'write back' > {path}, then run again. The setting outlives detaching a loop."
 
 
 def _path(node: Node) -> str:

@@ -2,11 +2,12 @@
 
 ## What it means
 fstui itself was held up while it measured, for more than 1 % of the step; or the storage became another meanwhile:
-counting was switched off, barriers or a write cache were switched, a member was replaced; or its data was on the move
-(btrfs replace and balance, pvmove).
+counting was switched off, if only for a moment, barriers or a write cache were switched, a member was replaced; or its
+data was on the move (btrfs replace and balance, pvmove).
 
 ## How it was measured
-The time that the probe was blocked handing its samples over; the stack, read again after each step.
+The time that the probe was blocked handing its samples over; the stack, read again after each step, and whenever
+somebody wrote to a setting that it was read from (inotify(7)) or remounted one of its filesystems meanwhile.
 
 ## What it proves, and what not
 Nothing about the disk. No rule about rates rests on a step that was held up; what the kernel counted meanwhile stands.
