@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from fstui.engine.changes import changes
+import asyncio
+
+from fstui.engine.changes import Meanwhile, changes
 from fstui.model.storage import Node, Reading
 from tests.factories.box import Box
 from tests.factories.looking import look
-from tests.factories.storage import block, disk, filesystem
+from tests.factories.storage import block, disk, filesystem, readings
 
 STACK = (filesystem(), disk())
 
@@ -22,6 +24,57 @@ def test_what_rules_of_counting_rest_on_is_compared() -> None:
         "mount:/srv: barrier barrier → nobarrier",
         "sda: write cache write back → write through",
     )
+
+
+def test_what_was_switched_back_is_told() -> None:
+    through = (filesystem(), disk(write_cache="write through"))
+    assert changes(STACK, through, STACK, STACK) == ("sda: write cache write back → write through → write back",)
+
+
+class Played:
+    """Hears what it is told to, and finds the stacks that it is given."""
+
+    def __init__(self, *stacks: tuple[Node, ...]) -> None:
+        self.heard: set[str] = set()
+        self.looked = asyncio.Event()
+        self._stacks = iter(stacks)
+
+    def written(self) -> frozenset[str]:
+        heard, self.heard = self.heard, set()
+        return frozenset(heard)
+
+    def now(self, stack: tuple[Node, ...]) -> tuple[Node, ...]:
+        self.looked.set()
+        return next(self._stacks)
+
+    def close(self) -> None:
+        pass
+
+
+COUNTED = (filesystem(), disk(readings=readings(iostats="1")))
+
+
+def test_counting_that_was_written_to_is_told_though_it_is_as_it_was() -> None:
+    played = Played()
+    meanwhile = Meanwhile(COUNTED, lambda: COUNTED, played)
+    meanwhile.begin()
+    played.heard = {reading.path for reading in COUNTED[1].readings if reading.what == "iostats"}
+    assert meanwhile.end() == ("sda: iostats was written to",)
+    meanwhile.begin()
+    assert meanwhile.end() == ()
+
+
+async def test_each_write_is_looked_at_while_the_step_runs() -> None:
+    through = (filesystem(), disk(write_cache="write through"))
+    played = Played(through)
+    meanwhile = Meanwhile(STACK, lambda: STACK, played)
+    meanwhile.begin()
+    played.heard = {"/sys/block/sda/queue/write_cache"}
+    following = asyncio.ensure_future(meanwhile.follow())
+    await played.looked.wait()
+    following.cancel()
+    await asyncio.wait({following})
+    assert meanwhile.end() == ("sda: write cache write back → write through → write back",)
 
 
 def test_a_layer_that_is_gone_is_a_change() -> None:

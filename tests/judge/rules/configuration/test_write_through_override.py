@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
@@ -180,3 +181,35 @@ def test_of_a_write_through_cache_s_fast_device_it_accuses_since_its_stale_block
     roles = {"sda": "origin", "sdb": "cache"}
     cached = block("dm-0", "dm-cache", "sda", "sdb", readings=readings(cache_mode="writethrough"), below_roles=roles)
     assert overridden(filesystem(below=("dm-0",)), cached, HONEST, THROUGH) == ("not-durable", 1)
+
+
+def flicker(*lines: str) -> tuple[Step, ...]:
+    return tuple(step(changes={"changed": (line,)}) for line in lines)
+
+
+TWICE = "sda: write cache write back → write through → write back → write through → write back"
+
+
+def test_told_for_a_time_above_a_cache() -> None:
+    line = "loop0: write cache write back → write through → write back"
+    found = finding(verdict(on_loop(), *flicker(line)), "write-through-override")
+    assert (found.verdict, found.confidence) == ("not-durable", "high")
+    assert "for a time in fdatasync" in found.sentence
+    assert "it says “write back” again" in found.next[0]
+
+
+def test_set_right_meanwhile_is_no_lie() -> None:
+    told = on_loop(device=loop(write_cache="write through"))
+    assert rules(verdict(told, *flicker("loop0: write cache write through → write back"))) == {"disturbed"}
+
+
+def test_a_drive_whose_kernel_is_told_again_and_again_is_suspicious() -> None:
+    found = finding(verdict(on_disk(filesystem(), disk()), *flicker(TWICE)), "write-through-override")
+    assert (found.verdict, found.confidence) == ("suspicious", "medium")
+
+
+def test_a_drive_whose_own_cache_may_have_been_switched_is_not_accused() -> None:
+    once = "sda: write cache write back → write through → write back"
+    assert rules(verdict(on_disk(filesystem(), disk()), *flicker(once))) == {"disturbed"}
+    own = step(changes={"changed": (TWICE, "sda: cache_type write back → write through → write back")})
+    assert rules(verdict(on_disk(filesystem(), disk()), own)) == {"disturbed"}

@@ -1,0 +1,57 @@
+"""What a stack was read from is listened to: that somebody wrote there shows, also where it is as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fstui.inventory.settings_watch import SettingsWatch
+from fstui.model.storage import Node
+from tests.factories.box import Box
+from tests.factories.looking import look
+
+CACHE, COUNTING = "/sys/block/sda/queue/write_cache", "/sys/block/sda/queue/iostats"
+
+
+@pytest.fixture
+def stack(box: Box) -> tuple[Node, ...]:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "ext4")
+    return look(box).stack
+
+
+@pytest.fixture
+def watch(box: Box, stack: tuple[Node, ...]) -> Iterator[SettingsWatch]:
+    made = SettingsWatch(stack, box.root)
+    yield made
+    made.close()
+
+
+def test_whoever_writes_is_heard_once(box: Box, watch: SettingsWatch) -> None:
+    assert watch.written() == frozenset()
+    box.write(COUNTING, "1")
+    assert watch.written() == {COUNTING}
+    assert watch.written() == frozenset()
+
+
+def test_to_read_is_not_to_write(box: Box, watch: SettingsWatch) -> None:
+    look(box)
+    assert watch.written() == frozenset()
+
+
+def test_a_write_cache_is_told_as_it_is_now(box: Box, stack: tuple[Node, ...], watch: SettingsWatch) -> None:
+    box.write(CACHE, "write through")
+    assert [node.write_cache for node in watch.now(stack)] == [None, "write through"]
+
+
+def test_after_it_was_closed_nothing_is_heard(box: Box, watch: SettingsWatch) -> None:
+    watch.close()
+    box.write(CACHE, "write through")
+    assert watch.written() == frozenset()
+
+
+def test_settings_that_are_not_there_are_not_waited_for(box: Box, stack: tuple[Node, ...]) -> None:
+    nowhere = SettingsWatch(stack, box.root / "nowhere")
+    assert nowhere.written() == frozenset()
+    nowhere.close()
