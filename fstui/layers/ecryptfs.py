@@ -1,4 +1,4 @@
-"""eCryptfs: its files lie, encrypted, in the directory that it is mounted from (Documentation/filesystems/ecryptfs.rst).
+"""eCryptfs: its files lie, encrypted, in the directory it is mounted from (Documentation/filesystems/ecryptfs.rst).
 
 A sync of one is a sync of the file below (fs/ecryptfs/file.c: ecryptfs_fsync).
 """

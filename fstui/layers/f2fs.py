@@ -39,7 +39,7 @@ class F2fs(FlushesOnce, frozen=True, kw_only=True):
             told=told.reading,
             option=_DISABLED,
             misses="commit",
-            means="writes the data and nothing that finds it again after a power cut, which takes all back to the mount",
+            means="writes the data and nothing that finds it again after a power cut, which undoes all since the mount",
             undo=f"mount -o remount,checkpoint=enable {node.name}, then run fsync-rate there.",
         )
 

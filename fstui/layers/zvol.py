@@ -79,8 +79,8 @@ class Volume(Kind, frozen=True, kw_only=True):
         """Of each volume its properties, and its pool's devices. Users are answered, too."""
         names = [told.value for node in nodes if (told := node.reading("volume"))]
         of_pools = (command for name in names for command in of_pool(name.partition("/")[0]))
-        told = (("zfs", "get", *COLUMNS, "sync,logbias", name) for name in names)
-        return tuple(Question(command) for command in dict.fromkeys((*of_pools, *told)))
+        of_volumes = (("zfs", "get", *COLUMNS, "sync,logbias", name) for name in names)
+        return tuple(Question(command) for command in dict.fromkeys((*of_pools, *of_volumes)))
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
         """A flush with nothing to commit writes and flushes nothing; the data follows with a transaction group."""

@@ -84,16 +84,18 @@ def test_parameters_of_zfs_that_leave_flushes_out_count_as_well(device: Node, ex
     assert judgement.verdict == expected
 
 
-def on_pool_of_a_file(**values: str) -> Target:
-    image = Node(id="file:/images/disk", layer="file", kind="backing-file", name="/images/disk", below=("mount:/images",))
-    below = filesystem(name="/images", **values)
+def on_pool_of_a_file(barrier: str) -> Target:
+    image = Node(
+        id="file:/images/disk", layer="file", kind="backing-file", name="/images/disk", below=("mount:/images",)
+    )
+    below = filesystem(name="/images", barrier=barrier)
     return target(filesystem("zfs", "/tank", below=("pool:tank",)), pool(image.id), image, below, disk())
 
 
 @pytest.mark.parametrize(("barrier", "says"), [("nobarrier", "not-durable"), ("barrier", "cannot-tell")])
 def test_of_the_filesystem_that_holds_a_pools_file_counts_as_well(barrier: str, says: str) -> None:
     """Which file of a pool's a flush goes to is not known, so what is counted below accuses nobody."""
-    where = on_pool_of_a_file(barrier=barrier)
+    where = on_pool_of_a_file(barrier)
     for flushes in (0, 1):
         assert verdict(where, step(flushes=flushes)).verdict == says
 
