@@ -67,6 +67,8 @@ FLUSHED = Handed("each", "sometimes", "each")
 """Every flush and all bytes; a FUA write becomes something else."""
 JOURNALED = Handed("sometimes", "sometimes", "each")
 """The bytes, by way of a journal; flushes as writes that may be marked FUA, which are not counted as such."""
+LOGGED_FIRST = Handed("each", "each", "each")
+"""An array's journal: every write with a flush of its own, before it is answered."""
 NOTHING = Handed("never", "never", "never")
 """A spare, a read cache."""
 

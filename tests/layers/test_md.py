@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fstui.layers.kinds import sync_of
 from tests.factories.box import Box
 from tests.factories.looking import look, read, roles, trouble
 
@@ -30,6 +31,13 @@ def test_an_md_array_with_a_journal_says_so(box: Box) -> None:
     array = look(box).node("md127")
     assert read(array, "journal_mode")[0] == "[write-through] write-back"
     assert trouble(array) == []
+
+
+def test_a_partial_parity_log_stops_a_flush(box: Box) -> None:
+    box.disk("sda")
+    box.md("md0", "raid5", ("sda",), consistency_policy="ppl")
+    box.mount("/dev/md0", "/srv", "ext4")
+    assert sync_of(look(box).node("md0"))[0] == "stops"
 
 
 @pytest.mark.parametrize(("level", "role"), [("raid1", "mirror leg"), ("raid10", "mirror leg"), ("raid0", "stripe"),

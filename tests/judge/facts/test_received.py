@@ -36,6 +36,16 @@ def test_a_forced_write_goes_to_those_that_hold_its_block() -> None:
     assert found.flushes is not None and found.flushes.low == 2000
 
 
+@pytest.mark.parametrize(("logged", "low"), [(1.0, 2000), (0, 0)])
+def test_beside_a_journal_the_flushes_are_told_by_that_and_not_by_the_members(logged: float, low: int) -> None:
+    roles = {"sda": "stripe", "sdb": "stripe", "sdc": "journal"}
+    md = block("md0", "md", *roles, readings=readings(level="raid5"), below_roles=roles)
+    where = target(filesystem(below=("md0",)), md, disk(), disk("sdb"), disk("sdc"))
+    found = of(where, step(flushes={"sda": 0, "sdb": 0, "sdc": logged}))
+    assert found.flushes is not None and found.flushes.low == low
+    assert [node.id for node in found.devices] == ["sdc"]
+
+
 def test_a_device_that_does_not_count_leaves_it_open() -> None:
     silent = on_disk(filesystem(), disk(counted=False))
     assert (of(silent, step()).flushes, of(silent, step()).written) == (None, None)
