@@ -76,6 +76,8 @@ class Kind(Base, frozen=True, kw_only=True):
     may_cache: bool = False
     """Something else than the devices below may answer a write."""
     spreads: Spread = "one"
+    dispensable: tuple[str, ...] = ()
+    """Roles of layers below without which all that was written is still there, as each leg's own metadata."""
 
     in_memory: bool = False
     """It forgets with the power."""

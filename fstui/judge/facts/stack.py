@@ -15,6 +15,8 @@ from fstui.layers.handing import Member
 from fstui.model.storage import Node, Target
 
 _WITHIN = ("block", "pool")
+_ALONE = ("journal", "log", "metadata")
+"""Roles of which there is one: no leg beside it holds the same."""
 
 
 class Level(NamedTuple):
@@ -167,11 +169,17 @@ class Stack:
         members = [Member(child.id, role) for child, role in zip(below, roles, strict=True)]
         handed = [row.hands(node, member, roles, self.nodes[0]) for member in members]
         holds = [each.bytes != "never" or (back and each.flushes != "never") for each in handed]
-        holders = [child for child, has in zip(below, holds, strict=True) if has]
-        lost = [found for child in holders if (found := self._lost(child, gone, back=back))]
-        spared = row.corrects(node, len(holders)) if back else row.tolerates(node, len(holders))
-        too_many = bool(lost) and len(lost) > spared
-        return tuple(each for found in lost for each in found) if too_many else ()
+        holders = [
+            (child, role)
+            for child, role, has in zip(below, roles, holds, strict=True)
+            if has and role not in row.dispensable
+        ]
+        alone, copies = ([child for child, role in holders if (role in _ALONE) is one] for one in (True, False))
+        without = [found for child in alone if (found := self._lost(child, gone, back=back))]
+        lost = [found for child in copies if (found := self._lost(child, gone, back=back))]
+        spared = row.corrects(node, len(copies)) if back else row.tolerates(node, len(copies))
+        too_many = without + (lost if len(lost) > spared else [])
+        return tuple(each for found in too_many for each in found)
 
     def _real(self, node: Node) -> Iterator[Node]:
         if kind(node.kind).over_filesystem:

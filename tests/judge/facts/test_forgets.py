@@ -9,8 +9,14 @@ from fstui.model.run import Evidence
 from fstui.model.storage import Medium, Node, Target
 from tests.factories.storage import block, disk, filesystem, readings, target
 
+LOGGED = {"sda": "mirror leg", "ram0": "log"}
+LVM_LEG = {"sda": "stripe", "sdb": "stripe", "ram0": "stripe", "ram1": "metadata"}
+JOURNALED = {"sda": "stripe", "sdb": "stripe", "sdc": "stripe", "ram0": "journal"}
 CACHE = {"sda": "origin", "sdb": "cache", "ram0": "metadata"}
-RAM = disk("ram0", kind="ram", write_cache=None, counted=False, medium=Medium(class_="memory", write_cache="none"))
+RAM, RAM1 = (
+    disk(name, kind="ram", write_cache=None, counted=False, medium=Medium(class_="memory", write_cache="none"))
+    for name in ("ram0", "ram1")
+)
 
 
 def verdicts(stack: Target) -> set[str | None]:
@@ -33,11 +39,16 @@ def array(kind: str, *below: str, roles: dict[str, str] | None = None, **facts: 
         (array("dm-cache", "sda", "ram0", cache_mode="writethrough", roles={"sda": "origin", "ram0": "cache"}), ()),
         (array("dm-cache", "sda", "sdb", "ram0", cache_mode="writethrough", roles=CACHE), ("sdb",)),
         (array("bcache", "sda", "ram0", cache_mode="writethrough", roles={"sda": "origin", "ram0": "cache"}), ()),
+        (array("dm-raid", "sda", "sdb", "ram0", "ram1", level="raid5", roles=LVM_LEG), ("sdb",)),
+        (array("dm-mirror", "sda", "ram0", roles=LOGGED), ()),
+        (array("dm-era", "sda", "ram0", roles={"sda": "origin", "ram0": "metadata"}), ()),
+        (array("dm-log-writes", "sda", "ram0", roles={"sda": "data", "ram0": "log"}), ()),
     ],
-    ids=["raid1", "raid10", "raid5", "mirror", "spare", "dm-cache writethrough", "its metadata", "bcache writethrough"],
-)
+    ids=["raid1", "raid10", "raid5", "mirror", "spare", "dm-cache writethrough", "its metadata", "bcache writethrough",
+         "a leg and its metadata", "a mirror's log", "what changed when", "a log of writes"],
+)  # fmt: skip
 def test_what_is_elsewhere_too_is_not_lost(top: Node, more: tuple[str, ...]) -> None:
-    stack = target(filesystem(below=("top",)), top, disk(), *map(disk, more), RAM)
+    stack = target(filesystem(below=("top",)), top, disk(), *map(disk, more), RAM, RAM1)
     assert verdicts(stack) == {None}
 
 
@@ -58,9 +69,19 @@ def test_what_is_nowhere_else_is_lost(top: Node) -> None:
 
 
 def test_both_legs_in_memory_are_none() -> None:
-    other = disk("ram1", kind="ram", write_cache=None, counted=False, medium=Medium(class_="memory"))
-    stack = target(filesystem(below=("top",)), array("md", "ram0", "ram1", level="raid1"), RAM, other)
+    stack = target(filesystem(below=("top",)), array("md", "ram0", "ram1", level="raid1"), RAM, RAM1)
     assert verdicts(stack) == {"not-durable"}
+
+
+def test_a_log_on_a_disk_is_no_third_leg() -> None:
+    mirror = array("dm-mirror", "sda", "ram0", "ram1", roles={"sda": "log", "ram0": "mirror leg", "ram1": "mirror leg"})
+    assert verdicts(target(filesystem(below=("top",)), mirror, disk(), RAM, RAM1)) == {"not-durable"}
+
+
+def test_the_journal_of_an_array_is_none_of_the_members_that_it_can_do_without() -> None:
+    """What was answered is in the journal; the members' own caches are flushed later."""
+    top = array("md", "sda", "sdb", "sdc", "ram0", level="raid5", roles=JOURNALED)
+    assert verdicts(target(filesystem(below=("top",)), top, disk(), disk("sdb"), disk("sdc"), RAM)) == {"not-durable"}
 
 
 def test_a_read_cache_of_zfs_in_memory_holds_nothing() -> None:
