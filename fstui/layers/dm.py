@@ -2,7 +2,8 @@
 
 Names tell most targets to everybody (``dm_names``), the table all of them to root (``dm_tables``): ``target``, and
 ``cache_mode`` (dm-cache), ``level`` (dm-raid), ``writecache_type`` (ssd | pmem), ``integrity_mode`` (J | B | D),
-``persistent`` (yes | no: what a snapshot's store holds after a reboot).
+``persistent`` (yes | no: what a snapshot's store holds after a reboot), ``drops_writes`` (yes: at times,
+dm-flakey).
 """
 
 from __future__ import annotations
@@ -116,6 +117,11 @@ def persistent(node: Node) -> Fact[bool] | None:
     return one_of(node, "persistent", {"yes": True, "no": False})
 
 
+def drops_writes(node: Node) -> Fact[bool] | None:
+    """Whether it was told to throw writes away, at times or always, and to answer them."""
+    return one_of(node, "drops_writes", {"yes": True})
+
+
 class Multipath(Target, frozen=True, kw_only=True):
     """The row of dm-multipath. Where it is request-based it counts flushes itself: its paths get clones of the
     requests, which they do not count as flushes."""
@@ -180,8 +186,8 @@ _target = partial(Target, layer="block", sync="passes", because="would pass it o
 _cached = partial(CachedTarget, layer="block", sync="passes", may_cache=True)
 _thin = partial(_target, because="a flush commits the pool's metadata and goes below")
 _OTHERS = (
-    "dm-delay", "dm-dust", "dm-ebs", "dm-era", "dm-flakey", "dm-log-writes", "dm-snapshot", "dm-snapshot-merge",
-    "dm-snapshot-origin", "dm-switch", "dm-unstriped", "dm-verity",
+    "dm-delay", "dm-dust", "dm-ebs", "dm-flakey", "dm-snapshot", "dm-snapshot-merge", "dm-snapshot-origin", "dm-switch",
+    "dm-unstriped", "dm-verity",
 )  # fmt: skip
 
 KINDS = (
@@ -206,8 +212,10 @@ KINDS = (
         adds_bytes=False,
         spreads="path",
     ),
-    _target(name="dm-mirror", spreads="raid1"),
-    Raid(name="dm-raid", layer="block", sync="passes", because="would pass it on"),
+    _target(name="dm-mirror", spreads="raid1", dispensable=("log",)),
+    Raid(name="dm-raid", layer="block", sync="passes", because="would pass it on", dispensable=("metadata",)),
+    _target(name="dm-era", dispensable=("metadata",)),
+    _target(name="dm-log-writes", dispensable=("log",)),
     _thin(name="dm-thin"),
     _thin(name="dm-thin-pool"),
     _cached(name="dm-cache", because="a flush commits the cache's metadata and goes below"),

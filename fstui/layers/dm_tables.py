@@ -1,7 +1,8 @@
 """Device-mapper tables, as ``dmsetup table`` prints them to root: the true target, and which device below does what.
 
 Formats: the kernel's admin-guide/device-mapper (cache, writecache, dm-pcache, thin-provisioning, dm-raid, dm-integrity,
-snapshot, striped, log). Encryption keys are never printed by dmsetup without --showkeys, and nothing here keeps them.
+snapshot, striped, log, dm-flakey). Encryption keys are never printed by dmsetup without --showkeys, and nothing
+here keeps them.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def _table(segments: list[Segment]) -> Table:
     first = next((segment for segment in segments if segment.target != "linear"), segments[0])
     targets = ", ".join(dict.fromkeys(segment.target for segment in segments))
     told = {"target": targets, **_told(first)}
+    if any(map(_drops_writes, segments)):
+        told["drops_writes"] = "yes"
     roles = {number: role for segment in segments for number, role in _roles(segment)}
     return Table(
         kind="dm-" + _KINDS.get(first.target, first.target),
@@ -78,6 +81,12 @@ def _told(segment: Segment) -> dict[str, str]:
     if segment.target == "integrity" and len(words) > 3:
         return {"integrity_mode": words[3]}
     return {}
+
+
+def _drops_writes(segment: Segment) -> bool:
+    """``flakey <device> <offset> <up interval> <down interval> [<#features> <feature> …]``"""
+    words = segment.words
+    return segment.target == "flakey" and "drop_writes" in words[5:] and words[3] != "0"
 
 
 def _roles(segment: Segment) -> Iterator[tuple[str, str]]:

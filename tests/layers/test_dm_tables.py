@@ -36,6 +36,8 @@ def test_a_name_may_hold_blanks_and_colons() -> None:
     ("writecache s 8:1 8:2 4096 0", ("writecache_type", "ssd")),
     ("snapshot 8:1 8:2 N 8", ("persistent", "no")),
     ("snapshot 8:1 8:2 P 8", ("persistent", "yes")),
+    ("flakey 8:1 0 3 1 1 drop_writes", ("drops_writes", "yes")),
+    ("flakey 8:1 0 0 9 2 random_read_corrupt drop_writes", ("drops_writes", "yes")),
     ("raid raid6_zr 1 128 2 - 8:1 - 8:2", ("level", "raid6")),
     ("integrity 8:1 0 32 D 0", ("integrity_mode", "D")),
 ])  # fmt: skip
@@ -43,6 +45,14 @@ def test_what_the_words_of_a_target_tell(words: str, told: tuple[str, str]) -> N
     (table,) = tables(f"x: 0 8 {words}").values()
     assert told in [(reading.what, reading.value) for reading in table.readings]
     assert {reading.path for reading in table.readings} == {"dmsetup table"}
+
+
+@pytest.mark.parametrize(
+    "words", ["flakey 8:1 0 9 0 1 drop_writes", "flakey 8:1 0 3 1", "flakey 8:1 0 3 1 1 error_writes"]
+)
+def test_a_flakey_target_that_never_goes_down_or_fails_aloud_drops_nothing(words: str) -> None:
+    (table,) = tables(f"x: 0 8 {words}").values()
+    assert "drops_writes" not in [reading.what for reading in table.readings]
 
 
 def test_a_role_is_told_of_devices_that_are_here_alone() -> None:

@@ -103,6 +103,7 @@ class Configuration:
             or self.uncommitted
             or self.log_ignored
             or self.transient
+            or self.dropping
             or self.deleted
             or self.unsent
             or any(found.loses_data for found in self.without_barriers)
@@ -165,6 +166,13 @@ class Configuration:
         """The snapshots whose store is forgotten at the next boot."""
         told = ((node, dm.persistent(node)) for node in self._stack.nodes)
         return tuple((node, found.reading) for node, found in told if found and not found.value)
+
+    @cached_property
+    def dropping(self) -> tuple[tuple[Node, Reading], ...]:
+        """The targets that throw writes away, where no checksums of what stands on them tell the good copy."""
+        told = [(node, found.reading) for node in self._stack.nodes if (found := dm.drops_writes(node))]
+        stale = self._stack.stale_with(tuple(node for node, _ in told))
+        return tuple((node, reading) for node, reading in told if node in stale)
 
     @cached_property
     def deleted(self) -> tuple[tuple[Node, Reading], ...]:

@@ -1,0 +1,43 @@
+"""*not-durable, high confidence*
+
+## What it means
+A device-mapper target below the filesystem was told to answer writes and throw them away: dm-flakey with `drop_writes`,
+which tests use.
+
+## How it was measured
+The feature stands in the target's line of the device-mapper table, and its down interval is not 0. Only root can read
+it.
+
+## What it proves, and what not
+It is certain that writes are lost while the target is down, synced or not. In the seconds that were measured they may
+all have arrived.
+
+## What to do next
+Load the table without `drop_writes`, and measure again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import rule
+from fstui.judge.facts import Case
+from fstui.model.judgement import Finding
+
+
+@rule(place=72)
+def writes_dropped(case: Case) -> Iterator[Finding]:
+    """A layer was told to answer writes and throw them away."""
+    for target, told in case.configuration.dropping:
+        yield Finding(
+            rule="writes-dropped",
+            verdict="not-durable",
+            confidence="high",
+            scope="storage",
+            title=f"{target.name}: writes are thrown away",
+            sentence=f"{target.name} was told to answer writes and throw them away (dm-flakey with drop_writes): "
+            "what is written while it is down is lost, synced or not.",
+            because=(words.reading(target, told),),
+            next=("Load its table without drop_writes, and measure again.",),
+        )

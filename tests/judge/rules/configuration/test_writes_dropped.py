@@ -1,0 +1,28 @@
+"""A target that throws writes away."""
+
+from __future__ import annotations
+
+from tests.factories.evidence import rules, verdict
+from tests.factories.storage import block, disk, filesystem, readings, target
+
+RULE = "writes-dropped"
+FLAKEY = block("dm-0", "dm-flakey", "sda", readings=readings(drops_writes="yes"))
+
+
+def test_what_it_throws_away_is_lost_however_much_arrived() -> None:
+    assert RULE in rules(verdict(target(filesystem(below=("dm-0",)), FLAKEY, disk())))
+
+
+def test_without_the_feature_or_its_table_it_is_a_layer_like_any_other() -> None:
+    flakey = block("dm-0", "dm-flakey", "sda")
+    assert RULE not in rules(verdict(target(filesystem(below=("dm-0",)), flakey, disk())))
+
+
+def test_a_mirror_may_read_the_copy_that_was_thrown_away() -> None:
+    mirror = block("md0", "md", "dm-0", "sdb", readings=readings(level="raid1"))
+    assert RULE in rules(verdict(target(filesystem(below=("md0",)), mirror, FLAKEY, disk(), disk("sdb"))))
+
+
+def test_a_mirror_with_checksums_takes_the_other() -> None:
+    top = filesystem("btrfs", below=("dm-0", "sdb"), level="raid1", metadata_level="raid1")
+    assert RULE not in rules(verdict(target(top, FLAKEY, disk(), disk("sdb"))))
