@@ -6,8 +6,9 @@ import os
 
 import pytest
 
+from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey, target_of
-from fstui.layers.loop import BACKING, at_path, facts
+from fstui.layers.loop import BACKING, at_path, facts, links_of
 from fstui.layers.sources.claims import Answer, line
 from fstui.model.storage import Target
 from tests.factories.box import Box
@@ -128,8 +129,26 @@ def test_a_file_without_a_name_is_told(box: Box, file: str, deleted: bool) -> No
     """That of a memfd never had one, and is said to be memory."""
     box.loop("loop0", file)
     box.mount("/dev/loop0", "/mnt", "ext4")
-    told = facts(look(box, "/mnt").node("loop0")).deleted
+    links = Answer(output="0\n" if deleted else "1\n")
+    found = target_of("/mnt", survey(box.root, {line(links_of("loop0")): links}))
+    told = facts(found.node("loop0")).deleted
     assert told is not None and told.value is deleted
+
+
+def test_a_second_name_is_not_ruled_out_where_nobody_was_asked(box: Box) -> None:
+    box.loop("loop0", "/srv/a.img (deleted)")
+    box.mount("/dev/loop0", "/mnt", "ext4")
+    told = facts(look(box, "/mnt").node("loop0"))
+    assert told.deleted is None
+    assert told.called_deleted is not None and told.called_deleted.value
+
+
+def test_the_links_of_files_that_are_called_deleted_are_asked_for(box: Box) -> None:
+    for number, file in enumerate(("/srv/a.img (deleted)", "/srv/b.img", "/memfd:disk (deleted)")):
+        box.loop(f"loop{number}", file)
+        box.mount(f"/dev/loop{number}", f"/mnt{number}", "ext4")
+    asked_of = [command[1] for command in commands(survey(box.root), root=True) if command[0] == "open_by_handle_at"]
+    assert asked_of == ["/dev/loop0"]
 
 
 def test_of_a_file_that_was_made_without_a_name_nobody_knows_whether_it_has_one(box: Box) -> None:
@@ -164,7 +183,7 @@ def told(box: Box, file: str, *, inode: int = 12, node_of: str | None = None) ->
 @pytest.mark.parametrize(("inode", "deleted"), [(12, False), (13, True)], ids=["itself", "another of that name"])
 def test_a_file_may_be_called_deleted(box: Box, inode: int, deleted: bool) -> None:
     found = told(box, "/images/disk.img (deleted)", inode=inode)
-    fact = facts(found.node("loop0")).deleted
+    fact = facts(found.node("loop0")).called_deleted
     assert fact is not None and fact.value is deleted
     assert found.node("loop0").below == (f"file:/images/disk.img{'' if deleted else ' (deleted)'}",)
 

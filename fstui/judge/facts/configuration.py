@@ -182,6 +182,13 @@ class Configuration:
         return tuple((node, file.reading) for node, file in told if node in lost)
 
     @cached_property
+    def called_deleted(self) -> tuple[tuple[Node, Reading], ...]:
+        """Those of which it is not known whether another name leads to their file."""
+        told = [(node, file) for node in self._stack.nodes if (file := loop.facts(node).called_deleted) and file.value]
+        lost = self._stack.lost_with(tuple(node for node, _ in told))
+        return tuple((node, file.reading) for node, file in told if node in lost)
+
+    @cached_property
     def unsent(self) -> tuple[tuple[Node, Unsent], ...]:
         """The filesystems that were told to answer syncs by themselves."""
         told = ((node, kind(node.kind).unsent(node)) for node in self._stack.filesystems)

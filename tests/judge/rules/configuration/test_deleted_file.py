@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fstui.model.storage import Node
 from tests.factories.evidence import rules, verdict
 from tests.factories.storage import block, disk, filesystem, readings, target
@@ -9,14 +11,27 @@ from tests.factories.storage import block, disk, filesystem, readings, target
 GONE, THERE = "/srv/a.img (deleted)", "/srv/a.img"
 
 
-def loop(name: str, file: str) -> Node:
-    return block(name, "loop", readings=readings(backing_file=file))
+def loop(name: str, file: str, **more: str) -> Node:
+    return block(name, "loop", readings=readings(backing_file=file, **more))
 
 
-def test_what_is_on_a_file_that_nothing_leads_to_is_gone_after_a_reboot() -> None:
-    judgement = verdict(target(filesystem(below=("loop0",)), loop("loop0", GONE)))
-    assert (judgement.verdict, judgement.confidence) == ("not-durable", "medium")
+@pytest.mark.parametrize("file", [GONE, "/srv/#12 (deleted)"])
+def test_what_is_on_a_file_that_nothing_leads_to_is_gone_after_a_reboot(file: str) -> None:
+    judgement = verdict(target(filesystem(below=("loop0",)), loop("loop0", file, links="0")))
+    assert (judgement.verdict, judgement.confidence) == ("not-durable", "high")
     assert "The file under loop0 was deleted" in judgement.sentence
+
+
+def test_where_nobody_counted_its_links_it_is_neither_accused_nor_praised() -> None:
+    judgement = verdict(target(filesystem(below=("loop0",)), loop("loop0", GONE)))
+    assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "medium")
+    assert "Unless a second hard link" in judgement.sentence
+
+
+@pytest.mark.parametrize("file", [GONE, "/srv/#12 (deleted)"])
+def test_a_second_hard_link_keeps_the_file(file: str) -> None:
+    kept = loop("loop0", file, links="1")
+    assert "deleted-file" not in rules(verdict(target(filesystem(below=("loop0",)), kept)))
 
 
 def test_a_file_that_is_there_stays() -> None:
@@ -24,6 +39,6 @@ def test_a_file_that_is_there_stays() -> None:
 
 
 def test_a_mirrors_other_leg_keeps_the_data() -> None:
-    legs = (disk(), loop("loop0", GONE))
+    legs = (disk(), loop("loop0", GONE, links="0"))
     mirror = block("md0", "md", "sda", "loop0", readings=readings(level="raid1"))
     assert "deleted-file" not in rules(verdict(target(filesystem(below=("md0",)), mirror, *legs)))
