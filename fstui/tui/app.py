@@ -240,15 +240,15 @@ class FstuiApp(App[int]):
         failures = [sentence for entry in self.left_behind if (sentence := await remove(entry))]
         return "; ".join(failures) or f"Removed {len(self.left_behind)}: nothing is left behind."
 
-    def open_plan(self, directory: str, others: Sequence[str] = (), busy: str = "") -> None:
+    def open_plan(self, directory: str, others: Sequence[str] = (), busy: str = "", scenario: str = "") -> None:
         """Choose a scenario for that directory, or where it is refused for another on the same mount.
 
-        ``busy``: a device of its, in words, that somebody else needs.
+        ``busy``: a device of its, in words, that somebody else needs. ``scenario``: where the cursor stands.
         """
         from fstui.tui.offers import Offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
-        self.push_screen(PlanScreen(Offers(self.session, directory, others), busy))
+        self.push_screen(PlanScreen(Offers(self.session, directory, others), busy, scenario))
 
     def open_run(self, running: RunInProgress, plan: Plan, target: Target) -> None:
         """Watch it run, in the place of the result of the run before."""

@@ -35,6 +35,11 @@ def rows(form: Form) -> list[str]:
     return [*form.settings, MEDIUM, WRITE_CACHE]
 
 
+def meaning(form: Form, name: str) -> str:
+    """What changing it changes."""
+    return form.settings[name].help if name in form.settings else "What this box cannot read, declared by you."
+
+
 def options(setting: Setting) -> list[Scalar]:
     """The values allowed; empty where any number between min and max is."""
     return list(setting.choices) if setting.choices else []

@@ -39,6 +39,10 @@ class Offers:
         """Offer these too, by their names."""
         self.every += [Offer(name, form) for name, form in known]
 
+    def at(self, name: str) -> int:
+        """Where the scenario of that name stands; the first where there is none."""
+        return next((at for at, offer in enumerate(self.every) if offer.name == name), 0)
+
     async def look_up(self) -> str:
         """The directory, or where it is refused the first of the others that is not; words where it is another one."""
         asked = self.directory

@@ -1,19 +1,26 @@
-"""What Ctrl-P finds: the keys of the screen in front, mounts, scenarios, rules, saved runs and themes."""
+"""What Ctrl-P finds: the keys of the screen in front, mounts, scenarios, settings, rules, saved runs and themes."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.fuzzy import Matcher
 
 from fstui.model.errors import Refused
+from fstui.tui import choices
 from fstui.tui.commands import key_name
 from fstui.tui.screens.storage import StorageScreen
 
 if TYPE_CHECKING:
     from fstui.session.history import Summary
     from fstui.tui.app import FstuiApp
+
+
+PATIENCE_S = 0.5
 
 
 class Entry(NamedTuple):
@@ -27,16 +34,18 @@ class Entry(NamedTuple):
 class Entries(Provider):
     """All of them. Before a letter is typed, only what the footer names."""
 
-    _runs: tuple[Summary, ...] = ()
+    reading: asyncio.Task[tuple[Summary, ...]] | None = None
+    """Of the saved runs."""
 
     async def startup(self) -> None:
-        """The saved runs, from a disk that may hang: without them where it does."""
-        from fstui.session import history  # noqa: PLC0415
+        """Have the saved runs read meanwhile. Nothing is awaited: the letter after cancels what a letter began, and a
+        start that is cancelled leaves the palette empty."""
+        self.reading = asyncio.create_task(_saved_runs())
 
-        try:
-            self._runs = tuple(one for one in await history.listed() if not one.unreadable)
-        except (OSError, Refused):
-            self._runs = ()
+    async def shutdown(self) -> None:
+        """What is still being read is wanted no more."""
+        if self.reading is not None:
+            self.reading.cancel()
 
     async def discover(self) -> Hits:
         for entry in self._keys():
@@ -44,20 +53,29 @@ class Entries(Provider):
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for entry in self._all():
-            if (score := matcher.match(f"{entry.name} {entry.help}")) > 0:
-                yield Hit(score, matcher.highlight(entry.name), entry.run, help=entry.help)
+        for entry in self._at_hand():
+            if hit := _hit(matcher, entry):
+                yield hit
+        for one in await self._read_by_now():
+            if hit := _hit(matcher, self._saved(one)):
+                yield hit
+
+    async def _read_by_now(self) -> tuple[Summary, ...]:
+        """The saved runs; none from a disk that takes long, as nothing found is shown before the search ends."""
+        if self.reading is None:
+            return ()
+        done, _ = await asyncio.wait((self.reading,), timeout=PATIENCE_S)
+        return self.reading.result() if done else ()
 
     @property
     def _fstui(self) -> FstuiApp:
         return cast("FstuiApp", self.app)  # the app imports this, not the other way round
 
-    def _all(self) -> Iterator[Entry]:
+    def _at_hand(self) -> Iterator[Entry]:
         yield from self._keys()
         yield from self._mounts()
         yield from self._scenarios()
         yield from self._rules()
-        yield from self._saved()
         yield from self._themes()
         yield Entry("picture of this screen", "An SVG file in the current directory.", self._fstui.save_picture)
 
@@ -85,16 +103,20 @@ class Entries(Provider):
         return lambda: self._fstui.open_plan(path)
 
     def _scenarios(self) -> Iterator[Entry]:
-        from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415  kept off the first frame
+        from fstui.session import scenarios  # noqa: PLC0415  kept off the first frame
+        from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
         screen = self.screen
         if isinstance(screen, PlanScreen):
             for at, offer in enumerate(screen.offers.every):
-                yield Entry(f"scenario {offer.name}", offer.form.question, self._choosing(screen.choose_scenario, at))
-
-    @staticmethod
-    def _choosing(choose: Callable[[int], None], at: int) -> Callable[[], object]:
-        return lambda: choose(at)
+                yield Entry(f"scenario {offer.name}", offer.form.question, partial(screen.choose_scenario, at))
+            if screen.offer:
+                form = screen.offer.form
+                for at, name in enumerate(choices.rows(form)):
+                    yield Entry(f"setting {name}", choices.meaning(form, name), partial(screen.choose_setting, at))
+        elif isinstance(screen, StorageScreen):
+            for name, scenario in scenarios.shipped_ones():
+                yield Entry(f"scenario {name}", scenario.question, partial(screen.run_here, name))
 
     def _rules(self) -> Iterator[Entry]:
         from fstui.session.rules import rule_names  # noqa: PLC0415
@@ -119,10 +141,9 @@ class Entries(Provider):
     def _painting(self, name: str) -> Callable[[], object]:
         return lambda: self._fstui.keep_theme(name)
 
-    def _saved(self) -> Iterator[Entry]:
-        for one in self._runs:
-            name = f"run {one.id}: {one.scenario} on {one.target}"
-            yield Entry(name, f"{one.verdict}, {one.started_at}", self._opening(one.path))
+    def _saved(self, one: Summary) -> Entry:
+        name = f"run {one.id}: {one.scenario} on {one.target}"
+        return Entry(name, f"{one.verdict}, {one.started_at}", self._opening(one.path))
 
     def _opening(self, path: str) -> Callable[[], object]:
         async def run() -> None:
@@ -136,3 +157,18 @@ class Entries(Provider):
             self._fstui.open_result(saved.run, saved.path, saved.run.target.path if saved.run.target else None)
 
         return run
+
+
+async def _saved_runs() -> tuple[Summary, ...]:
+    """From a disk that may hang: none where it does."""
+    from fstui.session import history  # noqa: PLC0415
+
+    try:
+        return tuple(one for one in await history.listed() if not one.unreadable)
+    except (OSError, Refused):
+        return ()
+
+
+def _hit(matcher: Matcher, entry: Entry) -> Hit | None:
+    score = matcher.match(f"{entry.name} {entry.help}")
+    return Hit(score, matcher.highlight(entry.name), entry.run, help=entry.help) if score > 0 else None

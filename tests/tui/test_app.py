@@ -10,7 +10,9 @@ import pytest
 from textual._callback import invoke
 from textual.command import Hit
 
+from fstui.engine.machine.replay import ReplayMachine
 from fstui.model.events import Event
+from fstui.session import history
 from fstui.state import runs
 from fstui.tui import commands
 from fstui.tui.palette import Entries
@@ -113,6 +115,8 @@ async def found(app: PreparedApp, words: str) -> list[str]:
     """What Ctrl-P finds."""
     entries = Entries(app.screen)
     await entries.startup()
+    assert entries.reading is not None
+    await entries.reading
     return [str(hit.match_display) async for hit in entries.search(words) if isinstance(hit, Hit)]
 
 
@@ -130,6 +134,33 @@ async def test_ctrl_p_finds_mounts_rules_runs_and_keys_by_their_names() -> None:
         await invoke(hit.command)
         await pilot.pause()
         assert "barriers-off" in shown(app)[0]
+
+
+async def test_ctrl_p_finds_a_scenario_from_the_storage_screen_and_a_setting_of_the_plan() -> None:
+    app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+p", *"scenario wal-etcd")
+        await pilot.app.workers.wait_for_complete()
+        await pressed(pilot, "enter")
+        assert isinstance(app.screen, PlanScreen)
+        assert any(line.startswith("▌") and "wal-etcd" in line for line in shown(app))
+        await pressed(pilot, "ctrl+p", *"setting medium", "enter")
+        assert any(line.lstrip().startswith("▌ medium") for line in shown(app))
+
+
+async def test_ctrl_p_finds_what_is_at_hand_while_the_disk_of_the_saved_runs_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def hanging(most: int | None = None) -> list[history.Summary]:
+        await asyncio.Event().wait()
+        return []
+
+    monkeypatch.setattr(history, "listed", hanging)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+p", *"theme d")
+        while not any("theme dark" in line for line in shown(app)):
+            await pilot.pause()
 
 
 async def test_a_picture_of_the_screen_is_a_file_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,17 @@ async def test_a_note_is_kept_beside_the_run() -> None:
         assert notes.recall() == {"aaa111": "new cable"} and any("“new cable”" in line for line in lines)
 
 
+async def test_a_note_belongs_to_the_run_that_it_was_begun_for() -> None:
+    saved("aaa111", 1)
+    saved("bbb222", 2)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pressed(pilot, "h", "n", *"new cable")
+        await pilot.click(offset=(5, 3))
+        await pressed(pilot, "enter")
+        assert notes.recall() == {"bbb222": "new cable"}
+
+
 async def test_a_run_is_deleted_by_the_same_key_twice_and_by_no_other() -> None:
     saved("aaa111", 1)
     saved("bbb222", 2)
@@ -46,6 +57,8 @@ async def test_a_run_is_deleted_by_the_same_key_twice_and_by_no_other() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         assert any("Delete bbb222 for good?" in line for line in await pressed(pilot, "h", "d"))
         await pressed(pilot, "down", "up")
+        assert any("Delete bbb222 for good?" in line for line in await pressed(pilot, "d"))
+        await pressed(pilot, "t", "escape")
         assert any("Delete bbb222 for good?" in line for line in await pressed(pilot, "d"))
         assert len(runs.history()) == 2
         lines = await pressed(pilot, "d")

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from fstui.measures.documents import decode_run
 from fstui.measures.sync_writes import SyncWrites
-from fstui.model.judgement import Speed
+from fstui.model.judgement import Finding, Speed
 from fstui.model.run import Run
 from fstui.model.steps import Failure, Step
 from fstui.report import formats
@@ -335,3 +335,15 @@ async def test_what_was_run_again_says_what_changed() -> None:
         for _ in range(len(screens.RUN.findings) + len(screens.RUN.steps)):
             await pilot.press("down")
         assert any("fdatasync" in line and line.endswith("2.00 ×") for line in shown(app)[:12])
+
+
+async def test_enter_shows_a_finding_whole_whose_title_its_row_has_no_room_for() -> None:
+    title = "by others: vda 0.94 flushes/s, 3.76 writes/s, 2.10 MiB/s, and reads besides"
+    finding = Finding(rule="other-writers", verdict=None, confidence="low", scope="storage", title=title)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.open_result(msgspec.structs.replace(screens.RUN, findings=(finding,)), None, None)
+        await pilot.pause()
+        assert any("by others" in line and "…" in line for line in shown(app))
+        lines = " ".join(" ".join(line.split()) for line in await pressed(pilot, "enter"))
+        assert title in lines

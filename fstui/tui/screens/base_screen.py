@@ -76,6 +76,8 @@ class BaseScreen(Screen[None]):
         self.redraw()
 
     _notice = ""
+    _answered = ""
+    """The notice that stood when the last key was pressed: a question, which that key may answer."""
 
     def say(self, words: str) -> None:
         """Show the sentence in the footer's place, until the next key."""
@@ -84,8 +86,8 @@ class BaseScreen(Screen[None]):
 
     def on_key(self) -> None:
         """A key has been pressed: the notice has been read."""
-        if self._notice:
-            self._notice = ""
+        self._answered, self._notice = self._notice, ""
+        if self._answered:
             self.part("footer").redraw()
 
     def on_click(self) -> None:

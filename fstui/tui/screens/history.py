@@ -76,8 +76,8 @@ class HistoryScreen(BaseScreen):
         """and beside these."""
         self.words = ""
         """Those that the rows hold."""
-        self._doomed = ""
-        """The file that was asked about; the same key again deletes it."""
+        self._noted = ""
+        """The file that a note is being typed for: a click may select another meanwhile."""
         self._every: list[Summary] = []
         self.rows: list[Summary] | None = None
         """None until they have been read."""
@@ -114,7 +114,6 @@ class HistoryScreen(BaseScreen):
         return self.rows[self.selected] if self.rows else None
 
     def action_move(self, by: int) -> None:
-        self._doomed = ""
         self.selected = max(0, min(self.selected + by, len(self.rows or ()) - 1))
         self.redraw()
 
@@ -166,6 +165,7 @@ class HistoryScreen(BaseScreen):
 
     async def action_note(self) -> None:
         if self.chosen and not self.chosen.unreadable:
+            self._noted = self.chosen.path
             await self._ask_for("note", f"a line beside {self.chosen.id}; empty: none", self.chosen.note)
 
     def action_trend(self) -> None:
@@ -177,11 +177,10 @@ class HistoryScreen(BaseScreen):
     async def action_delete(self) -> None:
         if (chosen := self.chosen) is None:
             return
-        if self._doomed != chosen.path:
-            self._doomed = chosen.path
-            self.say(f"Delete {chosen.id or chosen.path} for good? The same key again does.")
+        question = f"Delete {chosen.id or chosen.path} for good? The same key again does."
+        if self._answered != question:
+            self.say(question)
             return
-        self._doomed = ""
         self.change(history.delete(chosen.path))
 
     @work(group="change")
@@ -210,8 +209,8 @@ class HistoryScreen(BaseScreen):
 
     async def on_input_submitted(self, message: Input.Submitted) -> None:
         await message.input.remove()
-        if message.input.id == "note" and self.chosen:
-            self.change(history.note(self.chosen.path, message.value))
+        if message.input.id == "note":
+            self.change(history.note(self._noted, message.value))
 
     async def action_back(self) -> None:
         if entry := self.query("Input"):

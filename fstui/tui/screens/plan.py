@@ -56,9 +56,10 @@ class PlanScreen(BaseScreen):
         "remembered for this storage, said in the verdict, and the physical limits are taken from it."
     )
 
-    def __init__(self, offers: Offers, busy: str = "") -> None:
+    def __init__(self, offers: Offers, busy: str = "", scenario: str = "") -> None:
         super().__init__()
         self.offers = offers
+        self._wanted = scenario
         self._busy = busy
         """A device that somebody else needs, in words, until the cursor stands where it is needed the least."""
         self.cursor = Cursor()
@@ -76,6 +77,7 @@ class PlanScreen(BaseScreen):
 
     def on_mount(self) -> None:
         self.offers.add([*scenarios.shipped_ones(), (power_cut.NAME, power_cut.FORM)])
+        self.cursor = Cursor(self.offers.at(self._wanted))
         self.look_up()
         self.offer_own()
         self.set_interval(COUNTERS_S, self.read_counters)
@@ -151,6 +153,11 @@ class PlanScreen(BaseScreen):
         """Put the cursor on it."""
         self.cursor = Cursor(at)
         self.part("detail").to_top()
+        self.redraw()
+
+    def choose_setting(self, at: int) -> None:
+        """Put the cursor on that one of the selected scenario's."""
+        self.cursor = replace(self.cursor, setting=at, option=0)
         self.redraw()
 
     def choose_row(self, part: str, row: int) -> None:

@@ -16,6 +16,8 @@ from fstui.report.findings import ordered
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import result as drawing
 from fstui.tui.drawing.appendix import Section, sections
+from fstui.tui.drawing.cells import line, rule, wrapped
+from fstui.tui.glyphs import HEAD
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.lines import UNBOUNDED
 
@@ -40,7 +42,7 @@ class ResultScreen(BaseScreen):
         Command("result.explain", "x", "explain", "explain", "What the selected rule looks at, and why."),
         Command("result.powercut", "w", "power_cut", "power cut", "Prove it: pull the plug with a witness elsewhere."),
         Command("result.compare", "c", "compare", "compare", "Put another saved run beside this one."),
-        Command("result.view", "v", "view", "", "What is selected, on a page of its own."),
+        Command("result.view", "v,enter", "view", "", "What is selected, whole, on a page of its own."),
         HISTORY,
         HELP,
         BACK,
@@ -53,7 +55,7 @@ class ResultScreen(BaseScreen):
         "witness does. Beneath it stands whether it is slow, and by what. Move through findings, steps, and what "
         "stands beneath them: what changed since the run before, the way down the stack with what was asked for, "
         "passed on and dropped, why it is slow or not, tables of databases, and where this storage stands among "
-        "published rates; the selected one is shown above, and v shows it on a page, of a step with its latencies. "
+        "published rates; the selected one is shown above, and Enter shows it on a page, of a step with its latencies. "
         "FLUSH/SYNC: flushes at the lowest devices for each sync asked for. BYTES: bytes that arrived there for each "
         "byte written."
     )
@@ -171,7 +173,9 @@ class ResultScreen(BaseScreen):
         from fstui.tui.screens.page_screen import PageScreen  # noqa: PLC0415
 
         chosen = self.chosen
-        self.app.push_screen(PageScreen(lambda width: self._explained(chosen, width, UNBOUNDED)))
+        self.app.push_screen(
+            PageScreen(lambda width: [*_named(chosen, width), *self._explained(chosen, width, UNBOUNDED)])
+        )
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         return self._explained(self.chosen, width, UNBOUNDED if self.whole else height)
@@ -208,3 +212,10 @@ class ResultScreen(BaseScreen):
 
     def _draw_saved(self, width: int, height: int) -> list[Text]:
         return [drawing.saved(self.result, self.saved_to, self.save_error, width)]
+
+
+def _named(chosen: Finding | Step | Section | None, width: int) -> list[Text]:
+    """The finding's title, which its row has no room for on a small terminal."""
+    if not isinstance(chosen, Finding):
+        return []
+    return [rule(width, chosen.rule), *(line((part, HEAD)) for part in wrapped(chosen.title, width - 2, indent=" "))]

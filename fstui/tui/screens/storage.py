@@ -208,6 +208,10 @@ class StorageScreen(BaseScreen):
         self.part("detail").scroll_lines(by)
 
     def action_run_here(self) -> None:
+        self.run_here()
+
+    def run_here(self, scenario: str = "") -> None:
+        """Plan a run on the selected filesystem, of that scenario first."""
         if self.row is None:
             return
         if self.row.target is None:
@@ -220,7 +224,7 @@ class StorageScreen(BaseScreen):
             mount_point = self.row.target.mount_point
             mounts = [target.mount_point for target in self.inventory.filesystems]
             self.fstui.open_plan(
-                self.row.target.path or mount_point, usual_directories(mount_point, mounts), self._busy
+                self.row.target.path or mount_point, usual_directories(mount_point, mounts), self._busy, scenario
             )
 
     @property
