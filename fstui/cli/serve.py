@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
 import sys
 import tempfile
@@ -16,6 +17,20 @@ from fstui.model.errors import Refused
 
 LOOPBACK = "127.0.0.1"
 USUAL_DISK = "hdd-7200"
+_AFAR = re.compile(r"<link[^>]*https://[^>]*>")
+"""A class may have no network: what its page wants from elsewhere holds up the rest."""
+_KEYS = """<script>
+  const takeKeys = () => {
+    const ended = document.body.classList.contains("-closed");
+    document.querySelector(ended ? ".closed-dialog button" : ".xterm-helper-textarea")?.focus();
+  };
+  addEventListener("load", () => {
+    new MutationObserver(takeKeys).observe(document.body, { attributes: true, childList: true, subtree: true });
+    addEventListener("focus", takeKeys);
+    takeKeys();
+  });
+</script>"""
+"""Without a click: to the terminal as soon as it is there, and to "Restart" once the app has ended."""
 NOT_INSTALLED = "the app is served by textual-serve, which is not installed: pip install 'fstui[serve]'"
 
 
@@ -59,7 +74,8 @@ def _serve(disk: str | None, host: str, port: int, url: str, home: str) -> None:
 
 async def application(disk: str | None, host: str, port: int, url: str, home: str) -> Any:
     """What aiohttp serves. A page of somebody else's, open in the same browser, must not reach it: a WebSocket may be
-    opened across sites, and says where it comes from (RFC 6455, 10.2)."""
+    opened across sites, and says where it comes from (RFC 6455, 10.2). The page takes keys at once, and nothing from
+    elsewhere."""
     from aiohttp import web  # noqa: PLC0415
     from textual_serve.server import Server  # noqa: PLC0415
 
@@ -70,7 +86,10 @@ async def application(disk: str | None, host: str, port: int, url: str, home: st
     async def from_our_page(request: Any, handler: Any) -> Any:
         if request.path == "/ws" and request.headers.get("Origin") != url:
             raise web.HTTPForbidden(text=f"only the page of {url} may open this")
-        return await handler(request)
+        answer = await handler(request)
+        if request.path == "/":
+            answer.text = _AFAR.sub("", answer.text).replace("</body>", f"{_KEYS}</body>")
+        return answer
 
     served.middlewares.append(web.middleware(from_our_page))
     return served

@@ -22,26 +22,29 @@ _WHERE_IS_THE_CURSOR = "\x1b[6n"
 """Device status report (ECMA-48, 8.3.35): answered by every terminal, once it has drawn what came before."""
 _PATIENCE_S = 20.0
 """An answer that takes longer was lost."""
-_LAST_S = 1.0
+_POLL_S = 0.01
+_LAST_S = 4.0
+"""The longest that leaving waits for an answer that is on its way."""
 
 
 class PressDriver(LinuxDriver):
     """Textual's, with those two modes alone, and asking whether what was sent has arrived."""
 
     _asked_at: float | None = None
-    _answers = False
-    """The last question that it had time for: not every terminal does, and a bad line loses one."""
+    _answers: bool | None = None
+    """The last question that it had time for: not every terminal does, a bad line loses one. None: not known yet."""
 
     @property
     def is_behind(self) -> bool:
         """What was sent before the last question has not arrived yet."""
-        return self._answers and self._asked_at is not None and time.monotonic() - self._asked_at < _PATIENCE_S
+        return bool(self._answers) and self._asked_at is not None and time.monotonic() - self._asked_at < _PATIENCE_S
 
     def ask_whether_arrived(self) -> None:
         """Ask, unless an answer is still awaited. Where one was lost, none is waited for until the next has come."""
         if self._asked_at is not None and time.monotonic() - self._asked_at < _PATIENCE_S:
             return
-        self._answers = self._answers and self._asked_at is None
+        if self._asked_at is not None:
+            self._answers = False
         self._asked_at = time.monotonic()
         self.write(_WHERE_IS_THE_CURSOR)
         self.flush()
@@ -61,10 +64,14 @@ class PressDriver(LinuxDriver):
 
     def disable_input(self) -> None:
         """An answer that is on its way must not end at the shell's prompt."""
-        deadline = time.monotonic() + _LAST_S
-        while self.is_behind and time.monotonic() < deadline:
-            time.sleep(0.01)
+        self._await_answer()
         super().disable_input()
+
+    def _await_answer(self) -> None:
+        """The reader's thread takes it. A terminal that is not known to leave questions open has its time."""
+        deadline = time.monotonic() + _LAST_S
+        while self._asked_at is not None and self._answers is not False and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
 
     def _enable_mouse_support(self) -> None:
         self._ask_for("h")

@@ -19,6 +19,7 @@ from aiohttp import ClientSession, WSMsgType, WSServerHandshakeError
 from aiohttp.test_utils import unused_port
 
 from fstui.cli.serve import LOOPBACK
+from tests.cli.browser import CHROMIUM, browsing
 
 
 def listens(port: int) -> bool:
@@ -55,3 +56,22 @@ async def test_a_browser_gets_the_lessons_and_a_page_of_somebody_else_nothing(ur
                 message = await app.receive()
                 assert message.type in (WSMsgType.BINARY, WSMsgType.TEXT)
                 said += message.data if message.type == WSMsgType.BINARY else b""
+
+
+async def test_the_page_wants_nothing_from_elsewhere(url: str) -> None:
+    async with ClientSession() as browser:
+        assert "https://" not in await (await browser.get(url)).text()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+async def test_keys_reach_the_app_without_a_click_and_enter_starts_it_again(url: str, tmp_path: Path) -> None:
+    async with browsing(url, tmp_path / "browser") as page:
+        for _ in range(2):
+            await page.until("document.body.classList.contains('-first-byte')")
+            await page.until("document.activeElement.className === 'xterm-helper-textarea'")
+            await page.press("q")
+            await page.until("document.body.classList.contains('-closed')")
+            await page.until("document.activeElement.textContent === 'Restart'")
+            await page.press("\r")
+            await page.until("!document.body.classList.contains('-closed')")

@@ -135,3 +135,28 @@ def test_an_answer_that_was_lost_holds_the_screen_up_once(monkeypatch: pytest.Mo
     driver.process_message(CursorPosition(0, 0))
     driver.ask_whether_arrived()
     assert driver.is_behind, "it answers again"
+
+
+def test_leaving_awaits_the_first_answer_of_a_slow_line_too_and_none_of_a_terminal_that_answers_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s, answers = 0.0, True
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+        if answers and now_s >= 1.5:
+            driver.process_message(CursorPosition(0, 0))
+
+    monkeypatch.setattr("fstui.tui.driver.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("fstui.tui.driver.time.sleep", sleep)
+    driver = RecordedDriver()
+    driver.ask_whether_arrived()
+    driver._await_answer()
+    assert now_s == pytest.approx(1.5, abs=0.02)
+    answers = False
+    driver.ask_whether_arrived()
+    now_s = 30.0
+    driver.ask_whether_arrived()
+    driver._await_answer()
+    assert now_s == 30.0

@@ -1,0 +1,71 @@
+"""A headless Chromium and its one page, by the DevTools protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientSession, ClientWebSocketResponse
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+POLL_S = 0.1
+
+
+class Page:
+    """What a person at it could do."""
+
+    def __init__(self, devtools: ClientWebSocketResponse) -> None:
+        self._devtools = devtools
+        self._asked = 0
+
+    async def call(self, method: str, **parameters: object) -> dict[str, Any]:
+        """What the method answers; events that come meanwhile are passed over."""
+        self._asked += 1
+        await self._devtools.send_json({"id": self._asked, "method": method, "params": parameters})
+        while (answer := await self._devtools.receive_json()).get("id") != self._asked:
+            pass
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    async def until(self, expression: str) -> None:
+        """Wait until that JavaScript is true."""
+        while not await self._is(expression):  # noqa: ASYNC110  what it waits for is in another process
+            await asyncio.sleep(POLL_S)
+
+    async def _is(self, expression: str) -> bool:
+        """False as well between two documents, where nothing can be evaluated."""
+        answer = await self.call("Runtime.evaluate", expression=f"Boolean({expression})")
+        return answer["result"].get("value") is True
+
+    async def press(self, character: str) -> None:
+        """One key, wherever the focus is."""
+        await self.call("Input.dispatchKeyEvent", type="keyDown", key=character, text=character)
+        await self.call("Input.dispatchKeyEvent", type="keyUp", key=character)
+
+
+@asynccontextmanager
+async def browsing(url: str, home: Path) -> AsyncIterator[Page]:
+    """That page, in a browser that knows nothing else."""
+    assert CHROMIUM is not None
+    words = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", f"--user-data-dir={home}"]
+    nowhere = asyncio.subprocess.DEVNULL
+    browser = await asyncio.create_subprocess_exec(CHROMIUM, *words, url, stdout=nowhere, stderr=nowhere)
+    try:
+        port_file = home / "DevToolsActivePort"
+        while not (port_file.exists() and port_file.read_text()):  # noqa: ASYNC110  another process writes it
+            await asyncio.sleep(POLL_S)
+        port = port_file.read_text().split()[0]
+        async with ClientSession() as session:
+            tabs: list[dict[str, str]] = []
+            while not tabs:
+                answer = await session.get(f"http://127.0.0.1:{port}/json")
+                tabs = [tab for tab in await answer.json() if tab["url"].startswith(url)]
+            async with session.ws_connect(tabs[0]["webSocketDebuggerUrl"], max_msg_size=0) as devtools:
+                yield Page(devtools)
+    finally:
+        browser.terminate()
+        await browser.wait()
