@@ -11,7 +11,6 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.fuzzy import Matcher
 
 from fstui.model.errors import Refused
-from fstui.tui import choices
 from fstui.tui.commands import key_name
 from fstui.tui.screens.storage import StorageScreen
 
@@ -104,6 +103,7 @@ class Entries(Provider):
 
     def _scenarios(self) -> Iterator[Entry]:
         from fstui.session import scenarios  # noqa: PLC0415  kept off the first frame
+        from fstui.tui import choices  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
         screen = self.screen
