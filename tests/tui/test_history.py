@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
+from textual.pilot import Pilot
 
 from fstui.model.run import Run
-from fstui.state import notes, runs
+from fstui.state import notes, paths, runs
 from fstui.tui.screens.history import HistoryScreen
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
@@ -92,3 +94,48 @@ async def test_keys_that_come_in_one_burst_are_each_heard() -> None:
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert [line.split()[0] for line in shown(app) if line[1:2] in "ABC" and line[2:3] == " "] == ["A", "B", "C"]
+
+
+async def settled(pilot: Pilot[int]) -> list[str]:
+    """What stands there once the document under the cursor has been read."""
+    for _ in range(2):
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+    return shown(pilot.app)
+
+
+@pytest.mark.parametrize("size", [(50, 20), (80, 24), (120, 40), (200, 60)])
+async def test_the_chosen_run_says_its_verdict_beside_the_bars_of_its_storage(size: tuple[int, int]) -> None:
+    for day, name in enumerate(("aaa111", "bbb222", "ccc333"), 1):
+        saved(name, day, day)
+    app = PreparedApp()
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("h")
+        text = "\n".join(await settled(pilot))
+        assert "▲" in text and "█" in text and ("3.00 × the first of 3" in text or size[0] < 80)
+        assert "SUSPICIOUS" in text and "One 16 KiB block was rewritten" in text
+        await pilot.press("down")
+        assert "bbb222" in "\n".join(await settled(pilot))
+
+
+async def test_a_storage_stands_among_those_that_ran_the_same() -> None:
+    saved("aaa111", 1)
+    slower = replace(saved("bbb222", 2, 0.5), target=replace(screens.DATA, path="/srv/other", identity="another"))
+    runs.save(slower)
+    app = PreparedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("h")
+        lines = await settled(pilot)
+        title = next(at for at, line in enumerate(lines) if "on every storage" in line)
+        assert "/srv/data" in lines[title + 1] and "▌" in lines[title + 2] and "/srv/other" in lines[title + 2]
+
+
+async def test_a_run_without_a_rate_and_a_file_that_is_no_run_say_so() -> None:
+    runs.save(replace(screens.RUN, id="aaa111", steps=()))
+    (paths.runs_dir() / "20261101-080000-broken.json").write_text("{}")
+    app = PreparedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("h")
+        assert any("no part of a trend" in line for line in await settled(pilot))
+        await pilot.press("end", "down", "down")
+        assert any("not a run document" in line for line in await settled(pilot))

@@ -103,6 +103,22 @@ def test_storage_at_work(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(PreparedApp(busy.BusyMachine()), terminal_size=size, run_before=at_work)
 
 
+async def looking_back(pilot: Pilot[Any]) -> None:
+    await pilot.press("h")
+    for _ in range(2):
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+    pilot.app.screen.query_one("#where").styles.visibility = "hidden"  # its directory is another one each time
+
+
+@SIZES
+def test_history(snap_compare: Compare, size: tuple[int, int]) -> None:
+    for at, times in enumerate((1.0, 1.6, 0.5, 1.1)):
+        runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
+    runs.save(screens.RUN)
+    assert snap_compare(PreparedApp(), terminal_size=size, run_before=looking_back)
+
+
 @pytest.mark.parametrize("before", [storage, running, result], ids=lambda before: before.__name__)
 def test_screen_in_ascii(snap_compare: Compare, before: Before) -> None:
     assert snap_compare(PreparedApp(ascii_only=True), terminal_size=(80, 24), run_before=before)

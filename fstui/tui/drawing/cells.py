@@ -6,7 +6,7 @@ What measures or cuts a text escapes its control characters first, lest it be wi
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -113,15 +113,19 @@ def shown(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
     return tuple(column if column.width else msgspec.structs.replace(column, width=max(left, 4)) for column in kept)
 
 
-def row(columns: Sequence[Column], values: dict[str, str]) -> str:
+def row(columns: Sequence[Column], values: Mapping[str, str]) -> str:
     """One row; a missing value is blank."""
-    parts = []
+    return "".join(words for words, _ in styled_row(columns, values, {}))
+
+
+def styled_row(columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str]) -> list[Run]:
+    """The same, each column in its style."""
+    runs: list[Run] = []
     for column in columns:
-        value = values.get(column.title, "")
         fitted = fit_right if column.right else _FITTED[column.cut]
-        cell = fitted(value, column.width)
-        parts.append(" " * column.gap + cell)
-    return "".join(parts)
+        cell = fitted(values.get(column.title, ""), column.width)
+        runs.append((" " * column.gap + cell, styles.get(column.title, "")))
+    return runs
 
 
 def heading(columns: Sequence[Column], margin: str = "  ") -> Text:

@@ -6,12 +6,13 @@ They move on by whole cells, so that a line is sent only once in a while; what i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from math import ceil, floor, log10
+from math import ceil, floor
 from typing import NamedTuple
 
 from rich.text import Text
 
 from fstui.quantities import duration_ns, rate
+from fstui.tui.drawing.bars import round_up
 from fstui.tui.drawing.cells import fit, fit_right, line, rule
 from fstui.tui.glyphs import DOUBT, FAINT, HEAD, HEAT
 from fstui.tui.rates import Rate
@@ -98,7 +99,7 @@ def _chart(figure: _Figure, series: Sequence[Rate | None], cells: int, height: i
     values = [None if now is None else figure.of(now) for now in series]
     known = [value for value in values if value is not None]
     highest, rows = max(known), height - 1
-    scale = _round_up(max(highest, figure.least))
+    scale = round_up(max(highest, figure.least))
     head = f"  {figure.name}"
     peak = f"at most {figure.said(highest)}" if highest else ""
     room = _LABEL + 2 + cells - len(head) - 2
@@ -123,12 +124,6 @@ def _dots(value: float | None, scale: float, row: int, rows: int) -> int:
         return 0
     reached = max(floor(min(value / scale, 1) * rows * 4 + 0.5), 1)
     return max(min(reached - 4 * row, 4), 0)
-
-
-def _round_up(value: float) -> float:
-    """1, 2, 3 or 5 times a power of ten."""
-    power = 10.0 ** floor(log10(value))
-    return next(step * power for step in (1, 2, 3, 5, 10) if step * power >= value * 0.999999)
 
 
 def _times(columns: int, each: int, cells: int, cell_s: float) -> str:

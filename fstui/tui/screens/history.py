@@ -3,43 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
+from textual.containers import Container
 
 from fstui.model.errors import Refused
 from fstui.model.run import Run
-from fstui.quantities import counted, rate
-from fstui.report import history as report
+from fstui.quantities import counted
 from fstui.session import history
-from fstui.session.history import ALTERED, Summary
+from fstui.session.history import Summary
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
-from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window_of, wrapped
-from fstui.tui.glyphs import HEAD, of_verdict
+from fstui.tui.drawing import history as drawing
+from fstui.tui.drawing.cells import ends, line
+from fstui.tui.glyphs import HEAD
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen, page_screen
 
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-COLUMNS = (
-    Column("WHEN", 16, gap=0),
-    Column("VERDICT", 11, gap=2),
-    Column("SLOW?", 7, gap=2, from_width=86),
-    Column("SCENARIO", 14, gap=2, from_width=60),
-    Column("RATE/S", 6, gap=1, right=True),
-    Column("TARGET", gap=2, cut="left"),
-    Column("RUN", 6, gap=2, from_width=92),
-    Column("HOST", 12, gap=2, from_width=104),
-    Column("NOTE", 28, gap=2, from_width=118),
-)
-
-
+LEAST_CHART, MOST_CHART = 7, 24
+"""Lines."""
 MOST_MARKED = 5
 """Beside which one more can be opened."""
 NO_TREND = "No scenario has finished twice on one storage yet."
@@ -83,10 +71,16 @@ class HistoryScreen(BaseScreen):
         """None until they have been read."""
         self._unlisted = "Reading the saved runs …"
         self.selected = 0
+        self._read: dict[str, Run | None] = {}
+        """Documents of runs that the cursor stood on, by their paths."""
+        self._reading = False
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("runs", self._draw_runs, classes="rest")
+        yield self.lines("runs", self._draw_runs, lines=lambda: len(self.rows or " ") + 1)
+        with Container(id="below"):
+            yield self.lines("trend", self._draw_trend)
+            yield self.lines("told", self._draw_told)
         yield self.lines("where", self._draw_where)
         yield self.footer_lines()
 
@@ -106,7 +100,25 @@ class HistoryScreen(BaseScreen):
             self._unlisted = "The saved runs could not be read."
             self.say(str(trouble))
         self.selected = min(self.selected, max(len(self.rows or ()) - 1, 0))
+        self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        """Draw, and read what the cursor stands on now unless another is being read: that one is followed by this."""
         self.redraw()
+        if not self._reading:
+            self.read_chosen()
+
+    @work(group="told")
+    async def read_chosen(self) -> None:
+        """Until the cursor stands on what has been read."""
+        self._reading = True
+        while (chosen := self.chosen) and chosen.path not in self._read and not chosen.unreadable:
+            try:
+                self._read[chosen.path] = (await history.find(chosen.path)).run
+            except (OSError, Refused):
+                self._read[chosen.path] = None  # the row says so already
+            self.redraw()
+        self._reading = False
 
     @property
     def chosen(self) -> Summary | None:
@@ -115,7 +127,7 @@ class HistoryScreen(BaseScreen):
 
     def action_move(self, by: int) -> None:
         self.selected = max(0, min(self.selected + by, len(self.rows or ()) - 1))
-        self.redraw()
+        self._show_chosen()
 
     def action_scroll(self, by: int) -> None:
         self.action_move(by)
@@ -205,7 +217,7 @@ class HistoryScreen(BaseScreen):
             self.words = message.value
             self.rows = history.matching(self._every, self.words)
             self.selected = 0
-            self.redraw()
+            self._show_chosen()
 
     async def on_input_submitted(self, message: Input.Submitted) -> None:
         await message.input.remove()
@@ -234,41 +246,19 @@ class HistoryScreen(BaseScreen):
     def _draw_runs(self, width: int, height: int) -> list[Text]:
         if not self.rows:
             return [line(), line(f"  {self._unlisted if self.rows is None else NOTHING}")]
-        rows, columns = self.rows, shown(COLUMNS, width - 4)
+        return drawing.rows(self.rows, self.selected, width, height)
 
-        def draw(at: int) -> Text:
-            return _row(rows[at], columns, at == self.selected)
+    def _draw_trend(self, width: int, height: int) -> list[Text]:
+        if (chosen := self.chosen) is None:
+            return []
+        others = drawing.elsewhere(self._every, chosen, width, height - LEAST_CHART)
+        drawn = drawing.chart(self._every, chosen, width, min(height - len(others), MOST_CHART))
+        return [*drawn, *others]
 
-        return [heading(columns, margin="   "), *window_of(range(len(rows)), draw, self.selected, height - 1)]
+    def _draw_told(self, width: int, height: int) -> list[Text]:
+        if (chosen := self.chosen) is None:
+            return []
+        return drawing.told(chosen, self._read.get(chosen.path), width, height)
 
     def _draw_where(self, width: int, height: int) -> list[Text]:
-        if (chosen := self.chosen) is None:
-            return [line()]
-        words = chosen.unreadable or (f"{chosen.path}: {ALTERED}" if chosen.altered else chosen.path)
-        words = f"“{chosen.note}” {words}" if chosen.note else words
-        return [line(part) for part in wrapped(words, width - 2, indent=" ")]
-
-
-def _row(summary: Summary, columns: tuple[Column, ...], selected: bool) -> Text:
-    glyph, style = of_verdict(summary.verdict)
-    remarks = report.remarks(summary)
-    values = {
-        "WHEN": _moment(summary.started_at),
-        "VERDICT": "unreadable" if summary.unreadable else summary.verdict or "",
-        "SLOW?": summary.speed or "",
-        "SCENARIO": summary.scenario,
-        "TARGET": (f"({', '.join(remarks)}) " if remarks else "") + (summary.target or Path(summary.path).name),
-        "RATE/S": rate(summary.rate_per_s) if summary.rate_per_s else "",
-        "RUN": summary.id,
-        "HOST": summary.hostname,
-        "NOTE": summary.note,
-    }
-    words = row(columns, values)
-    return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), (words, HEAD if selected else ""))
-
-
-def _moment(started_at: str) -> str:
-    try:
-        return datetime.fromisoformat(started_at).strftime("%Y-%m-%d %H:%M")
-    except ValueError:
-        return ""
+        return drawing.where(self.chosen, width) if self.chosen else [line()]
