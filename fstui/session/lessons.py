@@ -18,10 +18,11 @@ from fstui.model.judgement import Verdict
 from fstui.model.plan import Plan
 from fstui.model.run import Run
 from fstui.model.steps import Step
+from fstui.model.storage import Target
 from fstui.quantities import rate, ratio
 from fstui.scenario import Scenario, Setting
-from fstui.session import simulation
-from fstui.session.running import RunInProgress
+from fstui.session import Session, simulation
+from fstui.session.running import RunInProgress, Site
 from fstui.shipped import shipped
 
 
@@ -97,6 +98,13 @@ class Started(NamedTuple):
     running: RunInProgress
 
 
+class Planned(NamedTuple):
+    """One run of a lesson before it has begun."""
+
+    plan: Plan
+    target: Target
+
+
 @cache
 def lessons() -> tuple[Lesson, ...]:
     """All of them in their order."""
@@ -113,6 +121,17 @@ def find(name: str) -> Lesson:
 
 async def start(lesson: Lesson, run: LessonRun, pace: float = 1.0) -> Started:
     """Begin one of its runs. Raises Refused where its file has a mistake."""
+    session, site, plan = await _planned(lesson, run, pace)
+    return Started(plan, session.start(plan, site))
+
+
+async def planned(lesson: Lesson, run: LessonRun) -> Planned:
+    """What one of its runs will do, and the storage it is done on. Raises Refused where its file has a mistake."""
+    _, site, plan = await _planned(lesson, run, 1.0)
+    return Planned(plan, site.target)
+
+
+async def _planned(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Session, Site, Plan]:
     made = simulation.named(run.disk)
     session = simulation.session(made, pace)
     scenario = Scenario(
@@ -123,8 +142,7 @@ async def start(lesson: Lesson, run: LessonRun, pace: float = 1.0) -> Started:
         steps=[dict(step) for step in run.steps],
     )
     site = await session.look_up(simulation.mount_point(made))
-    plan = await session.plan(scenario, site, {})
-    return Started(plan, session.start(plan, site))
+    return session, site, await session.plan(scenario, site, {})
 
 
 def found(claim: Claim, runs: Mapping[str, Run]) -> Found:

@@ -13,6 +13,7 @@ from fstui.engine.machine.replay import ReplayMachine
 from fstui.model.host import Host
 from fstui.model.watch import WatchedSecond, WatchStarted
 from fstui.state import runs
+from fstui.tui.screens.lessons import LessonsScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import busy, screens
@@ -117,6 +118,17 @@ def test_history(snap_compare: Compare, size: tuple[int, int]) -> None:
         runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
     runs.save(screens.RUN)
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=looking_back)
+
+
+@SIZES
+def test_lessons(snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def listed(pilot: Pilot[Any]) -> None:
+        pilot.app.push_screen(LessonsScreen())
+        for _ in range(2):
+            await pilot.pause()
+            await pilot.app.workers.wait_for_complete()
+
+    assert snap_compare(PreparedApp(), terminal_size=size, run_before=listed)
 
 
 @pytest.mark.parametrize("before", [storage, running, result], ids=lambda before: before.__name__)

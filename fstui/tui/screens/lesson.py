@@ -13,15 +13,20 @@ from textual.worker import Worker, WorkerError
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.session import lessons, lessons_taken, simulation
-from fstui.session.lessons import Lesson
+from fstui.session.lessons import Lesson, Planned
 from fstui.session.running import RunInProgress
 from fstui.tui.commands import BACK, GLOSSARY, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
 from fstui.tui.drawing import lesson as drawing
+from fstui.tui.drawing.cells import line, rule
 from fstui.tui.drawing.lesson import STAGES
 from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.widgets.lines import UNBOUNDED
+from fstui.tui.widgets.slices import Slices
 
 DRAW_S = 0.25
+LEAST_MAP = 6
+"""Lines."""
 
 
 class LessonScreen(BaseScreen):
@@ -60,15 +65,18 @@ class LessonScreen(BaseScreen):
         """The run whose plug is to be pulled now."""
         self._noting: Worker[None] | None = None
         self._pace = pace
+        self._planned: list[Planned] = []
         self._disks = {run.label: run.title or simulation.named(run.disk).title for run in lesson.runs}
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, height: drawing.title(self.lesson, self.stage, width))
-        yield self.lines("body", lambda width, height: self._body(width), classes="rest")
+        yield self.lines("body", self._body, classes="rest")
+        yield Slices(self._draw_map, ascii_only=self.fstui.ascii_only, id="map")
         yield self.lines("prompt", lambda width, height: [self._prompt()], classes="line")
         yield self.footer_lines()
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
+        self._planned = [await lessons.planned(self.lesson, run) for run in self.lesson.runs]
         self.set_interval(DRAW_S, self._draw_run)
 
     def on_key(self, event: object = None) -> None:  # the digits: as many as there are answers
@@ -100,6 +108,7 @@ class LessonScreen(BaseScreen):
         else:
             self.stage = STAGES[STAGES.index(self.stage) + 1]
             self.part("body").to_top()
+            self._room_for_the_map()
             if self.stage == "run":
                 self.run_all()
             self.redraw()
@@ -159,7 +168,17 @@ class LessonScreen(BaseScreen):
         if self.stage == "run" and self._now is not None:
             self.redraw()
 
-    def _body(self, width: int) -> list[Text]:
+    def _body(self, width: int, height: int) -> list[Text]:
+        """The page, and beneath it a picture where there is room."""
+        drawn = self._page(width)
+        for more in self._pictures(width):
+            if len(drawn) + len(more) <= height:
+                drawn = [*drawn, *more]
+        if self.stage == "explain" and height < UNBOUNDED:
+            drawn = [*drawn, *drawing.meanings(self.lesson, width, height - len(drawn))]
+        return drawn
+
+    def _page(self, width: int) -> list[Text]:
         lesson = self.lesson
         match self.stage:
             case "predict":
@@ -172,6 +191,31 @@ class LessonScreen(BaseScreen):
             case "explain":
                 return drawing.explained(lesson, width)
         return drawing.asked("", lesson.question, self.answered, width, told=self.answered is not None)
+
+    def _pictures(self, width: int) -> list[list[Text]]:
+        """What is asked, what was measured, and why it is so."""
+        if self.stage == "run":
+            return []
+        if self.stage == "predict":
+            hidden = drawing.ways(self.lesson, self._planned, width, told=False)
+            return [hidden, drawing.disks(self.lesson, self._planned, width)]
+        runs = drawing.runs(self.lesson.runs, self._under_way, self._disks, width)
+        measured = [line(), rule(width, "what was measured", "simulated"), *runs]
+        told = drawing.ways(self.lesson, self._planned, width, told=True)
+        return [told, measured] if self.stage == "explain" else [measured, told]
+
+    def _draw_map(self, width: int, height: int) -> list[Text]:
+        """The latencies of what runs now."""
+        progress = next(reversed(self._under_way.values()), None)
+        return drawing.live(progress, width, height) if progress and height >= LEAST_MAP else []
+
+    def _room_for_the_map(self) -> None:
+        """What the list of the runs leaves of the page."""
+        verdicts = len(self.lesson.runs)
+        taken = len(self._page(self.size.width)) + verdicts if self.stage == "run" else 0
+        below = self.query_one(Slices)
+        left = self.part("body").size.height + below.size.height - taken
+        below.styles.height = left if taken and left >= LEAST_MAP else 0
 
     def _prompt(self) -> Text:
         waiting = {

@@ -6,16 +6,18 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
+from textual.containers import Container
 
 from fstui.model.errors import Refused
 from fstui.session import lessons, lessons_taken
+from fstui.session.lessons import Planned
 from fstui.session.lessons_taken import Taken
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import lesson as drawing
-from fstui.tui.drawing.cells import line, rule
-from fstui.tui.glyphs import HEAD
+from fstui.tui.drawing.cells import rule, window
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.lesson import LessonScreen
+from fstui.tui.widgets.lines import UNBOUNDED
 
 
 class LessonsScreen(BaseScreen):
@@ -38,13 +40,20 @@ class LessonsScreen(BaseScreen):
         super().__init__()
         self.taken: dict[str, Taken] | None = None
         """None until it was looked up."""
+        self.planned: dict[str, list[Planned]] = {}
+        """What each of their runs will do, by the lesson's name."""
         self.selected = 0
         self._pace = pace
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title)
-        yield self.lines("lessons", self._draw_lessons, classes="rest")
+        with Container(id="pair"):
+            yield self.lines("lessons", self._draw_lessons)
+            yield self.lines("about", self._draw_about)
         yield self.footer_lines()
+
+    def on_mount(self) -> None:
+        self.plan_all()
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
@@ -79,9 +88,29 @@ class LessonsScreen(BaseScreen):
     def action_take(self) -> None:
         self.app.push_screen(LessonScreen(lessons.lessons()[self.selected], self._pace))
 
+    @work(exclusive=True, group="planned")
+    async def plan_all(self) -> None:
+        """What each will do: its disks are simulated, so that nothing is touched."""
+        for lesson in lessons.lessons():
+            self.planned[lesson.name] = [await lessons.planned(lesson, run) for run in lesson.runs]
+        self.redraw()
+
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        done = f"{len(self.taken or {})} of {len(lessons.lessons())} taken"
-        return [line(" ", ("fstui", HEAD), "  ", ("lessons", HEAD), f"   {done}"), rule(width)]
+        return [drawing.progress(lessons.lessons(), self.taken or {}, width), rule(width)]
 
     def _draw_lessons(self, width: int, height: int) -> list[Text]:
-        return drawing.listed(lessons.lessons(), self.taken or {}, self.selected, width)
+        rows = drawing.listed(lessons.lessons(), self.taken or {}, self.selected, width)
+        drawn = window(rows, self.selected, height)
+        if height == UNBOUNDED or height <= len(rows):
+            return drawn
+        chosen = lessons.lessons()[self.selected]
+        disks = drawing.disks(chosen, self.planned.get(chosen.name, []), width)
+        drawn += disks if len(drawn) + len(disks) <= height else []
+        if chosen.name not in (self.taken or {}):
+            return drawn  # what the words mean would give the answer away
+        return [*drawn, *drawing.meanings(chosen, width, height - len(drawn))]
+
+    def _draw_about(self, width: int, height: int) -> list[Text]:
+        chosen = lessons.lessons()[self.selected]
+        done = (self.taken or {}).get(chosen.name)
+        return drawing.about(chosen, self.planned.get(chosen.name, []), done, width, height)
