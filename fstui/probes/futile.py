@@ -1,4 +1,5 @@
-"""Syncs of what cannot be synced: a pipe, an eventfd, a file or directory that was opened with O_PATH.
+"""Syncs of what cannot be synced: a pipe, one of packets (O_DIRECT, as files that are written past the page cache have
+it), an eventfd, a file or directory that was opened with O_PATH.
 
 The kernel refuses each of them (EINVAL, EBADF; fsync(2), open(2)), so one that succeeds was answered in its place. A
 library may leave out every twelfth sync, or make each when the next one is asked for: hence many tries, on several
@@ -15,7 +16,7 @@ from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
-TRIES = 60
+TRIES = 75
 TRIES_AT_ONCE = 3
 Call = Callable[[int], object]
 _MS_SYNC, _WRITE_AND_WAIT = 4, 7
@@ -26,9 +27,10 @@ def futile_syncs(path: str) -> dict[str, tuple[int, int]]:
     with ExitStack() as closing:
         unsyncable = (
             (pipe := os.pipe())[1], os.open(path, os.O_PATH), os.eventfd(0), os.open(os.path.dirname(path), os.O_PATH),
+            (packets := os.pipe2(os.O_DIRECT | os.O_CLOEXEC))[1],
         )  # fmt: skip
         file = os.open(path, os.O_WRONLY)
-        for fd in (pipe[0], *unsyncable, file):
+        for fd in (pipe[0], packets[0], *unsyncable, file):
             closing.callback(os.close, fd)
         with suppress(OSError):  # what makes a sync when the next is asked for answers with this one's success
             os.fsync(file)

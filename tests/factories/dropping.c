@@ -1,8 +1,9 @@
-/* Syncs that are not all made: every DROP-th is answered and left out (of regular files alone where REGULAR is set, none
-   of the first AFTER), or, where BEHIND is set, each is made when the next one is asked for. */
+/* Syncs that are not all made: every DROP-th is answered and left out (of regular files alone where REGULAR is set, of
+   descriptors with O_DIRECT alone where DIRECT is, none of the first AFTER), or, where BEHIND is set, each is made when the next one is asked for. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -17,6 +18,8 @@ static int kernels(const char *call, int fd)
 static int is_meant(int fd)
 {
     struct stat seen;
+    if (getenv("DIRECT") && !(fcntl(fd, F_GETFL) & O_DIRECT))
+        return 0;
     return !getenv("REGULAR") || (fstat(fd, &seen) == 0 && S_ISREG(seen.st_mode));
 }
 

@@ -14,6 +14,7 @@ WAYS = {
     "every twelfth": {"DROP": "12"},
     "every twentieth": {"DROP": "20"},
     "every twentieth, of files alone": {"DROP": "20", "REGULAR": "1"},
+    "all of files with O_DIRECT": {"DROP": "1", "DIRECT": "1"},
     "one sync behind": {"BEHIND": "1"},
 }
 LATER = "every second, but for the first 150"
