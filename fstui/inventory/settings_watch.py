@@ -39,15 +39,16 @@ class SettingsWatch:
         self._points = {node.id.removeprefix("mount:") for node in nodes if node.layer == "filesystem"}
         self._inotify, self._paths = _listening(_settings(nodes), root)
         self._flag = MountFlag() if self._tree.real else None
-        self._mounts = self._own_mounts()
+        self._mounts = self._before = self._own_mounts()
 
     def written(self) -> frozenset[str]:
         """The paths written to since this was last asked, or since it began: those of readings, and mountinfo."""
         return frozenset({*self._settings_written(), *([MOUNTINFO] if self._remounted() else ())})
 
     def now(self, stack: tuple[Node, ...]) -> tuple[Node, ...]:
-        """That stack with the write caches as they are now, and the barriers by what its mounts say."""
-        options = {f"mount:{mount.mount_point}": mount.super_options for mount in self._mounts}
+        """That stack with the write caches as they are now, and the barriers of what was remounted meanwhile."""
+        mounts = set(self._mounts).difference(self._before)  # a default of the filesystem's own shows in no options
+        options = {f"mount:{mount.mount_point}": mount.super_options for mount in mounts}
         return tuple(self._barriers(self._cache(node), options.get(node.id)) for node in stack)
 
     def close(self) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.inventory.settings_watch import SettingsWatch
-from fstui.model.storage import Node
+from fstui.model.storage import Node, Reading
 from tests.factories.box import Box
 from tests.factories.looking import look
 
@@ -43,6 +44,12 @@ def test_to_read_is_not_to_write(box: Box, watch: SettingsWatch) -> None:
 def test_a_write_cache_is_told_as_it_is_now(box: Box, stack: tuple[Node, ...], watch: SettingsWatch) -> None:
     box.write(CACHE, "write through")
     assert [node.write_cache for node in watch.now(stack)] == [None, "write through"]
+
+
+def test_barriers_that_no_option_tells_of_stay_as_they_were_read(stack: tuple[Node, ...], watch: SettingsWatch) -> None:
+    """A filesystem may be made with barriers off (tune2fs -o nobarrier)."""
+    top = replace(stack[0], readings=(Reading(what="barrier", value="nobarrier", path="/proc/fs/ext4/sda/options"),))
+    assert watch.now((top, *stack[1:]))[0] == top
 
 
 def test_after_it_was_closed_nothing_is_heard(box: Box, watch: SettingsWatch) -> None:
