@@ -81,6 +81,10 @@ def _ended_by_click(error: Exception) -> int:
     import click  # noqa: PLC0415  the app starts without it
 
     match error:
+        case click.exceptions.NoArgsIsHelpError():
+            for line in error.format_message().splitlines():
+                say(line)
+            return REFUSED
         case click.UsageError():
             return _said(f"{error.format_message()} {_help(error)}", REFUSED)
         case click.Abort():

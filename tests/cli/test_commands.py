@@ -89,6 +89,14 @@ def test_a_mistake_is_one_sentence_that_names_the_thing(fstui: Fstui, arguments:
     assert names in refusal(fstui(*arguments))
 
 
+@pytest.mark.parametrize("group", ["lab", "powercut", "fleet"])
+def test_a_group_without_its_command_shows_its_help_line_by_line(fstui: Fstui, group: str) -> None:
+    done = fstui(group)
+    first, *others = done.stderr.decode().splitlines()
+    assert (first, done.returncode) == (f"Usage: fstui {group} [OPTIONS] COMMAND [ARGS]...", 2)
+    assert "Commands:" in others
+
+
 def test_scenarios_are_listed_with_their_question_time_and_bytes(fstui: Fstui) -> None:
     text = fstui("scenarios").stdout.decode()
     assert "odirect-truth" in text and "fsync-rate" in text and "≤" in text
