@@ -55,7 +55,8 @@ FLUSHES_ONLY = Handed("each", "sometimes", "sometimes")
 INTENT_LOG = Handed("shared", "shared", "sometimes")
 """ZFS writes its log to one vdev after the other, and flushes those that it wrote to."""
 COPY = Handed("each", "sometimes", "never")
-"""Every flush; what is written there is a copy, and nothing waits for it: the fast device of a write-through cache."""
+"""Every flush; what is written there is a copy, and nothing waits for it: the fast device of a write-through cache, a
+leg that is written behind."""
 COPIES_NOTED = Handed("sometimes", "sometimes", "never")
 """Where it keeps which blocks it has copies of: without that, all of them are still on the slow device."""
 BYTES_ALONE = Handed("sometimes", "sometimes", "shared")

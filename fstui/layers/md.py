@@ -1,4 +1,5 @@
-"""Software RAID: ``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy``, ``bitmap``; members and state.
+"""Software RAID: ``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy``, ``bitmap``, and each member that is
+``written_behind``; members and state.
 
 Documentation/admin-guide/md.rst.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from fstui.layers.facts import word
-from fstui.layers.handing import AT_TIMES, LOGGED_FIRST, NOTHING, Handed, Member
+from fstui.layers.handing import AT_TIMES, COPY, LOGGED_FIRST, NOTHING, Handed, Member
 from fstui.layers.levels import Array
 from fstui.layers.readers import Device, DeviceReader, Role, some
 from fstui.model.storage import Node, Reading, SyncPath
@@ -28,7 +29,7 @@ class MdReader(DeviceReader):
             kind=self.row.name,
             label=name,
             below=slaves,
-            readings=(*self._own(directory), *self.queue(name)),
+            readings=(*self._own(directory), *self._written_behind(directory, slaves), *self.queue(name)),
             state=tuple(self._trouble(directory, slaves)),
             identity=self.tree.word(f"{directory}/uuid") or "",
             roles=tuple(self._roles(directory, slaves)),
@@ -39,6 +40,15 @@ class MdReader(DeviceReader):
         names = ("level", "raid_disks", "journal_mode", "consistency_policy")
         found = [self.tree.reading(what, f"{directory}/{what}") for what in names]
         return some([*found, self.tree.reading("bitmap", f"{directory}/bitmap/location")])
+
+    def _written_behind(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
+        """Write-mostly legs of a mirror whose bitmap has a backlog: writes are answered without them (md(4))."""
+        if not self.tree.integer(f"{directory}/bitmap/backlog"):
+            return
+        for slave in slaves:
+            path = f"{directory}/dev-{slave}/state"
+            if "write_mostly" in (self.tree.word(path) or "").split(","):
+                yield Reading(what="written_behind", value=slave, path=path)
 
     def _roles(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Role]:
         """What each member is for: journal, spare, mirror leg or stripe."""
@@ -92,6 +102,8 @@ class Md(Array, frozen=True, kw_only=True):
             return NOTHING
         if "journal" in beside:
             return LOGGED_FIRST if member.role == "journal" else AT_TIMES
+        if member.id in (told.value for told in node.readings if told.what == "written_behind"):
+            return COPY
         return super().hands(node, member, beside, filesystem)
 
 

@@ -33,6 +33,18 @@ def test_an_md_array_with_a_journal_says_so(box: Box) -> None:
     assert trouble(array) == []
 
 
+@pytest.mark.parametrize(("backlog", "behind"), [("256", ["sdb"]), ("0", [])])
+def test_a_leg_is_written_behind_where_it_is_write_mostly_and_there_is_a_backlog(
+    box: Box, backlog: str, behind: list[str]
+) -> None:
+    box.disks("sda", "sdb")
+    box.md("md0", "raid1", ("sda", "sdb"), **{"dev-sda/state": "in_sync", "dev-sdb/state": "in_sync,write_mostly"})
+    box.write("/sys/block/md0/md/bitmap/backlog", backlog)
+    box.mount("/dev/md0", "/srv", "ext4")
+    told = look(box).node("md0").readings
+    assert [reading.value for reading in told if reading.what == "written_behind"] == behind
+
+
 def test_a_partial_parity_log_stops_a_flush(box: Box) -> None:
     box.disk("sda")
     box.md("md0", "raid5", ("sda",), consistency_policy="ppl")

@@ -36,6 +36,15 @@ def test_a_forced_write_goes_to_those_that_hold_its_block() -> None:
     assert found.flushes is not None and found.flushes.low == 2000
 
 
+def test_a_leg_that_is_written_behind_gets_every_flush_and_its_bytes_later() -> None:
+    """A mirror of a fast disk and a slow one, whose backlog of 256 writes is longer than a short step."""
+    md = block("md0", "md", "sda", "sdb", readings=readings(level="raid1", written_behind="sdb"))
+    where = target(filesystem(below=("md0",)), md, disk(), disk("sdb"))
+    found = of(where, step(flushes={"sda": 1.0, "sdb": 0.9}, share={"sda": 1.0, "sdb": 0.3}))
+    assert found.written is not None and found.written.low == step().bytes
+    assert found.flushes is not None and found.flushes.low == 1800
+
+
 @pytest.mark.parametrize(("logged", "low"), [(1.0, 2000), (0, 0)])
 def test_beside_a_journal_the_flushes_are_told_by_that_and_not_by_the_members(logged: float, low: int) -> None:
     roles = {"sda": "stripe", "sdb": "stripe", "sdc": "journal"}
