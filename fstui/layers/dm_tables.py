@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from fstui.layers.sources import claims
@@ -120,10 +121,14 @@ _ALL = {"multipath": "path", "striped": "stripe"}
 
 
 def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """``<type> <#params> <params> <#devices> <metadata0> <device0> …``; a dash stands for none."""
+    """``<type> <#params> <params> <#devices> <metadata0> <device0> …``; a dash stands for none. Of the parameters
+    ``journal_dev`` names a device."""
     skipped = integer(words[1]) if len(words) > 1 else None
     if skipped is None or skipped < 0:
         return
+    for name, word in pairwise(words[2 : 2 + skipped]):
+        if name == "journal_dev":
+            yield word, "journal"
     leg = "mirror leg" if words[0].startswith(_MIRRORS) else "stripe"
     for place, word in enumerate(words[3 + skipped :]):
         if _NUMBER.fullmatch(word):

@@ -89,6 +89,8 @@ def test_a_cached_volume_by_its_table(box: Box) -> None:
     ("x: 0 8 striped 2 128 {0} 0 {1} 0", "dm-stripe", {"sda": "stripe", "sdb": "stripe"}, ("target", "striped")),
     ("x: 0 8 raid raid1 3 0 region_size 4096 2 - {0} - {1}", "dm-raid", {"sda": "mirror leg", "sdb": "mirror leg"},
      ("level", "raid1")),
+    ("x: 0 8 raid raid5_ls 3 128 journal_dev {1} 1 - {0}", "dm-raid", {"sda": "stripe", "sdb": "journal"},
+     ("level", "raid5")),
     ("x: 0 8 raid raid5_ls 1 128 1 {0} {1}", "dm-raid", {"sda": "metadata", "sdb": "stripe"}, ("level", "raid5")),
     ("x: 0 8 mirror disk 2 {0} 1024 1 {1} 0", "dm-mirror", {"sda": "log", "sdb": "mirror leg"}, ("target", "mirror")),
     ("x: 0 8 multipath 0 0 2 1 service-time 0 1 2 {0} 1 1 service-time 0 1 2 {1} 1 1", "dm-multipath",
