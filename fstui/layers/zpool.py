@@ -137,10 +137,14 @@ class PoolKind(Kind, frozen=True, kw_only=True):
         return logs if logs and not past_the_log else super().waits_for(node, below, filesystem)
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        """The vdevs that hold the intent log share its writes; the data follows with a transaction group."""
+        """The vdevs that hold the intent log share its writes; the data follows with a transaction group.
+
+        Without a log of its own a pool has it on its disks, and from OpenZFS 2.4 on on a special vdev, where it has one.
+        """
         bias = word(filesystem, "logbias")
         logs = "slog" in beside and not (bias is not None and bias.value == "throughput")
-        return by_role(member.role, INTENT_LOG if logs == (member.role == "slog") else AT_TIMES)
+        role = None if member.role == "special" else member.role
+        return by_role(role, INTENT_LOG if logs == (member.role == "slog") else AT_TIMES)
 
 
 class Group(Kind, frozen=True, kw_only=True):

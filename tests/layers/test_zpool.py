@@ -7,7 +7,9 @@ import pytest
 from fstui.layers import kind
 from fstui.layers.handing import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, NOTHING, Handed, Member
 from fstui.model.storage import Node, Reading
-from tests.factories.storage import filesystem
+from tests.factories.evidence import rules, verdict
+from tests.factories.steps import step
+from tests.factories.storage import disk, filesystem, readings, target
 
 POOL = Node(id="pool:tank", layer="pool", kind="zpool", name="tank")
 LATENCY, THROUGHPUT = filesystem("zfs", logbias="latency"), filesystem("zfs", logbias="throughput")
@@ -47,3 +49,18 @@ def test_a_group_hands_on_whatever_its_members_were_read_as() -> None:
     log = Reading(what="role", value="slog", path="zpool status")
     mirror = Node(id="vdev:mirror-1", layer="pool", kind="mirror", name="mirror-1", readings=(log,))
     assert kind("mirror").hands(mirror, Member("sdb", "slog"), ("slog", "slog"), LATENCY) == ALL
+
+
+def test_without_a_log_of_its_own_the_intent_log_may_be_on_a_special_vdev() -> None:
+    """So OpenZFS from 2.4 on: its data's disks get no flush then."""
+    assert (handed("special", None), handed(None, "special")) == (INTENT_LOG, INTENT_LOG)
+    assert handed("special", None, "slog") == AT_TIMES
+    where = target(
+        filesystem("zfs", "/tank", below=("pool:tank",)),
+        Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda", "sdb")),
+        disk(),
+        disk("sdb", readings=readings(role="special")),
+    )
+    for flushes in ({"sda": 1.0, "sdb": 0.0}, {"sda": 0.0, "sdb": 1.0}):
+        assert "flushes-missing" not in rules(verdict(where, step(flushes=flushes)))
+    assert "flushes-missing" in rules(verdict(where, step(flushes={"sda": 0.1, "sdb": 0.1})))
