@@ -139,7 +139,7 @@ class PoolKind(Kind, frozen=True, kw_only=True):
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
         """The vdevs that hold the intent log share its writes; the data follows with a transaction group.
 
-        Without a log of its own a pool has it on its disks, and from OpenZFS 2.4 on on a special vdev, where it has one.
+        Without a log of its own a pool has it on its disks, or, from OpenZFS 2.4 on, on its special vdev.
         """
         bias = word(filesystem, "logbias")
         logs = "slog" in beside and not (bias is not None and bias.value == "throughput")
