@@ -64,6 +64,12 @@ class PtyApp:
                 return self.chunks[-1][0]
         raise TimeoutError(f"{words!r} did not appear within {timeout_s} s")
 
+    def read_for(self, seconds: float) -> None:
+        """Read what it sends meanwhile."""
+        deadline = time.monotonic() + seconds
+        while (left_s := deadline - time.monotonic()) > 0:
+            self._read(left_s)
+
     def _read(self, timeout_s: float) -> bool:
         if not select.select([self._master], [], [], timeout_s)[0]:
             return False
