@@ -83,19 +83,19 @@ class Recorder:
         self.turns.read(before)
 
     def add(self, samples: Samples) -> None:
-        """One writer's consecutive operations."""
+        """One writer's operations, in their order."""
         self._in_flight.pop(samples.writer, None)
-        durations: Sequence[int] = samples.durations_ns
-        if not durations:
+        ends = samples.ends_ns
+        if not ends:
             return
+        durations: Sequence[int] = samples.durations_ns(0)
         if samples.parts == 2:
-            written, synced = durations[0::2], durations[1::2]
-            durations = list(map(add, written, synced))
-            self.writes.add(written)
+            synced = samples.durations_ns(1)
+            self.writes.add(durations)
             self.sync_parts.add(list(filter(None, synced)) if self._rare_syncs else synced)
-        edges = samples.edges_ns
-        self.turns.add(edges[:-1], edges[1:])
-        self.timeline.add(edges[1:], durations, self.started_ns)
+            durations = list(map(add, durations, synced))
+        self.turns.add(samples.begins_ns, ends)
+        self.timeline.add(ends, durations, self.started_ns)
 
     def in_flight(self, writer: int, since_ns: int, call: str) -> None:
         """That writer has been in that call since then."""

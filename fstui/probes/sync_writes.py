@@ -127,7 +127,7 @@ class SyncWriter(Writer):
         block, offset = self.blocks.fresh()[0], next(self.offsets)
         start = clock()
         self.one_op(block, offset, marks)
-        self.keep(start, marks)
+        self.keep_apart(start, marks)
         return marks[-1]
 
     def one_op(self, block: memoryview, offset: int, marks: list[int]) -> None:

@@ -87,6 +87,8 @@ class Writer(ABC):
             self.least_ops, self.most_ops = 0, min(self.most_ops, -(-enough // settings["writers"]))
         self.offsets = offsets(settings, seed=number + 1)
         self.pending: list[bytes] = []
+        self.apart: list[int] = []
+        """Readings of operations with pauses between them, for the frames of the next hand-over."""
         self.ops = 0
         self.held_ns = 0
 
@@ -132,9 +134,16 @@ class Writer(ABC):
         # packed at once: 50 ms of numbers would not stay in the processor's cache
         self.pending += frames.encode_samples(self.number, self.parts, start_ns, marks)
 
+    def keep_apart(self, start_ns: int, marks: list[int]) -> None:
+        """One operation after a pause. Those of a hand-over come together: a frame each would wake the engine as often
+        as the storage is written to."""
+        self.ops += 1
+        self.apart += (start_ns, *marks)
+
     def hand_over(self) -> None:
         """Send what is pending. Only the time blocked on a full pipe counts as held."""
-        pending, self.pending = self.pending, []
+        pending = [*self.pending, *frames.encode_samples_apart(self.number, self.parts, self.apart)]
+        self.pending, self.apart = [], []
         for frame in pending:
             self.held_ns += write_frame(frame)
 

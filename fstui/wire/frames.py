@@ -22,7 +22,7 @@ PIPE_BUF = 4096
 _TIME = "n" if struct.calcsize("n") == 8 else "q"
 """A time in ns. The machine's own word packs three times as quickly as a ``q``, which goes the big numbers' way."""
 _HEADER = struct.Struct("IB3x")
-_SAMPLES_HEADER = struct.Struct(f"IB3x{_TIME}")
+_SAMPLES_HEADER = struct.Struct(f"IBB2x{_TIME}")
 _MARKS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2
 
 KINDS = ("facts", "preparing", "ready", "inflight", "samples", "figures", "error", "done", "futile")
@@ -42,37 +42,42 @@ class Frame(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Consecutive operations of one writer, each of two parts (a write, its sync) or of a single one.
+    """Operations of one writer in their order, each of two parts (a write, its sync) or of a single one.
 
-    Each begins where the one before it ended: neighbours share a clock reading.
+    Each begins where the one before it ended, and neighbours share a clock reading; or they are ``apart``.
     """
 
     writer: int
     parts: int
+    apart: bool
+    """There is a pause between two of them: each has a reading of its own for its begin."""
     readings_ns: memoryview
     """The clock (monotonic) at the begin, and at the end of each part."""
-    durations_ns: tuple[int, ...]
-    """Of each part."""
+    spans_ns: tuple[int, ...]
+    """From each reading to the next."""
 
     @classmethod
     def of(cls, writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Samples:
         """``marks``: when each part ended. Raises BadFrame where the last one is earlier than the first."""
-        return _samples(memoryview(_packed(writer, parts, start_ns, marks)))
+        return _samples(memoryview(_packed(writer, parts, False, (start_ns, *marks))))
 
     @property
-    def start_ns(self) -> int:
-        """When the first one began."""
-        return self.readings_ns[0]
+    def _stride(self) -> int:
+        return self.parts + self.apart
 
     @property
-    def marks(self) -> memoryview:
-        """When each part ended."""
-        return self.readings_ns[1:]
+    def begins_ns(self) -> memoryview:
+        """When each operation began."""
+        return self.readings_ns[: -self.parts : self._stride]
 
     @property
-    def edges_ns(self) -> memoryview:
-        """When the first one began, and when each ended."""
-        return self.readings_ns[:: self.parts]
+    def ends_ns(self) -> memoryview:
+        """When each operation ended."""
+        return self.readings_ns[self.parts :: self._stride]
+
+    def durations_ns(self, part: int) -> tuple[int, ...]:
+        """Of that part (0 or 1) of each operation."""
+        return self.spans_ns[part :: self._stride]
 
 
 def encode(kind: str, **fields: Any) -> bytes:
@@ -84,16 +89,28 @@ def encode(kind: str, **fields: Any) -> bytes:
 
 
 def encode_samples(writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Iterator[bytes]:
-    """The samples of one hand-over, cut into frames that fit into PIPE_BUF."""
+    """Samples without a pause, cut into frames that fit into PIPE_BUF."""
     for first in range(0, len(marks), _MARKS_PER_FRAME):
         begun_ns = start_ns if first == 0 else marks[first - 1]
-        payload = _packed(writer, parts, begun_ns, marks[first : first + _MARKS_PER_FRAME])
-        yield _HEADER.pack(len(payload), _NUMBER["samples"]) + payload
+        yield _samples_frame(writer, parts, False, (begun_ns, *marks[first : first + _MARKS_PER_FRAME]))
 
 
-def _packed(writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> bytes:
+def encode_samples_apart(writer: int, parts: int, readings: Sequence[int]) -> Iterator[bytes]:
+    """Samples with a pause before each: its begin and the end of each part, operation by operation."""
+    most = (_MARKS_PER_FRAME + 1) // (parts + 1) * (parts + 1)
+    for first in range(0, len(readings), most):
+        yield _samples_frame(writer, parts, True, readings[first : first + most])
+
+
+def _samples_frame(writer: int, parts: int, apart: bool, readings: Sequence[int]) -> bytes:
+    payload = _packed(writer, parts, apart, readings)
+    return _HEADER.pack(len(payload), _NUMBER["samples"]) + payload
+
+
+def _packed(writer: int, parts: int, apart: bool, readings: Sequence[int]) -> bytes:
     # quicker than an array made of a list
-    return struct.pack(f"{_SAMPLES_HEADER.format}{len(marks)}{_TIME}", writer, parts, start_ns, *marks)
+    layout = f"{_SAMPLES_HEADER.format}{len(readings) - 1}{_TIME}"
+    return struct.pack(layout, writer, parts, apart, *readings)
 
 
 def send(kind: str, **fields: Any) -> None:
@@ -139,11 +156,12 @@ def _samples(payload: memoryview) -> Samples:
     count, odd = divmod(len(payload) - _SAMPLES_HEADER.size, 8)
     if count < 0 or odd:
         raise BadFrame(_NO_FRAME)
-    writer, parts, _ = _SAMPLES_HEADER.unpack_from(payload)
+    writer, parts, apart, _ = _SAMPLES_HEADER.unpack_from(payload)
     readings = payload[_SAMPLES_HEADER.size - 8 :].cast("q")
-    if parts not in (1, 2) or count % parts or (count and not readings[0] <= readings[1] <= readings[-1]):
+    whole = parts in (1, 2) and apart in (0, 1) and (count + apart) % (parts + apart) == 0
+    if not whole or (count and not readings[0] <= readings[1] <= readings[-1]):
         raise BadFrame(_NO_FRAME)
-    return Samples(writer, parts, readings, _differences(readings))
+    return Samples(writer, parts, bool(apart), readings, _differences(readings))
 
 
 def _differences(readings: memoryview) -> tuple[int, ...]:

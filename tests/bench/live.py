@@ -1,8 +1,8 @@
 """CPU of everything but the probe, while a run is watched at 80×24 with its heat map: engine and screen in one process.
 
 Three steps: two at a pace, on an ext4 without barriers on a loop in memory (root; else on DIR itself), so that counters
-move as well; one as fast as it goes on DIR, a tmpfs. The app's own CPU time is read each second, from the second one on:
-the first fills the screen. The kernel's trace is left out: its helper is a process of its own.
+move as well; one as fast as it goes on DIR, a tmpfs. The app's own CPU time is read each second, from the second one
+on: the first fills the screen. The kernel's trace is left out: its helper is a process of its own.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ import time
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,8 +141,7 @@ def operations(probe: Driven) -> list[tuple[int, int]]:
     """When each ended, and how long it took, in ns."""
     found = []
     for samples in list(probe.samples):
-        ends = [samples.start_ns, *samples.marks[samples.parts - 1 :: samples.parts]]
-        found += [(end, end - begin) for begin, end in pairwise(ends)]
+        found += [(end, end - begin) for begin, end in zip(samples.begins_ns, samples.ends_ns, strict=True)]
     return found
 
 

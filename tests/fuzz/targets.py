@@ -214,7 +214,8 @@ def _frame_seeds() -> list[bytes]:
         encode_frame("futile", call="fsync", tried=2, answered=1),
         encode_frame("figures", ops=3),
         encode_frame("done", start_ns=1000, end_ns=2000, held_ns=0),
-        struct.pack("IB3xIB3xnnn", 32, 4, 0, 2, 1000, 1200, 1500),
+        struct.pack("IB3xIBB2xnnn", 32, 4, 0, 2, 0, 1000, 1200, 1500),
+        struct.pack("IB3xIBB2xnnnn", 40, 4, 0, 1, 1, 1000, 1200, 1500, 1600),
     )
     return [*said, b"".join(said)]
 

@@ -100,7 +100,7 @@ class Driven:
 
     @property
     def ops(self) -> int:
-        return sum(len(samples.marks) // samples.parts for samples in self.samples)
+        return sum(len(samples.ends_ns) for samples in self.samples)
 
     def writers(self) -> list[int]:
         """The process ids of its writers."""

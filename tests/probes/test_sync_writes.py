@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from fstui.probes.blocks import Blocks, offsets
+from fstui.probes.blocks import SLOTS, Blocks, offsets
+from fstui.probes.writers import HAND_OVER_NS
 from fstui.workspace import Held
 from tests.probes.driving import Driven, wait_for_end_of
 from tests.storage import without_calls
@@ -54,7 +55,7 @@ def test_every_way_to_sync_opens_as_asked_and_times_its_parts(
         done = probe.until("done").fields
     assert probe.ops == 20
     assert {samples.parts for samples in probe.samples} == {1 if sync == "none" else 2}
-    marks = [probe.samples[0].start_ns, *(mark for samples in probe.samples for mark in samples.marks)]
+    marks = [reading for samples in probe.samples for reading in samples.readings_ns]
     assert all(first <= second for first, second in pairwise(marks))
     assert done["start_ns"] <= marks[0] and marks[-1] <= done["end_ns"]
     assert done["held_ns"] >= 0
@@ -146,7 +147,22 @@ def test_paced_operations_never_begin_before_they_are_due(tmp_path: Path) -> Non
     with Driven(tmp_path, seconds=0.1, ops_per_s=200.0) as probe:
         start_ns = probe.measure().fields["start_ns"]
     assert 1 <= probe.ops <= 21
-    assert all(samples.start_ns >= start_ns + number * 5_000_000 for number, samples in enumerate(probe.samples))
+    begins_ns = [begin_ns for samples in probe.samples for begin_ns in samples.begins_ns]
+    assert all(begin_ns >= start_ns + number * 5_000_000 for number, begin_ns in enumerate(begins_ns))
+
+
+def test_paced_operations_come_by_the_hand_over_and_not_one_by_one(tmp_path: Path) -> None:
+    with Driven(tmp_path, seconds=0.5, ops_per_s=5000.0, sync="none") as probe:
+        done = probe.measure().fields
+    hand_overs = (done["end_ns"] - done["start_ns"]) // HAND_OVER_NS + 1
+    assert len(probe.samples) <= hand_overs + probe.ops // SLOTS
+
+
+def test_what_a_paced_writer_did_is_told_before_its_next_operation_is_due(tmp_path: Path) -> None:
+    with Driven(tmp_path, seconds=0.0, ops_per_s=0.1) as probe:
+        probe.until("ready")
+        probe.say("go")
+        assert len(probe.until_samples().ends_ns) == 1
 
 
 def test_a_pace_is_that_of_all_writers_together(tmp_path: Path) -> None:
@@ -174,11 +190,7 @@ def test_a_step_without_an_end_goes_on_until_stop(tmp_path: Path) -> None:
 def test_a_rare_sync_leaves_the_other_operations_a_sync_part_of_no_length(tmp_path: Path) -> None:
     with Driven(tmp_path, sync="fsync", sync_every=10, **most(600)) as probe:
         probe.measure()
-    lengths = [
-        synced - written
-        for samples in probe.samples
-        for written, synced in zip(samples.marks[0::2], samples.marks[1::2], strict=True)
-    ]
+    lengths = [length for samples in probe.samples for length in samples.durations_ns(1)]
     assert len(lengths) == 600
     assert [number for number, length in enumerate(lengths, 1) if length] == list(range(10, 601, 10))
 
@@ -191,7 +203,7 @@ def test_several_writers_commit_at_once_in_processes_of_their_own(tmp_path: Path
         probe.say("go")
         probe.until("done")
     by_writer = {
-        writer: sum(len(samples.marks) // 2 for samples in probe.samples if samples.writer == writer)
+        writer: sum(len(samples.ends_ns) for samples in probe.samples if samples.writer == writer)
         for writer in range(4)
     }
     assert by_writer == dict.fromkeys(range(4), 100)
@@ -278,7 +290,7 @@ def test_an_error_among_rare_syncs_loses_nothing_either(tmp_path: Path) -> None:
         done = probe.measure().fields
     assert [error["call"] for error in probe.errors] == ["pwrite"]
     assert probe.ops == 16
-    assert done["end_ns"] >= probe.samples[-1].marks[-1] >= done["start_ns"]
+    assert done["end_ns"] >= probe.samples[-1].ends_ns[-1] >= done["start_ns"]
 
 
 def small_files(pid: int) -> None:

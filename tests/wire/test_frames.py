@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.wire.frames import KINDS, PIPE_BUF, BadFrame, Decoder, Frame, Samples, encode, encode_samples
+from fstui.wire.frames import (
+    KINDS,
+    PIPE_BUF,
+    BadFrame,
+    Decoder,
+    Frame,
+    Samples,
+    encode,
+    encode_samples,
+    encode_samples_apart,
+)
 
 TIMES = st.integers(min_value=0, max_value=2**62)
 FIELDS = st.dictionaries(
@@ -58,22 +68,43 @@ def test_samples_come_back_whole_from_frames_that_fit_into_pipe_buf(
     pieces = list(encode_samples(writer, parts, start_ns, marks))
     assert all(len(piece) <= PIPE_BUF for piece in pieces)
     back = [frame for frame in decoded(cut(b"".join(pieces), places)) if isinstance(frame, Samples)]
-    assert [mark for samples in back for mark in samples.marks] == list(marks)
-    assert {(samples.writer, samples.parts) for samples in back} <= {(writer, parts)}
-    durations = [duration for samples in back for duration in samples.durations_ns]
-    assert durations == [after - before for before, after in pairwise([start_ns, *marks])]
+    assert [mark for samples in back for mark in samples.readings_ns[1:]] == list(marks)
+    assert {(samples.writer, samples.parts, samples.apart) for samples in back} <= {(writer, parts, False)}
+    spans = [span for samples in back for span in samples.spans_ns]
+    assert spans == [after - before for before, after in pairwise([start_ns, *marks])]
+
+
+@given(
+    st.sampled_from([1, 2]),
+    st.lists(st.integers(min_value=0, max_value=2**61), max_size=1500).map(sorted),
+    st.lists(st.integers(min_value=0)),
+)
+def test_operations_with_pauses_between_them_come_back_without_the_pauses(
+    parts: int, times: list[int], places: list[int]
+) -> None:
+    readings = times[: len(times) // (parts + 1) * (parts + 1)]
+    ops = [readings[at : at + parts + 1] for at in range(0, len(readings), parts + 1)]
+    pieces = list(encode_samples_apart(7, parts, readings))
+    assert all(len(piece) <= PIPE_BUF for piece in pieces)
+    back = [frame for frame in decoded(cut(b"".join(pieces), places)) if isinstance(frame, Samples)]
+    assert [begin for samples in back for begin in samples.begins_ns] == [op[0] for op in ops]
+    assert [end for samples in back for end in samples.ends_ns] == [op[-1] for op in ops]
+    for part in range(parts):
+        lengths = [length for samples in back for length in samples.durations_ns(part)]
+        assert lengths == [op[part + 1] - op[part] for op in ops]
+    assert {(samples.writer, samples.parts, samples.apart) for samples in back} <= {(7, parts, True)}
 
 
 @pytest.mark.parametrize("marks", [[20, 19, 30, 40], [20, 30, 40, 38], [20, 2**61, 40, 50]])
 def test_where_a_clock_goes_back_it_counts_as_nothing(marks: list[int]) -> None:
     samples = Samples.of(0, 1, 10, marks)
-    assert list(samples.durations_ns) == [max(0, after - before) for before, after in pairwise([10, *marks])]
+    assert list(samples.spans_ns) == [max(0, after - before) for before, after in pairwise([10, *marks])]
 
 
 def test_an_operation_begins_where_the_one_before_it_ended() -> None:
     samples = Samples.of(3, 2, 10, [12, 17, 18, 40])
-    assert samples.durations_ns == (2, 5, 1, 22)
-    assert list(samples.edges_ns) == [10, 17, 40]
+    assert (samples.durations_ns(0), samples.durations_ns(1)) == ((2, 1), (5, 22))
+    assert (list(samples.begins_ns), list(samples.ends_ns)) == ([10, 17], [17, 40])
 
 
 def test_the_operations_of_a_cut_hand_over_begin_where_the_ones_before_it_ended() -> None:
@@ -83,9 +114,9 @@ def test_the_operations_of_a_cut_hand_over_begin_where_the_ones_before_it_ended(
     last = 0
     for samples in back:
         assert isinstance(samples, Samples)
-        assert samples.start_ns == last
-        assert len(samples.marks) % 2 == 0  # an operation is never torn in two
-        last = samples.marks[-1]
+        assert samples.begins_ns[0] == last
+        assert len(samples.readings_ns) % 2 == 1  # an operation is never torn in two
+        last = samples.ends_ns[-1]
 
 
 def test_a_frame_of_a_full_pipe_buf_passes_and_a_larger_one_is_refused() -> None:
@@ -109,6 +140,9 @@ def test_a_frame_of_a_full_pipe_buf_passes_and_a_larger_one_is_refused() -> None
         *encode_samples(0, 2, 0, [1, 2, 3]),
         *encode_samples(0, 1, 5, [4]),
         *encode_samples(0, 1, 0, [4, 3]),
+        *encode_samples_apart(0, 2, [0, 1, 2, 3]),
+        *encode_samples_apart(0, 1, [4, 3]),
+        samples_frame(struct.pack("IBB2xqqq", 0, 2, 2, 0, 1, 2)),
         samples_frame(b"\0" * 9),
         samples_frame(b"\0\1" + b"\0" * 20),
     ],
