@@ -201,6 +201,8 @@ class Timeline:
         self._fresh: dict[int, Histogram] = {}
         self._stretches: dict[int, Histogram] = {}
         self._counters: dict[int, dict[str, int | None]] = {}
+        self._points: dict[int, TimelinePoint] = {}
+        """Of the stretches that nothing was added to since they were asked for: all but the newest, as a rule."""
 
     @property
     def whole(self) -> Histogram:
@@ -229,17 +231,23 @@ class Timeline:
         for stretch, histogram in self._fresh.items():
             self._whole.merge(histogram)
             self._stretches.setdefault(stretch, Histogram()).merge(histogram)
+            self._points.pop(stretch, None)
         self._fresh.clear()
 
     def add_counters(self, at_ns: int, **counters: int | None) -> None:
         """What the lowest devices counted up to this moment, since the moment before."""
-        kept = self._counters.setdefault(self._room_for(at_ns), {})
-        _add_counters(kept, counters)
+        stretch = self._room_for(at_ns)
+        _add_counters(self._counters.setdefault(stretch, {}), counters)
+        self._points.pop(stretch, None)
 
     def points(self) -> tuple[TimelinePoint, ...]:
         """The stretches in which anything happened, in order."""
         self._settle()
-        return tuple(self._point(stretch) for stretch in sorted(self._stretches.keys() | self._counters.keys()))
+        stretches = sorted(self._stretches.keys() | self._counters.keys())
+        for stretch in stretches:
+            if stretch not in self._points:
+                self._points[stretch] = self._point(stretch)
+        return tuple(self._points[stretch] for stretch in stretches)
 
     def _point(self, stretch: int) -> TimelinePoint:
         histogram = self._stretches.get(stretch, Histogram())
@@ -263,7 +271,7 @@ class Timeline:
         self._settle()
         self.width_ns *= 2
         stretches, counters = self._stretches, self._counters
-        self._stretches, self._counters = {}, {}
+        self._stretches, self._counters, self._points = {}, {}, {}
         for stretch, histogram in stretches.items():
             self._stretches.setdefault(stretch // 2, Histogram()).merge(histogram)
         for stretch, counted in counters.items():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fstui.latency import Histogram, Timeline, bucket_of, lower_edge
 from fstui.model.steps import Stalls, TimelinePoint
 
+SECOND = 10**9
 NS = st.integers(min_value=0, max_value=3600 * 10**9)
 SHARES = (0.5, 0.9, 0.95, 0.99, 0.999)
 
@@ -151,6 +152,28 @@ def test_counters_alone_make_a_stretch_too() -> None:
     timeline.add_counters(300_000_000, writes=2, flushes=1)
     timeline.add_counters(400_000_000, writes=3, flushes=None)
     assert timeline.points() == (TimelinePoint(t_s=0.25, ops=0, writes=5, flushes=1),)
+
+
+@given(st.lists(st.tuples(st.integers(min_value=0, max_value=40 * SECOND), NS, st.booleans()), max_size=60))
+def test_points_are_the_same_however_often_they_were_asked_for(told: list[tuple[int, int, bool]]) -> None:
+    asked, at_last = Timeline(length_s=1), Timeline(length_s=1)
+    for at_ns, value, counted in told:
+        for timeline in (asked, at_last):
+            if counted:
+                timeline.add_counters(at_ns, writes=value)
+            else:
+                timeline.add([at_ns], [value])
+        asked.points()
+    assert asked.points() == at_last.points()
+
+
+def test_a_stretch_that_nothing_was_added_to_is_not_worked_out_again() -> None:
+    timeline = Timeline(length_s=60)
+    timeline.add([SECOND // 2, 3 * SECOND // 2], [1000, 2000])
+    first, second = timeline.points()
+    timeline.add([3 * SECOND // 2], [9000])
+    assert timeline.points()[0] is first
+    assert timeline.points()[1].ops == second.ops + 1
 
 
 @given(st.lists(NS, min_size=1, max_size=300))

@@ -31,7 +31,6 @@ from fstui.tui.palette import Entries
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.terminal_settings import ascii_only as terminal_is_ascii
-from fstui.tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
     from textual.widgets import Input
@@ -217,7 +216,8 @@ class FstuiApp(App[int]):
 
         if name in themes.HELP:
             themes.choose(self, name)
-            for part in (part for screen in self.screen_stack for part in screen.query(Lines)):
+            screens = (screen for screen in self.screen_stack if isinstance(screen, BaseScreen))
+            for part in (part for screen in screens for part in screen.parts()):
                 part.repaint()
         else:
             self.tell(f"theme.toml: there is no theme '{name}'. There are {', '.join(themes.HELP)}")

@@ -17,6 +17,7 @@ from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.widgets.lines import Lines
+from fstui.tui.widgets.slices import Piece, Slices
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
@@ -185,14 +186,29 @@ async def test_only_what_changed_is_drawn_again() -> None:
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
         drawn: list[Region] = []
-        for part in screen.query(Lines):
-            part.refresh = lambda *regions, **_: drawn.extend(regions)  # type: ignore[method-assign,assignment]
+        for part in (*screen.query(Lines), *screen.query(Piece)):
+            part.refresh = lambda *regions, **_: drawn.extend(regions)
         screen.redraw()
         assert drawn == []
         screen.progress.apply(StepProgressed(snapshot=screens.snapshot(5, 1.6)))
         screen.redraw()
         assert 0 < len(drawn) < 16
         assert sum(region.width for region in drawn) < 80 * 6  # of the map, only the columns that are new
+
+
+async def test_a_line_that_says_the_same_is_not_rendered_again() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, screens.events(until=5))
+        screen = pilot.app.screen
+        assert isinstance(screen, RunScreen)
+        (heat_map,), footer = screen.query(Slices), screen.part("footer")
+        before, keys = heat_map.strips, footer.render_line(0)
+        screen.progress.apply(StepProgressed(snapshot=screens.snapshot(5, 1.6)))
+        screen.redraw()
+        same = [old is new for old, new in zip(before, heat_map.strips, strict=True)]
+        assert any(same) and not all(same)
+        assert all(old.text != new.text for old, new in zip(before, heat_map.strips, strict=True) if old is not new)
+        assert footer.render_line(0) is keys
 
 
 async def test_a_tiny_terminal_is_no_error() -> None:

@@ -57,10 +57,12 @@ class BaseScreen(Screen[None]):
 
     def redraw(self) -> None:
         """Draw every part again; only what changed is sent."""
-        for part in self.query(Lines).exclude("Piece"):
+        for part in self.parts():
             part.redraw()
-        for sliced in self.query(Slices):
-            sliced.redraw()
+
+    def parts(self) -> list[Lines | Slices]:
+        """All that is drawn by functions."""
+        return [*self.query(Lines), *self.query(Slices)]
 
     def line_is_free(self) -> bool:
         """What was drawn before has arrived: more may be drawn now. A slow line gets the newest instead of all."""

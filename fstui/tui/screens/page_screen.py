@@ -27,7 +27,6 @@ from fstui.tui.commands import (
 from fstui.tui.drawing.cells import fit, line, rule, wrapped
 from fstui.tui.glyphs import HEAD
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.widgets.lines import Lines
 
 
 class PageScreen(BaseScreen):
@@ -89,7 +88,7 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
     from fstui.report import explanation  # noqa: PLC0415  it comes with Markdown
     from fstui.session import words  # noqa: PLC0415
 
-    shown = " ".join(text for part in screen.query(Lines) for text in part.texts)
+    shown = " ".join(text for part in screen.parts() for text in part.texts)
     here = words.standing_in(f"{shown} {screen.HELP_TEXT}")
     rest = tuple(name for name in words.words() if name not in here)
 

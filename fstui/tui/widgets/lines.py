@@ -18,7 +18,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fstui.tui.drawing.cells import ACTION, ROW
-from fstui.tui.glyphs import FAINT, in_ascii
+from fstui.tui.glyphs import FAINT
+from fstui.tui.widgets.painter import Painter, at, changes
 
 Draw = Callable[[int, int], Sequence[Text]]
 """Lines for a width and a height."""
@@ -61,9 +62,7 @@ class Lines(Widget):
         super().__init__(id=id)
         self._draw = draw
         self._known_lines = lines
-        self._ascii_only = ascii_only
-        self._texts: list[Text] = []
-        self._strips: list[Strip] = []
+        self._painter = Painter(self, ascii_only=ascii_only)
         self._offset = 0
         self._height_drawn = 0
         self._size_drawn = Size(0, 0)
@@ -73,7 +72,7 @@ class Lines(Widget):
     def texts(self) -> list[str]:
         """What stands there now, line by line."""
         self._draw_where_resized()
-        return [text.plain for text in self._texts]
+        return [text.plain for text in self._painter.texts]
 
     def redraw(self) -> None:
         """Draw again and refresh what changed.
@@ -85,12 +84,12 @@ class Lines(Widget):
             return
         if self.styles.is_auto_height and self._lines_wanted(width) != self._height_drawn:
             self.refresh(layout=True)
-        before = self._strips
+        before = self._painter.strips
         self._draw_now()
         regions = [
-            Region(0, y, changed, 1)
+            Region(0, y, changed[-1] + 1, 1)
             for y in range(height)
-            if (changed := _last_change(_at(before, y), _at(self._strips, y), width))
+            if (changed := changes(at(before, y), at(self._painter.strips, y), width))
         ]
         if regions:
             self.refresh(*regions)
@@ -127,17 +126,13 @@ class Lines(Widget):
 
     def render_line(self, y: int) -> Strip:
         self._draw_where_resized()
-        return _at(self._strips, y) or Strip.blank(self.size.width, self._ground)
+        return at(self._painter.strips, y) or Strip.blank(self.size.width, self._painter.ground)
 
     def repaint(self) -> None:
         """Draw all of it anew, as in other colours."""
         self._size_drawn = Size(0, 0)
+        self._painter.forget()
         self.refresh()
-
-    @property
-    def _ground(self) -> Style:
-        """What lies beneath the text: nothing where the terminal has its own colours."""
-        return Style.null() if self.app.native_ansi_color else self.rich_style
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._height_drawn = self._lines_wanted(width)
@@ -153,8 +148,7 @@ class Lines(Widget):
         width, height = self.size
         texts = self._visible(width, height) if width and height else []
         self._marks = [list(_marks(text)) for text in texts]
-        self._texts = [_unmarked(text) for text in texts]
-        self._strips = [self._strip(text, width) for text in self._texts]
+        self._painter.paint([_unmarked(text) for text in texts], width)
 
     def _lines_wanted(self, width: int) -> int:
         return self._known_lines() if self._known_lines else len(self._draw(width, UNBOUNDED))
@@ -168,12 +162,6 @@ class Lines(Widget):
             part[-1] = Text(f"   … {left + 1} more (PgDn)", style=FAINT, end="")
         return part
 
-    def _strip(self, text: Text, width: int) -> Strip:
-        if self._ascii_only:
-            text = Text(in_ascii(text.plain), spans=text.spans, style=text.style, end="")
-        strip = Strip(text.render(self.app.console)).simplify().adjust_cell_length(width)
-        return strip.apply_style(self._ground) if self._ground else strip
-
 
 def _marks(text: Text) -> Iterator[tuple[Span, dict[str, Any]]]:
     """What a click finds on the text, and where."""
@@ -185,23 +173,3 @@ def _unmarked(text: Text) -> Text:
     marks = [span for span, _ in _marks(text)]
     text.spans = [span for span in text.spans if span not in marks] if marks else text.spans
     return text
-
-
-def _at(strips: Sequence[Strip], y: int) -> Strip | None:
-    return strips[y] if y < len(strips) else None
-
-
-def _last_change(old: Strip | None, new: Strip | None, width: int) -> int:
-    """Cells up to the last one that differs; 0 where none does."""
-    if old is None or new is None:
-        return 0 if old is new else width
-    if old == new:
-        return 0
-    before, after = _cells(old), _cells(new)
-    if len(before) != len(after):
-        return width
-    return max((x for x, (a, b) in enumerate(zip(before, after, strict=True)) if a != b), default=-1) + 1
-
-
-def _cells(strip: Strip) -> list[tuple[str, object]]:
-    return [(c, segment.style) for segment in strip for c in segment.text]

@@ -6,13 +6,16 @@ six times as much.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
 
-from fstui.tui.widgets.lines import Draw, Lines
+from fstui.tui.widgets.lines import Draw
+from fstui.tui.widgets.painter import Painter, at, changes
 
 PIECES = 14
 
@@ -25,35 +28,71 @@ class Slices(Horizontal):
     def __init__(self, draw: Draw, *, ascii_only: bool = False, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._draw = draw
-        self._ascii_only = ascii_only
-        self._texts: Sequence[Text] = ()
-        self._drawn_for: object = None
+        self._painter = Painter(self, ascii_only=ascii_only)
+        self._size_drawn = Size(0, 0)
 
     def compose(self) -> ComposeResult:
         for _ in range(PIECES):
-            yield Piece(self, ascii_only=self._ascii_only)
+            yield Piece(self)
+
+    @property
+    def strips(self) -> list[Strip]:
+        """The whole lines, drawn once for all pieces."""
+        if self._size_drawn != self.size:
+            self._draw_now()
+        return self._painter.strips
+
+    @property
+    def texts(self) -> list[str]:
+        """What stands there now, line by line."""
+        return [text.plain for text in self._painter.texts] if self.strips else []
 
     def redraw(self) -> None:
-        """Draw again and send the pieces that changed."""
-        self._drawn_for = None
+        """Draw again and send the pieces that changed. Not beneath another screen, see Lines."""
+        width, height = self.size
+        if not width or not height or not self.screen.is_active:
+            return
+        before = self._painter.strips
+        self._draw_now()
+        changed = {y: changes(at(before, y), at(self._painter.strips, y), width) for y in range(height)}
         for piece in self.query(Piece):
-            piece.redraw()
-        self._drawn_for = self.size
+            piece.refresh_changed(changed)
 
-    def part(self, first: int, width: int) -> list[Text]:
-        """These columns of all lines, drawn once for all pieces."""
-        if self._drawn_for != self.size:
-            self._drawn_for = self.size
-            self._texts = self._draw(*self.size)
-        return [text[first : first + width] for text in self._texts]
+    def repaint(self) -> None:
+        """Draw all of it anew, as in other colours."""
+        self._size_drawn = Size(0, 0)
+        self._painter.forget()
+        for piece in self.query(Piece):
+            piece.refresh()
+
+    def _draw_now(self) -> None:
+        self._size_drawn = self.size
+        width, height = self.size
+        self._painter.paint(self._draw(width, height) if width and height else (), width)
 
 
-class Piece(Lines):
+class Piece(Widget):
     """Some columns."""
 
-    def __init__(self, whole: Slices, *, ascii_only: bool) -> None:
-        super().__init__(self._of_whole, ascii_only=ascii_only)
+    def __init__(self, whole: Slices) -> None:
+        super().__init__()
         self._whole = whole
 
-    def _of_whole(self, width: int, height: int) -> list[Text]:
-        return self._whole.part(self.region.x - self._whole.region.x, width)
+    @property
+    def _first(self) -> int:
+        return self.region.x - self._whole.region.x
+
+    def refresh_changed(self, changed: Mapping[int, Sequence[int]]) -> None:
+        """Up to the last cell of each line that differs, by the whole's columns."""
+        first, (width, height) = self._first, self.size
+        regions = []
+        for y in range(height):
+            here = [x for x in changed.get(y, ()) if first <= x < first + width]
+            if here:
+                regions.append(Region(0, y, here[-1] + 1 - first, 1))
+        if regions:
+            self.refresh(*regions)
+
+    def render_line(self, y: int) -> Strip:
+        strip, width = at(self._whole.strips, y), self.size.width
+        return strip.crop(self._first, self._first + width) if strip else Strip.blank(width, self.rich_style)
