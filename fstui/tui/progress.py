@@ -21,6 +21,7 @@ from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Earlier, Evidence, Run
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Target
+from fstui.report.figures import Counts
 
 Known = (
     RunStarted | IdleMeasured | StepPreparing | StepStarted | StepProgressed | StepFinished | FindingsChanged
@@ -47,10 +48,13 @@ class Progress:
         """Why there will be no run: it was refused, or a fault ended it."""
         self.saved_to: str | None = None
         self.save_error: str | None = None
+        self._counts: Counts | None = None
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
         known = cast(Known, event)
+        if not isinstance(known, StepPreparing | StepStarted | StepProgressed | FindingsChanged):
+            self._counts = None  # the evidence is another one
         match known:
             case RunStarted():
                 self.plan, self.target, self.before = known.plan, known.target, known.before
@@ -76,6 +80,12 @@ class Progress:
     def evidence(self) -> Evidence:
         """What has been seen so far."""
         return Evidence(target=self.target, idle=self.idle, before=self.before, steps=tuple(self.done.values()))
+
+    @property
+    def counts(self) -> Counts:
+        """What the kernel counted in its steps. The stack is looked through once, not for every drawing."""
+        self._counts = self._counts or Counts(self.evidence)
+        return self._counts
 
     @property
     def shown(self) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
 import pytest
 from textual.geometry import Region
@@ -9,10 +11,11 @@ from textual.pilot import Pilot
 
 from fstui.measures.dirty_flush import DirtyFlushFigures, Growth
 from fstui.model.errors import Refused
-from fstui.model.events import Event, FindingsChanged, IdleMeasured, StepPreparing, StepProgressed
+from fstui.model.events import Event, FindingsChanged, IdleMeasured, StepPreparing, StepProgressed, StepStarted
 from fstui.model.host import Writer
 from fstui.model.judgement import Judgement, Speed
 from fstui.model.steps import Stall
+from fstui.tui.progress import Progress
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -209,6 +212,16 @@ async def test_a_line_that_says_the_same_is_not_rendered_again() -> None:
         assert any(same) and not all(same)
         assert all(old.text != new.text for old, new in zip(before, heat_map.strips, strict=True) if old is not new)
         assert footer.render_line(0) is keys
+
+
+def test_the_stack_is_looked_through_for_every_step_and_not_for_every_drawing() -> None:
+    progress = Progress(screens.PLAN, screens.DATA)
+    counts = []
+    for event in screens.events():
+        progress.apply(event)
+        counts.append((type(event), progress.counts))
+    for (_, before), (told, after) in pairwise(counts):
+        assert (after is before) == (told in (StepPreparing, StepStarted, StepProgressed, FindingsChanged))
 
 
 async def test_a_tiny_terminal_is_no_error() -> None:

@@ -7,7 +7,8 @@ its known length, an open-ended one moves by columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from math import ceil, floor
 
 import msgspec
@@ -16,7 +17,7 @@ from rich.text import Text
 from fstui.model.steps import Latency, Stall, TimelinePoint
 from fstui.quantities import duration_ns
 from fstui.report import latency_map
-from fstui.report.latency_map import Axis, Mark
+from fstui.report.latency_map import Axis, Mark, Slice
 from fstui.tui.drawing.cells import fit, line
 from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAT
 
@@ -83,16 +84,13 @@ def _cells(view: View, axis: Axis, span: Span, rows: int) -> list[list[tuple[str
     """Row by row from the bottom: a sign and its style."""
     bits = [[0] * span.columns for _ in range(rows)]
     shares = [[0.0] * span.columns for _ in range(rows)]
+    dot = cache(lambda ns: _dot(axis, ns, rows))  # the cells of all stretches have the same edges
     for piece in latency_map.slices(view.timeline, span.length_s / span.columns):
-        first = span.dot(piece.start_s)
+        first, (lit, held) = span.dot(piece.start_s), _lit(piece, dot)
         for x in range(max(first, 0), min(max(span.dot(piece.end_s), first + 1), 2 * span.columns)):
-            held = [0.0] * rows
-            for lower, upper, share in piece.cells:
-                bottom, top = _dot(axis, lower, rows), _dot(axis, upper * 0.999, rows)
-                for y in range(bottom, top + 1):
-                    bits[y // 4][x // 2] |= _DOTS[x % 2][y % 4]
-                    held[y // 4] += share / (top + 1 - bottom)
-            for row, share in enumerate(held):
+            for y in lit:
+                bits[y // 4][x // 2] |= _DOTS[x % 2][y % 4]
+            for row, share in held.items():
                 shares[row][x // 2] = max(shares[row][x // 2], share)
     styles = [_style_of(view, axis, row, rows) for row in range(rows)]
     drawn = [
@@ -103,6 +101,18 @@ def _cells(view: View, axis: Axis, span: Span, rows: int) -> list[list[tuple[str
     _draw_marks(drawn, view, axis, rows)
     _draw_trouble(drawn, view, axis, span, rows)
     return drawn
+
+
+def _lit(piece: Slice, dot: Callable[[float], int]) -> tuple[set[int], dict[int, float]]:
+    """Of one stretch: its dots from the bottom up, and the share of its operations in each row."""
+    lit: set[int] = set()
+    held: dict[int, float] = {}
+    for lower, upper, share in piece.cells:
+        dots = range(dot(lower), dot(upper * 0.999) + 1)
+        lit.update(dots)
+        for y in dots:
+            held[y // 4] = held.get(y // 4, 0.0) + share / len(dots)
+    return lit, held
 
 
 def _dot(axis: Axis, ns: float, rows: int) -> int:

@@ -56,7 +56,7 @@ def title(progress: Progress, simulated: str | None, width: int) -> Text:
 def steps(progress: Progress, selected: int | None, width: int, height: int) -> list[Text]:
     """One row per planned step; numbers of the one that runs move in place."""
     columns = shown(STEPS, width - 5)
-    counts = figures.Counts(progress.evidence)
+    counts = progress.counts
     names = distinct([step.name for step in progress.plan.steps], columns[0].width)
     rows = [_step(progress, counts, index, name, columns) for index, name in enumerate(names)]
     return [heading(columns, margin="   "), *window(rows, selected or 0, height - 1)]
