@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -24,6 +25,7 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     ``simulate``: a simulated disk in the place of this box.
     """
     check_terminal(_meant(directory))
+    gc.disable()  # all that is imported for the first screen stays, which comes sooner; then the app enables it again
     if simulate is not None:
         return _start_simulated(simulate, directory)
     if directory is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -88,6 +89,7 @@ class FstuiApp(App[int]):
             self.open_plan(self.directory)
         if self._opening is not None:
             self._opening(self)
+        self.call_after_refresh(_collect_garbage_again)
         self.call_after_refresh(self.look_back)  # the first screen comes first
 
     @work(group="before")
@@ -330,6 +332,13 @@ def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp
         said = f"{type(app.fault).__name__}: {app.fault}"
         print(escape_controls(f"fstui: a fault in fstui itself: {said}. FSTUI_DEBUG=1 shows where."), file=sys.stderr)
     return 0 if code is None else code
+
+
+def _collect_garbage_again() -> None:
+    """Where it was put off for the first screen. What was made for that stays: no collection looks through it again."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def _print_result(app: FstuiApp) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -94,6 +95,17 @@ def test_the_footer_fits_and_always_names_the_help(screen: type[StorageScreen], 
     text = commands.footer(screen.KEYS, {}, width)
     assert text.cell_len <= width
     assert "? help" in text.plain
+
+
+async def test_garbage_is_collected_again_once_the_first_screen_is_there() -> None:
+    gc.disable()
+    try:
+        async with PreparedApp().run_test() as pilot:
+            await pilot.pause()
+            assert gc.isenabled() and gc.get_freeze_count()
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 @pytest.mark.parametrize("call", ["survey", "counters"])
