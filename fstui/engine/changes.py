@@ -43,13 +43,13 @@ class Listening(Protocol):
 
 
 class Meanwhile:
-    """The stack of one run as it is seen again and again: whenever something was written that it was read from."""
+    """The stack of one run as it is seen again and again, and whether something was written that it was read from."""
 
     def __init__(self, before: tuple[Node, ...], look: Callable[[], tuple[Node, ...]], listening: Listening) -> None:
         """``before``: as the run began; ``look``: as it is now, empty where it is gone."""
         self._before = self._last = before
         self._look, self._listening = look, listening
-        self._seen: list[tuple[Node, ...]] = []
+        self._seen = [before]
         self._written: set[str] = set()
 
     async def follow(self) -> None:
@@ -76,10 +76,10 @@ class Meanwhile:
         return (*switched, *(f"{node.id}: {COUNTING} was written to" for node in counting))
 
     def _listen(self) -> None:
-        written = self._listening.written()
-        self._written |= written
-        if written:
-            self._seen.append(self._listening.now(self._last))
+        self._written |= self._listening.written()
+        now = self._listening.now(self._last)
+        if now != self._seen[-1]:
+            self._seen.append(now)
 
 
 def changes(*seen: tuple[Node, ...]) -> tuple[str, ...]:

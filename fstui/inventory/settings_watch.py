@@ -2,7 +2,8 @@
 
 Reading twice does not tell of what was switched and switched back in between. inotify(7) hears others' writes in sysfs,
 those too that leave a value as it was; of mounts the kernel's flag tells. Heard is who writes through the same sysfs
-and mounts in the same namespace: a container has others of its own, and what it may write there is not heard.
+and mounts in the same namespace: a container has others of its own. What is written there shows where it is found as it
+is now, and not where it was over before anybody looked.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ class SettingsWatch:
         return frozenset({*self._settings_written(), *([MOUNTINFO] if self._remounted() else ())})
 
     def now(self, stack: tuple[Node, ...]) -> tuple[Node, ...]:
-        """That stack with the write caches as they are now, and the barriers of what was remounted meanwhile."""
+        """That stack with caches and counting as they are now, and the barriers of what was remounted meanwhile."""
         mounts = set(self._mounts).difference(self._before)  # a default of the filesystem's own shows in no options
         options = {f"mount:{mount.mount_point}": mount.super_options for mount in mounts}
-        return tuple(self._barriers(self._cache(node), options.get(node.id)) for node in stack)
+        return tuple(self._barriers(self._device(node), options.get(node.id)) for node in stack)
 
     def close(self) -> None:
         """Give back what it holds open."""
@@ -59,9 +60,12 @@ class SettingsWatch:
         if self._flag is not None:
             self._flag.close()
 
-    def _cache(self, node: Node) -> Node:
-        told = node.reading("write_cache")
-        return replace(node, write_cache=write_cache(self._tree.word(told.path))) if told else node
+    def _device(self, node: Node) -> Node:
+        cache, counting = node.reading("write_cache"), node.reading("iostats")
+        if cache is None or counting is None:
+            return node
+        counted = node.counted and self._tree.word(counting.path) != "0"
+        return replace(node, write_cache=write_cache(self._tree.word(cache.path)), counted=counted)
 
     def _barriers(self, node: Node, options: tuple[str, ...] | None) -> Node:
         told = node.reading("barrier")

@@ -46,6 +46,12 @@ def test_a_write_cache_is_told_as_it_is_now(box: Box, stack: tuple[Node, ...], w
     assert [node.write_cache for node in watch.now(stack)] == [None, "write through"]
 
 
+def test_counting_is_told_as_it_is_now(box: Box, stack: tuple[Node, ...], watch: SettingsWatch) -> None:
+    assert watch.now(stack) == stack and stack[1].counted
+    box.write(COUNTING, "0")
+    assert not watch.now(stack)[1].counted
+
+
 def test_barriers_that_no_option_tells_of_stay_as_they_were_read(stack: tuple[Node, ...], watch: SettingsWatch) -> None:
     """A filesystem may be made with barriers off (tune2fs -o nobarrier)."""
     top = replace(stack[0], readings=(Reading(what="barrier", value="nobarrier", path="/proc/fs/ext4/sda/options"),))

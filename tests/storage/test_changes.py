@@ -66,9 +66,11 @@ def written(path: Path, *values: str) -> Callable[[], None]:
     return write
 
 
-def measured_while(storage: Storage, scenario: Path, change: Callable[[], None], times: int) -> Run:
+def measured_while(
+    storage: Storage, scenario: Path, change: Callable[[], None], times: int, within: tuple[str, ...] = ()
+) -> Run:
     """A run in whose first step something is changed so many times, a quarter of a second after one another."""
-    with headless.begun(scenario, storage.directory, "--set", "seconds=3") as run:
+    with headless.begun(scenario, storage.directory, "--set", "seconds=3", within=within) as run:
         change()
         for _ in range(times - 1):
             headless.a_moment(run)
@@ -85,6 +87,17 @@ def test_counting_that_stood_still_for_a_moment_accuses_nobody(workshop: Path, t
         document = measured_while(inner, scenario, written(counting, "0", "1"), times=2)
     assert document.steps[0].status == "disturbed"
     assert f"{counting.parts[3]}: iostats was written to" in document.steps[0].changed
+    assert headless.accused_of(document) == set(), document.sentence
+
+
+def test_counting_is_seen_to_stand_still_from_another_network_namespace_too(workshop: Path, tmp_path: Path) -> None:
+    """It has a sysfs of its own, in which nobody else's writes are heard."""
+    scenario = headless.scenario_file(tmp_path)
+    own_sysfs = ("unshare", "--net", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys && exec "$@"', "sh")
+    with disks.on_loop(workshop) as storage:
+        counting = Path(f"/sys/block/{storage.device}/queue/iostats")
+        document = measured_while(storage, scenario, written(counting, "0", "1"), times=2, within=own_sysfs)
+    assert f"{storage.device}: counted yes → no → yes" in document.steps[0].changed
     assert headless.accused_of(document) == set(), document.sentence
 
 
