@@ -38,6 +38,11 @@ def test_it_holds_both_answers_the_way_down_the_latencies_and_the_document() -> 
     assert "! SUSPICIOUS  high confidence" in page
     assert "The way down of same block, fdatasync" in page and "✓ all arrived" in page
     assert page.count("<svg ") == len(screens.STEPS)
+    renamed = tuple(replace(step, name=step.name.upper()) for step in screens.STEPS)
+    findings = tuple(replace(f, steps=tuple(map(str.upper, f.steps))) for f in screens.RUN.findings)
+    assert "The way down of SAME BLOCK, FDATASYNC" in html.render(
+        replace(screens.RUN, steps=renamed, findings=findings)
+    )
     elements = Elements(page)
     assert decode_run("".join(elements.data).encode()) == screens.RUN
 

@@ -8,10 +8,18 @@ from msgspec.structs import replace
 from fstui.measures.powercut import PowerCut
 from fstui.model.errors import Refused
 from fstui.model.events import RunFinished, StepProgressed
-from fstui.model.steps import Step
+from fstui.model.run import Run
+from fstui.model.steps import Failure, Step
 from fstui.session import history
 from fstui.session.replaying import replay
+from tests.factories import screens
 from tests.factories.runs import saved
+
+
+async def played(run: Run) -> Run:
+    """What comes of it, as fast as it goes."""
+    (last,) = [event async for event in replay(run, speed=1e6).running.events() if isinstance(event, RunFinished)]
+    return last.run
 
 
 async def test_it_comes_to_the_same_counts_and_is_not_saved_again() -> None:
@@ -35,3 +43,30 @@ def test_what_cannot_be_played_is_refused() -> None:
             replay(broken)
     with pytest.raises(Refused, match="power cut"):
         replay(replace(run, steps=(Step(name="power cut", settings=PowerCut()),)))
+
+
+async def test_a_timeline_that_goes_on_after_its_steps_end_takes_no_counts_back() -> None:
+    late = tuple(
+        replace(step, elapsed_s=step.elapsed_s * 0.8)
+        for step in screens.RUN.steps
+        if len(step.timeline) > 2 and step.counters
+    )
+    assert late
+    again = await played(replace(screens.RUN, steps=late))
+    for before, step in zip(late, again.steps, strict=True):
+        counted = {count.device: count.flushes for count in step.counters}
+        assert {count.device: count.flushes for count in before.counters}.items() <= counted.items()
+
+
+async def test_a_step_that_failed_before_its_first_operation_fails_again() -> None:
+    (first, *_) = screens.RUN.steps
+    failed = replace(
+        first,
+        ops=0,
+        timeline=(),
+        histogram=(),
+        status="failed",
+        error=Failure(call="open", errno=28, message="no space"),
+    )
+    (step,) = (await played(replace(screens.RUN, steps=(failed,)))).steps
+    assert step.error is not None and step.error.call == "open"

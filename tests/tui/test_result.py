@@ -347,3 +347,14 @@ async def test_enter_shows_a_finding_whole_whose_title_its_row_has_no_room_for()
         assert any("by others" in line and "…" in line for line in shown(app))
         lines = " ".join(" ".join(line.split()) for line in await pressed(pilot, "enter"))
         assert title in lines
+
+
+async def test_a_wide_terminal_shows_the_names_of_rules_whole() -> None:
+    finding = Finding(
+        rule="odirect-before-platter", verdict="not-durable", confidence="high", scope="step", title="O_DIRECT 5 820/s"
+    )
+    app = PreparedApp()
+    async with app.run_test(size=(200, 60)) as pilot:
+        app.open_result(msgspec.structs.replace(screens.RUN, findings=(finding,)), None, None)
+        await pilot.pause()
+        assert any(line.startswith("▌✗ odirect-before-platter not-durable") for line in shown(app))

@@ -70,19 +70,21 @@ class ReplayProbe(PlayedProbe):
         values = [upper - 1 for upper, count in step.histogram for _ in range(count)]
         random.Random(step.name).shuffle(values)
         sync_share = _sync_share(step)
-        at, passed_s = 0, 0.0
+        at, passed_s, counted_share = 0, 0.0, 0.0
         for point, until_s in _with_ends(step):
             if self._stopped:
                 return
             chosen = values[at : at + point.ops]
             at += point.ops
             begun_ns = self._machine.now_ns()
+            # a busy box hands over samples late: its timeline goes on after the step's end, what it counted does not
             share = min(1.0, until_s / step.elapsed_s) if step.elapsed_s else 1.0
-            self._machine.move(step.counters, passed_s / step.elapsed_s if step.elapsed_s else 0.0, share)
+            self._machine.move(step.counters, counted_share, share)
             await self._machine.pass_time(until_s - passed_s)
-            passed_s = until_s
+            passed_s, counted_share = until_s, share
             if chosen:
                 yield _as_samples(begun_ns, self._machine.now_ns(), chosen, sync_share)
+        self._machine.move(step.counters, counted_share, 1.0)
 
 
 def _own_histogram(step: Step) -> dict[str, list[tuple[float, int]]]:
@@ -93,7 +95,9 @@ def _own_histogram(step: Step) -> dict[str, list[tuple[float, int]]]:
 
 
 def _with_ends(step: Step) -> Iterable[tuple[TimelinePoint, float]]:
-    """Each stretch of the timeline with the second in which it ends."""
+    """Each stretch of the timeline with the second in which it ends; none of a step that failed at once."""
+    if not step.timeline:
+        return ()
     starts = [point.t_s for point in step.timeline[1:]]
     return zip(step.timeline, [*starts, max([step.elapsed_s, *starts[-1:]])], strict=True)
 

@@ -51,7 +51,7 @@ def _way(run: Run) -> Iterator[str]:
     if way := way_down.of_run(run):
         step, lines = way
         drawn = "\n".join(f'<span class="{part.state}">{text(part.text)}</span>' for part in lines)
-        yield from section(way_down.title(step).capitalize(), [f"<pre>{drawn}</pre>"])
+        yield from section(way_down.heading(step), [f"<pre>{drawn}</pre>"])
 
 
 def _steps(run: Run) -> Iterator[str]:

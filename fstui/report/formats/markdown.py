@@ -73,7 +73,7 @@ def _blocks(run: Run) -> Iterator[Iterable[str]]:
         [row for step in run.steps if step.ops for row in _both_ends(run, step)],
     )
     if way := way_down.of_run(run):
-        heading = escape(way_down.title(way[0]).capitalize())
+        heading = escape(way_down.heading(way[0]))
         yield table_of((heading,), "l", [(escape(part.text),) for part in way[1]])
     for table in (*pivot.tables(run), *by_second.tables(run, _MOST_SECONDS)):
         yield [f"**{escape(table.title)}**"]

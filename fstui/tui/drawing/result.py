@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.judgement import Finding
@@ -51,8 +52,10 @@ STEPS = (
     Column("FLUSH/SYNC", 10, right=True),
     Column("BYTES", 7, right=True, from_width=76),
 )
+_NAME, _WIDE = 20, 90
+"""From so many cells on the names of rules stand whole; before that they leave room for what the rules say."""
 FINDINGS = (
-    Column("RULE", 20, gap=0),
+    Column("RULE", _NAME, gap=0),
     Column("VERDICT", 11),
     Column("CONFIDENCE", 6, from_width=60),
     Column("TITLE"),
@@ -177,7 +180,8 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
 def findings(found: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:
     """One line each: the rule, what it says, how sure it is, its numbers."""
     words = f"{len(found)} finding{'s' if len(found) != 1 else ''}"
-    columns = shown(FINDINGS, width - 3)
+    named = max([_NAME, *(len(finding.rule) for finding in found if width >= _WIDE)])
+    columns = shown([replace(FINDINGS[0], width=named), *FINDINGS[1:]], width - 3)
     rows = [_finding(finding, columns, index == selected) for index, finding in enumerate(found)]
     return [rule(width, words), *window(rows, selected or 0, height - 1)]
 
