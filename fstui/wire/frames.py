@@ -59,7 +59,7 @@ class Samples(NamedTuple):
     @classmethod
     def of(cls, writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Samples:
         """``marks``: when each part ended. Raises BadFrame where the last one is earlier than the first."""
-        return _samples(memoryview(_packed(writer, parts, False, (start_ns, *marks))))
+        return _samples(memoryview(_packed(writer, parts, False, start_ns, marks)))
 
     @property
     def _stride(self) -> int:
@@ -92,25 +92,24 @@ def encode_samples(writer: int, parts: int, start_ns: int, marks: Sequence[int])
     """Samples without a pause, cut into frames that fit into PIPE_BUF."""
     for first in range(0, len(marks), _MARKS_PER_FRAME):
         begun_ns = start_ns if first == 0 else marks[first - 1]
-        yield _samples_frame(writer, parts, False, (begun_ns, *marks[first : first + _MARKS_PER_FRAME]))
+        yield _samples_frame(writer, parts, False, begun_ns, marks[first : first + _MARKS_PER_FRAME])
 
 
 def encode_samples_apart(writer: int, parts: int, readings: Sequence[int]) -> Iterator[bytes]:
     """Samples with a pause before each: its begin and the end of each part, operation by operation."""
     most = (_MARKS_PER_FRAME + 1) // (parts + 1) * (parts + 1)
     for first in range(0, len(readings), most):
-        yield _samples_frame(writer, parts, True, readings[first : first + most])
+        yield _samples_frame(writer, parts, True, readings[first], readings[first + 1 : first + most])
 
 
-def _samples_frame(writer: int, parts: int, apart: bool, readings: Sequence[int]) -> bytes:
-    payload = _packed(writer, parts, apart, readings)
+def _samples_frame(writer: int, parts: int, apart: bool, start_ns: int, marks: Sequence[int]) -> bytes:
+    payload = _packed(writer, parts, apart, start_ns, marks)
     return _HEADER.pack(len(payload), _NUMBER["samples"]) + payload
 
 
-def _packed(writer: int, parts: int, apart: bool, readings: Sequence[int]) -> bytes:
+def _packed(writer: int, parts: int, apart: bool, start_ns: int, marks: Sequence[int]) -> bytes:
     # quicker than an array made of a list
-    layout = f"{_SAMPLES_HEADER.format}{len(readings) - 1}{_TIME}"
-    return struct.pack(layout, writer, parts, apart, *readings)
+    return struct.pack(f"{_SAMPLES_HEADER.format}{len(marks)}{_TIME}", writer, parts, int(apart), start_ns, *marks)
 
 
 def send(kind: str, **fields: Any) -> None:
