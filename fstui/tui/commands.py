@@ -12,7 +12,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from fstui.tui.drawing.cells import ACTION, clickable, line
-from fstui.tui.glyphs import HEAD
+from fstui.tui.glyphs import KEY
 
 _NAMES = {
     "enter": "Enter", "space": "Space", "escape": "Esc", "tab": "Tab", "slash": "/", "question_mark": "?",
@@ -111,7 +111,7 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
     text = line(" ")
     for command in shown:
         key = key_name(command, keymap)
-        named = line((key, HEAD), f" {command.label}")
+        named = line((key, KEY), f" {command.label}")
         text.append_text(clickable(named, {ACTION: command.action})).append("  ")
     text.rstrip()
     return text

@@ -11,6 +11,8 @@ BAD = "bold red"
 GOOD = "bold green"
 FAINT = "dim"
 HEAD = "bold"
+KEY = "bold cyan"
+"""What can be pressed."""
 HEAT = ("cyan", "bold cyan", "bold magenta")
 """Few, some, most: colours that say neither good nor bad."""
 

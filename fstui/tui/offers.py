@@ -12,7 +12,7 @@ from fstui.session import Session, power_cut
 from fstui.session.running import RunInProgress, Site
 from fstui.session.scenarios import Form, Scenario
 from fstui.tui.choices import Choices
-from fstui.tui.drawing import plan as drawing
+from fstui.tui.drawing.outlook import of_plan, power_cut_outlook
 from fstui.tui.drawing.plan import Offer
 
 
@@ -136,11 +136,11 @@ class Offers:
         try:
             if not isinstance(offer.form, Scenario):
                 cut = power_cut.plan(site, settings)
-                return replace(offer, outlook=drawing.power_cut_outlook(cut, self.choices, site.read.path))
+                return replace(offer, outlook=power_cut_outlook(cut, self.choices, site.read.path))
             plan = await self._session.plan(offer.form, site, settings, called=offer.name)
         except Refused as refusal:
             return replace(offer, refusal=str(refusal))
-        outlook = drawing.outlook(offer.form, plan, self.choices, site.read.path)
+        outlook = of_plan(offer.form, plan, self.choices, site.read.path)
         return replace(offer, outlook=outlook, plan=plan)
 
     def _forget_plans(self) -> None:

@@ -17,8 +17,10 @@ from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.errors import Refused
 from fstui.model.storage import Node, Space
 from fstui.scenario import Scenario, Setting
+from fstui.session import simulation
 from fstui.state import declarations
 from fstui.tui import choices
+from fstui.tui.app import FstuiApp
 from fstui.tui.choices import Choices
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.plan import Cursor, Offer
@@ -407,3 +409,15 @@ def test_several_values_are_all_shown_and_an_arrow_does_not_drop_them() -> None:
     assert any("4 KiB, 64 KiB" in line and "[4 KiB] · 16 KiB · [64 KiB]" in line for line in lines)
     assert choices.changed(form, chosen, "block", 1) == chosen
     assert choices.several(form, chosen, "block")
+
+
+async def test_what_each_step_does_and_costs_is_drawn_where_there_is_room() -> None:
+    app = FstuiApp(simulation.session(simulation.named("hdd-7200"), pace=0.0), "/simulated/hdd-7200")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        lines = shown(app)
+        title = next(at for at, line in enumerate(lines) if "where the data is when a step's call returns" in line)
+        assert "page cache" in lines[title + 1] and "platter" in lines[title + 1]
+        assert "write, no sync" in lines[title + 2] and "◂" in lines[title + 2]
+        assert "1 s … 1 h" in lines[1] and "━" in lines[2]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from math import prod
 
 import msgspec
 from rich.cells import cell_len
@@ -13,39 +11,32 @@ from rich.text import Text
 from fstui.model.declaration import Declaration
 from fstui.model.plan import Plan
 from fstui.model.storage import Target
-from fstui.quantities import clock, counted, short_size, size
-from fstui.report.figures import power_cut_writes, writes_at_most
-from fstui.report.scenarios import BY_HAND
-from fstui.session import power_cut
-from fstui.session.scenarios import Form, Scenario, Setting
+from fstui.quantities import short_size
+from fstui.session.scenarios import Form, Setting
 from fstui.tui import choices
 from fstui.tui.choices import Choices
-from fstui.tui.drawing import stack
-from fstui.tui.drawing.cells import Column, ends, fit, heading, line, row, rule, shown, window, wrapped
-from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD
+from fstui.tui.drawing import bars, stack, way
+from fstui.tui.drawing.bars import Scale
+from fstui.tui.drawing.cells import Column, ends, fit, line, row, rule, shown, styled_row, window, wrapped
+from fstui.tui.drawing.outlook import Outlook
+from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD, HEAT
 
 CURSOR = "reverse"
 """Within a matrix."""
 
+_BAR = 12
+_MUCH, _FEWEST_STEPS = 10, 3
+"""A tenth of the room that is free; fewer steps of many make no picture."""
+_SECONDS, _BYTES = Scale(1, 3600), Scale(1 << 20, 1 << 40)
+"""Of the bars: a second to an hour, 1 MiB to 1 TiB."""
 COLUMNS = (
     Column("SCENARIO", 15, gap=0),
     Column("ANSWERS"),
     Column("TIME", 7, right=True),
+    Column("LASTS", _BAR, gap=2, from_width=100),
     Column("WRITES", 9, right=True, from_width=60),
+    Column("TAKES", _BAR, gap=2, from_width=100),
 )
-
-
-class Outlook(msgspec.Struct, frozen=True):
-    """What it would take here, in words."""
-
-    time: str
-    writes: str
-    extent: str
-    """How many steps, how long each."""
-    skipped: tuple[str, ...]
-    """What is left out, and why."""
-    amount: str
-    command: str
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -77,7 +68,10 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
     return ends([" ", *name, "  plan   ", where, f" {device}" if device else ""], free, width)
 
 
-def scenarios(offers: Sequence[Offer], cursor: Cursor, width: int, height: int) -> list[Text]:
+def scenarios(
+    offers: Sequence[Offer], cursor: Cursor, width: int, height: int, room_bytes: int | None = None
+) -> list[Text]:
+    """A row for each, with what it costs; ``room_bytes``: what is free there."""
     columns = shown(COLUMNS, width - 4)
     rows = []
     for index, offer in enumerate(offers):
@@ -89,9 +83,27 @@ def scenarios(offers: Sequence[Offer], cursor: Cursor, width: int, height: int) 
         elif offer.refusal:
             values["TIME"] = "–"
             values["WRITES"] = "refused"
+        values |= _cost(offer.plan)
         style = HEAD if selected else ""
-        rows.append(line(("▌ " if selected else "  ", style), (row(columns, values), style)))
-    return [heading(columns), *window(rows, cursor.scenario, height - 1)]
+        styles = dict.fromkeys(values, style) | {"LASTS": HEAT[0], "TAKES": _taking(offer.plan, room_bytes)}
+        styles["WRITES"] = FAINT if offer.refusal else style
+        rows.append(line(("▌ " if selected else "  ", style), *styled_row(columns, values, styles)))
+    names = {column.title: column.title for column in columns} | {"LASTS": "1 s … 1 h", "TAKES": "1 M … 1 T"}
+    return [line(("  " + row(columns, names), FAINT)), *window(rows, cursor.scenario, height - 1)]
+
+
+def _cost(plan: Plan | None) -> dict[str, str]:
+    """Bars for how long it takes and how much it writes."""
+    if plan is None:
+        return {}
+    lasts = "" if plan.seconds is None else bars.across(plan.seconds, _SECONDS, _BAR)
+    return {"LASTS": lasts, "TAKES": bars.across(plan.max_bytes or 0, _BYTES, _BAR)}
+
+
+def _taking(plan: Plan | None, room_bytes: int | None) -> str:
+    """Another colour where it is much of what is free."""
+    much = plan is not None and room_bytes is not None and (plan.max_bytes or 0) * _MUCH > room_bytes
+    return DOUBT if much else HEAT[0]
 
 
 def detail(
@@ -116,7 +128,7 @@ def detail(
         about = [*about[:1], _cut_short(about[1], width - 2)]
     blank = [line()] if len(about) + 2 <= room else []
     spare = max(height - 1 - len(about) - len(tail), 3)
-    return [
+    lines = [
         rule(width, offer.name, offer.outlook.extent if offer.outlook else ""),
         *(line(part) for part in about),
         *blank,
@@ -124,6 +136,24 @@ def detail(
         *blank,
         *tail,
     ]
+    return [*lines, *_pictures(offer.plan, read, width, height - len(lines))]
+
+
+def _pictures(plan: Plan | None, read: Target | None, width: int, height: int) -> list[Text]:
+    """How far each step's data comes, then what it goes down through, where there is room for them."""
+    if plan is None or read is None or not read.stack:
+        return []
+    asked = [way.Asked(step.name, step.settings) for step in plan.steps if not step.skip]
+    fits = asked[: max(height - 3, 0)]
+    left_out = len(asked) - len(fits)
+    if not fits or (left_out and len(fits) < _FEWEST_STEPS):
+        return []
+    title = rule(width, "where the data is when a step's call returns", way.LEGEND)
+    drawn = [line(), title, *way.lines(fits, read, width)]
+    if left_out:
+        return [*drawn[:-1], line((f"  … {left_out + 1} more steps", FAINT))]
+    tree = [line(), rule(width, "the way down"), *stack.tree(read, width)]
+    return [*drawn, *tree] if len(drawn) + len(tree) <= height else drawn
 
 
 def _line_of(cursor: Cursor, blocks: Sequence[Sequence[Text]]) -> int:
@@ -155,55 +185,6 @@ def _tail(offer: Offer, busy: str, width: int) -> list[Text]:
         lines += [line(part) for part in wrapped(left_out, width - 2, "    ", "  – ")]
     lines += [line(part) for part in wrapped(offer.outlook.amount, width - 2, indent="  ")]
     return lines + [line((part, FAINT)) for part in wrapped(offer.outlook.command, width - 2, "    ", "  $ ")]
-
-
-def outlook(scenario: Scenario, plan: Plan, chosen: Choices, directory: str) -> Outlook:
-    """Of a scenario's plan."""
-    reasons = Counter(step.skip for step in plan.steps if step.skip)
-    amount = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else f"at most {size(plan.max_bytes)}"
-    return Outlook(
-        time="until s" if plan.seconds is None else clock(plan.seconds),
-        writes=writes_at_most(plan),
-        extent=_extent(scenario, plan, chosen),
-        skipped=tuple(f"{count} skipped: {reason}" for reason, count in reasons.items()),
-        amount=f"Writes {amount} into {directory.rstrip('/')}/.fstui-…, then removes it.{_on_server(plan)}",
-        command=plan.command,
-    )
-
-
-def _on_server(plan: Plan) -> str:
-    if plan.server is None:
-        return ""
-    return f" On {plan.server}: at most {size(plan.server_bytes)} into a database of its own, then drops it."
-
-
-def power_cut_outlook(cut: power_cut.Plan, chosen: Choices, directory: str) -> Outlook:
-    """Of the check that no runner can do."""
-    each_second = f"{size(cut.bytes_per_s)} a second" if cut.bytes_per_s else "as much as it can"
-    amount = each_second if cut.max_bytes is None else f"at most {size(cut.max_bytes)}"
-    place = f"{directory.rstrip('/')}/{power_cut.PREFIX}…"
-    return Outlook(
-        time=BY_HAND,
-        writes=power_cut_writes(cut),
-        extent=f"{counted(len(cut.ways), 'way')} × {counted(cut.asked.writers, 'writer')}",
-        skipped=(),
-        amount=f"Writes {amount} into {place}, which stays until it is verified.",
-        command=power_cut.write_command(directory, chosen.of(power_cut.FORM)),
-    )
-
-
-def _extent(scenario: Scenario, plan: Plan, chosen: Choices) -> str:
-    """``7 steps × 2 s``; of a matrix ``2 × 2 = 4 steps × 10 s``."""
-    steps = [step for step in plan.steps if not step.skip]
-    sides = [
-        len(choices.values(setting, chosen.of(scenario).get(name)))
-        for name, setting in scenario.settings.items()
-        if isinstance(setting.value, list)
-    ]
-    product = f"{' × '.join(map(str, sides))} = " if len(sides) > 1 and prod(sides) == len(plan.steps) else ""
-    lengths = {step.settings.seconds for step in steps}
-    each = f" × {lengths.pop():g} s" if len(lengths) == 1 else ""
-    return f"{product}{len(steps)} step{'s' if len(steps) != 1 else ''}{each}"
 
 
 def _setting(

@@ -86,6 +86,20 @@ class BaseScreen(Screen[None]):
         self._notice = words
         self.part("footer").redraw()
 
+    def copy(self, text: str) -> None:
+        """To the clipboard, through the terminal."""
+        self.app.copy_to_clipboard(text)
+        self.say("Copied, if your terminal takes OSC 52.")
+
+    async def ask_for(self, what: str, words: str, value: str = "") -> None:
+        """A line to type into, at the bottom; ``what``: its name when it is submitted."""
+        from textual.widgets import Input  # noqa: PLC0415  kept off the first frame
+
+        await self.query("Input").remove()
+        entry = Input(value, placeholder=words, id=what)
+        await self.mount(entry)
+        entry.focus()
+
     def on_key(self) -> None:
         """A key has been pressed: the notice has been read."""
         self._answered, self._notice = self._notice, ""

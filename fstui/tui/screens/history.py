@@ -173,12 +173,12 @@ class HistoryScreen(BaseScreen):
             self.redraw()
 
     async def action_filter(self) -> None:
-        await self._ask_for("words", "words of an id, a scenario, a target, a host, a verdict, a note", self.words)
+        await self.ask_for("words", "words of an id, a scenario, a target, a host, a verdict, a note", self.words)
 
     async def action_note(self) -> None:
         if self.chosen and not self.chosen.unreadable:
             self._noted = self.chosen.path
-            await self._ask_for("note", f"a line beside {self.chosen.id}; empty: none", self.chosen.note)
+            await self.ask_for("note", f"a line beside {self.chosen.id}; empty: none", self.chosen.note)
 
     def action_trend(self) -> None:
         from fstui.report import trend  # noqa: PLC0415
@@ -203,14 +203,6 @@ class HistoryScreen(BaseScreen):
         except (OSError, Refused) as trouble:
             self.say(str(trouble))
         await self._list()
-
-    async def _ask_for(self, what: str, words: str, value: str) -> None:
-        from textual.widgets import Input  # noqa: PLC0415  kept off the first frame
-
-        await self.query("Input").remove()
-        entry = Input(value, placeholder=words, id=what)
-        await self.mount(entry)
-        entry.focus()
 
     def on_input_changed(self, message: Input.Changed) -> None:
         if message.input.id == "words":

@@ -52,8 +52,7 @@ class PageScreen(BaseScreen):
     def action_copy(self) -> None:
         """All of it, as wide as it stands here."""
         page = self._page(self.part("page").size.width)
-        self.app.copy_to_clipboard("\n".join(text.plain.rstrip() for text in page))
-        self.say("Copied, if your terminal takes OSC 52.")
+        self.copy("\n".join(text.plain.rstrip() for text in page))
 
 
 class HelpScreen(PageScreen):

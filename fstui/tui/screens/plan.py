@@ -208,21 +208,13 @@ class PlanScreen(BaseScreen):
         self._plan_anew()
 
     async def action_directory(self) -> None:
-        await self._ask_for("directory", "a directory on the storage in question", self.offers.directory)
-
-    async def _ask_for(self, what: str, words: str, value: str = "") -> None:
-        from textual.widgets import Input  # noqa: PLC0415  kept off the first frame
-
-        await self.query("Input").remove()
-        entry = Input(value, placeholder=words, id=what)
-        await self.mount(entry)
-        entry.focus()
+        await self.ask_for("directory", "a directory on the storage in question", self.offers.directory)
 
     async def action_type_value(self) -> None:
         if not self._row:
             self.say("Tab first: choose the setting to type a value for.")
         elif self.offer and self._row in self.offer.form.settings:
-            await self._ask_for("value", f"{self._row}: a value; several with commas in a matrix")
+            await self.ask_for("value", f"{self._row}: a value; several with commas in a matrix")
 
     async def on_input_submitted(self, message: Input.Submitted) -> None:
         await message.input.remove()
@@ -242,8 +234,7 @@ class PlanScreen(BaseScreen):
 
     def action_copy(self) -> None:
         if self.offer and self.offer.outlook:
-            self.app.copy_to_clipboard(self.offer.outlook.command)
-            self.say("Copied, if your terminal takes OSC 52.")
+            self.copy(self.offer.outlook.command)
 
     async def action_back(self) -> None:
         if entry := self.query("Input"):
@@ -308,7 +299,8 @@ class PlanScreen(BaseScreen):
         return [drawing.title(self.offers.directory, target, self.fstui.session.simulated, width)]
 
     def _draw_scenarios(self, width: int, height: int) -> list[Text]:
-        return drawing.scenarios(self.offers.every, self.cursor, width, height)
+        space = self.offers.site.read.space if self.offers.site else None
+        return drawing.scenarios(self.offers.every, self.cursor, width, height, space.free_bytes if space else None)
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         read = self.offers.site.read if self.offers.site else None

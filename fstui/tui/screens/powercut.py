@@ -102,8 +102,7 @@ class PowerCutScreen(BaseScreen):
         self._copy(self._guide.afterwards)
 
     def _copy(self, words: str) -> None:
-        self.app.copy_to_clipboard(words)
-        self.say("Copied, if your terminal takes OSC 52.")
+        self.copy(words)
 
     def action_tick(self, box: str) -> None:
         guide = self._guide

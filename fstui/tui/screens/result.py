@@ -130,8 +130,7 @@ class ResultScreen(BaseScreen):
         self._copy("markdown")
 
     def _copy(self, format_: str) -> None:
-        self.app.copy_to_clipboard(str(formats.render(format_, self.result, self.saved_to)))
-        self.say("Copied, if your terminal takes OSC 52.")
+        self.copy(str(formats.render(format_, self.result, self.saved_to)))
 
     @work(exclusive=True, group="export")
     async def action_export(self) -> None:

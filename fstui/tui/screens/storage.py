@@ -277,8 +277,7 @@ class StorageScreen(BaseScreen):
 
     def action_copy(self) -> None:
         text = "\n".join(text.plain.rstrip() for text in self._draw_detail(COPIED_WIDTH, 0))
-        self.app.copy_to_clipboard(text)
-        self.say("Copied, if your terminal takes OSC 52.")
+        self.copy(text)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [storage.title(self.inventory, self.rows, self.fstui.session.simulated, width)]
