@@ -152,7 +152,7 @@ def _row(summary: Summary, columns: Sequence[Column], bar: str, *, selected: boo
         "VERDICT": "unreadable" if summary.unreadable else summary.verdict or "",
         "SLOW?": summary.speed or "",
         "SCENARIO": summary.scenario,
-        "TARGET": (f"({', '.join(remarks)}) " if remarks else "") + (summary.target or Path(summary.path).name),
+        "TARGET": (summary.target or Path(summary.path).name) + (f" ({', '.join(remarks)})" if remarks else ""),
         "RATE/S": rate(summary.rate_per_s) if summary.rate_per_s else "",
         "BAR": bar,
         "RUN": summary.id,
