@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fstui.helpers.tracing.tracefs import Untraceable
 
 FIELD = re.compile(
-    r"field:(?P<declared>[^;]+);\s*offset:(?P<at>\d+);\s*size:(?P<size>\d+);(?:\s*signed:(?P<signed>\d);)?"
+    r"field:(?P<declared>[^;]+);\s*offset:(?P<at>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
 )
 NUMBERS = {1: "b", 2: "h", 4: "i", 8: "q"}
 """Signed, by size; upper case is unsigned (struct)."""
@@ -74,7 +74,7 @@ def fields_of(text: str) -> dict[str, Field]:
 
 def parse(name: str, text: str) -> Format:
     """The ``format`` file of an event. Raises Untraceable."""
-    number = re.search(r"^ID: (\d+)$", text, re.MULTILINE)
+    number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
     fields = fields_of(text)
     if number is None or not fields:
         raise Untraceable(f"the format of the event {name} cannot be understood")

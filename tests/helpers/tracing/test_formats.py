@@ -65,7 +65,9 @@ def test_a_text_that_stands_elsewhere_is_read_as_its_place() -> None:
         pytest.param(OLDER, ("comm", "rwbs"), id="not in their order"),
         pytest.param(OLDER.replace("size:4;	signed:0;", "size:3;	signed:0;"), ("dev",), id="no number"),
         pytest.param(OLDER.replace("offset:8;", f"offset:{'9' * 40};"), ("dev",), id="far away"),
+        pytest.param(OLDER.replace("size:4;", f"size:{'9' * 5000};"), ("dev",), id="larger than a number"),
         pytest.param("name: block_bio_queue\nID: 7\n", (), id="no fields"),
+        pytest.param(OLDER.replace("ID: ", f"ID: {'9' * 5000}"), (), id="an id larger than a number"),
         pytest.param(OLDER.replace("ID:", "id"), (), id="no number of its own"),
     ],
 )
