@@ -345,6 +345,9 @@ async def test_enter_shows_a_finding_whole_whose_title_its_row_has_no_room_for()
         app.open_result(msgspec.structs.replace(screens.RUN, findings=(finding,)), None, None)
         await pilot.pause()
         assert any("by others" in line and "…" in line for line in shown(app))
+        # one may still have been meant for the run that has just ended
+        assert any("Enter again" in line for line in await pressed(pilot, "enter"))
+        assert isinstance(app.screen, ResultScreen)
         lines = " ".join(" ".join(line.split()) for line in await pressed(pilot, "enter"))
         assert title in lines
 

@@ -42,7 +42,8 @@ class ResultScreen(BaseScreen):
         Command("result.explain", "x", "explain", "explain", "What the selected rule looks at, and why."),
         Command("result.powercut", "w", "power_cut", "power cut", "Prove it: pull the plug with a witness elsewhere."),
         Command("result.compare", "c", "compare", "compare", "Put another saved run beside this one."),
-        Command("result.view", "v,enter", "view", "", "What is selected, whole, on a page of its own."),
+        Command("result.view", "v", "view", "", "What is selected, whole, on a page of its own."),
+        Command("result.open", "enter", "open", "", "The same; the first one asks, as it may be the run's last."),
         HISTORY,
         HELP,
         BACK,
@@ -80,6 +81,7 @@ class ResultScreen(BaseScreen):
         self.selected = 0
         self.whole = False
         """All of the evidence is shown, to be scrolled."""
+        self._asked = False
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, height: [drawing.title(self.result, width)], classes="line")
@@ -167,6 +169,14 @@ class ResultScreen(BaseScreen):
             self.say(f"This version has no rule {self.chosen.rule}: fstui judge judges the run again, with its own.")
         else:
             self.app.push_screen(explain_screen(self.chosen.rule))
+
+    def action_open(self) -> None:
+        """An Enter that was meant for the end of the run arrives here: the verdict stays."""
+        if self._asked:
+            self.action_view()
+        else:
+            self._asked = True
+            self.say("Enter again shows the selected row whole.")
 
     def action_view(self) -> None:
         from fstui.tui.screens.page_screen import PageScreen  # noqa: PLC0415
