@@ -72,7 +72,7 @@ def sh(*command: str | Path) -> str:
 
 @contextmanager
 def loop(backing: Path, *, direct_io: bool = True, size_bytes: int = SIZE_BYTES) -> Iterator[str]:
-    """A loop device over a new sparse file; yields its kernel name. Its write cache is on."""
+    """A loop device over a new sparse file; yields its kernel name. Its write cache is on, and it counts."""
     if not Path("/dev/loop-control").exists() and not loaded("loop"):
         pytest.skip("no loop devices: modprobe loop, or give the container /dev/loop-control and /dev/loop*")
     with backing.open("xb") as file:
@@ -80,12 +80,15 @@ def loop(backing: Path, *, direct_io: bool = True, size_bytes: int = SIZE_BYTES)
     wanted = "on" if direct_io else "off"
     device = Path(sh(tool("losetup"), "--find", "--show", f"--direct-io={wanted}", backing)).name
     try:
+        # what was set outlives the loop that it was set for
+        counting(device).write_text("1")
         cache = write_cache(device)
-        cache.write_text("write back")  # "write through" outlives the loop that it was set for
+        cache.write_text("write back")
         assert cache.read_text().strip() == "write back"
         assert Path(f"/sys/block/{device}/loop/dio").read_text().strip() == ("1" if direct_io else "0")
         yield device
     finally:
+        counting(device).write_text("1")
         write_cache(device).write_text("write back")
         sh("losetup", "--detach", f"/dev/{device}")
         backing.unlink()
@@ -94,6 +97,11 @@ def loop(backing: Path, *, direct_io: bool = True, size_bytes: int = SIZE_BYTES)
 def write_cache(device: str) -> Path:
     """The kernel's view of the device's cache: with "write through" it drops every flush."""
     return Path(f"/sys/block/{device}/queue/write_cache")
+
+
+def counting(device: str) -> Path:
+    """Whether the kernel counts what reaches the device."""
+    return Path(f"/sys/block/{device}/queue/iostats")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from tests.storage.disks import Storage
 
 
 def stop_counting(storage: Storage) -> None:
-    Path(f"/sys/block/{storage.device}/queue/iostats").write_text("0")
+    disks.counting(str(storage.device)).write_text("0")
 
 
 def remount_without_barriers(storage: Storage) -> None:
@@ -27,7 +27,7 @@ def remount_with_barriers(storage: Storage) -> None:
 
 
 def tell_the_kernel_that_it_writes_through(storage: Storage) -> None:
-    Path(f"/sys/block/{storage.device}/queue/write_cache").write_text("write through")
+    disks.write_cache(str(storage.device)).write_text("write through")
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,13 @@ def test_a_change_under_way_disturbs_its_step(
     workshop: Path, tmp_path: Path, change: Callable[[Storage], None], line: str, rule: str | None
 ) -> None:
     scenario = headless.scenario_file(tmp_path, "one", "two")
-    with disks.on_loop(workshop, options="barrier=0" if change is remount_with_barriers else "") as storage:
-        with headless.begun(scenario, storage.directory, "--set", "seconds=1") as run:
-            change(storage)
-            _, document, _ = headless.ended(run)
-        Path(f"/sys/block/{storage.device}/queue/write_cache").write_text("write back")
-        Path(f"/sys/block/{storage.device}/queue/iostats").write_text("1")
+    options = "barrier=0" if change is remount_with_barriers else ""
+    with (
+        disks.on_loop(workshop, options=options) as storage,
+        headless.begun(scenario, storage.directory, "--set", "seconds=1") as run,
+    ):
+        change(storage)
+        _, document, _ = headless.ended(run)
     assert [step.status for step in document.steps] == ["disturbed", "disturbed"]
     assert any(line in changed for changed in document.steps[0].changed), document.steps[0].changed
     assert headless.accused_of(document) == ({rule} if rule else set()), document.sentence
@@ -83,7 +84,7 @@ def measured_while(
 def test_counting_that_stood_still_for_a_moment_accuses_nobody(workshop: Path, tmp_path: Path, below: bool) -> None:
     scenario = headless.scenario_file(tmp_path)
     with disks.on_loop(workshop) as outer, disks.on_loop(made(outer.directory / "inner")) as inner:
-        counting = Path(f"/sys/block/{(outer if below else inner).device}/queue/iostats")
+        counting = disks.counting(str((outer if below else inner).device))
         document = measured_while(inner, scenario, written(counting, "0", "1"), times=2)
     assert document.steps[0].status == "disturbed"
     assert f"{counting.parts[3]}: iostats was written to" in document.steps[0].changed
@@ -95,7 +96,7 @@ def test_counting_is_seen_to_stand_still_from_another_network_namespace_too(work
     scenario = headless.scenario_file(tmp_path)
     own_sysfs = ("unshare", "--net", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys && exec "$@"', "sh")
     with disks.on_loop(workshop) as storage:
-        counting = Path(f"/sys/block/{storage.device}/queue/iostats")
+        counting = disks.counting(str(storage.device))
         document = measured_while(storage, scenario, written(counting, "0", "1"), times=2, within=own_sysfs)
     assert f"{storage.device}: counted yes → no → yes" in document.steps[0].changed
     assert headless.accused_of(document) == set(), document.sentence

@@ -47,6 +47,10 @@ async def storage_screen(pilot: Pilot[Any]) -> StorageScreen:
 
 async def storage(pilot: Pilot[Any]) -> None:
     screen = await storage_screen(pilot)
+    machine = screen.fstui.session.machine
+    assert isinstance(machine, screens.PreparedMachine)
+    screen.tick()
+    machine.readings = screens.LAST_READING - 2  # however often the screen has looked by now
     screen.tick()
     screen.tick()
     await pilot.pause()

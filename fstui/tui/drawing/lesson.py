@@ -170,9 +170,7 @@ def disks(lesson: Lesson, planned: Sequence[Planned], width: int) -> list[Text]:
 
 def ways(lesson: Lesson, planned: Sequence[Planned], width: int, *, told: bool) -> list[Text]:
     """Each run's steps, how far what they write has come when the call returns."""
-    lines = (
-        [line(), rule(width, "where the data is when the call returns", way.LEGEND if told else "")] if planned else []
-    )
+    lines = [line(), rule(width, way.TITLE, way.LEGEND if told else "")] if planned else []
     for run, plan in zip(lesson.runs, planned, strict=False):
         asked = [way.Asked(step.name, step.settings) for step in plan.plan.steps]
         first, *rest = way.lines(asked, plan.target, width, told=told)

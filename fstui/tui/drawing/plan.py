@@ -148,7 +148,7 @@ def _pictures(plan: Plan | None, read: Target | None, width: int, height: int) -
     left_out = len(asked) - len(fits)
     if not fits or (left_out and len(fits) < _FEWEST_STEPS):
         return []
-    title = rule(width, "where the data is when a step's call returns", way.LEGEND)
+    title = rule(width, way.TITLE, way.LEGEND)
     drawn = [line(), title, *way.lines(fits, read, width)]
     if left_out:
         return [*drawn[:-1], line((f"  … {left_out + 1} more steps", FAINT))]

@@ -16,6 +16,8 @@ from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD
 
 _MOST_NAME, _LEAST_PLACE = 24, 13
 _KEPT = {True: ("✓", "green"), False: ("✗", "yellow"), None: ("?", "")}
+TITLE = "where the data should be as calls return"
+"""Should: a layer that does not keep its word is drawn as if it did."""
 LEGEND = "✗ lost, ✓ kept: without power"
 
 
