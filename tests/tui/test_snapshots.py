@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from fstui import shipped
 from fstui.engine.machine.replay import ReplayMachine
 from fstui.model.host import Host
 from fstui.model.watch import WatchedSecond, WatchStarted
@@ -26,6 +27,7 @@ Before = Callable[[Pilot[Any]], Awaitable[None]]
 SIZES = pytest.mark.parametrize(
     "size", [(80, 24), (50, 20), (120, 40), (200, 60)], ids=["80x24", "50x20", "120x40", "200x60"]
 )
+SHIPPED = shipped._PLACES
 SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 
 
@@ -125,12 +127,16 @@ def test_history(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 
 @SIZES
-def test_lessons(snap_compare: Compare, size: tuple[int, int]) -> None:
+def test_lessons(snap_compare: Compare, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fstui.shipped._PLACES", SHIPPED)
+
     async def listed(pilot: Pilot[Any]) -> None:
-        pilot.app.push_screen(LessonsScreen())
+        screen = LessonsScreen()
+        pilot.app.push_screen(screen)
         for _ in range(2):
             await pilot.pause()
             await pilot.app.workers.wait_for_complete()
+        assert len(screen.planned) == 12
 
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=listed)
 

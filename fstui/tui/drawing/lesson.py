@@ -119,6 +119,16 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], selected: int,
     return lines
 
 
+def asking(lessons: Sequence[Lesson], rows: Sequence[Text], width: int, height: int) -> list[Text]:
+    """Under each row what that lesson asks, where there is room for all of them, and a line between them for more."""
+    each = min(height // len(rows), 3)
+    if each < 2:
+        return list(rows)
+    questions = (line((fit("        " + lesson.predict.ask, width).rstrip(), FAINT)) for lesson in lessons)
+    between = [line()] * (each - 2)
+    return [text for row, question in zip(rows, questions, strict=True) for text in (row, question, *between)]
+
+
 def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Text:
     """How many were taken, how many answers were right, how long the others take."""
     done = [taken[lesson.name] for lesson in lessons if lesson.name in taken]

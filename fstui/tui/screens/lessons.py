@@ -19,6 +19,9 @@ from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.widgets.lines import UNBOUNDED
 
+BELOW_LINES = 12
+"""Free below the list, whatever stands there: its rows keep their places while the cursor moves."""
+
 
 class LessonsScreen(BaseScreen):
     """A row for each; Enter takes it."""
@@ -105,6 +108,7 @@ class LessonsScreen(BaseScreen):
             return drawn
         chosen = lessons.lessons()[self.selected]
         disks = drawing.disks(chosen, self.planned.get(chosen.name, []), width)
+        drawn = drawing.asking(lessons.lessons(), drawn, width, height - BELOW_LINES)
         drawn += disks if len(drawn) + len(disks) <= height else []
         if chosen.name not in (self.taken or {}):
             return drawn  # what the words mean would give the answer away
