@@ -13,7 +13,9 @@ from fstui import shipped
 from fstui.engine.machine.replay import ReplayMachine
 from fstui.model.host import Host
 from fstui.model.watch import WatchedSecond, WatchStarted
+from fstui.session import lessons
 from fstui.state import runs
+from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.lessons import LessonsScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -112,9 +114,12 @@ def test_storage_at_work(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 async def looking_back(pilot: Pilot[Any]) -> None:
     await pilot.press("h")
-    for _ in range(2):
-        await pilot.app.workers.wait_for_complete()
+    screen = pilot.app.screen
+    assert isinstance(screen, HistoryScreen)
+    while screen.rows is None:
         await pilot.pause()
+    await pilot.app.workers.wait_for_complete()  # the chosen one is being read by now
+    await pilot.pause()
     pilot.app.screen.query_one("#where").styles.visibility = "hidden"  # its directory is another one each time
 
 
@@ -129,6 +134,7 @@ def test_history(snap_compare: Compare, size: tuple[int, int]) -> None:
 @SIZES
 def test_lessons(snap_compare: Compare, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fstui.shipped._PLACES", SHIPPED)
+    lessons.lessons.cache_clear()
 
     async def listed(pilot: Pilot[Any]) -> None:
         screen = LessonsScreen()
