@@ -120,7 +120,8 @@ async def looking_back(pilot: Pilot[Any]) -> None:
         await pilot.pause()
     await pilot.app.workers.wait_for_complete()  # the chosen one is being read by now
     await pilot.pause()
-    pilot.app.screen.query_one("#where").styles.visibility = "hidden"  # its directory is another one each time
+    screen.part("where").styles.display = "none"  # its directory is another one each time, and as long as it likes
+    await pilot.pause()
 
 
 @SIZES
