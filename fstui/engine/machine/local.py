@@ -20,7 +20,6 @@ from fstui.engine.machine.base import NoTrace, Trace
 from fstui.engine.machine.early import start_probe
 from fstui.inventory import counters as device_counters
 from fstui.inventory import questions, survey
-from fstui.inventory.settings_watch import SettingsWatch
 from fstui.inventory.watch import Watch
 from fstui.layers import preloads
 from fstui.layers.sources.claims import Claims, Command
@@ -39,6 +38,7 @@ from fstui.workspace import Held, Place, Workspace, inspect
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
+    from fstui.engine.changes import Listening
     from fstui.engine.serving import Serving
     from fstui.inventory.writers import Processes
     from fstui.model.at_work import AtWork
@@ -88,7 +88,9 @@ class LocalMachine:
             self._watch = Watch(self._root)
         return self._watch.changed()
 
-    def listen(self, stack: Iterable[Node]) -> SettingsWatch:
+    def listen(self, stack: Iterable[Node]) -> Listening:
+        from fstui.inventory.settings_watch import SettingsWatch  # noqa: PLC0415  ctypes: the first frame comes without
+
         return SettingsWatch(stack, self._root)
 
     async def _learn(self, inventory: Inventory, older_than_s: float) -> bool:
