@@ -12,7 +12,7 @@ from fstui.layers.facts import word
 from fstui.layers.kinds import Kind, Unsent
 from fstui.layers.readers import FilesystemReader
 from fstui.layers.sources.mounts import MOUNTINFO, Mount
-from fstui.model.storage import Node, Reading, SyncPath
+from fstui.model.storage import Node, Reading
 
 _DISABLED = frozenset({"journal_flush_disabled", "journal_flush_disabled=1"})
 
@@ -36,11 +36,6 @@ def _journal_flush(options: Iterable[str]) -> tuple[Reading, ...]:
 class Bcachefs(Kind, frozen=True, kw_only=True):
     """The row of this family."""
 
-    def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        if self.unsent(node) is not None:
-            return "stops", "journal_flush_disabled: an fsync commits nothing"
-        return self.sync, self.because
-
     def unsent(self, node: Node) -> Unsent | None:
         told = word(node, "journal_flush")
         if told is None:
@@ -50,6 +45,7 @@ class Bcachefs(Kind, frozen=True, kw_only=True):
             option="journal_flush_disabled",
             misses="commit",
             means="writes the data and leaves the journal that finds it for a second",
+            briefly="commits nothing",
             undo=f"mount -o remount,nojournal_flush_disabled {node.name}, then run fsync-rate there.",
         )
 

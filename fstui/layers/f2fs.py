@@ -8,7 +8,7 @@ from fstui.layers.kinds import Unsent
 from fstui.layers.plain import FlushesOnce
 from fstui.layers.readers import FilesystemReader
 from fstui.layers.sources.mounts import MOUNTINFO, Mount
-from fstui.model.storage import Node, Reading, SyncPath
+from fstui.model.storage import Node, Reading
 
 _DISABLED = "checkpoint=disable"
 """A number may follow, of the space that may be unusable meanwhile."""
@@ -26,11 +26,6 @@ class F2fsReader(FilesystemReader):
 class F2fs(FlushesOnce, frozen=True, kw_only=True):
     """The row of this family."""
 
-    def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        if self.unsent(node) is not None:
-            return "stops", f"{_DISABLED}: an fsync commits nothing"
-        return self.sync, self.because
-
     def unsent(self, node: Node) -> Unsent | None:
         told = word(node, "checkpoint")
         if told is None:
@@ -40,6 +35,7 @@ class F2fs(FlushesOnce, frozen=True, kw_only=True):
             option=_DISABLED,
             misses="commit",
             means="writes the data and nothing that finds it again after a power cut, which undoes all since the mount",
+            briefly="commits nothing",
             undo=f"mount -o remount,checkpoint=enable {node.name}, then run fsync-rate there.",
         )
 

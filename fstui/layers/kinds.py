@@ -39,6 +39,8 @@ class Unsent(NamedTuple):
     means: str
     """What such a sync does instead, in words that go on after "an fsync there"."""
     undo: str
+    briefly: str = ""
+    """The same as ``means`` in fewer words, where it has many."""
     how: str = "mounted"
     """Where it was told so."""
 
@@ -118,6 +120,8 @@ class Kind(Base, frozen=True, kw_only=True):
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         """What becomes of a sync here, by what this layer alone says, and why."""
+        if (unsent := self.unsent(node)) is not None:
+            return "stops", f"{unsent.option}: an fsync {unsent.briefly or unsent.means}"
         return self.sync, self.because
 
     def unsent(self, node: Node) -> Unsent | None:

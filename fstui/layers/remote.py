@@ -18,7 +18,7 @@ from fstui.layers.readers import Filesystem, FilesystemReader
 from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.mounts import MOUNTINFO, Mount, unescape
 from fstui.model.counters import DeviceCounters
-from fstui.model.storage import Node, Reading, SyncPath
+from fstui.model.storage import Node, Reading
 
 MOUNTSTATS = "/proc/self/mountstats"
 OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans", "export")
@@ -135,11 +135,6 @@ def _at(numbers: list[bytes], place: int) -> int | None:
 
 class Remote(Kind, frozen=True, kw_only=True):
     """A row of this family."""
-
-    def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        if (unsent := self.unsent(node)) is not None:
-            return "stops", f"{unsent.option}: an fsync {unsent.means}"
-        return self.sync, self.because
 
     def unsent(self, node: Node) -> Unsent | None:
         strict = facts(node).strict_sync

@@ -132,10 +132,6 @@ class Step(Base, frozen=True, kw_only=True):
         """That layer's counters of this step, or None."""
         return next((counters for counters in self.counters if counters.device == device), None)
 
-    def became_another(self, layer: str, what: str) -> bool:
-        """Whether that of a layer was another after this step than before the run, or in between."""
-        return bool(self.values(layer, what))
-
     def values(self, layer: str, what: str) -> tuple[str, ...]:
         """What that of a layer was before the run and became until the end of this step; none where it stayed."""
         start = f"{layer}: {what} "

@@ -26,9 +26,13 @@ def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
     found: dict[tuple[str | None, ...], list[Summary]] = {}
     for one in summaries:
         if one.rate_per_s and one.status == "finished":
-            storage = (one.hostname, one.identity or one.target, one.simulated)
-            found.setdefault((one.scenario, one.rate_of, *storage), []).append(one)
+            found.setdefault((one.scenario, one.rate_of, *storage(one)), []).append(one)
     return [sorted(runs, key=lambda run: run.started_at) for runs in found.values()]
+
+
+def storage(one: Summary) -> tuple[str | None, ...]:
+    """What it was run on: the same for runs of one storage."""
+    return one.hostname, one.identity or one.target, one.simulated
 
 
 def bars(runs: Sequence[Summary]) -> str:

@@ -66,6 +66,11 @@ def of_step(status: StepStatus) -> tuple[str, str]:
     return _STEPS[status]
 
 
+def not_bold(style: str) -> str:
+    """Its colour alone: of what fills an area, and of what is not chosen."""
+    return style.removeprefix("bold").strip()
+
+
 def word(verdict: Verdict) -> str:
     """The verdict as the first word of the result: ``SUSPICIOUS``, ``CONSISTENT with durable``."""
     return _WORDS.get(verdict, verdict.upper())

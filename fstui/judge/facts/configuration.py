@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from fstui.judge.facts.steps import Steps, SyncStep
 from fstui.judge.facts.switches import Switched, Switches
 from fstui.layers import disk, dm, kind, loop, zfs
 from fstui.layers.caches import outlives_power_cut, protected_cache, volatile_cache
-from fstui.layers.facts import barriers, read_only, volatile
+from fstui.layers.facts import Fact, barriers, read_only, volatile
 from fstui.layers.kinds import Unsent
 from fstui.layers.readers import BARRIERS_OFF
 from fstui.model.run import Evidence
@@ -170,23 +170,17 @@ class Configuration:
     @cached_property
     def dropping(self) -> tuple[tuple[Node, Reading], ...]:
         """The targets that throw writes away, where no checksums of what stands on them tell the good copy."""
-        told = [(node, found.reading) for node in self._stack.nodes if (found := dm.drops_writes(node))]
-        stale = self._stack.stale_with(tuple(node for node, _ in told))
-        return tuple((node, reading) for node, reading in told if node in stale)
+        return self._told_so(dm.drops_writes, self._stack.stale_with)
 
     @cached_property
     def deleted(self) -> tuple[tuple[Node, Reading], ...]:
         """The loop devices whose file goes with them, where the data is on nothing else."""
-        told = [(node, file) for node in self._stack.nodes if (file := loop.facts(node).deleted) and file.value]
-        lost = self._stack.lost_with(tuple(node for node, _ in told))
-        return tuple((node, file.reading) for node, file in told if node in lost)
+        return self._told_so(lambda node: loop.facts(node).deleted, self._stack.lost_with)
 
     @cached_property
     def called_deleted(self) -> tuple[tuple[Node, Reading], ...]:
         """Those of which it is not known whether another name leads to their file."""
-        told = [(node, file) for node in self._stack.nodes if (file := loop.facts(node).called_deleted) and file.value]
-        lost = self._stack.lost_with(tuple(node for node, _ in told))
-        return tuple((node, file.reading) for node, file in told if node in lost)
+        return self._told_so(lambda node: loop.facts(node).called_deleted, self._stack.lost_with)
 
     @cached_property
     def unsent(self) -> tuple[tuple[Node, Unsent], ...]:
@@ -220,6 +214,14 @@ class Configuration:
             corrected=tuple(override for override in overrides if override.device not in stale),
             flickering=tuple(override for override in flickering if override.device in stale),
         )
+
+    def _told_so(
+        self, fact: Callable[[Node], Fact[bool] | None], among: Callable[[tuple[Node, ...]], tuple[Node, ...]]
+    ) -> tuple[tuple[Node, Reading], ...]:
+        """The layers of which that is true, and where it was read: those of them with which the data goes."""
+        told = [(node, found.reading) for node in self._stack.nodes if (found := fact(node)) and found.value]
+        those = among(tuple(node for node, _ in told))
+        return tuple((node, reading) for node, reading in told if node in those)
 
     def _barriers_off(self, filesystem: Node) -> tuple[Reading, bool] | None:
         """Where that was read, and whether they are on again."""

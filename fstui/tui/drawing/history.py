@@ -31,7 +31,7 @@ from fstui.tui.drawing.cells import (
     wrapped,
 )
 from fstui.tui.drawing.cells import Run as Words
-from fstui.tui.glyphs import DOUBT, FAINT, HEAD, HEAT, of_speed, of_verdict, word
+from fstui.tui.glyphs import DOUBT, FAINT, HEAD, HEAT, not_bold, of_speed, of_verdict, word
 
 _BAR, _LONG_BAR, _VERY_WIDE = 8, 30, 150
 COLUMNS = (
@@ -106,13 +106,13 @@ def elsewhere(summaries: Sequence[Summary], chosen: Summary, width: int, height:
     cells = width - name - 17
     lines = [rule(width, f"{chosen.scenario} on every storage", "newest runs")]
     for one in newest[: height - 1]:
-        here = _storage(one) == _storage(chosen)
+        here = trend.storage(one) == trend.storage(chosen)
         glyph, style = of_verdict(one.verdict)
         lines.append(
             line(
                 ("▌" if here else " ", HEAD), (f"{glyph} ", style), (fit_left(_where(one), name), HEAD if here else ""),
                 (f" {fit_right(rate(one.rate_per_s), 7)}/s ", HEAD if here else ""),
-                (bars.across(one.rate_per_s, scale, cells), _plain(style)),
+                (bars.across(one.rate_per_s, scale, cells), not_bold(style)),
             )
         )  # fmt: skip
     return lines
@@ -186,7 +186,7 @@ def _upright(runs: Sequence[Summary], chosen: Summary, each: int, tall: int) -> 
         parts: list[Words] = [(f"{label:>{_LABEL - 2}} {'┤' if label else '│'}", FAINT)]
         for one, sign in zip(runs, row, strict=True):
             style = of_verdict(one.verdict)[1]
-            parts.append((sign * (each - 1) + " ", style if one is chosen else _plain(style)))
+            parts.append((sign * (each - 1) + " ", style if one is chosen else not_bold(style)))
         lines.append(line(*parts))
     return lines
 
@@ -196,7 +196,7 @@ def _signs(runs: Sequence[Summary], chosen: Summary, each: int) -> Text:
     parts: list[Words] = [(" " * _LABEL, "")]
     for one in runs:
         glyph, style = of_verdict(one.verdict)
-        parts.append((fit(" " * ((each - 2) // 2) + glyph, each), style if one is chosen else _plain(style)))
+        parts.append((fit(" " * ((each - 2) // 2) + glyph, each), style if one is chosen else not_bold(style)))
     return line(*parts)
 
 
@@ -214,14 +214,6 @@ def _about(runs: Sequence[Summary], chosen: Summary, most: int) -> Sequence[Summ
     """The newest, the chosen one among them."""
     end = max(min(runs.index(chosen) + most // 2 + 1, len(runs)), min(most, len(runs)))
     return runs[max(end - most, 0) : end]
-
-
-def _plain(style: str) -> str:
-    return style.removeprefix("bold").strip()
-
-
-def _storage(one: Summary) -> tuple[str | None, ...]:
-    return one.hostname, one.identity or one.target, one.simulated
 
 
 def _says_so(one: Summary) -> bool:

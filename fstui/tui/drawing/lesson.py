@@ -16,7 +16,7 @@ from fstui.session.words import standing_in, titled
 from fstui.tui.drawing import bars, heat, stack, way
 from fstui.tui.drawing.bars import Scale
 from fstui.tui.drawing.cells import fit, fit_right, line, rule, wrapped
-from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, of_step, of_verdict, word
+from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, not_bold, of_step, of_verdict, word
 from fstui.tui.progress import Progress
 
 STAGES = ("predict", "run", "compare", "explain", "question")
@@ -227,7 +227,7 @@ def _step(name: str, index: int, progress: Progress | None, cells: int) -> Text:
 def _style(progress: Progress | None) -> str:
     """A bar is in its verdict's colour once there is one."""
     run = progress.run if progress else None
-    return of_verdict(run.verdict)[1].removeprefix("bold ") if run and run.verdict != "cannot-tell" else HEAT[0]
+    return not_bold(of_verdict(run.verdict)[1]) if run and run.verdict != "cannot-tell" else HEAT[0]
 
 
 def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:

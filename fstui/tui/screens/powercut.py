@@ -96,13 +96,10 @@ class PowerCutScreen(BaseScreen):
     action_scroll = action_move
 
     def action_copy(self) -> None:
-        self._copy(self._guide.witness)
+        self.copy(self._guide.witness)
 
     def action_copy_verify(self) -> None:
-        self._copy(self._guide.afterwards)
-
-    def _copy(self, words: str) -> None:
-        self.copy(words)
+        self.copy(self._guide.afterwards)
 
     def action_tick(self, box: str) -> None:
         guide = self._guide
