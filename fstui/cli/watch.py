@@ -13,8 +13,7 @@ from fstui.cli import completing
 from fstui.cli.interruption import Interruption
 from fstui.cli.output import put, say, width
 from fstui.cli.rendering import format_option
-from fstui.cli.simulating import simulate_option
-from fstui.model.errors import Refused
+from fstui.cli.simulating import session_on, simulate_option
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.report import json, watch
 from fstui.session import Session
@@ -35,22 +34,20 @@ def command(pid: int | None, mount: str | None, seconds: float | None, format_: 
     """Say who waits for which file to be on the disk, and what the time goes into. Writes nothing.
 
     As root, the kernel's own trace tells; without, what /proc tells to anybody. It ends with one sentence: the disk
-    is slow, the filesystem is, the program asks too much, or nobody waits.
+    is slow, the filesystem is, the program asks too much, or nobody waits. On a simulated disk a program commits.
     """
+    session = session_on(simulate)[0] if simulate else Session.here()
     if simulate:
-        raise Refused(
-            f"no programs run on {simulate}, a simulated box: there is nobody to watch. To see one wait there: "
-            f"'fstui run latency-watch --simulate {simulate}'"
-        )
-    return asyncio.run(_watch(pid, mount, seconds, format_))
+        say(f"SIMULATED: {session.simulated}, and a program that commits 50 times a second. None of this is measured.")
+    return asyncio.run(_watch(session, pid, mount, seconds, format_))
 
 
-async def _watch(pid: int | None, mount: str | None, seconds: float | None, format_: str) -> int:
+async def _watch(session: Session, pid: int | None, mount: str | None, seconds: float | None, format_: str) -> int:
     interruption = Interruption()
     preparing = asyncio.current_task()
     assert preparing is not None
     interruption.listen(preparing.cancel)
-    watching = await Session.here().watch(pid, mount)
+    watching = await session.watch(pid, mount)
     interruption.instead(watching.stop)
     report = await _followed(watching, seconds, format_)
     if format_ != "events":

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 from fstui import __version__
-from fstui.engine.machine.base import Machine
+from fstui.engine.machine.base import Machine, Waits
 from fstui.inventory.counters import difference
 from fstui.inventory.writers import writers
-from fstui.layers import kind
-from fstui.layers.sources.files import Tree
-from fstui.layers.sources.mounts import holder, read_mounts
 from fstui.model.counters import DeviceCounters
-from fstui.model.errors import Refused
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Target
 from fstui.model.watch import (
@@ -31,21 +25,17 @@ from fstui.model.watch import (
 from fstui.tracing.answers import answers
 from fstui.tracing.child import Untraceable
 from fstui.tracing.conclusion import Conclusion, conclude, conclude_from_proc
-from fstui.tracing.watch_trace import Ended, WatchTrace
+from fstui.tracing.watch_trace import Ended
 
 SECOND = 1.0
 MOST_WRITERS = 8
-_BOOT = ("/boot", "/efi", "/boot/efi")
-"""Hardly ever synced: for them alone no system call is recorded."""
 
 
 class Watching:
     """One watch."""
 
     def __init__(self, machine: Machine, *, pid: int | None = None, target: Target | None = None) -> None:
-        """``pid``: it and its children alone. ``target``: its filesystem alone. Raises Refused."""
-        if pid is not None and not Path(f"/proc/{pid}").exists():
-            raise Refused(f"process {pid}: there is none")
+        """``pid``: it and its children alone. ``target``: its filesystem alone."""
         self._machine = machine
         self._pid = pid
         self._target = target
@@ -57,30 +47,24 @@ class Watching:
         self._stopping.set()
 
     async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
-        """For so long, or until the stop. Raises OSError where the child that reads the trace has died."""
+        """For so long, or until the stop. Raises Refused, and OSError where the child that reads the trace has died."""
         inventory = self._machine.survey()
         refused: str | None = None
         try:
-            source = self._traced(await self._trace(inventory), seconds)
+            source = self._traced(await self._machine.waits(self._target, self._pid), seconds)
         except Untraceable as problem:
             refused = str(problem)
             nodes = counting(self._target.stack if self._target else all_nodes(inventory))
             # read before anybody is told that it has begun
             source = self._from_proc(nodes, ProcSpan(self._machine, nodes), seconds)
-        yield WatchStarted(host=inventory.host, untraced=refused)
+        yield WatchStarted(host=inventory.host, simulated=self._machine.simulated, untraced=refused)
         async for seen in source:
             if isinstance(seen, Ended):
                 yield WatchFinished(report=self._report(inventory, seen, refused))
             else:
                 yield WatchedSecond(second=seen, sentence=_concluded(seen, refused).sentence)
 
-    async def _trace(self, inventory: Inventory) -> WatchTrace:
-        device = device_number(self._target.path) if self._target else None
-        filesystems = (self._target,) if self._target else inventory.filesystems
-        calls = any(map(needs_calls, filesystems))
-        return await WatchTrace.start(secrets.token_hex(3), pid=self._pid, device=device, calls=calls)
-
-    async def _traced(self, trace: WatchTrace, seconds: float | None) -> AsyncIterator[Watched | Ended]:
+    async def _traced(self, trace: Waits, seconds: float | None) -> AsyncIterator[Watched | Ended]:
         ending = asyncio.ensure_future(self._end_after(seconds, trace))
         try:
             async for said in trace.seconds():
@@ -92,7 +76,7 @@ class Watching:
             ending.cancel()
             await trace.stop()
 
-    async def _end_after(self, seconds: float | None, trace: WatchTrace) -> None:
+    async def _end_after(self, seconds: float | None, trace: Waits) -> None:
         await self._passed(seconds)
         trace.end()
 
@@ -124,6 +108,7 @@ class Watching:
             started_at=self._started_at,
             version=__version__,
             host=inventory.host,
+            simulated=self._machine.simulated,
             pid=self._pid,
             mount_point=self._target.mount_point if self._target else None,
             untraced=refused,
@@ -170,23 +155,6 @@ def watched_device(moved: DeviceCounters) -> WatchedDevice:
         flushes=moved.flushes,
         flush_ms=moved.flush_ms,
     )
-
-
-def needs_calls(target: Target) -> bool:
-    """Its own trace events do not tell when its syncs end, and the files are no other filesystem's."""
-    row = kind(target.fstype)
-    written = not (target.pseudo or row.in_memory or row.read_only or "ro" in target.mount_options)
-    return written and not (row.sync_ends_traced or row.over_filesystem or target.mount_point in _BOOT)
-
-
-def device_number(path: str) -> int | None:
-    """The device of the filesystem that holds a resolved path, as the kernel holds it."""
-    mounts = {mount.mount_point: mount for mount in read_mounts(Tree(Path("/")))}
-    found = holder(path, mounts)
-    if found is None:
-        return None
-    major, minor = map(int, found.device.split(":"))
-    return major << 20 | minor
 
 
 def all_nodes(inventory: Inventory) -> tuple[Node, ...]:

@@ -122,6 +122,8 @@ class WatchReport(Base, frozen=True, kw_only=True):
     started_at: str
     version: str
     host: Host
+    simulated: str | None = None
+    """What it is, where it is not that host: its program and its disks are a model's."""
     pid: int | None = None
     mount_point: str | None = None
     untraced: str | None = None
@@ -141,6 +143,7 @@ class WatchEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
 
 class WatchStarted(WatchEvent, frozen=True, kw_only=True, tag=True):
     host: Host
+    simulated: str | None = None
     untraced: str | None = None
 
 

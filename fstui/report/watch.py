@@ -63,7 +63,8 @@ def line(second: Watched) -> str:
 
 def _head(report: WatchReport) -> str:
     of = f"process {report.pid}" if report.pid is not None else report.mount_point or "all programs"
-    return f"watched {of} for {seconds(report.whole.elapsed_s)}" + (
+    mark = f"SIMULATED {report.simulated}: " if report.simulated else ""
+    return f"{mark}watched {of} for {seconds(report.whole.elapsed_s)}" + (
         f"; not traced by the kernel: {report.untraced}" if report.untraced else ""
     )
 

@@ -49,7 +49,11 @@ class Box:
 
     def counters(self) -> Iterator[DeviceCounters]:
         """Of every disk."""
-        yield from (disk.counters() for disk in (self.disk, self.log, self.front) if disk)
+        yield from (disk.counters() for disk in self.disks())
+
+    def disks(self) -> Iterator[Disk]:
+        """All of them."""
+        yield from filter(None, (self.disk, self.log, self.front))
 
     def power_cut(self, at_ns: float, settings: PowerCut, bytes_each: int, elapsed_s: float) -> Step:
         """The power goes: what was promised against what is there, by the rules of ``fstui powercut verify``."""
@@ -89,7 +93,7 @@ class Box:
 
     def _found(self, place: int, at_ns: float) -> int | None:
         """The newest that any disk which holds it has."""
-        holders = (disk.stamp_at(place, at_ns) for disk in (self.disk, self.log, self.front) if disk)
+        holders = (disk.stamp_at(place, at_ns) for disk in self.disks())
         return max((stamp for stamp in holders if stamp is not None), default=None)
 
     def _new_file(self) -> Filesystem:

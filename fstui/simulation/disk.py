@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from fstui.model.counters import DeviceCounters
@@ -28,6 +28,8 @@ class Disk:
 
     def __init__(self, made: Device, seed: int) -> None:
         self.made = made
+        self.told: Callable[[str, str, float], None] | None = None
+        """Who wants to hear of each request: the disk's name, the counter of its time, and the time in ns."""
         self._chance = random.Random(seed)
         self._medium = medium(made.made_of, self._chance)
         self._waiting: dict[Extent, tuple[float, Stamps]] = {}
@@ -153,3 +155,5 @@ class Disk:
             self._counted[name] += number
         self._spent_ns[spent] += end_ns - at_ns
         self._spent_ns["busy_ms"] += end_ns - at_ns
+        if self.told is not None:
+            self.told(self.made.name, spent, end_ns - at_ns)

@@ -20,7 +20,8 @@ def test_a_simulated_disk_is_checked_and_called_simulated(fstui: Fstui) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("watch",), "there is nobody to watch"),
+        (("watch", "--pid", "1"), "process 1: a simulated box has one program"),
+        (("watch", "--mount", "/"), "not on the simulated disk"),
         (("run", "sysbench-oltp"), "a simulated box runs no other programs"),
         (("history",), "--simulate is for the app and for"),
     ],
@@ -29,6 +30,15 @@ def test_what_cannot_be_simulated_is_refused_with_a_sentence(fstui: Fstui, words
     done = fstui("--simulate", "hdd-7200", *words)
     assert (done.returncode, done.stdout) == (2, b"")
     assert reason in done.stderr.decode()
+
+
+def test_a_watch_sees_a_program_wait_for_the_simulated_disk_and_is_called_simulated(fstui: Fstui) -> None:
+    done = fstui("watch", "--simulate", "hdd-7200", "--seconds", "1.2")
+    assert done.returncode == 0, done.stderr
+    assert b"SIMULATED: hdd-7200, and a program that commits" in done.stderr
+    told = done.stdout.decode()
+    assert told.startswith("SIMULATED hdd-7200: watched all programs for ")
+    assert "The disk is slow: sda itself takes " in told
 
 
 def test_each_round_has_its_own_chance_and_the_same_one_again(fstui: Fstui) -> None:

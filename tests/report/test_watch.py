@@ -42,6 +42,10 @@ def report(whole: Watched = WHOLE, **more: object) -> WatchReport:
     return msgspec.structs.replace(made, **more)
 
 
+def test_a_watch_of_a_model_says_so_first() -> None:
+    assert watch.render(report(simulated="ssd-plp")).startswith("SIMULATED ssd-plp: watched all programs for 10.0 s\n")
+
+
 def test_it_says_who_waits_for_what_and_ends_with_the_sentence() -> None:
     lines = watch.render(report()).splitlines()
     assert lines == [

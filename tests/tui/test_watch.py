@@ -13,9 +13,11 @@ from textual.pilot import Pilot
 
 from fstui.engine.machine.local import LocalMachine
 from fstui.engine.machine.replay import ReplayMachine
+from fstui.engine.machine.simulated import SimulatedMachine
 from fstui.model.host import Host
 from fstui.model.storage import Target
 from fstui.model.watch import Watched, WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
+from fstui.simulation.parameters import load
 from fstui.state import ledger
 from fstui.tracing.instances import existing
 from fstui.tui.screens.storage import StorageScreen
@@ -112,6 +114,22 @@ async def test_what_was_recorded_elsewhere_cannot_be_watched() -> None:
         assert lines[-1] == " What is shown here was recorded elsewhere: there is nobody to watch."
         await pilot.press("escape")
         assert isinstance(app.screen, StorageScreen)
+
+
+async def test_on_a_simulated_disk_a_program_waits_and_the_title_says_simulated() -> None:
+    machine = SimulatedMachine(load("hdd-7200"), pace=0.0)
+    app = PreparedApp(machine, flags={})
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("t")
+        await pilot.pause()
+        await seconds_seen(pilot, 2)
+        assert shown(app)[0].startswith(" fstui  SIMULATED  watch   /simulated/hdd-7200")
+        await pilot.press("escape")
+        while not isinstance(app.screen, StorageScreen):
+            await pilot.pause()
+        await pilot.pause()
+        assert " The disk is slow: sda itself takes " in "".join(shown(app)[-2:])
 
 
 async def seconds_seen(pilot: Pilot[int], count: int) -> None:

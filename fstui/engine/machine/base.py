@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from fstui.engine.changes import Listening
     from fstui.inventory.writers import Processes
     from fstui.model.at_work import AtWork
+    from fstui.model.watch import Watched
+    from fstui.tracing.watch_trace import Ended
 
 
 class RunningProbe(Protocol):
@@ -117,6 +119,19 @@ class Trace(Protocol):
         """Take it down; None, or the sentence that says what is still there."""
 
 
+class Waits(Protocol):
+    """Who waits for which file, as long as it is looked at."""
+
+    def seconds(self) -> AsyncIterator[Watched | Ended]:
+        """Each second, and after ``end`` all of them."""
+
+    def end(self) -> None:
+        """Have it say what it came to."""
+
+    async def stop(self) -> str | None:
+        """Take it down; None, or the sentence that says what is still there."""
+
+
 class NoTrace:
     """Nothing is traced."""
 
@@ -180,6 +195,12 @@ class Machine(Protocol):
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> Trace:
         """Have the kernel say whose flushes they are, at every block device of the stack."""
+
+    async def waits(self, target: Target | None, pid: int | None) -> Waits:
+        """See who waits for which file: all programs on that filesystem or on all, or one and its children.
+
+        Raises Untraceable where only counters tell, Refused where there is nobody to watch.
+        """
 
     async def start(
         self, step: PlannedStep, directory: Held, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]

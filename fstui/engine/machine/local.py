@@ -16,7 +16,7 @@ import msgspec
 from fstui.children import Child, in_a_child
 from fstui.engine.another_cgroup import AnotherCgroup
 from fstui.engine.machine import asking
-from fstui.engine.machine.base import NoTrace, Trace
+from fstui.engine.machine.base import NoTrace, Trace, Waits
 from fstui.engine.machine.early import start_probe
 from fstui.inventory import counters as device_counters
 from fstui.inventory import questions, survey
@@ -182,6 +182,11 @@ class LocalMachine:
             return await RunTrace.start(run_id, [node.id for node in stack if node.layer == "block"])
         except Untraceable as problem:
             return NoTrace(str(problem))
+
+    async def waits(self, target: Target | None, pid: int | None) -> Waits:
+        from fstui.engine.machine import local_watch  # noqa: PLC0415
+
+        return await local_watch.waits(target, pid, (self._newest or self.survey()).filesystems)
 
     async def start(
         self, step: PlannedStep, directory: Held, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]

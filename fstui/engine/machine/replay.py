@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fstui.databases.programs import EVERYTHING, Installed
+from fstui.engine.machine.base import Waits
 from fstui.engine.machine.played import PlayedMachine
 from fstui.engine.machine.replayed_step import ReplayProbe
 from fstui.inventory.counters import COUNTED
@@ -62,6 +63,9 @@ class ReplayMachine(PlayedMachine):
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> ReplayTrace:
         return ReplayTrace(self)
+
+    async def waits(self, target: Target | None, pid: int | None) -> Waits:
+        raise Refused("What is shown here was recorded elsewhere: there is nobody to watch.")
 
     async def start(
         self, step: PlannedStep, directory: Held, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]

@@ -14,6 +14,7 @@ from fstui.databases.programs import Installed
 from fstui.engine.machine.base import NoTrace
 from fstui.engine.machine.played import NoDirectory, PlayedMachine
 from fstui.engine.machine.simulated_step import SimulatedProbe
+from fstui.engine.machine.simulated_watch import SimulatedWaits
 from fstui.measures.base import StepSettings
 from fstui.measures.powercut import PowerCut
 from fstui.measures.sync_writes import SyncWrites
@@ -75,6 +76,12 @@ class SimulatedMachine(PlayedMachine):
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> NoTrace:
         return NoTrace()
+
+    async def waits(self, target: Target | None, pid: int | None) -> SimulatedWaits:
+        if pid is not None:
+            raise Refused(f"process {pid}: a simulated box has one program, and none of this box's")
+        self.box = Box(self.made)
+        return SimulatedWaits(self)
 
     async def start(
         self, step: PlannedStep, directory: Held, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]

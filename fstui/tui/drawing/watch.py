@@ -52,9 +52,10 @@ class View(msgspec.Struct, frozen=True):
     begun: bool = False
 
 
-def title(view: View, width: int) -> Text:
+def title(view: View, simulated: str | None, width: int) -> Text:
     where = f"   {stack.path(view.target)}"
-    return ends([" ", ("fstui", HEAD), "  ", ("watch", HEAD), where], clock(view.elapsed_s), width)
+    mark = "  SIMULATED" if simulated else ""
+    return ends([" ", ("fstui", HEAD), (mark, HEAD), "  ", ("watch", HEAD), where], clock(view.elapsed_s), width)
 
 
 def waits(view: View, width: int) -> list[Text]:

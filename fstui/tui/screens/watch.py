@@ -40,7 +40,7 @@ class WatchScreen(BaseScreen):
         self._ended = False
 
     def compose(self) -> ComposeResult:
-        yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
+        yield self.lines("title", self._draw_title, classes="line")
         yield self.lines("waits", lambda width, _: drawing.waits(self.view, width), classes="rest")
         yield self.lines("devices", lambda width, _: drawing.devices(self.view, width))
         yield self.lines("sentence", self._draw_sentence)
@@ -89,6 +89,9 @@ class WatchScreen(BaseScreen):
 
     def action_scroll(self, by: int) -> None:
         self.part("waits").scroll_lines(by)
+
+    def _draw_title(self, width: int, height: int) -> list[Text]:
+        return [drawing.title(self.view, self.fstui.session.simulated, width)]
 
     def _draw_sentence(self, width: int, height: int) -> list[Text]:
         return drawing.sentence(self.view, width)
