@@ -133,3 +133,9 @@ def test_a_sparkline_is_flat_where_nothing_changed_and_rises_with_the_latency() 
     drawn = sparkline.draw(slower, 16)
     assert len(drawn) == 16 and drawn[0] == "▁" and drawn[-1] == "█"
     assert sparkline.draw((), 16) == ""
+
+
+def test_a_curve_longer_than_its_points_has_no_holes_but_those_of_the_data() -> None:
+    assert set(sparkline.draw(seconds(2.0, (MS, 9), parts=20), 90)) == {"▁"}
+    gap = (point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9)))
+    assert sparkline.draw(gap, 20).count(" ") == pytest.approx(17, abs=1)

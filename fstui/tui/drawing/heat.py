@@ -14,7 +14,8 @@ from math import ceil, floor
 import msgspec
 from rich.text import Text
 
-from fstui.model.steps import Latency, Stall, TimelinePoint
+from fstui.model.run import Run
+from fstui.model.steps import Latency, Stall, Step, TimelinePoint
 from fstui.quantities import duration_ns
 from fstui.report import latency_map
 from fstui.report.latency_map import Axis, Mark, Slice
@@ -58,12 +59,19 @@ class Span(msgspec.Struct, frozen=True):
         return floor((at_s - self.start_s) / self.length_s * 2 * self.columns + 0.5)
 
 
-def draw(view: View, width: int, height: int) -> list[Text]:
-    """The map, its highest latency first, and the time axis below it."""
+def of_step(run: Run, step: Step) -> View:
+    """All of a step that is over."""
+    marks = latency_map.of_step(run, step)
+    failed = step.error is not None
+    return View(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
+
+
+def draw(view: View, width: int, height: int, axis: Axis | None = None) -> list[Text]:
+    """The map, its highest latency first, and the time axis below it. ``axis``: one that it shares with others."""
     beside = LADDER if width >= LADDER_FROM else 0
     columns, rows = max(width - LABEL - beside, 4), max(height - 1, 1)
     stalled_ns = view.stall.elapsed_s * 1e9 if view.stall else 0.0
-    axis = latency_map.axis(view.timeline, view.marks, stalled_ns)
+    axis = axis or latency_map.axis(view.timeline, view.marks, stalled_ns)
     span = _span(view, columns)
     cells = _cells(view, axis, span, rows)
     labels, steps = _labels(axis, rows), _ladder(view, axis, rows) if beside else {}

@@ -12,13 +12,13 @@ from fstui.model.judgement import Finding
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.quantities import count, rate, ratio, seconds, size
-from fstui.report import figures, latency_map
+from fstui.report import figures
 from fstui.report import way_down as downwards
 from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
 from fstui.report.text import speed_words
-from fstui.tui.drawing import appendix, heat, sparkline, stack
+from fstui.tui.drawing import appendix, gallery, heat, sparkline, stack
 from fstui.tui.drawing.appendix import Section
 from fstui.tui.drawing.cells import (
     Column,
@@ -34,7 +34,6 @@ from fstui.tui.drawing.cells import (
     window,
     wrapped,
 )
-from fstui.tui.drawing.heat import View
 from fstui.tui.drawing.names import distinct
 from fstui.tui.drawing.run import NONE, latency, told
 from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD, HEAD, of_speed, of_step, of_verdict, word
@@ -54,6 +53,8 @@ STEPS = (
 )
 _NAME, _WIDE = 20, 90
 """From so many cells on the names of rules stand whole; before that they leave room for what the rules say."""
+_LONG_CURVES = 150
+"""From so many cells on what is left is the curve's; before that it is the name's."""
 FINDINGS = (
     Column("RULE", _NAME, gap=0),
     Column("VERDICT", 11),
@@ -125,10 +126,7 @@ def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
     """Its latencies over time, under its name."""
     if step is None or not step.timeline:
         return []
-    marks = latency_map.of_step(run, step)
-    failed = step.error is not None
-    view = View(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
-    return [rule(width, step.name), *heat.draw(view, width, height - 1)]
+    return [rule(width, step.name), *heat.draw(heat.of_step(run, step), width, height - 1)]
 
 
 def told_by(run: Run, chosen: Finding | None) -> Step | None:
@@ -187,8 +185,8 @@ def findings(found: Sequence[Finding], selected: int | None, width: int, height:
 
 
 def steps(run: Run, more: Sequence[Section], selected: int | None, width: int, height: int) -> list[Text]:
-    """One line each, and beneath them what else there is to choose."""
-    columns = shown(STEPS, width - 4)
+    """One line each, beneath them what else there is to choose, and pictures of all where there is room for them."""
+    columns = shown(_columns(run, width), width - 4)
     counts = Counts(run)
     names = distinct([step.name for step in run.steps], columns[0].width)
     rows = [
@@ -197,7 +195,15 @@ def steps(run: Run, more: Sequence[Section], selected: int | None, width: int, h
     ]
     rows += [appendix.row(part, width, selected=index == selected) for index, part in enumerate(more, len(run.steps))]
     titles = heading(columns, margin="── ").plain
-    return [line((titles, FAINT)), *window(rows, selected or 0, height - 1)]
+    pictures = gallery.draw(run, width, height - len(rows) - 2)
+    return [line((titles, FAINT)), *window(rows, selected or 0, height - 1), *([line(), *pictures] if pictures else [])]
+
+
+def _columns(run: Run, width: int) -> Sequence[Column]:
+    if width < _LONG_CURVES:
+        return STEPS
+    longest = max([_NAME, *(len(step.name) for step in run.steps)])
+    return (replace(STEPS[0], width=longest), replace(STEPS[1], width=0), *STEPS[2:])
 
 
 def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) -> Text:
@@ -234,7 +240,7 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
         return line((mark, HEAD), (glyph, style), " ", (words, HEAD if selected else ""))
     if step.ops:
         values |= {
-            "OVER TIME": sparkline.draw(step.timeline, 16),
+            "OVER TIME": _curve(step, columns),
             "STALLS": count(step.stalls.count) if step.stalls.count else NONE,
             "P90": latency(step.latency_ns, "p90"),
             "P99.9": latency(step.latency_ns, "p99_9"),
@@ -248,3 +254,7 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
     else:
         values["RATE/S"] = step.status
     return line((mark, HEAD), (glyph, style), " ", (row(columns, values), HEAD if selected else ""))
+
+
+def _curve(step: Step, columns: Sequence[Column]) -> str:
+    return next((sparkline.draw(step.timeline, column.width) for column in columns if column.title == "OVER TIME"), "")
