@@ -10,7 +10,8 @@ from fstui.model.at_work import AtWork
 from fstui.model.counters import Counters
 from fstui.session.history import Summary
 from fstui.tui.drawing import earlier, storage
-from fstui.tui.drawing.recent import LEAST_LINES, Charts
+from fstui.tui.drawing.charts import LEAST_LINES
+from fstui.tui.drawing.recent import Charts
 from fstui.tui.drawing.storage import Entry
 from fstui.tui.rates import Rate
 from fstui.tui.recent import Recent

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fstui.model.host import Writer
 from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Commits, Waiting, Watched, WatchedDevice
@@ -61,3 +63,14 @@ SECOND = Watched(
     writers=(Writer(pid=700, name="rsyslogd", written_bytes=40960),),
 )
 """Both who waits and who writes, so that each way to look is drawn of it."""
+
+
+def minutes(seconds: int) -> list[Watched]:
+    """So many seconds in which the disk grows slow, again and again."""
+    return [_slower(1 + at % 30 // 10) for at in range(seconds)]
+
+
+def _slower(times: int) -> Watched:
+    waits = tuple(replace(each, waited_ns=each.waited_ns // 3 * times) for each in SECOND.waits)
+    devices = tuple(replace(each, flush_ms=(each.flush_ms or 0) // 3 * times) for each in SECOND.devices)
+    return replace(SECOND, waits=waits, devices=devices)

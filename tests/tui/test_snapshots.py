@@ -20,7 +20,7 @@ from fstui.tui.screens.lessons import LessonsScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import busy, screens
-from tests.factories.watched import SECOND
+from tests.factories.watched import minutes
 from tests.tui.conftest import PreparedApp
 from tests.tui.test_watch import SENTENCE, watch_this
 
@@ -88,8 +88,8 @@ async def result(pilot: Pilot[Any]) -> None:
 
 async def watching(pilot: Pilot[Any]) -> None:
     assert isinstance(pilot.app, PreparedApp)
-    seen = WatchedSecond(second=SECOND, sentence=SENTENCE)
-    watch_this(pilot.app, WatchStarted(host=Host()), seen, seen)
+    seen = [WatchedSecond(second=second, sentence=SENTENCE) for second in minutes(240)]
+    watch_this(pilot.app, WatchStarted(host=Host()), *seen)
     await pilot.pause()
     await pilot.press("t")
     await pilot.pause()

@@ -15,7 +15,9 @@ from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchSta
 from fstui.report import watch
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, bindings
 from fstui.tui.drawing import watch as drawing
+from fstui.tui.drawing.cells import line
 from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.waited import LastMinutes
 
 if TYPE_CHECKING:
     from fstui.session.watching import Watching
@@ -29,19 +31,20 @@ class WatchScreen(BaseScreen):
     HELP_TEXT = (
         "Who waits for files of this filesystem to be on the disk, in this second: calls of fsync and its kin, O_DSYNC "
         "writes, io_uring. P50 and P99 are of a whole sync, DEVICE is the devices' own part of one; WAITS is the share "
-        "of the time. Below, what the devices did, and their own times. Nothing is written. Without root, only what "
-        "/proc tells: what devices count, and who writes."
+        "of the time. Charts show the last minutes, of all who wait together. Below, what the devices did, and their "
+        "own times. Nothing is written. Without root, only what /proc tells: what devices count, and who writes."
     )
 
     def __init__(self, target: Target) -> None:
         super().__init__()
         self.view = drawing.View(target)
+        self._last = LastMinutes()
         self._watching: Watching | None = None
         self._ended = False
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("waits", lambda width, _: drawing.waits(self.view, width), classes="rest")
+        yield self.lines("waits", self._draw_waits, classes="rest")
         yield self.lines("devices", lambda width, _: drawing.devices(self.view, width))
         yield self.lines("sentence", self._draw_sentence)
         yield self.footer_lines()
@@ -69,6 +72,7 @@ class WatchScreen(BaseScreen):
             case WatchedSecond(second=second, sentence=sentence):
                 elapsed_s = self.view.elapsed_s + second.elapsed_s
                 self.view = replace(self.view, second=second, sentence=sentence, elapsed_s=elapsed_s)
+                self._last.add(second, traced=self.view.untraced is None)
             case WatchFinished(report=report):
                 self.view = replace(self.view, sentence=watch.closing(report))
         self.redraw()
@@ -92,6 +96,12 @@ class WatchScreen(BaseScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.view, self.fstui.session.simulated, width)]
+
+    def _draw_waits(self, width: int, height: int) -> list[Text]:
+        """The programs; what they leave shows the minutes before."""
+        rows = drawing.waits(self.view, width)
+        minutes = drawing.minutes(self._last, width, height - len(rows) - 1)
+        return [*rows, line(), *minutes] if minutes else rows
 
     def _draw_sentence(self, width: int, height: int) -> list[Text]:
         return drawing.sentence(self.view, width)
