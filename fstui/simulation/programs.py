@@ -21,6 +21,10 @@ from fstui.simulation.media import US
 LEAST_OPS, EXTRA_NS = 50, 5e9
 """A slow step goes on to so many operations, for so long at the most."""
 PAGE = 4096
+LOG_AT, DIRECTORY_AT = 1 << 30, 1 << 31
+"""Of a database, in the one file that there is; its table begins at 0."""
+CHECKPOINT_COMMITS = 1000
+"""sqlite.org/pragma.html#pragma_wal_autocheckpoint: so many pages, and each commit writes one."""
 _AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
 _PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
 _ROUNDS = 3
@@ -148,6 +152,7 @@ class Commits(Program):
     def __init__(self, box: Box, asked: SqliteCommits) -> None:
         super().__init__(box, asked)
         self._commits = self._written = 0
+        self._pages = max(1, asked.rows * asked.row_bytes // PAGE)
 
     def until(self, now_ns: float) -> Iterator[Done]:
         asked, at_ns = self.asked, self.ended_ns
@@ -171,29 +176,38 @@ class Commits(Program):
             yield Done(0, 1, int(started), marks)
 
     def _one(self, at_ns: float) -> float:
-        asked, filesystem = self.asked, self.box.filesystem
         self._commits += 1
-        promised = asked.durable
-        if asked.journal_mode == "WAL":
-            at_ns = self._write(at_ns, (1 << 30) + self._commits * PAGE, new=True)
-            if promised:
-                at_ns = filesystem.sync(at_ns, data_only=True)
-        else:
-            synced = asked.synchronous != "OFF"
-            at_ns = self._write(at_ns, 1 << 30, new=asked.journal_mode != "PERSIST")
-            if synced:
-                at_ns = filesystem.sync(at_ns, data_only=False)
-            at_ns = self._write(at_ns, self._commits % 64 * PAGE)
-            if synced:
-                at_ns = filesystem.sync(at_ns, data_only=False)
-            if asked.synchronous == "EXTRA":  # the directory, so that the journal stays removed
-                at_ns = filesystem.sync(
-                    filesystem.write(at_ns, 1 << 31, PAGE, self._commits, new=True), data_only=False
-                )
-        if promised:
-            place = (1 << 30) + self._commits * PAGE if asked.journal_mode == "WAL" else self._commits % 64 * PAGE
+        logged = self.asked.journal_mode == "WAL"
+        place = self._commits % (CHECKPOINT_COMMITS if logged else self._pages) * PAGE + (LOG_AT if logged else 0)
+        at_ns = self._appended(at_ns, place) if logged else self._rewritten(at_ns, place)
+        if self.asked.durable:
             self.box.promise(at_ns, place, self._commits)
+        if logged and self._commits % CHECKPOINT_COMMITS == 0:
+            at_ns = self._checkpoint(at_ns)
         return at_ns
+
+    def _appended(self, at_ns: float, place: int) -> float:
+        """To the log, which grows up to the first checkpoint and is written over from its beginning after each."""
+        at_ns = self._write(at_ns, place, new=self._commits <= CHECKPOINT_COMMITS)
+        return self.box.filesystem.sync(at_ns, data_only=True) if self.asked.durable else at_ns
+
+    def _rewritten(self, at_ns: float, place: int) -> float:
+        """The rollback journal, the page, and with EXTRA the directory, so that the journal stays removed."""
+        at_ns = self._synced(self._write(at_ns, LOG_AT, new=self.asked.journal_mode != "PERSIST"))
+        at_ns = self._synced(self._write(at_ns, place))
+        if self.asked.synchronous == "EXTRA":
+            at_ns = self._synced(self.box.filesystem.write(at_ns, DIRECTORY_AT, PAGE, self._commits, new=True))
+        return at_ns
+
+    def _checkpoint(self, at_ns: float) -> float:
+        """The log is synced, its pages go to where they belong, and are synced there."""
+        at_ns = self._synced(at_ns)
+        for page in range(min(self._pages, CHECKPOINT_COMMITS)):
+            at_ns = self._write(at_ns, page * PAGE)
+        return self._synced(at_ns)
+
+    def _synced(self, at_ns: float) -> float:
+        return at_ns if self.asked.synchronous == "OFF" else self.box.filesystem.sync(at_ns, data_only=False)
 
     def _write(self, at_ns: float, offset: int, *, new: bool = False) -> float:
         self._written += PAGE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -63,6 +64,17 @@ def test_sqlite_syncs_as_its_pragmas_say() -> None:
         for mode, how in ways
     }
     assert found["DELETE", "FULL"] < found["WAL", "FULL"] < 120 and found["WAL", "NORMAL"] > 1000
+
+
+def test_a_log_that_is_synced_at_checkpoints_alone_has_its_commits_wait_there() -> None:
+    here = box("ssd-consumer")
+    _, done = run(here, SqliteCommits(seconds=1.0, journal_mode="WAL", synchronous="NORMAL"))
+    ends = [mark for each in done for mark in each.marks]
+    lengths = sorted((end - start for start, end in itertools.pairwise(ends)), reverse=True)
+    checkpoints = len(ends) // 1000
+    (counted, *_) = here.counters()
+    assert counted.flushes is not None and counted.flushes >= 2 * checkpoints > 0
+    assert lengths[checkpoints - 1] > 1e6 > 1e5 > lengths[checkpoints], "the others end in memory"
 
 
 def cut(here: Box, **asked: Any) -> PowerCutFigures:
