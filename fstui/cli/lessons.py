@@ -1,18 +1,26 @@
-"""``fstui lessons [NAME]``"""
+"""``fstui lessons [NAME] [--teacher]``"""
 
 from __future__ import annotations
 
 import click
 
+from fstui.cli.output import put, width
 from fstui.cli.terminal import check_terminal
 
 
 @click.command("lessons")
 @click.argument("name", required=False)
-def command(name: str | None) -> int:
+@click.option("--teacher", is_flag=True, help="Print the teacher's page: 45 minutes of a class, minute by minute.")
+def command(name: str | None, teacher: bool) -> int:
     """Take a lesson on simulated disks, by its NAME or number; without one, choose from the list."""
     from fstui.session import Session, lessons  # noqa: PLC0415
 
+    if teacher:
+        from fstui.report import explanation  # noqa: PLC0415  it comes with Markdown
+        from fstui.report.text import WIDTH  # noqa: PLC0415
+
+        put(explanation.document(lessons.teachers_page(), width() or WIDTH))
+        return 0
     chosen = lessons.find(name) if name is not None else None
     check_terminal()
     from fstui.tui.app import FstuiApp, run_app  # noqa: PLC0415

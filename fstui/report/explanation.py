@@ -47,6 +47,12 @@ def lines(rule_name: str, width: int) -> list[Text]:
     return [*(Text.assemble("  ", *row, end="") for row in plain), *named_words(glossary.standing_in(used), width)]
 
 
+def document(markdown: str, width: int) -> str:
+    """A whole page of Markdown, without its marks."""
+    drawn = Console(width=width).render_lines(Markdown(markdown), pad=False)
+    return page("".join(part.text for part in row).rstrip() for row in drawn)
+
+
 def word_lines(name: str, width: int) -> list[Text]:
     """What a word means, where that can be looked up, and which words go with it. Raises KeyError."""
     word = glossary.words()[name]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fstui.layers.caches import outlives_power_cut
 from fstui.measures.base import StepSettings
 from fstui.model.settings import Settings, UnknownFigures
 from fstui.model.storage import Node, Target
@@ -40,8 +41,7 @@ def places(target: Target) -> tuple[Place, ...]:
         return Place("page cache", kept=False), Place("the server" if lowest else "what lies below", kept=None)
     cached = [node for node in lowest if _has_cache(node)]
     name = lowest[0].id if len(lowest) == 1 else f"{len(lowest)} devices"
-    kept = all(node.medium and node.medium.write_cache == "plp" for node in cached)
-    between = (Place(f"{name} cache", kept),) if cached else ()
+    between = (Place(f"{name} cache", kept=all(map(outlives_power_cut, cached))),) if cached else ()
     return (Place("page cache", kept=False), *between, Place(_medium(lowest), kept=True))
 
 

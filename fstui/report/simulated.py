@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from fstui.report.characters import page
+from fstui.report.reach import Place, Reach
 from fstui.report.text import WIDTH, hanging, wrap
 from fstui.simulation.parameters import Part, Simulated
 
@@ -23,6 +24,17 @@ def detail(made: Simulated, *, truth: bool) -> str:
     told = ["", *wrap(made.truth, WIDTH)] if truth else ["", "What it does in truth: --truth"]
     changing = f"fstui --simulate {made.name},{rows[-1][0]}={rows[-1][1]} starts the app on it."
     return page([f"{made.name}: {made.title}", "", *hanging(rows), *told, "", changing])
+
+
+def in_truth(made: Simulated, said: Reach, below: Sequence[Place]) -> Reach:
+    """How far a write has come there in truth, where its sync is answered by what does not do it."""
+    if said.stopped or said.place < len(below) - 1:
+        return said
+    if made.host.syncs_stubbed:
+        return said._replace(place=int(said.past_memory), note="the sync never left the process", stopped=True)
+    if any(part and part.cache and part.cache.flush == "ignored" for part in made.parts):
+        return said._replace(place=max(len(below) - 2, 0), note="answered by the cache", stopped=True)
+    return said
 
 
 def _as_typed(value: object) -> str:

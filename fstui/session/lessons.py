@@ -23,6 +23,7 @@ from fstui.quantities import rate, ratio
 from fstui.scenario import Scenario, Setting
 from fstui.session import Session, simulation
 from fstui.session.running import RunInProgress, Site
+from fstui.session.simulation import Simulated
 from fstui.shipped import shipped
 
 
@@ -103,6 +104,7 @@ class Planned(NamedTuple):
 
     plan: Plan
     target: Target
+    made: Simulated
 
 
 @cache
@@ -119,16 +121,24 @@ def find(name: str) -> Lesson:
     raise Refused(f"no lesson '{name}'. There are: {', '.join(lesson.name for lesson in lessons())}.")
 
 
+def teachers_page() -> str:
+    """In Markdown: what each takes, 45 minutes of a class, and what goes beyond the lessons."""
+    return shipped("lessons")[lessons()[0].name].with_name("README.md").read_text()
+
+
 async def start(lesson: Lesson, run: LessonRun, pace: float = 1.0) -> Started:
     """Begin one of its runs. Raises Refused where its file has a mistake."""
     session, site, plan = await _planned(lesson, run, pace)
     return Started(plan, session.start(plan, site))
 
 
-async def planned(lesson: Lesson, run: LessonRun) -> Planned:
-    """What one of its runs will do, and the storage it is done on. Raises Refused where its file has a mistake."""
-    _, site, plan = await _planned(lesson, run, 1.0)
-    return Planned(plan, site.target)
+async def planned(lesson: Lesson) -> list[Planned]:
+    """What its runs will do, and the storage they are done on. Raises Refused where its file has a mistake."""
+    found = []
+    for run in lesson.runs:
+        _, site, plan = await _planned(lesson, run, 1.0)
+        found.append(Planned(plan, site.target, simulation.named(run.disk)))
+    return found
 
 
 async def _planned(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Session, Site, Plan]:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from fstui.model.errors import Refused
-from fstui.report.reach import Reach, places, reach
+from fstui.model.storage import Medium, MediumCache, MediumClass
+from fstui.report.reach import Place, Reach, places, reach
+from fstui.report.simulated import in_truth
 from fstui.session import scenarios, simulation
 from fstui.tui.drawing import way
+from tests.factories.storage import disk, filesystem, on_disk
+
+CACHES_READ: dict[MediumClass, MediumCache] = {"raid-cache": "unknown", "optane": "unknown", "ssd-plp": "plp"}
 
 
 async def reached(disk: str, scenario: str = "odirect-truth") -> tuple[list[str], dict[str, Reach | None], str]:
@@ -43,6 +48,38 @@ async def test_without_barriers_a_sync_ends_in_the_cache_and_where_zfs_drops_it_
 async def test_a_protected_cache_keeps_and_a_disk_without_one_has_none(disk: str, kept: str) -> None:
     below, _, _ = await reached(disk)
     assert below[1] == kept
+
+
+@pytest.mark.parametrize("class_", ["raid-cache", "optane", "ssd-plp"])
+def test_a_cache_that_the_judge_trusts_is_drawn_as_kept(class_: MediumClass) -> None:
+    """Whatever is read of it: a controller's battery, Optane, a drive's capacitors are told by their model."""
+    cached = disk(write_cache="write back", medium=Medium(class_=class_, write_cache=CACHES_READ[class_]))
+    assert places(on_disk(filesystem(), cached))[1] == Place("sda cache", kept=True)
+
+
+@pytest.mark.parametrize(
+    ("disk_name", "place", "note"),
+    [
+        ("hdd-7200-eatmydata", 0, "✗ the sync never left the process"),
+        ("hdd-7200-lying", 1, "✗ answered by the cache"),
+        ("ssd-consumer,disk.cache.flush=ignored", 1, "✗ answered by the cache"),
+    ],
+)
+async def test_what_a_simulated_liar_does_in_truth_is_drawn_where_it_may_be_told(
+    disk_name: str, place: int, note: str
+) -> None:
+    made = simulation.named(disk_name)
+    session = simulation.session(made, pace=0.0)
+    site, plan = await session.planned("odirect-truth", simulation.mount_point(made))
+    below = places(site.target)
+    step = next(step for step in plan.steps if step.name == "fdatasync")
+    said = reach(step.settings, site.target, below)
+    assert said is not None and not said.stopped
+    true = in_truth(made, said, below)
+    assert true.stopped and true.place == place
+    asked = [way.Asked(step.name, step.settings)]
+    assert note in way.lines(asked, site.target, 80, truth=made)[1].plain
+    assert note not in way.lines(asked, site.target, 80)[1].plain
 
 
 async def test_a_commit_that_may_be_lost_says_by_which_setting() -> None:

@@ -33,12 +33,13 @@ async def test_from_the_list_to_the_last_answer(name: str) -> None:
         await taken(pilot, screen)
         compared = await pressed(pilot, "enter")
         assert "SIMULATED" in compared[0] and any("✓" in line for line in compared)
-        assert any("Right." in line for line in compared)
+        assert any("Right." in line for line in compared) and any("✓ measured" in line for line in compared)
         assert any("words: " in line for line in await pressed(pilot, "enter"))
         await pilot.press("enter")
         wrong = 1 if lesson.question.right != 1 else 2
         answered = await pressed(pilot, str(wrong))
         assert any(f"No: {lesson.question.right} is right." in line for line in answered)
+        assert any("✓ right" in line for line in answered) and not any("✓ measured" in line for line in answered)
         listed = await pressed(pilot, "enter")
         assert isinstance(app.screen, LessonsScreen) and "1 of 12 taken" in listed[0]
     assert (await lessons_taken.recall())[name].right == 1
@@ -52,6 +53,23 @@ async def test_every_page_but_the_reading_fits_80_columns_and_24_rows(lesson: le
         await pilot.pause()
         assert not any("more (PgDn)" in line for line in shown(app))
         assert any(lesson.predict.choices[-1] in line for line in shown(app))
+
+
+async def test_what_the_list_has_planned_is_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    app, planned = PreparedApp(), []
+    plan_one = lessons.planned
+
+    async def counted(lesson: lessons.Lesson) -> list[lessons.Planned]:
+        planned.append(lesson.name)
+        return await plan_one(lesson)
+
+    monkeypatch.setattr(lessons, "planned", counted)
+    async with app.run_test(size=(80, 24)) as pilot:
+        listed = LessonsScreen()
+        app.push_screen(listed)
+        await app.workers.wait_for_complete()
+        await pressed(pilot, "enter")
+        assert isinstance(app.screen, LessonScreen) and planned.count(lessons.lessons()[0].name) == 1
 
 
 def test_names_and_numbers_stand_whole_and_each_disk_is_called_what_it_is() -> None:

@@ -17,6 +17,7 @@ from fstui.judge.facts.limits import ASSUMED_RPM, rewrites_per_s, rpm
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep, has_rate
 from fstui.layers import kind
+from fstui.layers.caches import protected_cache
 from fstui.layers.disk import is_virtual
 from fstui.layers.facts import zoned
 from fstui.layers.links import link
@@ -226,8 +227,8 @@ def fastest(paces: tuple[Pace, ...]) -> Pace:
 
 def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     medium = node.medium
-    if medium is not None and medium.write_cache == "plp":
-        return None  # a protected cache answers, not the platter
+    if protected_cache(node):
+        return None  # it answers, not the platter
     turns = rpm(medium) if medium else None
     if turns:
         # an array or a controller may state the turns of its disks, and answer from a cache of its own

@@ -41,21 +41,23 @@ def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
     ]
 
 
-def asked(text: str, choice: Choice, chosen: int | None, width: int, *, told: bool = False) -> list[Text]:
-    """A text, a question, and its answers; ``told``: which one is right, and why."""
+def asked(text: str, choice: Choice, chosen: int | None, width: int, right: str = "") -> list[Text]:
+    """A text, a question, and its answers; ``right``: what is said of the right one, where it is told, and why."""
     lines = [*_paragraph(text, width), line()] if text else []
     lines += [line(("  " + part, HEAD)) for part in wrapped(choice.ask, width - 4, indent="")]
     lines.append(line())
     for number, answer in enumerate(choice.choices, 1):
-        style = (GOOD if number == choice.right else BAD if number == chosen else "") if told else ""
+        style = (GOOD if number == choice.right else BAD if number == chosen else "") if right else ""
         mark = "▸" if number == chosen else " "
-        beside = [("  ✓ measured", GOOD)] if told and number == choice.right else []
-        beside += [("  ◂ you", FAINT)] if told and number == chosen else []
+        beside = [(f"  ✓ {right}", GOOD)] if right and number == choice.right else []
+        beside += [("  ◂ you", FAINT)] if right and number == chosen else []
         words = (answer, style or (HEAD if mark == "▸" else ""))
         lines.append(line(f"  {mark} ", (f"{number}", HEAD), "  ", words, *beside))
-    if told and chosen is not None:
-        right = chosen == choice.right
-        lines += [line(), line(("  Right.", GOOD) if right else (f"  No: {choice.right} is right.", DOUBT))]
+    if right and chosen is not None:
+        lines += [
+            line(),
+            line(("  Right.", GOOD) if chosen == choice.right else (f"  No: {choice.right} is right.", DOUBT)),
+        ]
         lines += _paragraph(choice.answer, width)
     return lines
 
@@ -89,7 +91,7 @@ def compared(choice: Choice, chosen: int | None, claims: Sequence[Found], width:
         lines.append(line(("  ✓ ", GOOD) if claim.holds else ("  ✗ ", BAD), first))
         lines += [line("    " + part) for part in more]
     lines += [line(), line(("  You had been asked:", FAINT))]
-    return [*lines, *asked("", choice, chosen, width, told=True)]
+    return [*lines, *asked("", choice, chosen, width, "measured")]
 
 
 def explained(lesson: Lesson, width: int) -> list[Text]:
@@ -180,10 +182,10 @@ def disks(lesson: Lesson, planned: Sequence[Planned], width: int) -> list[Text]:
 
 def ways(lesson: Lesson, planned: Sequence[Planned], width: int, *, told: bool) -> list[Text]:
     """Each run's steps, how far what they write has come when the call returns."""
-    lines = [line(), rule(width, way.TITLE, way.LEGEND if told else "")] if planned else []
+    lines = [line(), rule(width, way.TRUTH if told else way.TITLE, way.LEGEND if told else "")] if planned else []
     for run, plan in zip(lesson.runs, planned, strict=False):
         asked = [way.Asked(step.name, step.settings) for step in plan.plan.steps]
-        first, *rest = way.lines(asked, plan.target, width, told=told)
+        first, *rest = way.lines(asked, plan.target, width, told=told, truth=plan.made)
         head = line(("  " + run.label, HEAD))
         head.append_text(first[cell_len(head.plain) :] if first.plain[: cell_len(head.plain)].isspace() else line())
         lines += [head, *rest]

@@ -11,6 +11,8 @@ from rich.text import Text
 from fstui.model.settings import Settings
 from fstui.model.storage import Target
 from fstui.report.reach import Place, Reach, places, reach
+from fstui.report.simulated import in_truth
+from fstui.session.simulation import Simulated
 from fstui.tui.drawing.cells import Run, fit, line
 from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD
 
@@ -18,6 +20,8 @@ _MOST_NAME, _LEAST_PLACE = 24, 13
 _KEPT = {True: ("✓", "green"), False: ("✗", "yellow"), None: ("?", "")}
 TITLE = "where the data should be as calls return"
 """Should: a layer that does not keep its word is drawn as if it did."""
+TRUTH = "where the data is as calls return"
+"""Of what is simulated it is known."""
 LEGEND = "✗ lost, ✓ kept: without power"
 
 
@@ -28,8 +32,13 @@ class Asked(NamedTuple):
     settings: Settings
 
 
-def lines(asked: Sequence[Asked], target: Target, width: int, *, told: bool = True) -> list[Text]:
-    """A heading with the places, and a bar for each step; not ``told``: how far it comes is still to be found out."""
+def lines(
+    asked: Sequence[Asked], target: Target, width: int, *, told: bool = True, truth: Simulated | None = None
+) -> list[Text]:
+    """A heading with the places, and a bar for each step; not ``told``: how far it comes is still to be found out.
+
+    ``truth``: what is simulated, drawn as it is and not as it says.
+    """
     below = places(target)
     room = min(max((cell_len(step.name) for step in asked), default=0), _MOST_NAME, width // 3)
     each = max((width - room - 6) // (len(below) + 1), min(_LEAST_PLACE, (width - room - 4) // len(below)))
@@ -39,7 +48,9 @@ def lines(asked: Sequence[Asked], target: Target, width: int, *, told: bool = Tr
     ]
     drawn = [line(" " * (room + 4), *heads)]
     for step in asked:
-        bar = _bar(reach(step.settings, target, below), below, each, width - room - 4)
+        found = reach(step.settings, target, below)
+        found = in_truth(truth, found, below) if truth and found else found
+        bar = _bar(found, below, each, width - room - 4)
         hidden = [("╌" * (each * len(below)), FAINT), (" ?", "")]
         drawn.append(line(f"  {fit(step.name, room)}  ", *(bar if told else hidden)))
     return drawn

@@ -52,7 +52,8 @@ class LessonScreen(BaseScreen):
         "taken is kept."
     )
 
-    def __init__(self, lesson: Lesson, pace: float = 1.0) -> None:
+    def __init__(self, lesson: Lesson, pace: float = 1.0, planned: list[Planned] | None = None) -> None:
+        """``planned``: by the list of lessons, where it has come so far."""
         super().__init__()
         self.lesson = lesson
         self.stage = STAGES[0]
@@ -65,7 +66,7 @@ class LessonScreen(BaseScreen):
         """The run whose plug is to be pulled now."""
         self._noting: Worker[None] | None = None
         self._pace = pace
-        self._planned: list[Planned] = []
+        self._planned = planned or []
         self._disks = {run.label: run.title or simulation.named(run.disk).title for run in lesson.runs}
 
     def compose(self) -> ComposeResult:
@@ -76,7 +77,7 @@ class LessonScreen(BaseScreen):
         yield self.footer_lines()
 
     async def on_mount(self) -> None:
-        self._planned = [await lessons.planned(self.lesson, run) for run in self.lesson.runs]
+        self._planned = self._planned or await lessons.planned(self.lesson)
         self.set_interval(DRAW_S, self._draw_run)
 
     def on_key(self, event: object = None) -> None:  # the digits: as many as there are answers
@@ -190,7 +191,8 @@ class LessonScreen(BaseScreen):
                 return drawing.compared(lesson.predict, self.predicted, claims, width)
             case "explain":
                 return drawing.explained(lesson, width)
-        return drawing.asked("", lesson.question, self.answered, width, told=self.answered is not None)
+        right = "right" if self.answered is not None else ""
+        return drawing.asked("", lesson.question, self.answered, width, right)
 
     def _pictures(self, width: int) -> list[list[Text]]:
         """What is asked, what was measured, and why it is so."""

@@ -89,13 +89,14 @@ class LessonsScreen(BaseScreen):
     action_scroll = action_move
 
     def action_take(self) -> None:
-        self.app.push_screen(LessonScreen(lessons.lessons()[self.selected], self._pace))
+        chosen = lessons.lessons()[self.selected]
+        self.app.push_screen(LessonScreen(chosen, self._pace, self.planned.get(chosen.name)))
 
     @work(exclusive=True, group="planned")
     async def plan_all(self) -> None:
         """What each will do: its disks are simulated, so that nothing is touched."""
         for lesson in lessons.lessons():
-            self.planned[lesson.name] = [await lessons.planned(lesson, run) for run in lesson.runs]
+            self.planned[lesson.name] = await lessons.planned(lesson)
         self.redraw()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
