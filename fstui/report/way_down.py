@@ -32,11 +32,6 @@ def title(step: Step) -> str:
     return f"the way down of {step.name}"
 
 
-def heading(step: Step) -> str:
-    """The same above a part of a page; steps keep their names as they are: O_DIRECT."""
-    return f"The way down of {step.name}"
-
-
 def of_run(run: Run) -> tuple[Step, list[Line]] | None:
     """The step that the verdict rests on, else the one with most syncs, and its picture; None where there is none."""
     finding = leading(run)

@@ -74,7 +74,7 @@ def test_a_log_that_is_synced_at_checkpoints_alone_has_its_commits_wait_there() 
     checkpoints = len(ends) // 1000
     (counted, *_) = here.counters()
     assert counted.flushes is not None and counted.flushes >= 2 * checkpoints > 0
-    assert lengths[checkpoints - 1] > 1e6 > 1e5 > lengths[checkpoints], "the others end in memory"
+    assert lengths[checkpoints - 1] > 1e6 and lengths[checkpoints] < 1e5, "the others end in memory"
 
 
 def cut(here: Box, **asked: Any) -> PowerCutFigures:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fstui.judge.words import capital
 from fstui.model.run import Run
 from fstui.quantities import counted, seconds, size
 from fstui.report import figures, html_page, latency_svg, pivot, ruler, steps, way_down
@@ -51,7 +52,7 @@ def _way(run: Run) -> Iterator[str]:
     if way := way_down.of_run(run):
         step, lines = way
         drawn = "\n".join(f'<span class="{part.state}">{text(part.text)}</span>' for part in lines)
-        yield from section(way_down.heading(step), [f"<pre>{drawn}</pre>"])
+        yield from section(capital(way_down.title(step)), [f"<pre>{drawn}</pre>"])
 
 
 def _steps(run: Run) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from fstui.judge.words import capital
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Node
@@ -73,7 +74,7 @@ def _blocks(run: Run) -> Iterator[Iterable[str]]:
         [row for step in run.steps if step.ops for row in _both_ends(run, step)],
     )
     if way := way_down.of_run(run):
-        heading = escape(way_down.heading(way[0]))
+        heading = escape(capital(way_down.title(way[0])))
         yield table_of((heading,), "l", [(escape(part.text),) for part in way[1]])
     for table in (*pivot.tables(run), *by_second.tables(run, _MOST_SECONDS)):
         yield [f"**{escape(table.title)}**"]
