@@ -171,7 +171,8 @@ class Graph:
     def _cache_below(self, node: Node) -> Node | None:
         """A device below with a volatile cache, where this one makes the kernel drop the flushes for it."""
         told = read_only(node)
-        if node.layer != "block" or node.write_cache != "write through" or (told is not None and told.value):
+        takes_none = (told is not None and told.value) or kind(node.kind).keeps_each_write(node)
+        if node.layer != "block" or node.write_cache != "write through" or takes_none:
             return None
         below = (lower for child in node.below for lower in self.stack(child))
         return next((lower for lower in below if lower.write_cache == "write back"), None)

@@ -16,12 +16,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fstui.layers import drives, links, models, nvme, own_disks
+from fstui.layers import drives, links, models, nvme, own_disks, scsi_target
 from fstui.layers.caches import volatile_cache
 from fstui.layers.facts import Fact, number, one_of, word
 from fstui.layers.kinds import Kind
 from fstui.layers.links import link
 from fstui.layers.readers import Device, DeviceReader, Role, some, with_readings
+from fstui.layers.scsi_target import Behind, each_write_kept, size_at, store_file
 from fstui.layers.sources.claims import Question
 from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.udev import DATABASE
@@ -101,6 +102,7 @@ class DiskReader(DeviceReader):
         number = (tree.word(f"{directory}/dev") or "") if self.sources.udev.present else ""
         properties, database = self.sources.udev.properties(number), f"{DATABASE}/b{number}"
         inner = own_disks.in_memory(self.sources, name, path)
+        served = scsi_target.behind(self.sources, name, path) or Behind()
         model = _model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
         enabled = properties.get("ID_ATA_WRITE_CACHE_ENABLED")
         own = (
@@ -118,9 +120,9 @@ class DiskReader(DeviceReader):
         return Device(
             kind=self.row.name,
             label=name,
-            below=tuple(layer.id for layer in inner) or self.slaves(name),
-            readings=(*self.queue(name), *some(own)),
-            others=inner,
+            below=tuple(layer.id for layer in inner) or served.below or self.slaves(name),
+            readings=(*self.queue(name), *some(own), *served.readings),
+            others=(*inner, *served.others),
             state=_state(tree, directory),
             identity=_identity(tree, directory) or properties.get("ID_SERIAL", ""),
             model=model,
@@ -221,6 +223,8 @@ class Drive(Kind, frozen=True, kw_only=True):
             return "passes", "write cache on" + (", no FUA" if node.fua is False else "")
         if node.write_cache != "write through":
             return "unknown", ""
+        if self.keeps_each_write(node):
+            return "passes", "write through: this box's own target makes each write durable (O_DSYNC)"
         if (cache := volatile_cache(node)) is not None and cache.value:
             return "stops", "the kernel was told write through, the drive says its write cache is on"
         if (offered := facts(node).host_flushes) is not None and not offered.value:
@@ -228,7 +232,12 @@ class Drive(Kind, frozen=True, kw_only=True):
         return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        return tuple(Question(command, root=True) for node in nodes for command in drives.commands(node))
+        asked = (Question(command, root=True) for node in nodes for command in drives.commands(node))
+        files = (file for node in nodes if (file := store_file(node)) is not None)
+        return (*asked, *(Question(size_at(file)) for file in files))
+
+    def keeps_each_write(self, node: Node) -> bool:
+        return each_write_kept(node)
 
 
 PARTITION = Kind(

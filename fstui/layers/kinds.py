@@ -63,6 +63,8 @@ class Kind(Base, frozen=True, kw_only=True):
     """The driver is request-based: only blk-flush counts flushes, and only such drivers go through it."""
     accounting: Literal["queue", "own", "none"] = "queue"
     """Who counts its reads and writes: the queue where queue/iostats says so, the driver whatever that says, nobody."""
+    flush_is_fsync: bool = False
+    """One that stands on a file: each flush of it is one fsync of that file, and nothing else syncs it."""
     adds_bytes: bool = True
     """More bytes than were written may reach what is below: checksums, parity, metadata."""
     reduces: bool = False
@@ -142,6 +144,10 @@ class Kind(Base, frozen=True, kw_only=True):
 
     def writes_timestamps(self, node: Node) -> bool:
         """A filesystem that writes each tick of them with the data, by what it is."""
+        return False
+
+    def keeps_each_write(self, node: Node) -> bool:
+        """Each write is durable below before it is answered: no flush is owed, whatever caches lie there."""
         return False
 
     def spread(self, node: Node) -> Spread:

@@ -212,6 +212,7 @@ KINDS = (
         sync="passes",
         because="a flush becomes an fsync of the backing file",
         counts_flushes=True,
+        flush_is_fsync=True,
         adds_bytes=False,
         settings=("dio",),
     ),

@@ -7,10 +7,12 @@ one: ``127.0.0.1`` and the box's own addresses, on the server's usual port, are 
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from fstui.layers.sources import addresses
 from fstui.layers.sources.files import Tree
 from fstui.layers.sources.mounts import Mount, unescape
 from fstui.model.storage import Reading
@@ -18,11 +20,8 @@ from fstui.model.storage import Reading
 VOLUMES = "/proc/net/nfsfs/volumes"
 EXPORTS = ("/proc/fs/nfsd/exports", "/proc/net/rpc/nfsd.export/content")
 """The same; the first where the server's filesystem is mounted, the second is root's."""
-ADDRESSES = "/proc/net/fib_trie"
 _EXPORTS_BYTES = 1 << 20
 _PORT = 2049
-_SIXTH_LOOPBACK = "0" * 31 + "1"
-_OWN = re.compile(r"\|-- ([0-9.]+)\n\s+/32 host LOCAL")
 _LINE = re.compile(rb"(/\S*)\t\S*?\(([^)]*)\)")
 
 
@@ -50,16 +49,15 @@ def _served_here(tree: Tree, device: str) -> bool:
     for line in (tree.text(VOLUMES) or "").split("\n"):
         words = line.split()  # version, server, port, device, …
         if len(words) > 3 and words[3] == device and _hex(words[2]) == _PORT:
-            return _own_address(tree, words[1])
+            return addresses.is_own(tree, _address(words[1]))
     return False
 
 
-def _own_address(tree: Tree, server: str) -> bool:
-    number = _hex(server)
-    if number is None or len(server) != 8:
-        return server == _SIXTH_LOOPBACK
-    dotted = ".".join(str(byte) for byte in number.to_bytes(4, "big"))
-    return dotted.startswith("127.") or dotted in _OWN.findall(tree.text(ADDRESSES) or "")
+def _address(server: str) -> str:
+    """As it is written elsewhere: the volumes' list has hexadecimal digits alone, 8 or 32."""
+    if not re.fullmatch(r"[0-9a-f]{8}|[0-9a-f]{32}", server):
+        return ""
+    return str(ipaddress.ip_address(bytes.fromhex(server)))
 
 
 def _hex(text: str) -> int | None:

@@ -204,7 +204,8 @@ class Configuration:
         found = [
             Override(node, tuple(self._contradictions(node)), switched)
             for node, switched in self._written_through()
-            if node not in self._stack.in_memory and not outlives_power_cut(node) and not self._is_only_read(node)
+            if not (node in self._stack.in_memory or outlives_power_cut(node) or self._is_only_read(node))
+            and not kind(node.kind).keeps_each_write(node)
         ]
         overrides = tuple(override for override in found if override.contradictions)
         flickering = tuple(override for override in found if not override.contradictions and self._flickers(override))

@@ -87,8 +87,9 @@ def count_down(stack: Stack, done: SyncStep, others: OtherWriters) -> tuple[Arri
         below = {node.id: node for device in level.devices for node in stack.backing(device)}
         for filesystem in below.values():
             share = Range(1, 1) if len(below) == 1 else Range(0, 1)
-            files = sum(filesystem in stack.backing(device) for device in level.devices)
-            expected[filesystem.id] = _passed_on(arrival, filesystem, share, files)
+            above = [device for device in level.devices if filesystem in stack.backing(device)]
+            alike = all(kind(device.kind).flush_is_fsync for device in above)
+            expected[filesystem.id] = _passed_on(arrival, filesystem, share, len(above)) if alike else None
             compresses = kind(filesystem.kind).may_compress(filesystem)
             asked[filesystem.id] = Range(0 if compresses else arrival.asked.low * share.low, inf)
         for filesystem in stack.beneath_pools(level):  # which file of a pool's gets what is not known

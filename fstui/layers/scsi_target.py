@@ -1,0 +1,132 @@
+"""Disks of this very box's own SCSI target (LIO), looped back or over iSCSI, and what their stores keep the data on.
+
+Which store it is: a loopback port's ``address`` (``host:0:port``) and unit; of an iSCSI session that leads to one of
+this box's own addresses, the disk's id, which the target makes of the store's serial number (drivers/target:
+loopback/tcm_loop.c; target_core_spc.c, spc_gen_naa_6h_vendor_specific). What it lies on: its ``info`` names a device by
+its number, or a file by its path, which is followed where a file of the disk's size lies there.
+
+A file that was opened with O_DSYNC takes each write for good before it is answered; one that is buffered, and a device,
+hand on flushes and writes marked FUA (target_core_file.c, target_core_iblock.c). Readings of the disk: ``store`` (its
+``info``, how it was opened), ``store_file``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fstui.layers.facts import word
+from fstui.layers.kinds import kind
+from fstui.layers.loop import file_layer
+from fstui.layers.readers import Sources
+from fstui.layers.sources import addresses, claims
+from fstui.layers.sources.files import Tree
+from fstui.model.storage import Node, Reading
+
+_TARGET = "/sys/kernel/config/target"
+_UNIT = re.compile(r"/tcm_loop_\d+/.*/(\d+:0:\d+):(\d+)/block/")
+_SESSION = re.compile(r"(.*/session\d+)/")
+_FILE = re.compile(r"File: (.+?)\s+Size: \d+\s+Mode: (\S+)")
+_DEVICE = re.compile(r"iBlock device: .*Major: (\d+)\s+Minor: (\d+)", re.DOTALL)
+_IN_MEMORY = "rd_mcp_"
+"""How the kernel's RAM disk calls its stores."""
+_ID_BEGINS, _ID_LENGTH = "naa.6001405", len("naa.") + 32
+"""An IEEE id of LIO's own company number; the digits of the serial number fill it up."""
+_EACH_WRITE = "O_DSYNC"
+
+
+class Behind(NamedTuple):
+    """What a disk stands on, where that is this box's own."""
+
+    below: tuple[str, ...] = ()
+    """Kernel names, or ids of ``others``."""
+    others: tuple[Node, ...] = ()
+    readings: tuple[Reading, ...] = ()
+
+
+def size_at(path: str) -> claims.Command:
+    """The size in bytes of what lies at a path."""
+    return ("stat", "--dereference", "--format=%s", "--", path)
+
+
+def each_write_kept(node: Node) -> bool:
+    """The target makes each write durable before it answers: no flush is owed above, whatever cache is below."""
+    told = word(node, "store")
+    return told is not None and told.value == _EACH_WRITE
+
+
+def store_file(node: Node) -> str | None:
+    """The file that the target named, followed or not."""
+    told = word(node, "store_file")
+    return told.value if told is not None else None
+
+
+def behind(sources: Sources, name: str, path: str) -> Behind | None:
+    """What that disk stands on; None where it is none of this target's. ``path``: where it hangs in /sys/devices."""
+    found = itertools.chain(_looped_back(sources.tree, path), _over_iscsi(sources.tree, name, path))
+    home = next(found, None)
+    return _of_store(sources, name, home) if home is not None else None
+
+
+def _looped_back(tree: Tree, path: str) -> Iterator[str]:
+    unit = _UNIT.search(path)
+    for port in _ports(tree) if unit else ():
+        if unit and tree.word(f"{port}/address") == unit[1]:
+            lun = f"{port}/lun/lun_{unit[2]}"
+            links = [tree.link(f"{lun}/{entry}") or "" for entry in tree.names(lun)]
+            yield from (f"{_TARGET}/core/{link.partition('/core/')[2]}" for link in links if "/core/" in link)
+
+
+def _ports(tree: Tree) -> Iterator[str]:
+    home = f"{_TARGET}/loopback"
+    yield from (f"{home}/{name}/{port}" for name in tree.names(home) for port in tree.names(f"{home}/{name}"))
+
+
+def _over_iscsi(tree: Tree, name: str, path: str) -> Iterator[str]:
+    """The store of that id, where the session's connections all lead to this box."""
+    session = _SESSION.match(path)
+    own_id = tree.word(f"/sys/block/{name}/device/wwid") or ""
+    if session is None or not own_id.startswith(_ID_BEGINS) or not _leads_here(tree, session[1]):
+        return
+    for driver in tree.names(f"{_TARGET}/core"):
+        homes = (f"{_TARGET}/core/{driver}/{store}" for store in tree.names(f"{_TARGET}/core/{driver}"))
+        yield from (home for home in homes if _id(tree.text(f"{home}/wwn/vpd_unit_serial") or "") == own_id)
+
+
+def _leads_here(tree: Tree, session: str) -> bool:
+    found = [name for name in tree.names(session) if name.startswith("connection")]
+    words = [tree.word(f"{session}/{name}/iscsi_connection/{name}/address") for name in found]
+    return bool(words) and all(address is not None and addresses.is_own(tree, address) for address in words)
+
+
+def _id(told: str) -> str:
+    """``T10 VPD Unit Serial Number: 7a0b1c2d-…`` as an id."""
+    digits = re.sub(r"[^0-9a-f]", "", told.rpartition(":")[2].lower())
+    return f"{_ID_BEGINS}{digits}"[:_ID_LENGTH] if digits else ""
+
+
+def _of_store(sources: Sources, name: str, home: str) -> Behind:
+    driver, store = home.split("/")[-2:]
+    if driver.startswith(_IN_MEMORY):
+        memory = kind("tmpfs").node(f"memory:{driver}/{store}", "memory", layer="memory")
+        return Behind((memory.id,), (memory,))
+    info = sources.tree.text(f"{home}/info") or ""
+    if number := _DEVICE.search(info):
+        device = sources.names.of(f"{number[1]}:{number[2]}")
+        return Behind((device,) if device is not None else ())
+    file = _FILE.search(info)
+    return _of_file(sources, name, file[1], file[2], f"{home}/info") if file else Behind()
+
+
+def _of_file(sources: Sources, name: str, file: str, mode: str, path: str) -> Behind:
+    readings = (Reading(what="store", value=mode, path=path), Reading(what="store_file", value=file, path=path))
+    if (device := sources.names.at(file)) is not None:
+        return Behind((device,), (), readings)
+    sectors = sources.tree.integer(f"/sys/block/{name}/size")
+    told = (claims.answer(sources.claims, size_at(file)) or "").strip()
+    if sectors is None or told != str(sectors * 512):
+        return Behind((), (), readings)
+    layer = file_layer(sources, file)
+    return Behind((layer.id,), (layer,), readings)
