@@ -61,3 +61,13 @@ def test_btrfs_levels_of_mixed_groups_are_those_of_either(box: Box) -> None:
     top = look(box).stack[0]
     assert read(top, "level") == read(top, "metadata_level") == ("raid1", f"{home}/allocation/mixed")
     assert read(top, "checksums") == ("off", "/proc/self/mountinfo")
+
+
+def test_btrfs_is_found_where_no_udev_makes_links(box: Box) -> None:
+    """Its number is none of a device's, and dmsetup makes nodes."""
+    box.disk("sda")
+    box.dm("dm-0", "vg-data--1", "LVM-x", ("sda",))
+    (box.root / "dev/mapper/vg-data--1").unlink()
+    box.link("/sys/fs/btrfs/5f1c/devices/dm-0", "../../../../class/block/dm-0")
+    box.mount("/dev/mapper/vg-data--1", "/srv", "btrfs", device="0:44")
+    assert [node.id for node in look(box).stack[1:]] == ["dm-0", "sda"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from fstui.layers.sources.files import Tree
 
@@ -37,9 +38,16 @@ class Names:
                 return name
             link = self._tree.link(path)
             if link is None:
-                return None
+                return self._by_label.get(path)
             path = link if link.startswith("/") else _joined(path, link)
         return None
+
+    @cached_property
+    def _by_label(self) -> dict[str, str]:
+        """The kernel names of device-mapper devices by the nodes that dmsetup makes where no udev runs (a container, an
+        initial RAM disk): no links, and their names are told in sysfs alone."""
+        labels = ((name, self._tree.word(f"/sys/block/{name}/dm/name")) for name in self.wholes)
+        return {f"/dev/mapper/{label}": name for name, label in labels if label}
 
     def whole(self, name: str) -> str:
         """The disk that a partition is part of; the name itself for a whole device."""
