@@ -9,6 +9,8 @@ from fstui.model.storage import Node, Reading
 
 T = TypeVar("T")
 
+DEVICE_UNSEEN = "device_unseen"
+"""Of a filesystem: the path of a device of its own that leads nowhere here."""
 _BARRIERS_OFF = frozenset({"nobarrier", "0", "off"})
 _NO = frozenset({"no", "0", "off", "never", "inode"})
 

@@ -1,9 +1,14 @@
-"""XFS: its log, and its real-time data, may have devices of their own (``logdev``, ``rtdev``)."""
+"""XFS: its log, and its real-time data, may have devices of their own (``logdev``, ``rtdev``).
+
+Where the path of the real-time device leads nowhere here, as in a container, files may lie on a device that is not
+seen: ``device_unseen``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from fstui.layers.facts import DEVICE_UNSEEN
 from fstui.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync
 from fstui.layers.handing import ONE_PATH, Handed, Member
 from fstui.layers.in_place import caller_asks, expected_in_place
@@ -22,9 +27,15 @@ class XfsReader(FilesystemReader):
         """Its device, and those that its options name."""
         options = [(what, value) for what in _ROLES if (value := mount.option(what))]
         named = [(name, what) for what, value in options if (name := self.sources.names.at(value)) is not None]
+        found = {what for _, what in named}
+        unseen = (
+            Reading(what=DEVICE_UNSEEN, value=path, path=MOUNTINFO)
+            for what, path in options
+            if what == "rtdev" and what not in found
+        )
         return Filesystem(
             below=tuple(dict.fromkeys((*self.members(mount), *(name for name, _ in named)))),
-            readings=tuple(Reading(what=what, value=value, path=MOUNTINFO) for what, value in options),
+            readings=(*(Reading(what=what, value=value, path=MOUNTINFO) for what, value in options), *unseen),
             roles=tuple((name, Reading(what="role", value=_ROLES[what], path=MOUNTINFO)) for name, what in named),
         )
 

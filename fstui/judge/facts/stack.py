@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fstui.layers import kind
+from fstui.layers.facts import DEVICE_UNSEEN
 from fstui.layers.handing import Member
 from fstui.model.storage import Node, Target
 
@@ -57,7 +58,9 @@ class Stack:
     @cached_property
     def reaches_further(self) -> bool:
         """The topmost filesystem is larger than the devices that it is known to stand on, so it has others that nothing
-        names: f2fs lists them in its superblock alone (mkfs.f2fs -c)."""
+        names: f2fs lists them in its superblock alone (mkfs.f2fs -c). Or any has one whose path leads nowhere here."""
+        if any(node.reading(DEVICE_UNSEEN) for node in self.filesystems):
+            return True
         below = self.children(self.nodes[0]) if self.nodes else ()
         sizes = [node.size_bytes for node in below if node.layer == "block"]
         known = [size for size in sizes if size is not None]
