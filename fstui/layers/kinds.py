@@ -158,6 +158,10 @@ class Kind(Base, frozen=True, kw_only=True):
         """How many of so many layers below may lose everything, and what this one holds is still there."""
         return {"raid1": members - 1, "raid10": 1}.get(self.spread(node), 0)
 
+    def loses(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
+        """Whether what this one holds is lost with those of the layers below."""
+        return len(gone) > self.tolerates(node, len(members))
+
     def corrects(self, node: Node, members: int) -> int:
         """How many of so many layers below may come back without the last they acknowledged: it tells their stale
         copies from good ones by itself. A mirror without checksums may read the stale one."""

@@ -1,5 +1,5 @@
 """Software RAID: ``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy``, ``bitmap``, each member that is
-``written_behind``; members and state.
+``written_behind``, and of a RAID10 the members that hold the same (``copies``); members and state.
 
 Documentation/admin-guide/md.rst.
 """
@@ -29,7 +29,12 @@ class MdReader(DeviceReader):
             kind=self.row.name,
             label=name,
             below=slaves,
-            readings=(*self._own(directory), *self._written_behind(directory, slaves), *self.queue(name)),
+            readings=(
+                *self._own(directory),
+                *self._written_behind(directory, slaves),
+                *self._copies(directory, slaves),
+                *self.queue(name),
+            ),
             state=tuple(self._trouble(directory, slaves)),
             identity=self.tree.word(f"{directory}/uuid") or "",
             roles=tuple(self._roles(directory, slaves)),
@@ -49,6 +54,21 @@ class MdReader(DeviceReader):
             path = f"{directory}/dev-{slave}/state"
             if "write_mostly" in (self.tree.word(path) or "").split(","):
                 yield Reading(what="written_behind", value=slave, path=path)
+
+    def _copies(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
+        """The members that hold the same, where neighbours do and no copy lies elsewhere (md(4), "near")."""
+        path = f"{directory}/layout"
+        layout, disks = self.tree.integer(path), self.tree.integer(f"{directory}/raid_disks")
+        if self.tree.word(f"{directory}/level") != "raid10" or layout is None or layout >> 8 != _ONCE_FAR:
+            return
+        near = layout & 0xFF
+        if not near or not disks or disks % near:
+            return  # the copies run on from row to row
+        slots = {slave: self.tree.integer(f"{directory}/dev-{slave}/slot") for slave in slaves}
+        placed = {slave: slot // near for slave, slot in slots.items() if slot is not None}
+        for group in sorted(set(placed.values())):
+            alike = " ".join(slave for slave, place in placed.items() if place == group)
+            yield Reading(what="copies", value=alike, path=path)
 
     def _roles(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Role]:
         """What each member is for: journal, spare, mirror leg or stripe."""
@@ -74,6 +94,10 @@ class MdReader(DeviceReader):
                 yield reading
 
 
+_ONCE_FAR = 1
+"""A RAID10's layout: copies near each other in its lowest byte, far ones in the next, then whether those are offset."""
+
+
 class Md(Array, frozen=True, kw_only=True):
     """The row of this family."""
 
@@ -92,6 +116,11 @@ class Md(Array, frozen=True, kw_only=True):
         """Each leg of a mirror stands by itself; parity and the halves of RAID10 add."""
         level = word(node, "level")
         return level is None or level.value not in _WITHOUT_PARITY
+
+    def loses(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
+        """Of a RAID10 all that hold the same."""
+        alike = [set(told.value.split()) for told in node.readings if told.what == "copies"]
+        return any(each <= set(gone) for each in alike) if alike else super().loses(node, members, gone)
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
         """Nothing to a member that failed, and copies to one that is written behind."""

@@ -179,10 +179,10 @@ class Stack:
         ]
         alone, copies = ([child for child, role in holders if (role in _ALONE) is one] for one in (True, False))
         without = [found for child in alone if (found := self._lost(child, gone, back=back))]
-        lost = [found for child in copies if (found := self._lost(child, gone, back=back))]
-        spared = row.corrects(node, len(copies)) if back else row.tolerates(node, len(copies))
-        too_many = without + (lost if len(lost) > spared else [])
-        return tuple(each for found in too_many for each in found)
+        lost = {child.id: found for child in copies if (found := self._lost(child, gone, back=back))}
+        ids = [child.id for child in copies]
+        too_many = len(lost) > row.corrects(node, len(ids)) if back else row.loses(node, ids, lost.keys())
+        return tuple(each for found in (*without, *(lost.values() if too_many else ())) for each in found)
 
     def _real(self, node: Node) -> Iterator[Node]:
         if kind(node.kind).over_filesystem:

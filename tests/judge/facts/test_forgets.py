@@ -6,7 +6,7 @@ import pytest
 
 from fstui.judge import judge
 from fstui.model.run import Evidence
-from fstui.model.storage import Medium, Node, Target
+from fstui.model.storage import Medium, Node, Reading, Target
 from tests.factories.storage import block, disk, filesystem, readings, target
 
 LOGGED = {"sda": "mirror leg", "ram0": "log"}
@@ -100,3 +100,12 @@ def test_btrfs_whose_metadata_lies_once_loses_it_with_a_member_in_memory() -> No
     for metadata, expected in {"raid1": None, "single": "not-durable"}.items():
         top = filesystem("btrfs", below=("sda", "ram0"), level="raid1", metadata_level=metadata)
         assert verdicts(target(top, disk(), RAM)) == {expected}
+
+
+@pytest.mark.parametrize(("alike", "said"), [
+    (("sda ram0", "sdb ram1"), {None}), (("sda sdb", "ram0 ram1"), {"not-durable"}), ((), {"not-durable"}),
+], ids=["one of each pair", "a pair", "not known"])  # fmt: skip
+def test_a_raid10_can_do_without_one_of_each_pair(alike: tuple[str, ...], said: set[str | None]) -> None:
+    told = (*readings(level="raid10"), *(Reading(what="copies", value=each, path="") for each in alike))
+    raid10 = block("top", "md", "sda", "sdb", "ram0", "ram1", readings=told)
+    assert verdicts(target(filesystem(below=("top",)), raid10, disk(), disk("sdb"), RAM, RAM1)) == said
