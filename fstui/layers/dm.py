@@ -21,6 +21,7 @@ from fstui.layers.handing import (
     ALL,
     AT_TIMES,
     BYTES_ALONE,
+    CLONES,
     FLUSHED,
     FLUSHES_ONLY,
     JOURNALED,
@@ -122,13 +123,20 @@ def drops_writes(node: Node) -> Fact[bool] | None:
     return one_of(node, "drops_writes", {"yes": True})
 
 
+def sends_requests(node: Node) -> bool | None:
+    """Whether a multipath device hands whole requests to its paths: a flush among them reaches the path's driver,
+    whatever that path's own queue takes it for (block/blk-mq.c: blk_insert_cloned_request). None where it was not
+    read, and of another target."""
+    told = one_of(node, "request_based", {"yes": True, "no": False})
+    return told.value if told is not None and node.kind == "dm-multipath" else None
+
+
 class Multipath(Target, frozen=True, kw_only=True):
     """The row of dm-multipath. Where it is request-based it counts flushes itself: its paths get clones of the
     requests, which they do not count as flushes."""
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        told = node.reading("request_based")
-        return ONE_PATH if told is not None and told.value == "no" else BYTES_ALONE
+        return CLONES if sends_requests(node) is not False else ONE_PATH
 
 
 class Raid(Array, Target, frozen=True, kw_only=True):

@@ -60,8 +60,9 @@ leg that is written behind."""
 COPIES_NOTED = Handed("sometimes", "sometimes", "never")
 """Where it keeps which blocks it has copies of: without that, all of them are still on the slow device."""
 BYTES_ALONE = Handed("sometimes", "sometimes", "shared")
-"""Its share of the writes, and flushes that cannot be counted there: the slow device of such a cache gets them later,
-the paths of a request-based multipath device as clones."""
+"""Its share of the writes, and flushes at times: the slow device of such a cache gets them later."""
+CLONES = Handed("sometimes", "shared", "shared")
+"""One of the paths of a request-based multipath device: whole requests, of which flushes are not counted there."""
 AT_TIMES = Handed("sometimes", "sometimes", "sometimes")
 """Journals, logs and metadata: at commits."""
 FLUSHED = Handed("each", "sometimes", "each")

@@ -6,8 +6,9 @@ loopback/tcm_loop.c; target_core_spc.c, spc_gen_naa_6h_vendor_specific). What it
 its number, or a file by its path, which is followed where a file of the disk's size lies there.
 
 A file that was opened with O_DSYNC takes each write for good before it is answered; one that is buffered, and a device,
-hand on flushes and writes marked FUA (target_core_file.c, target_core_iblock.c). Readings of the disk: ``store`` (its
-``info``, how it was opened), ``store_file``.
+hand on flushes and writes marked FUA (target_core_file.c, target_core_iblock.c): but to a device without FUA they come
+as plain ones, although the disk says that it takes FUA (iblock_execute_rw; Linux 6.12: 0 flushes for 50). Readings of
+the disk: ``store`` (its ``info``, how it was opened), ``store_file``.
 """
 
 from __future__ import annotations

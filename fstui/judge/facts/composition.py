@@ -131,8 +131,12 @@ class Composition:
             return None
         if node.write_cache is None:
             return OPEN  # whether flushes are sent to it is not known
-        # a FUA write to a device that has FUA is not counted
-        return OPEN if what == "forced" and node.fua is not False else Range(counters.flushes, counters.flushes)
+        forced = what == "forced" and node.fua is not False
+        return self._uncounted(node) if forced else Range(counters.flushes, counters.flushes)
+
+    def _uncounted(self, node: Node) -> Range | None:
+        """A FUA write to a device that has FUA is not counted there; what it becomes, those below may tell."""
+        return None if self.edges(node) else OPEN
 
     def _ends(self, node: Node, what: What) -> Iterator[Node]:
         """Each way down to a layer that tells, the same one once for each."""

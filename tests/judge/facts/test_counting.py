@@ -156,3 +156,27 @@ def test_a_filesystem_larger_than_its_device_has_others_that_nothing_names(total
     where = on_disk(filesystem("f2fs", barrier="barrier"), disk(size_bytes=1000))
     sized = msgspec.structs.replace(where, space=Space(total_bytes=total_bytes, free_bytes=500, block_bytes=4096))
     assert verdict(sized, step(flushes=0, share=0)).verdict == says
+
+
+@pytest.mark.parametrize(("takes_fua", "flushes", "says"), [
+    (False, 0, "not-durable"), (False, 1, "consistent"), (True, 0, "cannot-tell"),
+], ids=["dropped", "flushed", "cannot be counted"])  # fmt: skip
+def test_a_forced_write_is_asked_for_where_it_can_be_counted(takes_fua: bool, flushes: float, says: str) -> None:
+    """A disk of this box's own SCSI target says that it takes FUA; a disk behind it without FUA must get a flush."""
+    served = disk("sda", below=("vda",), lowest=False, fua=True)
+    stack = target(filesystem(), served, disk("vda", fua=takes_fua))
+    forced = step(
+        sync="none", open_flags=("direct", "dsync"), flushes={"sda": 0, "vda": flushes}, share={"sda": 1, "vda": 1}
+    )
+    assert verdict(stack, forced, idle=quiet("sda", "vda")).verdict == says
+
+
+def test_a_forced_write_takes_one_of_the_paths_of_requests() -> None:
+    head = disk("dm-0", kind="dm-multipath", below=("sda", "sdb"), lowest=False, fua=True)
+    paths = (disk(name, below=("vda",), lowest=False, fua=True) for name in ("sda", "sdb"))
+    stack = target(filesystem(below=("dm-0",)), head, *paths, disk("vda"))
+    share = {"dm-0": 1, "sda": 0.5, "sdb": 0.5, "vda": 1}
+    for flushes, says in ((0, "not-durable"), (1, "consistent")):
+        counts = {"dm-0": 0, "sda": 0, "sdb": 0, "vda": flushes}
+        forced = step(sync="none", open_flags=("direct", "dsync"), flushes=counts, share=share)
+        assert verdict(stack, forced, idle=quiet(*counts)).verdict == says
