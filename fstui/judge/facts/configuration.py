@@ -205,7 +205,7 @@ class Configuration:
             Override(node, tuple(self._contradictions(node)), switched)
             for node, switched in self._written_through()
             if not (node in self._stack.in_memory or outlives_power_cut(node) or self._is_only_read(node))
-            and not kind(node.kind).keeps_each_write(node)
+            and not (kind(node.kind).keeps_each_write(node) or self._gets_requests(node))
         ]
         overrides = tuple(override for override in found if override.contradictions)
         flickering = tuple(override for override in found if not override.contradictions and self._flickers(override))
@@ -260,6 +260,14 @@ class Configuration:
         seen = (step.device(node.id) for step in self._evidence.steps)
         written = any(counters is not None and counters.written_bytes for counters in seen)
         return told is not None and told.value and not written
+
+    def _gets_requests(self, node: Node) -> bool:
+        """It is a path of multipath devices alone, which send their flushes past what the kernel takes it for."""
+        above = [each for each in self._stack.nodes if node.id in each.below]
+        return bool(above) and all(
+            dm.sends_requests(each) and each.write_cache != _THROUGH and self._switches.stayed(each.id, _CACHE)
+            for each in above
+        )
 
     def _contradictions(self, node: Node) -> Iterator[str]:
         # what a drive says of its cache was read before the run: whoever switched that off as well is honest

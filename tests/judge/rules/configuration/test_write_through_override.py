@@ -213,3 +213,17 @@ def test_a_drive_whose_own_cache_may_have_been_switched_is_not_accused() -> None
     assert rules(verdict(on_disk(filesystem(), disk()), *flicker(once))) == {"disturbed"}
     own = step(changes={"changed": (TWICE, "sda: cache_type write back → write through → write back")})
     assert rules(verdict(on_disk(filesystem(), disk()), own)) == {"disturbed"}
+
+
+@pytest.mark.parametrize(("requests", "head", "hit"), [
+    ("yes", "write back", False), ("yes", "write through", True), ("no", "write back", True),
+], ids=["whole requests", "none are sent", "bios"])  # fmt: skip
+def test_of_a_path_not_where_it_gets_whole_requests(requests: str, head: str, hit: bool) -> None:
+    """Their flushes were seen at the disk beneath, 60 for 60 syncs (Linux 6.12)."""
+    told = readings(request_based=requests)
+    multipath = disk("dm-0", kind="dm-multipath", below=("sda", "sdb"), lowest=False, write_cache=head, readings=told)
+    paths = (
+        disk(name, write_cache="write through", readings=readings(cache_type="write back")) for name in ("sda", "sdb")
+    )
+    judgement = verdict(target(filesystem(below=("dm-0",)), multipath, *paths))
+    assert ("write-through-override" in rules(judgement)) is hit
