@@ -23,7 +23,7 @@ ALL_S = 6.0
 MAX_BYTES = 100_000
 """Of one answer: a reader takes lines of a quarter of a megabyte at the most."""
 SAYING = threading.Lock()
-PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "stat", "zfs", "zpool"})
+PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "ss", "stat", "testparm", "zfs", "zpool"})
 """Nothing else is run, whatever is asked."""
 LINKS = "open_by_handle_at"
 """No program, but a call that may hang as well as one."""

@@ -1,8 +1,9 @@
 """An NFS server that is this very box: how it exports what is mounted here.
 
 The client's own list of volumes and the server's exports are each of one network namespace, so both speak of the same
-one: ``127.0.0.1`` and the box's own addresses, on the server's usual port, are then this kernel's server
-(fs/nfs/client.c: nfs_volume_list_show; fs/nfsd/export.c: svc_export_show; exports(5)).
+one: ``127.0.0.1`` and the box's own addresses, on a port that the kernel's server listens on, or its usual one where
+that cannot be read, are then this kernel's server (fs/nfs/client.c: nfs_volume_list_show; fs/nfsd/export.c:
+svc_export_show; fs/nfsd/nfsctl.c: write_ports; exports(5)).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.layers.sources import addresses
-from fstui.layers.sources.files import Tree
+from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.mounts import Mount, unescape
 from fstui.model.storage import Reading
 
@@ -21,7 +22,8 @@ VOLUMES = "/proc/net/nfsfs/volumes"
 EXPORTS = ("/proc/fs/nfsd/exports", "/proc/net/rpc/nfsd.export/content")
 """The same; the first where the server's filesystem is mounted, the second is root's."""
 _EXPORTS_BYTES = 1 << 20
-_PORT = 2049
+LISTENING = "/proc/fs/nfsd/portlist"
+_USUAL_PORT = 2049
 _LINE = re.compile(rb"(/\S*)\t\S*?\(([^)]*)\)")
 
 
@@ -48,9 +50,15 @@ def _served_here(tree: Tree, device: str) -> bool:
     """The volume of that ``major:minor`` is mounted from an address of this network namespace."""
     for line in (tree.text(VOLUMES) or "").split("\n"):
         words = line.split()  # version, server, port, device, …
-        if len(words) > 3 and words[3] == device and _hex(words[2]) == _PORT:
+        if len(words) > 3 and words[3] == device and _hex(words[2]) in _ports(tree):
             return addresses.is_own(tree, _address(words[1]))
     return False
+
+
+def _ports(tree: Tree) -> frozenset[int | None]:
+    """Another server, in a program, may have the usual one: what the kernel's own tells beats it."""
+    told = tree.text(LISTENING)  # "tcp 2049" for each
+    return frozenset({_USUAL_PORT} if told is None else map(integer, told.split()[1::2]))
 
 
 def _address(server: str) -> str:

@@ -2,7 +2,8 @@
 
 What the server does with a sync cannot be seen; what the client was told to do with one can: ``sync_option`` (sync |
 async), ``strict_sync`` (no: CIFS nostrictsync), ``vers``, ``hard`` (hard | soft), ``cache`` (CIFS and 9p), ``trans``
-(9p). ``commit_count``: NFS COMMIT calls so far. ``export`` (sync | async): of an NFS server that is this very box.
+(9p). ``commit_count``: NFS COMMIT calls so far. ``export`` (sync | async): of an NFS server that is this very box;
+``served``: of its Samba (``samba``).
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from fstui.layers.facts import Fact, one_of
+from fstui.layers import samba
+from fstui.layers.facts import Fact, one_of, word
 from fstui.layers.kinds import Kind, Unsent
 from fstui.layers.nfs_exports import export
 from fstui.layers.readers import Filesystem, FilesystemReader
+from fstui.layers.sources.claims import Question
 from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.mounts import MOUNTINFO, Mount, unescape
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading
 
 MOUNTSTATS = "/proc/self/mountstats"
-OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans", "export")
+OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans", "export", "served")
 """The readings that say how it is mounted, and exported."""
 _OTHERS = ("smbfs", "ncpfs", "ceph", "lustre", "afs", "coda", "orangefs", "beegfs", "gpfs")
 _EXPORTS = "On the server: exportfs -v must say sync, not async; run fsync-rate there on the exported directory."
@@ -98,7 +101,8 @@ class RemoteReader(FilesystemReader):
         if self.row.name in _NFS and (counts := self._sent.get(mount.mount_point)) is not None:
             found.append(Reading(what="commit_count", value=str(counts.commits), path=MOUNTSTATS))
         exported = export(self.tree, mount) if self.row.name in _NFS else None
-        return (*found, *([exported] if exported else []))
+        served = samba.readings(self.tree, self.sources.claims, mount) if self.row.name in _CIFS else ()
+        return (*found, *([exported] if exported else []), *served)
 
     @cached_property
     def _sent(self) -> Mapping[str, NfsCounts]:
@@ -146,6 +150,26 @@ class Remote(Kind, frozen=True, kw_only=True):
             misses="flush",
             means="sends the data and asks the server for no flush",
             undo="Mount it without nostrictsync (strictsync is the default since Linux 5.4).",
+        )
+
+
+class Cifs(Remote, frozen=True, kw_only=True):
+    """The row of SMB, whose server may be this box's Samba."""
+
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+        return tuple(Question(command, root=True) for node in nodes for command in samba.questions(node))
+
+    def unsent(self, node: Node) -> Unsent | None:
+        told = word(node, "served")
+        if told is None:
+            return super().unsent(node)
+        return Unsent(
+            told=told.reading,
+            how="served",
+            option=told.value,
+            misses="flush",
+            means="is answered by this very box's own Samba, which asks for no flush",
+            undo=f"Take that out of {samba.FILE} (strict sync is the default since Samba 4.7), then restart smbd.",
         )
 
 
@@ -200,8 +224,11 @@ KINDS = (
         for name in ("nfs", "nfs4")
     ),
     *(
-        _served(
+        Cifs(
             name=name,
+            layer="filesystem",
+            remote=True,
+            needs_device=False,
             because="a sync asks the server for a flush; what it does then cannot be seen from here",
         )
         for name in ("cifs", "smb3")

@@ -92,3 +92,14 @@ def test_where_the_servers_filesystem_is_not_mounted_root_reads_its_cache(box: B
     box.write("/proc/net/rpc/nfsd.export/content", EXPORTS.format(path="/srv/data", client="*", flags="async"))
     box.write("/proc/fs/nfsd/exports", "")
     assert read(look(box).stack[0], "export") == ("async", "/proc/net/rpc/nfsd.export/content")
+
+
+@pytest.mark.parametrize(("listening", "port", "told"), [
+    ("tcp 20490\nudp 20490", "500a", True), ("tcp 20490\ntcp 2049", " 801", True),
+    ("tcp 20490", " 801", False), ("", " 801", False),
+])  # fmt: skip
+def test_the_kernels_server_is_where_it_listens(box: Box, listening: str, port: str, told: bool) -> None:
+    """A program may serve on the usual port, beside exports that the kernel still knows of."""
+    serve(box, "async", port=port)
+    box.write("/proc/fs/nfsd/portlist", listening)
+    assert ("syncs-not-sent" in rules(verdict(look(box)))) is told

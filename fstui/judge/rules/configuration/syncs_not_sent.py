@@ -4,16 +4,18 @@
 The filesystem was told to answer syncs by itself. A share that is mounted with `nostrictsync`: the client sends the
 data at an fsync, and does not ask the server to flush it. bcachefs with `journal_flush_disabled`: the data is written,
 and the journal that finds it again a second later. f2fs with `checkpoint=disable`: a power cut takes it back to where
-it was when it was mounted so. NFS from this very box, exported `async`: the server answers before it has written.
+it was when it was mounted so. NFS from this very box, exported `async`: the server answers before it has written. SMB
+from this very box's Samba with `strict sync = no`: smbd leaves the flush out.
 
 ## How it was measured
 The option stands in `/proc/self/mountinfo`. CIFS had it by default before Linux 5.4; bcachefs shows it wherever it was
 set (fs/bcachefs/opts.h: "writes can be lost"). An export stands in `/proc/fs/nfsd/exports` of the box that serves it;
-`/proc/net/nfsfs/volumes` tells that the mount leads there, to an address of its own and the server's usual port.
+`/proc/net/nfsfs/volumes` tells that the mount leads there, to an address of its own and a port that it serves. Samba's
+word is `testparm`'s, where the smbd that listens there (`ss`) was started after its settings were written.
 
 ## What it proves, and what not
-It is certain that no flush, or no commit, is asked for. A server that flushes every write by itself (`strict sync`,
-`sync always` of Samba) may still keep it all.
+It is certain that no flush, or no commit, is asked for. A server that flushes every write by itself (`strict sync`
+with `sync always` of Samba) may still keep it all.
 
 ## What to do next
 Mount, or export, without the option. Of a share: run fsync-rate on the machine that holds the data.
