@@ -182,6 +182,23 @@ class Zoned(Target, frozen=True, kw_only=True):
         return FLUSHED if len(beside) == 1 else BYTES_ALONE
 
 
+class Snapshot(Target, frozen=True, kw_only=True):
+    """The row of dm-snapshot: every write and every flush goes to its store, the origin is only read
+    (drivers/md/dm-snap.c: snapshot_map)."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        known = {"cow": ALL, "origin": AT_TIMES}
+        return known.get(member.role or "") or super().hands(node, member, beside, filesystem)
+
+
+class Thin(Target, frozen=True, kw_only=True):
+    """The row of dm-thin: everything goes to its pool; an external origin is only read
+    (Documentation/admin-guide/device-mapper/thin-provisioning.rst)."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return ALL if member.role == "pool" or len(beside) == 1 else AT_TIMES
+
+
 class Vdo(Target, frozen=True, kw_only=True):
     """The row of dm-vdo: each flush is sent on once what was written before is in its journal
     (drivers/md/dm-vdo/flush.c); what a write becomes is a matter of what it has already."""
@@ -192,9 +209,9 @@ class Vdo(Target, frozen=True, kw_only=True):
 
 _target = partial(Target, layer="block", sync="passes", because="would pass it on")
 _cached = partial(CachedTarget, layer="block", sync="passes", may_cache=True)
-_thin = partial(_target, because="a flush commits the pool's metadata and goes below")
+_COMMITS = "a flush commits the pool's metadata and goes below"
 _OTHERS = (
-    "dm-delay", "dm-dust", "dm-ebs", "dm-flakey", "dm-snapshot", "dm-snapshot-merge", "dm-snapshot-origin", "dm-switch",
+    "dm-delay", "dm-dust", "dm-ebs", "dm-flakey", "dm-snapshot-merge", "dm-snapshot-origin", "dm-switch",
     "dm-unstriped", "dm-verity",
 )  # fmt: skip
 
@@ -224,8 +241,9 @@ KINDS = (
     Raid(name="dm-raid", layer="block", sync="passes", because="would pass it on", dispensable=("metadata",)),
     _target(name="dm-era", dispensable=("metadata",)),
     _target(name="dm-log-writes", dispensable=("log",)),
-    _thin(name="dm-thin"),
-    _thin(name="dm-thin-pool"),
+    Thin(name="dm-thin", layer="block", sync="passes", because=_COMMITS),
+    _target(name="dm-thin-pool", because=_COMMITS),
+    Snapshot(name="dm-snapshot", layer="block", sync="passes", because="a flush goes to its store"),
     _cached(name="dm-cache", because="a flush commits the cache's metadata and goes below"),
     _cached(
         name="dm-writecache",

@@ -41,10 +41,11 @@ _LVM_ROLES = (
     (re.compile(r"_mimage_\d+$"), "mirror leg"),
     (re.compile(r"_mlog$"), "log"),
     (re.compile(r"-cow$"), "cow"),
+    (re.compile(r"-tpool$"), "pool"),
 )
 _WITH_ROLES = frozenset({
-    "dm-cache", "dm-writecache", "dm-thin-pool", "dm-raid", "dm-mirror", "dm-snapshot", "dm-snapshot-origin", "dm-vdo",
-    "dm-integrity",
+    "dm-cache", "dm-writecache", "dm-thin", "dm-thin-pool", "dm-raid", "dm-mirror", "dm-snapshot", "dm-snapshot-origin",
+    "dm-vdo", "dm-integrity",
 })  # fmt: skip
 
 

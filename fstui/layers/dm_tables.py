@@ -110,6 +110,7 @@ _BY_PLACE: Mapping[str, Mapping[int, str]] = {
     "writecache": {1: "origin", 2: "cache"},
     "pcache": {0: "cache", 1: "origin"},
     "thin-pool": {0: "metadata", 1: "data"},
+    "thin": {0: "pool", 2: "origin"},
     "snapshot": {0: "origin", 1: "cow"},
     "snapshot-merge": {0: "origin", 1: "cow"},
     "snapshot-origin": {0: "origin"},

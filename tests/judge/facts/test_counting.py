@@ -180,3 +180,15 @@ def test_a_forced_write_takes_one_of_the_paths_of_requests() -> None:
         counts = {"dm-0": 0, "sda": 0, "sdb": 0, "vda": flushes}
         forced = step(sync="none", open_flags=("direct", "dsync"), flushes=counts, share=share)
         assert verdict(stack, forced, idle=quiet(*counts)).verdict == says
+
+
+@pytest.mark.parametrize(("kind", "written", "read"), [("dm-snapshot", "cow", "origin"), ("dm-thin", "pool", "origin")])
+def test_what_is_only_read_is_owed_no_flush_beside_what_is_written_on_the_same_disk(
+    kind: str, written: str, read: str
+) -> None:
+    """LVM puts a snapshot's store on the disk of its origin: 60 flushes there for 60 syncs (Linux 6.12)."""
+    top = block("dm-3", kind, "dm-1", "dm-2", below_roles={"dm-1": read, "dm-2": written})
+    ways = (block(name, "dm-linear", "sda") for name in ("dm-1", "dm-2"))
+    stack = target(filesystem(below=("dm-3",)), top, *ways, disk())
+    assert verdict(stack, step(flushes=1)).verdict == "consistent"
+    assert verdict(stack, step(flushes=0.5)).verdict == "not-durable"
