@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from fstui.layers.sources import addresses
@@ -34,14 +34,25 @@ class Export(NamedTuple):
     flags: frozenset[str]
 
 
-def export(tree: Tree, mount: Mount) -> Reading | None:
-    """``export`` (sync | async) of an NFS mount whose server is this box; None where it is not, or nobody can tell."""
+def export(tree: Tree, mount: Mount, holder: Callable[[str], Mount | None]) -> Reading | None:
+    """``export`` (sync | async) of an NFS mount whose server is this box; None where it is not, or nobody can tell.
+
+    NFSv4 walks down by steps and comes to a nearer export only where a filesystem is mounted there: Linux 6.12 flushed
+    in a directory that was exported async below one exported sync. Older versions ask for the nearest by its name.
+    """
+
+    def reached(path: str) -> bool:
+        if mount.fstype != "nfs4":
+            return True
+        here = holder(path)
+        return here is not None and here.mount_point == path
+
     if not _served_here(tree, mount.device):
         return None
     for file in EXPORTS:
         found = [each for line in (tree.data(file, _EXPORTS_BYTES) or b"").split(b"\n") for each in _exports(line)]
         if found:
-            told = _of_path(mount.source.partition(":")[2], found)
+            told = _of_path(mount.source.partition(":")[2], found, reached)
             return Reading(what="export", value=told, path=file) if told is not None else None
     return None
 
@@ -79,16 +90,16 @@ def _exports(line: bytes) -> Iterator[Export]:
         yield Export(unescape(found[1]), flags)
 
 
-def _of_path(path: str, exports: list[Export]) -> str | None:
-    """What those say that hold the path, nearest first; None where they say both, to several clients.
+def _of_path(path: str, exports: list[Export], reached: Callable[[str], bool]) -> str | None:
+    """What those say that hold the path, from the nearest that is certainly ``reached``; None where they differ.
 
     NFSv4 names a path as seen from the export with ``fsid=0``, where there is one.
     """
     tops = [each.path.rstrip("/") for each in exports if "fsid=0" in each.flags]
     for seen in (path, *(top + path for top in tops)):
         holding = [each for each in exports if f"{seen}/".startswith(f"{each.path.rstrip('/')}/")]
-        nearest = max((len(each.path) for each in holding), default=0)
-        said = {word for each in holding if len(each.path) == nearest for word in each.flags & {"sync", "async"}}
+        first = max((len(each.path) for each in holding if reached(each.path)), default=0)
+        said = {word for each in holding if len(each.path) >= first for word in each.flags & {"sync", "async"}}
         if holding:
             return said.pop() if len(said) == 1 else None
     return None

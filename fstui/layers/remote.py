@@ -100,7 +100,7 @@ class RemoteReader(FilesystemReader):
         found = [Reading(what=what, value=value, path=MOUNTINFO) for what, value in told.items()]
         if self.row.name in _NFS and (counts := self._sent.get(mount.mount_point)) is not None:
             found.append(Reading(what="commit_count", value=str(counts.commits), path=MOUNTSTATS))
-        exported = export(self.tree, mount) if self.row.name in _NFS else None
+        exported = export(self.tree, mount, self.sources.holder) if self.row.name in _NFS else None
         served = samba.readings(self.tree, self.sources.claims, mount) if self.row.name in _CIFS else ()
         return (*found, *([exported] if exported else []), *served)
 

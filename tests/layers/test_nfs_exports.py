@@ -18,6 +18,7 @@ EXPORTS = """\
 # Path Client(Flags) # IPs
 {path}\t{client}(rw,no_root_squash,{flags},wdelay,no_subtree_check,fsid=7,sec=1)
 """
+PAIR = (("/srv", "sync"), ("/srv/data", "async"))
 ADDRESSES = """\
 Main:
   +-- 0.0.0.0/0 3 0 5
@@ -84,7 +85,25 @@ def test_a_path_of_nfs4_begins_at_the_export_that_is_its_root(box: Box) -> None:
     serve(box, "sync", path="/elsewhere")
     root = "/export\t*(rw,sync,fsid=0,sec=1)\n/export/srv/data\t*(rw,async,sec=1)\n"
     box.write("/proc/fs/nfsd/exports", root)
+    box.mount("/dev/sda", "/export/srv/data", "ext4")
     assert read(look(box).stack[0], "export")[0] == "async"
+
+
+@pytest.mark.parametrize(("fstype", "mounted", "told"), [
+    ("nfs4", (), None), ("nfs4", ("/srv/data",), "async"), ("nfs4", ("/srv",), None), ("nfs", (), "async"),
+])  # fmt: skip
+def test_nfs4_comes_to_a_nearer_export_only_where_something_is_mounted(
+    box: Box, fstype: str, mounted: tuple[str, ...], told: str | None
+) -> None:
+    """Counted in a guest: below the directory that is exported async, the server flushed all the same."""
+    box.write("/proc/net/nfsfs/volumes", VOLUMES.format(server="7f000001", port=" 801"))
+    both = (EXPORTS.format(path=path, client="*", flags=flags) for path, flags in PAIR)
+    box.write("/proc/fs/nfsd/exports", "".join(both))
+    for place in mounted:
+        box.mount("/dev/sda", place, "ext4")
+    box.mount("127.0.0.1:/srv/data", "/mnt", fstype, device="0:60", super_options="rw,hard")
+    reading = look(box, "/mnt").stack[0].reading("export")
+    assert (reading and reading.value) == told
 
 
 def test_where_the_servers_filesystem_is_not_mounted_root_reads_its_cache(box: Box) -> None:
