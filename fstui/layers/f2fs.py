@@ -43,6 +43,7 @@ class F2fs(FlushesOnce, frozen=True, kw_only=True):
 KINDS = (
     F2fs(
         name="f2fs",
+        hides_devices=True,
         layer="filesystem",
         sync="passes",
         because="a sync ends in a flush",

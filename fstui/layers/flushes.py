@@ -10,7 +10,7 @@ from math import inf
 from typing import Literal, NamedTuple
 
 from fstui.layers.facts import barriers, flagged_sync, mounted_sync
-from fstui.layers.kinds import kind
+from fstui.layers.kinds import Kind, kind
 from fstui.model.storage import Node
 
 Call = Literal["fdatasync", "fsync", "O_DSYNC", "O_SYNC"]
@@ -85,16 +85,25 @@ def expected_flushes(filesystem: Node, sync: Sync, claims_fua: bool | None) -> E
     if barriers_off(filesystem):
         return ExpectedFlushes(NOTHING, NOTHING)
     row = kind(filesystem.kind)
-    elsewhere = row.in_memory or row.remote or row.over_filesystem
-    expected = row.expected_flushes(filesystem, sync, claims_fua) or (None if elsewhere else MORE_THAN_NONE)
+    expected = row.expected_flushes(filesystem, sync, claims_fua) or (None if _is_elsewhere(row) else MORE_THAN_NONE)
     if expected and sync.by_call and every_write_synced(filesystem):
         return expected.and_at_most(2 * sync.every)  # every write has been synced once already
     return expected
 
 
+def _is_elsewhere(row: Kind) -> bool:
+    """Its data is in memory, on another machine, or another filesystem's."""
+    return row.in_memory or row.remote or row.over_filesystem
+
+
 def expected_of_backing(filesystem: Node) -> Range | None:
-    """Flushes that one flush of a loop device becomes below: an fsync of its backing file."""
-    return NOTHING if barriers_off(filesystem) else kind(filesystem.kind).expected_of_backing(filesystem)
+    """Flushes that one flush of a loop device becomes below: an fsync of its backing file. None where that is no
+    matter of flushes, and where the devices below may be others than those that are known."""
+    if barriers_off(filesystem):
+        return NOTHING
+    row = kind(filesystem.kind)
+    unknown = _is_elsewhere(row) or row.members_asked or row.hides_devices
+    return row.expected_of_backing(filesystem) or (None if unknown else MORE_THAN_NONE.plain)
 
 
 def barriers_off(filesystem: Node) -> bool:

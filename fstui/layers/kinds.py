@@ -106,6 +106,8 @@ class Kind(Base, frozen=True, kw_only=True):
     members_asked: bool = False
     """What it stands on is told by tools alone, so it has no part in telling this storage from others."""
 
+    hides_devices: bool = False
+    """A filesystem that may lie on further devices, which it names to nobody."""
     flushes_on_sync: bool = False
     """A filesystem whose fsync is known to end in a flush, unless barriers are off."""
     sync_ends_traced: bool = False

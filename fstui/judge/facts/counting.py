@@ -43,7 +43,7 @@ per sync), and sixteen on one block wrote only 0.51 to 0.72 of their bytes.
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isinf
 
 from fstui.judge.facts.arrival import Arrival
 from fstui.judge.facts.other_writers import OtherWriters
@@ -139,7 +139,8 @@ def _passed_on(arrival: Arrival, filesystem: Node, share: Range, files: int) -> 
     if each is None or arrival.expected is None:
         return None
     passed = arrival.expected.times(each).times(share).times(Range(1, files))
-    return ExpectedFlushes(passed, passed)
+    # where it is open how many there are, they may be writes marked FUA
+    return ExpectedFlushes(passed, Range(0, inf) if isinf(passed.high) else passed)
 
 
 def _asked(level: Level, done: SyncStep, block_bytes: int) -> Range:

@@ -43,6 +43,15 @@ def test_a_backing_filesystem_without_barriers_owes_none() -> None:
     assert "flushes-missing" not in rules(judgement)
 
 
+@pytest.mark.parametrize(("fua", "flushes", "says"), [
+    (False, 0, "not-durable"), (False, 1, "consistent"), (True, 0, "consistent"),
+], ids=["none", "some", "they may be FUA writes"])  # fmt: skip
+def test_any_backing_filesystem_sends_more_than_no_flushes(fua: bool, flushes: float, says: str) -> None:
+    """JFS sends none for a loop's flushes either (0 of 60, Linux 6.12)."""
+    stack = on_loop(filesystem("jfs", "/"), below=disk(fua=fua))
+    assert verdict(stack, step(flushes={"loop0": 1, "sda": flushes})).verdict == says
+
+
 def test_a_mirror_of_loops_flushes_both_files() -> None:
     stack = two_loops("raid1", filesystem(name="/", below=("sda",)), PROTECTED)
     both = step(flushes={"loop0": 1, "loop1": 1, "sda": 3.5}, share={"loop0": 1, "loop1": 1, "sda": 2})
