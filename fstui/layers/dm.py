@@ -3,7 +3,7 @@
 Names tell most targets to everybody (``dm_names``), the table all of them to root (``dm_tables``): ``target``, and
 ``cache_mode`` (dm-cache), ``level`` (dm-raid), ``writecache_type`` (ssd | pmem), ``integrity_mode`` (J | B | D),
 ``persistent`` (yes | no: what a snapshot's store holds after a reboot), ``drops_writes`` (yes: at times,
-dm-flakey).
+dm-flakey; in part: a segment is dm-zero).
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from fstui.layers.sources.claims import Question
 from fstui.model.storage import Node, Reading
 
 PVMOVE = "pvmove"
+DROPS_PART = "in part"
 
 
 class DmReader(DeviceReader):
@@ -119,8 +120,8 @@ def persistent(node: Node) -> Fact[bool] | None:
 
 
 def drops_writes(node: Node) -> Fact[bool] | None:
-    """Whether it was told to throw writes away, at times or always, and to answer them."""
-    return one_of(node, "drops_writes", {"yes": True})
+    """Whether it was told to throw writes away, at times, always or in a part of it, and to answer them."""
+    return one_of(node, "drops_writes", {"yes": True, DROPS_PART: True})
 
 
 def sends_requests(node: Node) -> bool | None:

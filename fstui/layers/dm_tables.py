@@ -60,6 +60,8 @@ def _table(segments: list[Segment]) -> Table:
     told = {"target": targets, **_told(first)}
     if any(map(_drops_writes, segments)):
         told["drops_writes"] = "yes"
+    elif len(segments) > 1 and any(segment.target == "zero" for segment in segments):
+        told["drops_writes"] = "in part"  # alone it is the empty origin of a sparse snapshot, which is only read
     roles = {number: role for segment in segments for number, role in _roles(segment)}
     return Table(
         kind="dm-" + _KINDS.get(first.target, first.target),

@@ -55,6 +55,15 @@ def test_a_flakey_target_that_never_goes_down_or_fails_aloud_drops_nothing(words
     assert "drops_writes" not in [reading.what for reading in table.readings]
 
 
+@pytest.mark.parametrize(("table", "drops"), [
+    ("x: 0 8 linear 8:1 0\nx: 8 8 zero", ["in part"]), ("x: 0 8 zero", []),
+    ("x: 0 8 linear 8:1 0\nx: 8 8 error", []),
+], ids=["a segment", "the empty origin of a snapshot", "one that fails aloud"])  # fmt: skip
+def test_a_segment_that_is_nothing_drops_what_is_written_there(table: str, drops: list[str]) -> None:
+    (found,) = tables(table).values()
+    assert [reading.value for reading in found.readings if reading.what == "drops_writes"] == drops
+
+
 def test_a_role_is_told_of_devices_that_are_here_alone() -> None:
     (table,) = tables("x: 0 8 thin-pool 8:1 8:2 128 0").values()
     here = {"8:1": "sda"}

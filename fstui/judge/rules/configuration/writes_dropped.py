@@ -2,18 +2,18 @@
 
 ## What it means
 A device-mapper target below the filesystem was told to answer writes and throw them away: dm-flakey with `drop_writes`,
-which tests use.
+which tests use, or dm-zero in the place of one segment of a volume.
 
 ## How it was measured
-The feature stands in the target's line of the device-mapper table, and its down interval is not 0. Only root can read
-it.
+The feature stands in the target's line of the device-mapper table, and its down interval is not 0; or one line of
+several is dm-zero. Only root can read it.
 
 ## What it proves, and what not
-It is certain that writes are lost while the target is down, synced or not. In the seconds that were measured they may
-all have arrived.
+It is certain that writes are lost while the target is down, or in that segment, synced or not. In the seconds that were
+measured they may all have arrived.
 
 ## What to do next
-Load the table without `drop_writes`, and measure again.
+Load the table without `drop_writes` or dm-zero, and measure again.
 """
 
 from __future__ import annotations
@@ -23,21 +23,27 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
+from fstui.layers.dm import DROPS_PART
 from fstui.model.judgement import Finding
+
+_DOWN = "while it is down"
 
 
 @rule(place=72)
 def writes_dropped(case: Case) -> Iterator[Finding]:
     """A layer was told to answer writes and throw them away."""
     for target, told in case.configuration.dropping:
+        how, when = (
+            ("dm-zero", "in that segment") if told.value == DROPS_PART else ("dm-flakey with drop_writes", _DOWN)
+        )
         yield Finding(
             rule="writes-dropped",
             verdict="not-durable",
             confidence="high",
             scope="storage",
             title=f"{target.name}: writes are thrown away",
-            sentence=f"{target.name} was told to answer writes and throw them away (dm-flakey with drop_writes): "
-            "what is written while it is down is lost, synced or not.",
+            sentence=f"{target.name} was told to answer writes and throw them away ({how}): "
+            f"what is written {when} is lost, synced or not.",
             because=(words.reading(target, told),),
-            next=("Load its table without drop_writes, and measure again.",),
+            next=(f"Load its table without {how.removeprefix('dm-flakey with ')}, and measure again.",),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.factories.evidence import rules, verdict
+from tests.factories.evidence import finding, rules, verdict
 from tests.factories.storage import block, disk, filesystem, readings, target
 
 RULE = "writes-dropped"
@@ -26,3 +26,10 @@ def test_a_mirror_may_read_the_copy_that_was_thrown_away() -> None:
 def test_a_mirror_with_checksums_takes_the_other() -> None:
     top = filesystem("btrfs", below=("dm-0", "sdb"), level="raid1", metadata_level="raid1")
     assert RULE not in rules(verdict(target(top, FLAKEY, disk(), disk("sdb"))))
+
+
+def test_a_segment_that_is_nothing_throws_away_what_is_written_there() -> None:
+    zero = block("dm-0", "dm-zero", "sda", readings=readings(drops_writes="in part"))
+    said = finding(verdict(target(filesystem(below=("dm-0",)), zero, disk())), RULE)
+    assert "(dm-zero): what is written in that segment is lost" in said.sentence
+    assert said.next == ("Load its table without dm-zero, and measure again.",)
