@@ -174,8 +174,10 @@ class Graph:
         takes_none = (told is not None and told.value) or kind(node.kind).keeps_each_write(node)
         if node.layer != "block" or node.write_cache != "write through" or takes_none:
             return None
-        below = (lower for child in node.below for lower in self.stack(child))
-        return next((lower for lower in below if lower.write_cache == "write back"), None)
+        below = [lower for child in node.below for lower in self.stack(child)]
+        keeping = (lower for lower in below if kind(lower.kind).keeps_each_write(lower))
+        answered = {each.id for lower in keeping for each in self.stack(lower.id)}
+        return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in answered), None)
 
 
 def _medium(node: Node, host: Host) -> Medium:

@@ -151,3 +151,15 @@ def test_a_session_to_this_box_leads_to_the_store_of_that_id(box: Box, address: 
     store(box, "rd_mcp_0")
     over_iscsi(box, address, wwid)
     assert (verdict(look(box)).verdict == "not-durable") is followed
+
+
+def test_above_a_file_that_takes_each_write_for_good_no_flush_is_owed_either(box: Box) -> None:
+    """A multipath device of such disks: each write was a flush at the disk beneath (60 for 60, Linux 6.12)."""
+    store(box, "fileio_0", FILE_INFO.format("/dev/vda", "O_DSYNC"))
+    looped_back(box, "fileio_0")
+    box.dm("dm-0", "mpatha", "mpath-1", ("sda",), write_cache="write through")
+    box.mount("/dev/mapper/mpatha", "/data", "ext4", device=box.number_of["dm-0"])
+    found = look(box, "/data")
+    assert edges(found)["sda"] == ("vda",)
+    assert found.node("dm-0").sync == "passes"
+    assert "write-through-override" not in {each.rule for each in verdict(found).findings}
