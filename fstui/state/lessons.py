@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from fstui.model.base import Base
 from fstui.state.remembered import Remembered
 
@@ -13,6 +15,8 @@ class Taken(Base, frozen=True, kw_only=True):
     """ISO 8601."""
     right: int
     """Of two answers."""
+    rates_per_s: dict[str, float] = msgspec.field(default_factory=dict)
+    """What its steps came to, by ``run/step``; simulated."""
 
 
 _KEPT = Remembered("lessons.json", dict[str, Taken], {})

@@ -64,6 +64,6 @@ def test_one_is_found_by_name_or_number() -> None:
 
 async def test_what_was_taken_is_kept() -> None:
     assert await lessons_taken.recall() == {}
-    await lessons_taken.note("odirect", 1)
-    await lessons_taken.note("odirect", 2)
+    await lessons_taken.note("odirect", 1, {})
+    await lessons_taken.note("odirect", 2, {})
     assert {name: taken.right for name, taken in (await lessons_taken.recall()).items()} == {"odirect": 2}

@@ -45,6 +45,36 @@ async def test_from_the_list_to_the_last_answer(name: str) -> None:
     assert (await lessons_taken.recall())[name].right == 1
 
 
+async def test_what_was_measured_stands_beside_the_lesson_once_it_was_taken() -> None:
+    app, lesson = PreparedApp(), lessons.find("one-revolution")
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.push_screen(LessonsScreen(pace=0.0))
+        before = await pressed(pilot, "down", "down")
+        assert any("what it will measure" in line for line in before)
+        screen = LessonScreen(lesson, pace=0.0)
+        app.push_screen(screen)
+        await pressed(pilot, "1", "enter")
+        await taken(pilot, screen)
+        await pressed(pilot, "enter", "enter", "enter", "1", "enter", "up")
+        (shown_now,) = [line for line in shown(app) if "7200: same block" in line]
+        assert "120/s" in shown_now
+
+
+async def test_the_pictures_stand_at_the_pages_side_on_a_wide_terminal_and_beneath_it_on_a_tall_one() -> None:
+    app, lesson = PreparedApp(), lessons.find("one-revolution")
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.push_screen(LessonScreen(lesson))
+        await pilot.pause()
+        wide = shown(app)
+        assert any(line.find("── where the data should be") > 50 for line in wide)
+        assert sum("not measured yet" in line for line in wide) == 2
+        await pilot.resize_terminal(80, 40)
+        await pilot.pause()
+        tall = shown(app)
+        assert any(line.startswith("── where the data should be") for line in tall)
+        assert not any("not measured yet" in line for line in tall)
+
+
 @pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.name)
 async def test_every_page_but_the_reading_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> None:
     app = PreparedApp()

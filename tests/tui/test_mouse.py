@@ -7,9 +7,11 @@ from textual.events import CursorPosition
 from textual.pilot import Pilot
 
 from fstui.engine.machine.replay import ReplayMachine
+from fstui.session import lessons
 from fstui.state import runs
 from fstui.tui.driver import PressDriver, mouse_wanted
 from fstui.tui.screens.history import HistoryScreen
+from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.widgets.lines import Lines
@@ -37,6 +39,24 @@ async def test_a_click_selects_a_row_and_the_footer_does_what_it_says() -> None:
         assert isinstance(app.screen, HistoryScreen)
         await clicked(pilot, "Esc back")
         assert not isinstance(app.screen, HistoryScreen)
+
+
+async def test_an_answer_is_chosen_by_a_click_and_stays_once_it_is_told() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        lesson = LessonScreen(lessons.find("one-revolution"), pace=0.0)
+        app.push_screen(lesson)
+        await pilot.pause()
+        lines = await clicked(pilot, lesson.lesson.predict.choices[1])
+        assert lesson.predicted == 2 and any(line.startswith("  ▸ 2") for line in lines)
+        await clicked(pilot, "Enter go on")
+        assert lesson.stage == "run"
+        while len(lesson.results) < len(lesson.lesson.runs):
+            await pilot.pause()
+        await pressed(pilot, "enter", "enter", "enter")
+        await clicked(pilot, lesson.lesson.question.choices[0])
+        lines = await clicked(pilot, lesson.lesson.question.choices[1])
+        assert lesson.answered == 1 and not any("1-3 answer" in line for line in lines)
 
 
 async def test_steps_are_selected_beneath_the_findings() -> None:

@@ -15,7 +15,9 @@ from fstui.model.host import Host
 from fstui.model.watch import WatchedSecond, WatchStarted
 from fstui.session import lessons
 from fstui.state import runs
+from fstui.tui.drawing.lesson import STAGES
 from fstui.tui.screens.history import HistoryScreen
+from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.screens.lessons import LessonsScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -146,6 +148,26 @@ def test_lessons(snap_compare: Compare, size: tuple[int, int], monkeypatch: pyte
         assert len(screen.planned) == 12
 
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=listed)
+
+
+@SIZES
+@pytest.mark.parametrize("page", ["predict", "run", "compare", "explain", "question", "answered"])
+def test_lesson(snap_compare: Compare, size: tuple[int, int], page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fstui.shipped._PLACES", SHIPPED)
+    lessons.lessons.cache_clear()
+
+    async def taken(pilot: Pilot[Any]) -> None:
+        screen = LessonScreen(lessons.find("one-revolution"), pace=0.0)
+        pilot.app.push_screen(screen)
+        await pilot.pause()
+        await pilot.press("2")
+        for _ in range((*STAGES, "answered").index(page)):
+            await pilot.press("1" if screen.stage == "question" else "enter")
+            await pilot.app.workers.wait_for_complete()
+            screen.redraw()  # what came since the last of its frames
+            await pilot.pause()
+
+    assert snap_compare(PreparedApp(), terminal_size=size, run_before=taken)
 
 
 @pytest.mark.parametrize("before", [storage, running, result], ids=lambda before: before.__name__)

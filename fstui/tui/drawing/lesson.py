@@ -11,21 +11,19 @@ from rich.text import Text
 from fstui.model.steps import Snapshot, Step
 from fstui.quantities import duration_ns, rate, ratio
 from fstui.session.lessons import Choice, Found, Lesson, LessonRun, Planned
-from fstui.session.lessons_taken import Taken
 from fstui.session.words import standing_in, titled
 from fstui.tui.drawing import bars, heat, stack, way
 from fstui.tui.drawing.bars import Scale
-from fstui.tui.drawing.cells import fit, fit_right, line, rule, wrapped
-from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, not_bold, of_step, of_verdict, word
+from fstui.tui.drawing.cells import ACTION, clickable, fit, fit_right, line, rule, wrapped
+from fstui.tui.drawing.spread import Shown
+from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, KEY, not_bold, of_step, of_verdict, word
 from fstui.tui.progress import Progress
 
 STAGES = ("predict", "run", "compare", "explain", "question")
-_NAME, _BAR = 22, 22
-_RIGHT = (DOUBT, "", GOOD)
-"""By how many answers were right."""
+_NAME, _BAR, _LEAST_BAR = 22, 22, 6
 _GROUPS = re.compile(r"(?<=\d) (?=\d{3})")
 """Between a number's thousands."""
-_SCALE = Scale(1.0, 1e6)
+SCALE = Scale(1.0, 1e6)
 """Of the rates' bars: the same for all lessons."""
 
 
@@ -41,24 +39,26 @@ def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
     ]
 
 
-def asked(text: str, choice: Choice, chosen: int | None, width: int, right: str = "") -> list[Text]:
-    """A text, a question, and its answers; ``right``: what is said of the right one, where it is told, and why."""
-    lines = [*_paragraph(text, width), line()] if text else []
+def asked(text: str, choice: Choice, chosen: int | None, width: int, *, told: str = "") -> list[Text]:
+    """A text, a question, and its answers; ``told``: which one is right, in that word, and why.
+
+    What can still be chosen is chosen by a click, too.
+    """
+    lines = [*paragraph(text, width), line()] if text else []
     lines += [line(("  " + part, HEAD)) for part in wrapped(choice.ask, width - 4, indent="")]
     lines.append(line())
     for number, answer in enumerate(choice.choices, 1):
-        style = (GOOD if number == choice.right else BAD if number == chosen else "") if right else ""
+        style = (GOOD if number == choice.right else BAD if number == chosen else "") if told else ""
         mark = "▸" if number == chosen else " "
-        beside = [(f"  ✓ {right}", GOOD)] if right and number == choice.right else []
-        beside += [("  ◂ you", FAINT)] if right and number == chosen else []
+        beside = [(f"  ✓ {told}", GOOD)] if told and number == choice.right else []
+        beside += [("  ◂ you", FAINT)] if told and number == chosen else []
         words = (answer, style or (HEAD if mark == "▸" else ""))
-        lines.append(line(f"  {mark} ", (f"{number}", HEAD), "  ", words, *beside))
-    if right and chosen is not None:
-        lines += [
-            line(),
-            line(("  Right.", GOOD) if chosen == choice.right else (f"  No: {choice.right} is right.", DOUBT)),
-        ]
-        lines += _paragraph(choice.answer, width)
+        row = line(f"  {mark} ", (f"{number}", HEAD if told else KEY), "  ", words, *beside)
+        lines.append(row if told else clickable(row, {ACTION: f"answer({number})"}))
+    if told and chosen is not None:
+        right = chosen == choice.right
+        lines += [line(), line(("  Right.", GOOD) if right else (f"  No: {choice.right} is right.", DOUBT))]
+        lines += paragraph(choice.answer, width)
     return lines
 
 
@@ -67,7 +67,8 @@ def runs(
 ) -> list[Text]:
     """Every run with its steps, as far as it has come."""
     lines: list[Text] = []
-    cells = max(width - _NAME - 37, 8)
+    cells = width - _NAME - 37
+    cells = cells if cells >= _LEAST_BAR else 0
     for run in planned:
         lines.append(
             line("  ", (run.label, HEAD), f"  {fit(disks.get(run.label, ''), width - len(run.label) - 6).rstrip()}")
@@ -91,73 +92,17 @@ def compared(choice: Choice, chosen: int | None, claims: Sequence[Found], width:
         lines.append(line(("  ✓ ", GOOD) if claim.holds else ("  ✗ ", BAD), first))
         lines += [line("    " + part) for part in more]
     lines += [line(), line(("  You had been asked:", FAINT))]
-    return [*lines, *asked("", choice, chosen, width, "measured")]
+    return [*lines, *asked("", choice, chosen, width, told="measured")]
 
 
 def explained(lesson: Lesson, width: int) -> list[Text]:
     """Why."""
     words = ", ".join(titled(name) for name in dict.fromkeys((*lesson.words, *standing_in(lesson.explain))))
     return [
-        *_paragraph(lesson.explain, width),
+        *paragraph(lesson.explain, width),
         line(),
         *(line((part, FAINT)) for part in wrapped(f"words: {words} (g shows them)", width - 4, indent="  ")),
     ]
-
-
-def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], selected: int, width: int) -> list[Text]:
-    """A row for each."""
-    lines = []
-    for at, lesson in enumerate(lessons):
-        done = taken.get(lesson.name)
-        mark = ("✓", GOOD) if done else ("·", FAINT)
-        told, style = (
-            (f"{done.right} of 2 right, {done.day}", _RIGHT[done.right]) if done else (f"{lesson.minutes} min", FAINT)
-        )
-        bar = ("━" * lesson.minutes, HEAT[0] if not done else FAINT)
-        row = fit(f"{lesson.number:2}  {lesson.title}", width - 30)
-        chosen = at == selected
-        shown = [(fit(told, 28).rstrip(), style)] if done else [bar, (f" {told}", style)]
-        lines.append(line(("▌" if chosen else " ", HEAD), mark, (f" {row} ", HEAD if chosen else ""), *shown))
-    return lines
-
-
-def asking(lessons: Sequence[Lesson], rows: Sequence[Text], width: int, height: int) -> list[Text]:
-    """Under each row what that lesson asks, where there is room for all of them, and a line between them for more."""
-    each = min(height // len(rows), 3)
-    if each < 2:
-        return list(rows)
-    questions = (line((fit("        " + lesson.predict.ask, width).rstrip(), FAINT)) for lesson in lessons)
-    between = [line()] * (each - 2)
-    return [text for row, question in zip(rows, questions, strict=True) for text in (row, question, *between)]
-
-
-def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Text:
-    """How many were taken, how many answers were right, how long the others take."""
-    done = [taken[lesson.name] for lesson in lessons if lesson.name in taken]
-    left = sum(lesson.minutes for lesson in lessons if lesson.name not in taken)
-    said = f"{len(done)} of {len(lessons)} taken"
-    right = f", {sum(one.right for one in done)} of {2 * len(done)} answers right" if done else ""
-    cells = min(2 * len(lessons), max(width - 70, 0))
-    full = cells * len(done) // len(lessons)
-    bar = [("━" * full, GOOD), ("─" * (cells - full), FAINT)] if cells > len(lessons) // 2 else []
-    rest = f"   {left} min left" if left else "   all of them"
-    return line(" ", ("fstui", HEAD), "  ", ("lessons", HEAD), "   ", *bar, f"  {said}{right}", (rest, FAINT))
-
-
-def about(lesson: Lesson, planned: Sequence[Planned], done: Taken | None, width: int, height: int) -> list[Text]:
-    """What the chosen one is about and asks; what its runs do as a picture, told only to who has taken it."""
-    lines = [rule(width, f"{lesson.number}  {lesson.title}", f"{lesson.minutes} min"), *_paragraph(lesson.text, width)]
-    asks = [line((part, HEAD)) for part in wrapped(lesson.predict.ask, width - 4, indent="  ")]
-    answers = [line(f"    {at}  ", answer) for at, answer in enumerate(lesson.predict.choices, 1)]
-    drawn = ways(lesson, planned, width, told=done is not None)
-    words = [
-        line((part, FAINT))
-        for part in wrapped(f"words: {', '.join(map(titled, lesson.words))}", width - 4, indent="  ")
-    ]
-    for more in ([line(), *asks], answers, drawn, [line(), *words]):
-        if len(lines) + len(more) <= height:
-            lines += more
-    return lines
 
 
 def meanings(lesson: Lesson, width: int, height: int) -> list[Text]:
@@ -202,28 +147,45 @@ def live(progress: Progress, width: int, height: int) -> list[Text]:
     return [rule(width, step.name), *heat.draw(view, width, height - 1)]
 
 
+def spreads(planned: Sequence[LessonRun], under_way: Mapping[str, Progress]) -> list[Shown]:
+    """The steps of all runs, as far as they have come."""
+    shown = []
+    for run in planned:
+        progress = under_way.get(run.label)
+        for index, step in enumerate(run.steps):
+            name = str(step["name"]) if len(planned) == 1 else f"{run.label}: {step['name']}"
+            seen, _ = _seen(str(step["name"]), index, progress)
+            style = HEAT[0] if seen is None or not seen.syncs else _style(progress)
+            shown.append(Shown(name, seen.timeline, seen.latency_ns, style) if seen else Shown(name))
+    return shown
+
+
 def prompt(words: str) -> Text:
     """What to do now."""
     return line(("  " + words, HEAD))
 
 
-def _step(name: str, index: int, progress: Progress | None, cells: int) -> Text:
-    seen: Step | Snapshot | None = None
-    glyph = ("·", "")
+def _seen(name: str, index: int, progress: Progress | None) -> tuple[Step | Snapshot | None, tuple[str, str]]:
+    """What was measured of a step by now, and the sign of how far it is."""
     if progress is not None:
         over = progress.run.steps if progress.run else progress.done.values()
         if (done := next((step for step in over if step.name == name), None)) is not None:
-            seen, glyph = done, of_step(done.status)
-        elif progress.current == index or (progress.snapshot is not None and progress.snapshot.index == index):
-            seen, glyph = progress.snapshot, ("▸", HEAD)
+            return done, of_step(done.status)
+        if progress.current == index or (progress.snapshot is not None and progress.snapshot.index == index):
+            return progress.snapshot, ("▸", HEAD)
+    return None, ("·", "")
+
+
+def _step(name: str, index: int, progress: Progress | None, cells: int) -> Text:
+    seen, glyph = _seen(name, index, progress)
     if seen is None:
         return line("  ", glyph, f" {fit(name, _NAME)}")
     p50 = duration_ns(seen.latency_ns.p50) if seen.latency_ns else "–"
     flushes = sum(device.flushes or 0 for device in seen.counters)
     each = ratio(flushes / seen.syncs) if seen.syncs else "–"
     numbers = f"{fit_right(rate(seen.rate_per_s), 9)}{fit_right(p50, 9)}{fit_right(each, 12)}"
-    bar = bars.across(seen.rate_per_s, _SCALE, cells), _style(progress) if seen.syncs else HEAT[0]
-    return line("  ", glyph, f" {fit(name, _NAME)}{numbers}  ", bar)
+    bar = bars.across(seen.rate_per_s, SCALE, cells) if cells else ""
+    return line("  ", glyph, f" {fit(name, _NAME)}{numbers}  ", (bar, _style(progress) if seen.syncs else HEAT[0]))
 
 
 def _style(progress: Progress | None) -> str:
@@ -241,5 +203,5 @@ def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:
         yield line("  ", (f"{glyph} {word(run.verdict)}", style), f"  {fit(why, width - 30).rstrip()}")
 
 
-def _paragraph(text: str, width: int) -> list[Text]:
+def paragraph(text: str, width: int) -> list[Text]:
     return [line(part) for part in wrapped(" ".join(text.split()), width - 4, indent="  ")] if text.strip() else []

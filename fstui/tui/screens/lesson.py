@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
+from textual.containers import Container
 from textual.worker import Worker, WorkerError
 
 from fstui.model.errors import Refused
@@ -17,6 +19,7 @@ from fstui.session.lessons import Lesson, Planned
 from fstui.session.running import RunInProgress
 from fstui.tui.commands import BACK, GLOSSARY, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
 from fstui.tui.drawing import lesson as drawing
+from fstui.tui.drawing import spread
 from fstui.tui.drawing.cells import line, rule
 from fstui.tui.drawing.lesson import STAGES
 from fstui.tui.progress import Progress
@@ -71,7 +74,9 @@ class LessonScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, height: drawing.title(self.lesson, self.stage, width))
-        yield self.lines("body", self._body, classes="rest")
+        with Container(id="pair"):
+            yield self.lines("body", self._body)
+            yield self.lines("beside", self._draw_beside, classes="wide")
         yield Slices(self._draw_map, ascii_only=self.fstui.ascii_only, id="map")
         yield self.lines("prompt", lambda width, height: [self._prompt()], classes="line")
         yield self.footer_lines()
@@ -79,6 +84,8 @@ class LessonScreen(BaseScreen):
     async def on_mount(self) -> None:
         self._planned = self._planned or await lessons.planned(self.lesson)
         self.set_interval(DRAW_S, self._draw_run)
+        self.call_after_refresh(self._room_for_the_map)
+        self.redraw()
 
     def on_key(self, event: object = None) -> None:  # the digits: as many as there are answers
         super().on_key()
@@ -93,7 +100,20 @@ class LessonScreen(BaseScreen):
         elif self.stage == "question" and self.answered is None and 1 <= number <= len(self.lesson.question.choices):
             self.answered = number
             self._noting = self.app.run_worker(self.note(), group="note")  # goes on where the screen is left at once
+        self._room_for_the_map()
         self.redraw()
+
+    def action_answer(self, number: int = 0) -> None:
+        """By a click on one."""
+        self.answer(number)
+
+    def footer_commands(self) -> Iterable[Command]:
+        """Digits only where they choose something."""
+        waits = self.stage == "predict" or (self.stage == "question" and self.answered is None)
+        return [command for command in super().footer_commands() if waits or command.id != "lesson.answer"]
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._room_for_the_map)
 
     async def action_next(self) -> None:
         if self.stage == "predict" and self.predicted is None:
@@ -161,7 +181,7 @@ class LessonScreen(BaseScreen):
         """Keep that it was taken."""
         right = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
         try:
-            await lessons_taken.note(self.lesson.name, right)
+            await lessons_taken.note(self.lesson.name, right, self.results)
         except (OSError, Refused) as trouble:
             self.fstui.tell(f"It could not be kept: {trouble}")
 
@@ -170,13 +190,23 @@ class LessonScreen(BaseScreen):
             self.redraw()
 
     def _body(self, width: int, height: int) -> list[Text]:
-        """The page, and beneath it a picture where there is room."""
+        """The page, and beneath it a picture where there is room and no other place for it."""
         drawn = self._page(width)
-        for more in self._pictures(width):
+        for more in [] if self._is_wide else self._pictures(width):
             if len(drawn) + len(more) <= height:
                 drawn = [*drawn, *more]
         if self.stage == "explain" and height < UNBOUNDED:
             drawn = [*drawn, *drawing.meanings(self.lesson, width, height - len(drawn))]
+        return drawn
+
+    def _draw_beside(self, width: int, height: int) -> list[Text]:
+        """On a wide terminal the pictures stand at the page's side."""
+        drawn: list[Text] = []
+        for more in self._pictures(width):
+            part = more if drawn else more[1:]  # which begins with a blank line
+            drawn += part if len(drawn) + len(part) <= height else []
+        if self.stage == "explain" and height < UNBOUNDED:
+            return [*drawn, line(), *self._spread(width, height - len(drawn) - 1)]
         return drawn
 
     def _page(self, width: int) -> list[Text]:
@@ -191,33 +221,53 @@ class LessonScreen(BaseScreen):
                 return drawing.compared(lesson.predict, self.predicted, claims, width)
             case "explain":
                 return drawing.explained(lesson, width)
-        right = "right" if self.answered is not None else ""
-        return drawing.asked("", lesson.question, self.answered, width, right)
+        return drawing.asked("", lesson.question, self.answered, width, told="right" if self.answered else "")
 
     def _pictures(self, width: int) -> list[list[Text]]:
         """What is asked, what was measured, and why it is so."""
-        if self.stage == "run":
+        if self.stage == "run" and not self._is_wide:
             return []
-        if self.stage == "predict":
-            hidden = drawing.ways(self.lesson, self._planned, width, told=False)
-            return [hidden, drawing.disks(self.lesson, self._planned, width)]
+        disks = drawing.disks(self.lesson, self._planned, width)
+        if self.stage in ("predict", "run"):
+            return [drawing.ways(self.lesson, self._planned, width, told=False), disks]
         runs = drawing.runs(self.lesson.runs, self._under_way, self._disks, width)
         measured = [line(), rule(width, "what was measured", "simulated"), *runs]
         told = drawing.ways(self.lesson, self._planned, width, told=True)
-        return [told, measured] if self.stage == "explain" else [measured, told]
+        return [told, measured, disks] if self.stage == "explain" else [measured, told, disks]
+
+    def _spread(self, width: int, height: int) -> list[Text]:
+        steps = drawing.spreads(self.lesson.runs, self._under_way)
+        return spread.draw(steps, width, spread.height_for(len(steps), height))
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
-        """The latencies of what runs now."""
+        """The latencies of what runs now, else those of all steps."""
+        if self.stage != "run":
+            return self._spread(width, height)
         progress = next(reversed(self._under_way.values()), None)
         return drawing.live(progress, width, height) if progress and height >= LEAST_MAP else []
 
     def _room_for_the_map(self) -> None:
-        """What the list of the runs leaves of the page."""
-        verdicts = len(self.lesson.runs)
-        taken = len(self._page(self.size.width)) + verdicts if self.stage == "run" else 0
+        """What the page, and on a wide terminal its side, leave."""
         below = self.query_one(Slices)
-        left = self.part("body").size.height + below.size.height - taken
-        below.styles.height = left if taken and left >= LEAST_MAP else 0
+        free = self.query_one("#pair").size.height + below.size.height
+        if self.stage == "run":
+            left = free - self._lines_of_the_page() - len(self.lesson.runs)  # which get a verdict each
+            below.styles.height = left if left >= LEAST_MAP else 0
+        elif self._is_wide and self.stage != "explain":
+            steps = sum(len(run.steps) for run in self.lesson.runs)
+            below.styles.height = spread.height_for(steps, free - self._lines_of_the_page() - 1)
+        else:
+            below.styles.height = 0
+
+    def _lines_of_the_page(self) -> int:
+        body, beside = self.part("body"), self.part("beside")
+        if not self._is_wide:
+            return len(self._page(self.size.width))
+        return max(len(self._page(body.size.width)), len(self._draw_beside(beside.size.width, UNBOUNDED)))
+
+    @property
+    def _is_wide(self) -> bool:
+        return self.part("beside").display
 
     def _prompt(self) -> Text:
         waiting = {

@@ -13,14 +13,11 @@ from fstui.session import lessons, lessons_taken
 from fstui.session.lessons import Planned
 from fstui.session.lessons_taken import Taken
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
-from fstui.tui.drawing import lesson as drawing
+from fstui.tui.drawing import lessons as drawing
 from fstui.tui.drawing.cells import rule, window
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.widgets.lines import UNBOUNDED
-
-BELOW_LINES = 12
-"""Free below the list, whatever stands there: its rows keep their places while the cursor moves."""
 
 
 class LessonsScreen(BaseScreen):
@@ -107,13 +104,7 @@ class LessonsScreen(BaseScreen):
         drawn = window(rows, self.selected, height)
         if height == UNBOUNDED or height <= len(rows):
             return drawn
-        chosen = lessons.lessons()[self.selected]
-        disks = drawing.disks(chosen, self.planned.get(chosen.name, []), width)
-        drawn = drawing.asking(lessons.lessons(), drawn, width, height - BELOW_LINES)
-        drawn += disks if len(drawn) + len(disks) <= height else []
-        if chosen.name not in (self.taken or {}):
-            return drawn  # what the words mean would give the answer away
-        return [*drawn, *drawing.meanings(chosen, width, height - len(drawn))]
+        return drawing.asking(lessons.lessons(), drawn, width, height)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
         chosen = lessons.lessons()[self.selected]

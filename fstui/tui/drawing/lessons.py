@@ -1,0 +1,95 @@
+"""The list of the lessons: how far one has come, and what the chosen one is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.text import Text
+
+from fstui.quantities import rate
+from fstui.session.lessons import Lesson, Planned
+from fstui.session.lessons_taken import Taken
+from fstui.session.words import titled
+from fstui.tui.drawing import bars
+from fstui.tui.drawing.cells import fit, fit_right, line, rule, wrapped
+from fstui.tui.drawing.lesson import SCALE, disks, meanings, paragraph, ways
+from fstui.tui.glyphs import DOUBT, FAINT, GOOD, HEAD, HEAT
+
+_RIGHT = (DOUBT, "", GOOD)
+"""By how many answers were right."""
+_NAME = 32
+_MOST_LINES = 4
+"""Of one lesson in the list: its row, what it asks, its words, and one between."""
+
+
+def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], selected: int, width: int) -> list[Text]:
+    """A row for each."""
+    lines = []
+    for at, lesson in enumerate(lessons):
+        done = taken.get(lesson.name)
+        mark = ("✓", GOOD) if done else ("·", FAINT)
+        told, style = (
+            (f"{done.right} of 2 right, {done.day}", _RIGHT[done.right]) if done else (f"{lesson.minutes} min", FAINT)
+        )
+        bar = ("━" * lesson.minutes, HEAT[0] if not done else FAINT)
+        row = fit(f"{lesson.number:2}  {lesson.title}", width - 30)
+        chosen = at == selected
+        shown = [(fit(told, 28).rstrip(), style)] if done else [bar, (f" {told}", style)]
+        lines.append(line(("▌" if chosen else " ", HEAD), mark, (f" {row} ", HEAD if chosen else ""), *shown))
+    return lines
+
+
+def asking(lessons: Sequence[Lesson], rows: Sequence[Text], width: int, height: int) -> list[Text]:
+    """Under each row what that lesson asks, where there is room for all of them, then its words, and a blank line."""
+    each = min(height // len(rows), _MOST_LINES)
+    drawn: list[Text] = []
+    for lesson, row in zip(lessons, rows, strict=True):
+        asks = line((fit("        " + lesson.predict.ask, width).rstrip(), FAINT))
+        words = line((fit("        " + ", ".join(map(titled, lesson.words)), width).rstrip(), HEAT[0]))
+        drawn += {1: [row], 2: [row, asks], 3: [row, asks, line()]}.get(each, [row, asks, words, line()])
+    return drawn
+
+
+def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Text:
+    """How many were taken, how many answers were right, how long the others take."""
+    done = [taken[lesson.name] for lesson in lessons if lesson.name in taken]
+    left = sum(lesson.minutes for lesson in lessons if lesson.name not in taken)
+    said = f"{len(done)} of {len(lessons)} taken"
+    right = f", {sum(one.right for one in done)} of {2 * len(done)} answers right" if done else ""
+    cells = min(2 * len(lessons), max(width - 70, 0))
+    full = cells * len(done) // len(lessons)
+    bar = [("━" * full, GOOD), ("─" * (cells - full), FAINT)] if cells > len(lessons) // 2 else []
+    rest = f"   {left} min left" if left else "   all of them"
+    return line(" ", ("fstui", HEAD), "  ", ("lessons", HEAD), "   ", *bar, f"  {said}{right}", (rest, FAINT))
+
+
+def about(lesson: Lesson, planned: Sequence[Planned], done: Taken | None, width: int, height: int) -> list[Text]:
+    """What the chosen one is about and asks; what its runs do as a picture, told only to who has taken it."""
+    lines = [rule(width, f"{lesson.number}  {lesson.title}", f"{lesson.minutes} min"), *paragraph(lesson.text, width)]
+    asks = [line((part, HEAD)) for part in wrapped(lesson.predict.ask, width - 4, indent="  ")]
+    answers = [line(f"    {at}  ", answer) for at, answer in enumerate(lesson.predict.choices, 1)]
+    drawn = ways(lesson, planned, width, told=done is not None)
+    told = ", ".join(map(titled, lesson.words))
+    words = [line((part, FAINT)) for part in wrapped(f"words: {told}", width - 4, indent="  ")]
+    more = [[line(), *asks], answers, drawn, disks(lesson, planned, width), _measured(lesson, done, width)]
+    for part in (*more, [line(), *words]):
+        if len(lines) + len(part) <= height:
+            lines += part
+    # what the words mean would give the answer away
+    return [*lines, *meanings(lesson, width, height - len(lines))] if done else lines
+
+
+def _measured(lesson: Lesson, done: Taken | None, width: int) -> list[Text]:
+    """The rates of the last time, or what there will be."""
+    rates = done.rates_per_s if done else {}
+    cells = max(width - _NAME - 22, 8)
+    lines = [line(), rule(width, "what was measured" if rates else "what it will measure", done.day if done else "")]
+    for run in lesson.runs:
+        for step in run.steps:
+            name = str(step["name"])
+            known = rates.get(f"{run.label}/{name}")
+            shown = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
+            bar = (bars.across(known, SCALE, cells), HEAT[0]) if known else ("╌" * cells + " ?", FAINT)
+            each = fit_right(f"{rate(known)}/s" if known else "", 12)
+            lines.append(line(f"  {fit(shown, _NAME)}{each}  ", bar))
+    return lines
