@@ -21,7 +21,7 @@ from fstui.cli.failing import fail_on_option, fails
 from fstui.cli.interruption import Interruption
 from fstui.cli.output import put, say, width
 from fstui.cli.output_file import check_output, deliver
-from fstui.cli.rendering import format_option
+from fstui.cli.rendering import format_option, output_option
 from fstui.cli.simulating import session_on, simulate_option
 from fstui.cli.trust import trust_option
 from fstui.model.errors import Refused
@@ -48,7 +48,7 @@ class Printing(NamedTuple):
     "--trace", type=click.Choice(("auto", "off")), default="auto", help="The kernel's own trace as a witness (root)."
 )
 @format_option(*report.FORMATS, "events")
-@click.option("--output", type=Path, metavar="FILE", help="Write there instead of to stdout.")
+@output_option()
 @fail_on_option()
 @trust_option
 @simulate_option

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import click
 
 from fstui.cli import completing
-from fstui.cli.output import put, width
+from fstui.cli.output import width
+from fstui.cli.output_file import check_output, hand_over
 from fstui.cli.reading import found
-from fstui.cli.rendering import format_option
+from fstui.cli.rendering import format_option, output_option
 from fstui.model.run import Run
 from fstui.report import comparisons, sides
 from fstui.session import history
@@ -24,7 +26,8 @@ _HOURS = {"h": 1, "d": 24}
 @click.argument("references", metavar="RUN RUN…", nargs=-1, required=True, shell_complete=completing.runs)
 @click.option("--price", "prices", multiple=True, metavar="RUN=0.17/h", help="What it costs an hour (/d: a day).")
 @format_option(*comparisons.names())
-def command(references: tuple[str, ...], prices: tuple[str, ...], format_: str) -> None:
+@output_option()
+def command(references: tuple[str, ...], prices: tuple[str, ...], format_: str, output: Path | None) -> None:
     """Print saved runs side by side: how many times as fast each is as the first one, and whether it is durable.
 
     A run of 'fstui run --rounds' stands for all its rounds; the ratios then have an interval. With prices also what a
@@ -37,9 +40,14 @@ def command(references: tuple[str, ...], prices: tuple[str, ...], format_: str) 
     stated = dict(map(_price, prices))
     if unknown := stated.keys() - set(references):
         raise click.UsageError(f"--price {unknown.pop()!r} is none of the runs that are compared.")
+    if output is not None:
+        asyncio.run(check_output(output))
     runs = asyncio.run(_found(references))
     per_hour = {run.id: stated[named] for named, run in zip(references, runs, strict=True) if named in stated}
-    put(comparisons.render(format_, asyncio.run(history.with_rounds(runs)), width(), per_hour))
+    columns = width() if output is None else None
+    asyncio.run(
+        hand_over(comparisons.render(format_, asyncio.run(history.with_rounds(runs)), columns, per_hour), output)
+    )
 
 
 def _price(text: str) -> tuple[str, float]:

@@ -17,7 +17,7 @@ from fstui.cli.failing import CODE as FAILED_ON
 from fstui.cli.failing import fail_on_option, fails
 from fstui.cli.output import put, say, width
 from fstui.cli.output_file import check_output, deliver
-from fstui.cli.rendering import format_option
+from fstui.cli.rendering import format_option, output_option
 from fstui.cli.settings import pairs
 from fstui.cli.trust import trust_option
 from fstui.fleet import comparison, database, gathered
@@ -59,7 +59,7 @@ _how_to_reach = _with(
     click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Boxes at a time."),
     click.option("--timeout", type=click.FloatRange(1), help="Seconds that one box may take."),
     format_option(*FORMATS),
-    click.option("--output", type=Path, metavar="FILE", help="Write there instead of to stdout."),
+    output_option(),
 )
 _what_is_written = _with(
     click.option("--at-once", type=click.IntRange(1), default=1, show_default=True, help="Of boxes on one device."),

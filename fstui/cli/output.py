@@ -8,9 +8,11 @@ import os
 import select
 import sys
 from contextlib import suppress
+from typing import IO
 
 from fstui.cli.colour import coloured, wanted
 from fstui.report.characters import escape_controls, escape_lines, printable
+from fstui.report.text import wrap
 
 _READER_S = 1.0
 
@@ -66,13 +68,23 @@ def say(sentence: str) -> None:
     """Print a line to stderr. Where that is closed, or nobody reads it, nobody listens, and that is no error."""
     with suppress(OSError, ValueError):
         if sys.stderr is not None and is_read(sys.stderr.fileno()):
-            print(printable(escape_controls(sentence), sys.stderr.encoding), file=sys.stderr, flush=True)
+            print(printable(_folded(sentence), sys.stderr.encoding), file=sys.stderr, flush=True)
+
+
+def _folded(sentence: str) -> str:
+    """Safe, and on a terminal broken between words; a longer word stays whole, so that a path can be copied."""
+    columns = _columns(sys.stderr)
+    return "\n".join(wrap(sentence, columns)) if columns else escape_controls(sentence)
 
 
 def width() -> int | None:
     """Columns of the terminal that stdout is; None where it is none: there, a line is as long as it must be."""
+    return _columns(sys.stdout)
+
+
+def _columns(stream: IO[str] | None) -> int | None:
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+        return (stream is not None and os.get_terminal_size(stream.fileno()).columns) or None
     except (OSError, ValueError, AttributeError):  # a pipe, a file, closed
         return None
 

@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from fstui.cli.output import pour
+from fstui.cli.output import pour, put
 from fstui.model.errors import Refused
 from fstui.report.characters import escape_lines
 from fstui.session import kept
@@ -30,6 +30,14 @@ async def deliver(path: Path, document: str | bytes, patience_s: float | None = 
         _pour(path, _bytes_of(document), patience_s)
     else:
         await kept.ask(put_file, path, document, where=str(path), patience_s=_WRITE_S)
+
+
+async def hand_over(document: str | bytes, path: Path | None) -> None:
+    """To the file, or to stdout where none was named. Raises OSError, Refused, ReaderGone."""
+    if path is None:
+        put(document)
+    else:
+        await deliver(path, document)
 
 
 def check_file(path: Path) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 import msgspec
@@ -16,7 +15,7 @@ from fstui.cli.asking import yes_option
 from fstui.cli.failing import fail_on_option
 from fstui.cli.headless import Asked, Headless
 from fstui.cli.output_file import check_output
-from fstui.cli.rendering import format_option
+from fstui.cli.rendering import format_option, output_option
 from fstui.cli.restraint import restraint_options
 from fstui.cli.rounds import interleaved
 from fstui.cli.settings import pairs
@@ -58,7 +57,7 @@ from fstui.session import power_cut
 )
 @click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and write nothing.")
 @format_option(*formats.names(), "events")
-@click.option("--output", type=Path, metavar="FILE", help="Write there instead of to stdout.")
+@output_option()
 @fail_on_option()
 def command(directories: tuple[str, ...], settings: Sequence[str], rounds: int, format_: str, **asked: object) -> int:
     """Run SCENARIO in the directory DIR and judge the storage under it; several DIRs, or rounds, are compared.

@@ -177,6 +177,30 @@ def test_the_version_on_a_full_disk_is_one_sentence() -> None:
     assert (done.returncode, done.stderr) == (1, b"fstui: No space left on device\n")
 
 
+def test_a_sentence_breaks_between_words_on_a_terminal_and_nowhere_else() -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 40))
+    call = command("explain", "flushh")
+    process = subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    with suppress(OSError):  # EIO: the other side is closed
+        while data := os.read(ours, 65536):
+            seen += data
+    os.close(ours)
+    assert process.wait() == 2
+    lines = seen.decode().splitlines()
+    whole = subprocess.run(call, capture_output=True, text=True, check=False).stderr
+    assert len(lines) > 1 and max(map(len, lines)) <= 40 and " ".join(lines) == whole.rstrip("\n")
+
+
+def test_a_comparison_goes_into_a_file_too(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("compare", "last", "last", "--output", str(tmp_path)), capture_output=True, check=False
+    )
+    assert done.returncode == 2 and b"is a directory: name a file in it" in done.stderr
+
+
 def test_an_output_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
     file, link = tmp_path / "run.json", tmp_path / "link.json"
     put_file(file, b"one")
