@@ -20,7 +20,7 @@ _NAMES = {
     "ctrl+z": "Ctrl-Z", "ctrl+p": "Ctrl-P", "home": "Home", "end": "End",
 }  # fmt: skip
 
-_KEPT = ("app.help", "app.quit", "app.back")
+_KEPT = ("app.help", "app.quit", "app.back", "app.palette")
 """Named in the footer however narrow it is."""
 
 

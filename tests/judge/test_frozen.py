@@ -48,10 +48,12 @@ VOUCHED = (
 ANSWERED = "a flat flush may mean a protected cache or a host that ignores it: where the user said which, nobody asks"
 SINGULAR = "one stall is no stalls"
 ITS_COMMAND = "what to run next stands there as a command that can be run"
+NOTHING = "a flush that takes no longer adds nothing, rather than 0 ns"
 FULL = "a sync that meets a full disk: what was lost, and that the program was told"
 
 ALLOWED: dict[str, dict[str, dict[str, str]]] = {
     FULL: {"storage-a-disk-that-fills-up-fails-the-step-with-its-call": {"sync-error": "sentence"}},
+    NOTHING: {"machine-virtio-write-through": {"": "sentence", "flush-flat": "sentence title"}},
     COMPOSED: {
         "machine-bcache-ignores-flush": {
             "": "sentence",

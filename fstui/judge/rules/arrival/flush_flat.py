@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.costs import Cost
+from fstui.judge.facts.costs import Cost, added
 from fstui.judge.facts.flush_growth import FlushGrowth
 from fstui.model.judgement import Finding
 from fstui.quantities import duration_ns
@@ -79,7 +79,7 @@ def _works(case: Case, grown: list[FlushGrowth], lowest: str) -> Finding:
 
 def _flat(virtualization: str, patterns: tuple[FlushGrowth, ...], write: Cost, flushed: Cost) -> Finding:
     largest = max(patterns, key=lambda growth: growth.points[-1].bytes)
-    extra = duration_ns(max(flushed.ns - write.ns, 0))
+    extra = added(write, flushed)
     return Finding(
         rule="flush-flat",
         verdict="cannot-tell",
