@@ -5,7 +5,7 @@ A key can be changed in ``keys.toml`` in the configuration directory: ``"storage
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from rich.text import Text
@@ -20,7 +20,7 @@ _NAMES = {
     "ctrl+z": "Ctrl-Z", "ctrl+p": "Ctrl-P", "home": "Home", "end": "End",
 }  # fmt: skip
 
-_KEPT = ("app.help", "app.quit", "app.back", "app.palette")
+_KEPT = ("app.help", "app.quit", "app.back")
 """Named in the footer however narrow it is."""
 
 
@@ -106,8 +106,7 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
     shown = [command for command in commands if command.label]
     words = {command.id: f"{key_name(command, keymap)} {command.label}" for command in shown}
     while len(shown) > 1 and 1 + sum(len(words[command.id]) + 2 for command in shown) - 2 > width:
-        expendable = [command for command in shown if command.id not in _KEPT] or shown
-        shown.remove(expendable[-1])
+        shown.remove(_expendable(shown))
     text = line(" ")
     for command in shown:
         key = key_name(command, keymap)
@@ -115,3 +114,11 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
         text.append_text(clickable(named, {ACTION: command.action})).append("  ")
     text.rstrip()
     return text
+
+
+def _expendable(shown: Sequence[Command]) -> Command:
+    """The first to give way: the last of the screen's own, down to what it does first; before that, the palette."""
+    kept = [command for command in shown if command.id in _KEPT]
+    palette = [command for command in shown if command.id == PALETTE.id]
+    own = [command for command in shown if command not in (*kept, *palette)]
+    return [*kept, *own[:1], *palette, *own[1:]][-1]

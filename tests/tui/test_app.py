@@ -18,6 +18,7 @@ from fstui.state import runs
 from fstui.tui import commands
 from fstui.tui.palette import Entries
 from fstui.tui.screens.history import HistoryScreen
+from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
@@ -95,6 +96,14 @@ def test_the_footer_fits_and_always_names_the_help(screen: type[StorageScreen], 
     text = commands.footer(screen.KEYS, {}, width)
     assert text.cell_len <= width
     assert "? help" in text.plain
+
+
+def test_what_enter_does_gives_way_after_the_palette_and_other_keys_before_it() -> None:
+    keys = (*LessonScreen.KEYS, commands.PALETTE)
+    named = {width: commands.footer(keys, {}, width).plain for width in (44, 50, 51, 80)}
+    assert all("Enter go on" in line and "? help" in line for line in named.values())
+    assert "Ctrl-P find" in named[80] and "Ctrl-P find" in named[51] and "Ctrl-P find" not in named[44]
+    assert "g words" in named[80] and "g words" not in named[51]
 
 
 async def test_garbage_is_collected_again_once_the_first_screen_is_there() -> None:
