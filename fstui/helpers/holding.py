@@ -34,7 +34,7 @@ def remove(held: int) -> None:
 
     One that has no mark in it is removed only where it is empty: its maker was killed at once, or it is not ours.
     """
-    names = os.listdir(held)
+    names = names_in(held)
     if names and MARK not in names:
         raise NotOurs(None, f"it holds no file {MARK!r}, so that fstui did not make it: look into it and remove it")
     empty(held, mount_of(held))
@@ -52,7 +52,7 @@ def remove(held: int) -> None:
 
 def empty(held: int, mount: str) -> None:
     """Remove all that is in it and on the same mount; its mark last. Raises OSError."""
-    for name in sorted(os.listdir(held), key=lambda name: name == MARK):
+    for name in sorted(names_in(held), key=lambda name: name == MARK):
         if not stat.S_ISDIR(os.stat(name, dir_fd=held, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=held)
             continue
@@ -64,6 +64,11 @@ def empty(held: int, mount: str) -> None:
         finally:
             os.close(below)
         os.rmdir(name, dir_fd=held)
+
+
+def names_in(held: int) -> list[str]:
+    """Read anew: a descriptor that was listed before says on CIFS (Linux 6.12) what it said then."""
+    return os.listdir(f"/proc/self/fd/{held}")
 
 
 def mount_of(held: int) -> str:
