@@ -27,6 +27,7 @@ from fstui.layers.handing import (
     JOURNALED,
     NOTHING,
     ONE_PATH,
+    ONLY_READ,
     Handed,
     Member,
     by_role,
@@ -188,7 +189,7 @@ class Snapshot(Target, frozen=True, kw_only=True):
     (drivers/md/dm-snap.c: snapshot_map)."""
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        known = {"cow": ALL, "origin": AT_TIMES}
+        known = {"cow": ALL, "origin": ONLY_READ}
         return known.get(member.role or "") or super().hands(node, member, beside, filesystem)
 
 
@@ -197,7 +198,8 @@ class Thin(Target, frozen=True, kw_only=True):
     (Documentation/admin-guide/device-mapper/thin-provisioning.rst)."""
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        return ALL if member.role == "pool" or len(beside) == 1 else AT_TIMES
+        known = {"pool": ALL, "origin": ONLY_READ}
+        return ALL if len(beside) == 1 else known.get(member.role or "", AT_TIMES)
 
 
 class Vdo(Target, frozen=True, kw_only=True):
@@ -226,8 +228,8 @@ KINDS = (
         counts_flushes=True,
         may_cache=True,
     ),
-    _target(name="dm-linear", label="linear", adds_bytes=False),
-    _target(name="dm-stripe", label="striped", adds_bytes=False, spreads="stripe"),
+    _target(name="dm-linear", label="linear", adds_bytes=False, takes_part=True),
+    _target(name="dm-stripe", label="striped", adds_bytes=False, spreads="stripe", takes_part=True),
     _target(name="dm-crypt", label="encrypted", because="encrypts, and passes a flush on", adds_bytes=False),
     Multipath(
         name="dm-multipath",

@@ -23,6 +23,8 @@ class Handed(NamedTuple):
     bytes: How
     copies: int = 1
     """Of those that share a write, how many get it, at the least."""
+    only_read: bool = False
+    """It holds data, and nothing of what is written comes to it: no flush is owed there."""
 
     def of(self, forced: bool) -> How:
         """How a sync of that kind comes down: as a FUA write, or as an empty flush."""
@@ -65,6 +67,8 @@ CLONES = Handed("sometimes", "shared", "shared")
 """One of the paths of a request-based multipath device: whole requests, of which flushes are not counted there."""
 AT_TIMES = Handed("sometimes", "sometimes", "sometimes")
 """Journals, logs and metadata: at commits."""
+ONLY_READ = AT_TIMES._replace(only_read=True)
+"""What a snapshot began with."""
 FLUSHED = Handed("each", "sometimes", "each")
 """Every flush and all bytes; a FUA write becomes something else."""
 JOURNALED = Handed("sometimes", "sometimes", "each")

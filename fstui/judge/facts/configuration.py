@@ -170,7 +170,7 @@ class Configuration:
     @cached_property
     def dropping(self) -> tuple[tuple[Node, Reading], ...]:
         """The targets that throw writes away, where no checksums of what stands on them tell the good copy."""
-        return self._told_so(dm.drops_writes, self._stack.stale_with)
+        return self._told_so(self._drops_writes, self._stack.stale_with)
 
     @cached_property
     def deleted(self) -> tuple[tuple[Node, Reading], ...]:
@@ -191,7 +191,7 @@ class Configuration:
     @cached_property
     def without_barriers(self) -> tuple[WithoutBarriers, ...]:
         """The filesystems, and ZFS volumes, whose barriers are off, or were switched off during the run."""
-        off = [(each, *told) for each in self._stack.nodes if (told := self._barriers_off(each))]
+        off = [(each, *told) for each in self._stack.written if (told := self._barriers_off(each))]
         stale = self._stack.stale_with(tuple(each for each, *_ in off))
         return tuple(
             WithoutBarriers(each, reading, self._caches_beneath(each), corrected=each not in stale, back=back)
@@ -216,6 +216,13 @@ class Configuration:
             flickering=tuple(override for override in flickering if override.device in stale),
         )
 
+    def _drops_writes(self, node: Node) -> Fact[bool] | None:
+        """None of one that does so in a part where a volume or a partition above need not stand on that part."""
+        above = (each for each in self._stack.nodes if node in self._stack.beneath(each))
+        told = dm.drops_writes(node)
+        in_part = told is not None and told.reading.value == dm.DROPS_PART
+        return None if in_part and any(kind(each.kind).takes_part for each in above) else told
+
     def _told_so(
         self, fact: Callable[[Node], Fact[bool] | None], among: Callable[[tuple[Node, ...]], tuple[Node, ...]]
     ) -> tuple[tuple[Node, Reading], ...]:
@@ -238,7 +245,7 @@ class Configuration:
 
     def _written_through(self) -> Iterator[tuple[Node, Switched | None]]:
         """The devices that the kernel takes for "write through", or took for it during the run: when."""
-        for node in self._stack.nodes:
+        for node in self._stack.written:
             if switched := self._switches.to(node.id, _CACHE, {_THROUGH}):
                 yield node, switched
             elif node.write_cache == _THROUGH and self._switches.stayed(node.id, _CACHE):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fstui.layers import kind
 from fstui.layers.facts import DEVICE_UNSEEN
-from fstui.layers.handing import Member
+from fstui.layers.handing import Handed, Member
 from fstui.model.storage import Node, Target
 
 _WITHIN = ("block", "pool")
@@ -92,11 +92,25 @@ class Stack:
 
     def stale_with(self, late: tuple[Node, ...]) -> tuple[Node, ...]:
         """Those of them that come back after a power cut with old data which nothing above would correct."""
+        late = tuple(node for node in late if node in self.written)
         if not late:
             return ()
         top = self.nodes[0]
         together = self._lost(top, late, back=True)
         return tuple(node for node in late if node in together or self._lost(top, (node,), back=True))
+
+    @cached_property
+    def written(self) -> tuple[Node, ...]:
+        """The layers that writes and flushes may come to: not what is only read, as a snapshot's origin."""
+        found: set[str] = set()
+        pending = list(self.nodes[:1])
+        while pending:
+            node = pending.pop()
+            if node.id not in found:
+                found.add(node.id)
+                handed = zip(self.children(node), self._handed(node), strict=True)
+                pending.extend(child for child, each in handed if not each.only_read)
+        return tuple(node for node in self.nodes if node.id in found)
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
@@ -167,22 +181,23 @@ class Stack:
         that nobody waits for may be read as well."""
         if node in gone:
             return (node,)
-        row, below = kind(node.kind), self.children(node)
-        roles = tuple(node.below_roles.get(child.id) for child in below)
-        members = [Member(child.id, role) for child, role in zip(below, roles, strict=True)]
-        handed = [row.hands(node, member, roles, self.nodes[0]) for member in members]
-        holds = [each.bytes != "never" or (back and each.flushes != "never") for each in handed]
-        holders = [
-            (child, role)
-            for child, role, has in zip(below, roles, holds, strict=True)
-            if has and role not in row.dispensable
-        ]
+        row = kind(node.kind)
+        members = zip(self.children(node), self._handed(node), strict=True)
+        holds = (child for child, each in members if each.bytes != "never" or (back and each.flushes != "never"))
+        roles = ((child, node.below_roles.get(child.id)) for child in holds)
+        holders = [(child, role) for child, role in roles if role not in row.dispensable]
         alone, copies = ([child for child, role in holders if (role in _ALONE) is one] for one in (True, False))
         without = [found for child in alone if (found := self._lost(child, gone, back=back))]
         lost = {child.id: found for child in copies if (found := self._lost(child, gone, back=back))}
         ids = [child.id for child in copies]
         too_many = len(lost) > row.corrects(node, len(ids)) if back else row.loses(node, ids, lost.keys())
         return tuple(each for found in (*without, *(lost.values() if too_many else ())) for each in found)
+
+    def _handed(self, node: Node) -> list[Handed]:
+        """What each of the layers directly beneath gets."""
+        roles = {child.id: node.below_roles.get(child.id) for child in self.children(node)}
+        beside, hands = tuple(roles.values()), kind(node.kind).hands
+        return [hands(node, Member(name, role), beside, self.nodes[0]) for name, role in roles.items()]
 
     def _real(self, node: Node) -> Iterator[Node]:
         if kind(node.kind).over_filesystem:

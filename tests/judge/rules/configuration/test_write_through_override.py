@@ -227,3 +227,12 @@ def test_of_a_path_not_where_it_gets_whole_requests(requests: str, head: str, hi
     )
     judgement = verdict(target(filesystem(below=("dm-0",)), multipath, *paths))
     assert ("write-through-override" in rules(judgement)) is hit
+
+
+@pytest.mark.parametrize(("role", "hit"), [("origin", False), ("cow", True)])
+def test_of_a_snapshots_origin_not_since_nothing_is_written_there(role: str, hit: bool) -> None:
+    roles = {"sda": role, "sdb": "origin" if role == "cow" else "cow"}
+    snapshot = block("dm-0", "dm-snapshot", "sda", "sdb", below_roles=roles)
+    told = disk(write_cache="write through", readings=readings(drive_cache="on"))
+    judged = verdict(target(filesystem(below=("dm-0",)), snapshot, told, disk("sdb")))
+    assert ("write-through-override" in rules(judged)) is hit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.storage import block, disk, filesystem, readings, target
 
@@ -33,3 +35,20 @@ def test_a_segment_that_is_nothing_throws_away_what_is_written_there() -> None:
     said = finding(verdict(target(filesystem(below=("dm-0",)), zero, disk())), RULE)
     assert "(dm-zero): what is written in that segment is lost" in said.sentence
     assert said.next == ("Load its table without dm-zero, and measure again.",)
+
+
+@pytest.mark.parametrize("above", ["dm-linear", "partition"])
+def test_what_stands_on_a_part_of_it_need_not_stand_on_that_segment(above: str) -> None:
+    """A partition in a disk that is put together of a header, zeros and the partition."""
+    zero = block("dm-0", "dm-zero", "sda", readings=readings(drops_writes="in part"))
+    top = filesystem(below=("dm-1",))
+    assert RULE not in rules(verdict(target(top, block("dm-1", above, "dm-0"), zero, disk())))
+
+
+@pytest.mark.parametrize(("kind", "store"), [("dm-snapshot", "cow"), ("dm-thin", "pool")])
+def test_an_origin_is_only_read(kind: str, store: str) -> None:
+    """An image with zeros behind it, so that the snapshot of it may be larger."""
+    zero = block("dm-0", "dm-zero", "sda", readings=readings(drops_writes="in part"))
+    snapshot = block("dm-1", kind, "dm-0", "sdb", below_roles={"dm-0": "origin", "sdb": store})
+    disks = (disk(), disk("sdb"))
+    assert RULE not in rules(verdict(target(filesystem(below=("dm-1",)), snapshot, zero, *disks)))
