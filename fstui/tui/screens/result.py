@@ -31,6 +31,9 @@ class ResultScreen(BaseScreen):
     KEYS = (
         replace(COPY, help="Copy a few lines for a channel (OSC 52); Y copies all of it."),
         Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
+        Command("result.again", "r", "again", "again", "Run the same again, on the same directory."),
+        Command("result.explain", "x", "explain", "explain", "What the selected rule looks at, and why."),
+        Command("result.powercut", "w", "power_cut", "power cut", "Prove it: pull the plug with a witness elsewhere."),
         Command(
             "result.export",
             "e",
@@ -38,9 +41,6 @@ class ResultScreen(BaseScreen):
             "export",
             "Write the run into the current directory, as a file of each format.",
         ),
-        Command("result.again", "r", "again", "run again", "Run the same again, on the same directory."),
-        Command("result.explain", "x", "explain", "explain", "What the selected rule looks at, and why."),
-        Command("result.powercut", "w", "power_cut", "power cut", "Prove it: pull the plug with a witness elsewhere."),
         Command("result.compare", "c", "compare", "compare", "Put another saved run beside this one."),
         Command("result.view", "v", "view", "", "What is selected, whole, on a page of its own."),
         Command("result.open", "enter", "open", "", "The same; the first one asks, as it may be the run's last."),
