@@ -24,7 +24,8 @@ _SERVER = "/usr/sbin/smbd"
 _PORT = "445"
 _LISTENER = re.compile(r'users:\(\("smbd",pid=(\d{1,10}),')
 _ELSEWHERE = re.compile(r"^\s*(include|config\s*file|config\s*backend|copy|registry\s*shares)\s*=", re.I | re.M)
-_OTHER_SETTINGS = re.compile(rb"\0(-s|--configfile|--option|-l)")
+_OTHER_SETTINGS = re.compile(rb"\0(-[^-\0]*[sl]|--configfile|--option)")
+"""Letters may stand together: ``-Ds FILE``."""
 _STARTED = 19
 """In /proc/PID/stat, after the name: ticks since the box began (proc_pid_stat(5), field 22)."""
 
@@ -54,8 +55,8 @@ def strict_sync(name: str) -> Command:
     return ("testparm", "--suppress-prompt", f"--section-name={name}", "--parameter-name=strict sync", FILE)
 
 
-CHANGED = ("stat", "--dereference", "--format=%Y", FILE)
-"""When the file was written, in seconds."""
+CHANGED = ("stat", "--dereference", "--format=%Z", FILE)
+"""When the file was written or put there, in seconds: one that was moved or copied may keep its older date."""
 
 
 def readings(tree: Tree, answers: Claims, mount: Mount) -> Iterator[Reading]:
@@ -90,10 +91,11 @@ def _told(tree: Tree, answers: Claims, found: Share) -> Reading | None:
 
 def _server(tree: Tree, said: str) -> str | None:
     """The one smbd that listens there and reads that file."""
-    numbers = {match[1] for line in said.split("\n") if (match := _LISTENER.search(line))}
-    if len(numbers) != 1 or said.count("users:(") != len(_LISTENER.findall(said)):
+    found = [_LISTENER.search(line) for line in said.split("\n") if line.strip()]
+    numbers = {match[1] if match else "" for match in found}  # nobody's is the kernel's own (ksmbd)
+    number = numbers.pop() if len(numbers) == 1 else ""
+    if not number:
         return None
-    number = numbers.pop()
     home = f"/proc/{number}"
     same = all(tree.link(f"{home}/{what}") == tree.link(f"/proc/self/{what}") for what in ("ns/mnt", "root"))
     command = tree.data(f"{home}/cmdline")

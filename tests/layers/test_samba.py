@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +20,7 @@ from tests.factories.looking import look
 BOOTED, TICKS = 1_700_000_000, 4242
 STARTED = BOOTED + TICKS // os.sysconf("SC_CLK_TCK")
 LISTENER = 'LISTEN 0 50 {}:{} 0.0.0.0:* users:(("{}",pid=802,fd=30))\n'
+KERNELS_OWN = "LISTEN 0 64 1.2.3.4:1445 0.0.0.0:*\n"
 SAID = "Load smb config files from /etc/samba/smb.conf\nLoaded services file OK.\n{}\n"
 
 
@@ -64,6 +67,14 @@ def test_a_samba_of_this_box_that_flushes_nothing_is_told_by_its_own_settings(bo
     assert "this very box's own Samba" in found.sentence
 
 
+def test_settings_that_were_put_there_with_an_older_date_are_new(tmp_path: Path) -> None:
+    backup = tmp_path / "smb.conf"
+    backup.touch()
+    os.utime(backup, (0, 0))
+    answered = subprocess.run([*CHANGED[:-1], backup], capture_output=True, check=True)
+    assert int(answered.stdout) > STARTED
+
+
 def test_root_asks_for_what_must_be_known_of_the_server(box: Box) -> None:
     serve(box)
     asked = {line(command) for command in commands(survey(box.root), root=True)}
@@ -73,7 +84,8 @@ def test_root_asks_for_what_must_be_known_of_the_server(box: Box) -> None:
 
 @pytest.mark.parametrize("claims", [
     {}, told("Yes"), told(program="proxy"), told(changed=STARTED + 1), told("Unknown section data"),
-    told(more=LISTENER.format("1.2.3.4", 1445, "other")), {**told(), line(CHANGED): Answer(error="no such file")},
+    told(more=LISTENER.format("1.2.3.4", 1445, "other")), told(more=KERNELS_OWN),
+    {**told(), line(CHANGED): Answer(error="no such file")},
 ])  # fmt: skip
 def test_what_cannot_be_read_for_certain_accuses_nobody(box: Box, claims: Claims) -> None:
     serve(box)
@@ -82,6 +94,7 @@ def test_what_cannot_be_read_for_certain_accuses_nobody(box: Box, claims: Claims
 
 @pytest.mark.parametrize("server", [
     {"address": "10.1.2.3"}, {"address": ""}, {"command": "/usr/sbin/smbd -s /etc/other.conf"},
+    {"command": "/usr/sbin/smbd -Ds /etc/other.conf"},
     {"command": "/usr/sbin/smbd --configfile=/etc/other.conf"}, {"command": "/usr/sbin/smbd --option=strictsync=yes"},
     {"program": "/usr/local/samba/sbin/smbd"}, {"namespace": "mnt:[4026532999]"},
     {"settings": "[global]\n  include = registry\n"}, {"settings": "[global]\nconfig backend = registry\n"},
