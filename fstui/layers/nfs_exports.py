@@ -39,10 +39,12 @@ def export(tree: Tree, mount: Mount, holder: Callable[[str], Mount | None]) -> R
 
     NFSv4 walks down by steps and comes to a nearer export only where a filesystem is mounted there: Linux 6.12 flushed
     in a directory that was exported async below one exported sync. Older versions ask for the nearest by its name.
+    NFSv4 names a path as seen from the export with ``fsid=0``, where its client has one.
     """
+    nfs4 = mount.fstype == "nfs4"
 
     def reached(path: str) -> bool:
-        if mount.fstype != "nfs4":
+        if not nfs4:
             return True
         here = holder(path)
         return here is not None and here.mount_point == path
@@ -52,7 +54,10 @@ def export(tree: Tree, mount: Mount, holder: Callable[[str], Mount | None]) -> R
     for file in EXPORTS:
         found = [each for line in (tree.data(file, _EXPORTS_BYTES) or b"").split(b"\n") for each in _exports(line)]
         if found:
-            told = _of_path(mount.source.partition(":")[2], found, reached)
+            path = "/" + mount.source.partition(":/")[2]  # [::1]:/srv
+            roots = [each.path.rstrip("/") for each in found if "fsid=0" in each.flags] if nfs4 else []
+            said = {word for root in ("", *roots) for word in _of_path(root + path, found, reached)}
+            told = said.pop() if len(said) == 1 else None
             return Reading(what="export", value=told, path=file) if told is not None else None
     return None
 
@@ -66,10 +71,12 @@ def _served_here(tree: Tree, device: str) -> bool:
     return False
 
 
-def _ports(tree: Tree) -> frozenset[int | None]:
+def _ports(tree: Tree) -> set[int]:
     """Another server, in a program, may have the usual one: what the kernel's own tells beats it."""
     told = tree.text(LISTENING)  # "tcp 2049" for each
-    return frozenset({_USUAL_PORT} if told is None else map(integer, told.split()[1::2]))
+    if told is None:
+        return {_USUAL_PORT}
+    return {port for port in map(integer, told.split()[1::2]) if port is not None}
 
 
 def _address(server: str) -> str:
@@ -90,16 +97,8 @@ def _exports(line: bytes) -> Iterator[Export]:
         yield Export(unescape(found[1]), flags)
 
 
-def _of_path(path: str, exports: list[Export], reached: Callable[[str], bool]) -> str | None:
-    """What those say that hold the path, from the nearest that is certainly ``reached``; None where they differ.
-
-    NFSv4 names a path as seen from the export with ``fsid=0``, where there is one.
-    """
-    tops = [each.path.rstrip("/") for each in exports if "fsid=0" in each.flags]
-    for seen in (path, *(top + path for top in tops)):
-        holding = [each for each in exports if f"{seen}/".startswith(f"{each.path.rstrip('/')}/")]
-        first = max((len(each.path) for each in holding if reached(each.path)), default=0)
-        said = {word for each in holding if len(each.path) >= first for word in each.flags & {"sync", "async"}}
-        if holding:
-            return said.pop() if len(said) == 1 else None
-    return None
+def _of_path(path: str, exports: list[Export], reached: Callable[[str], bool]) -> frozenset[str]:
+    """What those say that hold the path, from the nearest that is certainly ``reached``."""
+    holding = [each for each in exports if f"{path}/".startswith(f"{each.path.rstrip('/')}/")]
+    first = max((len(each.path) for each in holding if reached(each.path)), default=0)
+    return frozenset(word for each in holding if len(each.path) >= first for word in each.flags & {"sync", "async"})

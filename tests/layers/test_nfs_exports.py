@@ -89,6 +89,30 @@ def test_a_path_of_nfs4_begins_at_the_export_that_is_its_root(box: Box) -> None:
     assert read(look(box).stack[0], "export")[0] == "async"
 
 
+@pytest.mark.parametrize(("fstype", "told"), [("nfs4", None), ("nfs", "async")])
+def test_a_directory_called_as_an_export_below_that_root_may_be_either(box: Box, fstype: str, told: str | None) -> None:
+    """The root may be that of other clients alone; older versions name the directory itself."""
+    serve(box, "sync")
+    box.write("/proc/fs/nfsd/exports", "/export\t*(rw,sync,fsid=0,sec=1)\n/srv/data\t*(rw,async,sec=1)\n")
+    box.mount("/dev/sda", "/srv/data", "ext4")
+    box.mount("127.0.0.1:/srv/data", "/mnt", fstype, device="0:60", super_options="rw,hard")
+    reading = look(box, "/mnt").stack[0].reading("export")
+    assert (reading and reading.value) == told
+
+
+def test_a_server_named_by_its_sixth_version_address(box: Box) -> None:
+    serve(box, "async", server="0" * 31 + "1")
+    box.mount("[::1]:/srv/data", "/mnt", "nfs4", device="0:60", super_options="rw,hard")
+    assert read(look(box, "/mnt").stack[0], "export")[0] == "async"
+
+
+def test_a_box_with_many_addresses_knows_its_last(box: Box) -> None:
+    serve(box, "async", server="0a090007")
+    others = "".join(f"     |-- 10.8.{place >> 8}.{place & 255}\n        /32 link UNICAST\n" for place in range(2000))
+    box.write("/proc/net/fib_trie", others + ADDRESSES)
+    assert read(look(box).stack[0], "export")[0] == "async"
+
+
 @pytest.mark.parametrize(("fstype", "mounted", "told"), [
     ("nfs4", (), None), ("nfs4", ("/srv/data",), "async"), ("nfs4", ("/srv",), None), ("nfs", (), "async"),
 ])  # fmt: skip

@@ -8,6 +8,8 @@ import re
 from fstui.layers.sources.files import Tree
 
 FOUR, SIX = "/proc/net/fib_trie", "/proc/net/if_inet6"
+_LIMIT_BYTES = 1 << 20
+"""A read gives a page of them."""
 _LOCAL = re.compile(r"\|-- ([0-9.]+)\n\s+/32 host LOCAL")
 
 
@@ -20,5 +22,5 @@ def is_own(tree: Tree, address: str) -> bool:
     if parsed.is_loopback:
         return True
     if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed) in _LOCAL.findall(tree.text(FOUR) or "")
-    return parsed.packed.hex() in (tree.text(SIX) or "").split()
+        return str(parsed) in _LOCAL.findall(tree.text(FOUR, _LIMIT_BYTES) or "")
+    return parsed.packed.hex() in (tree.text(SIX, _LIMIT_BYTES) or "").split()
