@@ -202,7 +202,7 @@ def change_keys(text: str) -> None:
 
 async def test_a_key_can_be_changed_and_the_footer_says_so() -> None:
     change_keys('"storage.sort" = "s"')
-    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+    async with PreparedApp().run_test(size=(100, 24)) as pilot:
         assert "s sort" in (await pressed(pilot, "home"))[-1]
         assert "sorted by mount" in (await pressed(pilot, "s"))[-2]
 
