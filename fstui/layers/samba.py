@@ -106,7 +106,6 @@ def _server(tree: Tree, said: str) -> str | None:
 def _started_s(tree: Tree, number: str) -> float | None:
     """When that process began, in seconds as files are dated."""
     words = (tree.text(f"/proc/{number}/stat") or "").rpartition(") ")[2].split()
-    began = re.search(r"^btime (\d+)$", tree.text("/proc/stat") or "", re.M)
-    if began is None or len(words) <= _STARTED:
-        return None
-    return int(began[1]) + int(words[_STARTED]) / os.sysconf("SC_CLK_TCK")
+    booted = re.search(r"^btime (\d+)$", tree.text("/proc/stat") or "", re.M)
+    booted_s, ticks = integer(booted[1] if booted else None), integer("".join(words[_STARTED : _STARTED + 1]))
+    return None if booted_s is None or ticks is None else booted_s + ticks / os.sysconf("SC_CLK_TCK")

@@ -102,3 +102,13 @@ def test_what_cannot_be_read_for_certain_accuses_nobody(box: Box, claims: Claims
 def test_a_server_that_may_read_other_settings_is_not_followed(box: Box, server: dict[str, str]) -> None:
     serve(box, **server)
     assert "syncs-not-sent" not in rules(judged(box, told()))
+
+
+@pytest.mark.parametrize(("file", "content"), [
+    ("/proc/802/stat", f"802 (smbd) S 1 {'0 ' * 17}odd 0 0"), ("/proc/802/stat", "802 (smbd) S"),
+    ("/proc/stat", f"btime {'9' * 5000}"), ("/proc/stat", "btime soon"),
+], ids=["no number", "cut off", "too many digits", "no time"])  # fmt: skip
+def test_odd_times_are_none(box: Box, file: str, content: str) -> None:
+    serve(box)
+    box.write(file, content)
+    assert "syncs-not-sent" not in rules(judged(box, told()))
