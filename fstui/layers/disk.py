@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from fstui.layers import drives, links, models, nvme, own_disks, scsi_target
+from fstui.layers import drives, links, models, nvme, own_disks
 from fstui.layers.caches import volatile_cache
 from fstui.layers.facts import Fact, number, one_of, word
 from fstui.layers.kinds import Kind
 from fstui.layers.links import link
 from fstui.layers.readers import Device, DeviceReader, Role, some, with_readings
-from fstui.layers.scsi_target import Behind, each_write_kept, size_at, store_file
+from fstui.layers.scsi_target import ScsiTarget, each_write_kept, size_at, store_file
 from fstui.layers.sources.claims import Question
 from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.udev import DATABASE
@@ -95,6 +96,10 @@ def over_own_network(node: Node) -> bool:
 class DiskReader(DeviceReader):
     """Reads disks: whatever has no driver that is known by the names of its devices."""
 
+    @cached_property
+    def _own_target(self) -> ScsiTarget:
+        return ScsiTarget(self.sources)
+
     def read(self, name: str) -> Device:
         tree, directory = self.tree, f"/sys/block/{name}"
         path = links.path_of(tree, name)
@@ -102,7 +107,7 @@ class DiskReader(DeviceReader):
         number = (tree.word(f"{directory}/dev") or "") if self.sources.udev.present else ""
         properties, database = self.sources.udev.properties(number), f"{DATABASE}/b{number}"
         inner = own_disks.in_memory(self.sources, name, path)
-        served = scsi_target.behind(self.sources, name, path) or Behind()
+        served = self._own_target.behind(name, path)
         model = _model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
         enabled = properties.get("ID_ATA_WRITE_CACHE_ENABLED")
         own = (

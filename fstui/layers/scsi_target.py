@@ -13,9 +13,9 @@ the disk: ``store`` (its ``info``, how it was opened), ``store_file``.
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from fstui.layers.facts import word
@@ -64,36 +64,49 @@ def store_file(node: Node) -> str | None:
     return told.value if told is not None else None
 
 
-def behind(sources: Sources, name: str, path: str) -> Behind | None:
-    """What that disk stands on; None where it is none of this target's. ``path``: where it hangs in /sys/devices."""
-    found = itertools.chain(_looped_back(sources.tree, path), _over_iscsi(sources.tree, name, path))
-    home = next(found, None)
-    return _of_store(sources, name, home) if home is not None else None
+class ScsiTarget:
+    """What the target has set up, as it is in one survey: its ports and stores are read once for all disks."""
 
+    def __init__(self, sources: Sources) -> None:
+        self._sources, self._tree = sources, sources.tree
 
-def _looped_back(tree: Tree, path: str) -> Iterator[str]:
-    unit = _UNIT.search(path)
-    for port in _ports(tree) if unit else ():
-        if unit and tree.word(f"{port}/address") == unit[1]:
-            lun = f"{port}/lun/lun_{unit[2]}"
-            links = [tree.link(f"{lun}/{entry}") or "" for entry in tree.names(lun)]
-            yield from (f"{_TARGET}/core/{link.partition('/core/')[2]}" for link in links if "/core/" in link)
+    def behind(self, name: str, path: str) -> Behind:
+        """What that disk stands on; nothing of one that is none of this target's. ``path``: where it hangs in
+        /sys/devices."""
+        home = self._looped_back(path) or self._over_iscsi(name, path)
+        return _of_store(self._sources, name, home) if home is not None else Behind()
 
+    def _looped_back(self, path: str) -> str | None:
+        unit = _UNIT.search(path)
+        port = self._ports.get(unit[1]) if unit else None
+        if unit is None or port is None:
+            return None
+        lun = f"{port}/lun/lun_{unit[2]}"
+        links = (self._tree.link(f"{lun}/{entry}") or "" for entry in self._tree.names(lun))
+        return next((f"{_TARGET}/core/{link.partition('/core/')[2]}" for link in links if "/core/" in link), None)
 
-def _ports(tree: Tree) -> Iterator[str]:
-    home = f"{_TARGET}/loopback"
-    yield from (f"{home}/{name}/{port}" for name in tree.names(home) for port in tree.names(f"{home}/{name}"))
+    def _over_iscsi(self, name: str, path: str) -> str | None:
+        """The store of that id, where the session's connections all lead to this box."""
+        session = _SESSION.match(path)
+        own_id = self._tree.word(f"/sys/block/{name}/device/wwid") or ""
+        ours = session is not None and own_id.startswith(_ID_BEGINS) and _leads_here(self._tree, session[1])
+        return self._stores.get(own_id) if ours else None
 
+    @cached_property
+    def _ports(self) -> Mapping[str, str]:
+        """The loopback's, by their address."""
+        return {self._tree.word(f"{port}/address") or "": port for port in self._entries(f"{_TARGET}/loopback")}
 
-def _over_iscsi(tree: Tree, name: str, path: str) -> Iterator[str]:
-    """The store of that id, where the session's connections all lead to this box."""
-    session = _SESSION.match(path)
-    own_id = tree.word(f"/sys/block/{name}/device/wwid") or ""
-    if session is None or not own_id.startswith(_ID_BEGINS) or not _leads_here(tree, session[1]):
-        return
-    for driver in tree.names(f"{_TARGET}/core"):
-        homes = (f"{_TARGET}/core/{driver}/{store}" for store in tree.names(f"{_TARGET}/core/{driver}"))
-        yield from (home for home in homes if _id(tree.text(f"{home}/wwn/vpd_unit_serial") or "") == own_id)
+    @cached_property
+    def _stores(self) -> Mapping[str, str]:
+        """By the id that their disk has."""
+        stores = self._entries(f"{_TARGET}/core")
+        return {_id(self._tree.text(f"{store}/wwn/vpd_unit_serial") or ""): store for store in stores}
+
+    def _entries(self, home: str) -> Iterator[str]:
+        """What lies there two levels down."""
+        tree = self._tree
+        return (f"{home}/{name}/{each}" for name in tree.names(home) for each in tree.names(f"{home}/{name}"))
 
 
 def _leads_here(tree: Tree, session: str) -> bool:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
+from fstui.inventory.host import read_host
 from fstui.inventory.questions import commands
-from fstui.inventory.survey import survey
+from fstui.inventory.survey import Graph, survey
 from fstui.layers.scsi_target import size_at
 from fstui.layers.sources.claims import Answer, Claims, line
+from fstui.layers.sources.files import SMALL_BYTES, Tree
 from fstui.model.storage import Target
 from tests.factories.box import Box
 from tests.factories.evidence import finding, verdict
@@ -163,3 +168,31 @@ def test_above_a_file_that_takes_each_write_for_good_no_flush_is_owed_either(box
     assert edges(found)["sda"] == ("vda",)
     assert found.node("dm-0").sync == "passes"
     assert "write-through-override" not in {each.rule for each in verdict(found).findings}
+
+
+class Counting(Tree):
+    """Remembers which files were asked for."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.asked: Counter[str] = Counter()
+
+    def data(self, path: str, limit_bytes: int = SMALL_BYTES) -> bytes | None:
+        self.asked[path] += 1
+        return super().data(path, limit_bytes)
+
+
+def test_many_disks_ask_each_store_and_each_port_once(box: Box) -> None:
+    store(box, "fileio_0", FILE_INFO.format("/var/disk.img", "O_DSYNC"))
+    looped_back(box, "fileio_0")
+    box.write(f"/sys/devices/{SESSION}/connection1:0/iscsi_connection/connection1:0/address", "127.0.0.1")
+    for place in range(3):
+        files: dict[str, str | bytes] = {"device/wwid": f"naa.6001405{place:025}"}
+        box.disk(f"sdb{place}x", f"{SESSION}/target3:0:{place}/3:0:{place}:0", files=files)
+        box.disk(f"sdc{place}x", LOOPED.replace("host2", f"host2{place}"))
+    tree = Counting(box.root)
+    graph = Graph(tree, (), read_host(box.root))
+    graph.build(sorted(graph.devices.names.all))
+    found = {path: count for path, count in tree.asked.items() if path.startswith(ROOT) and not path.endswith("/info")}
+    assert len(found) == 2
+    assert set(found.values()) == {1}
