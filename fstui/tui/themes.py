@@ -1,7 +1,7 @@
 """The colours: the terminal's own, or one of four palettes. What is drawn names sixteen colours; a theme says which.
 
 Verdicts have a sign and a word besides; their three colours are told apart in every theme. Those of ``colour-blind``
-are Okabe and Ito's (2008), vermillion for red and sky blue for green, on a dark ground.
+are Okabe and Ito's (2008), vermillion for red and sky blue for green, on a dark ground: they differ in lightness, too.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ PALETTES = {
         help="Black, white, and colours of at least 7 to 1.",
     ),
     "colour-blind": Palette(
-        paper="#101418", ink="#e0e0e0", bad="#e8702a", good="#56b4e9", doubt="#f0e442", few="#9aa0a6", most="#cc79a7",
-        help="Orange for bad, blue for good: told apart without red and green.",
+        paper="#101418", ink="#e0e0e0", bad="#d55e00", good="#56b4e9", doubt="#f0e442", few="#9aa0a6", most="#cc79a7",
+        help="Orange for bad, blue for good: told apart without red and green, and in grey.",
     ),
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ import pytest
 from textual._callback import invoke
 from textual.color import Color
 from textual.command import Hit
+from textual.constants import DIM_FACTOR
 
 from fstui.state import paths
 from fstui.tui import themes
@@ -32,6 +33,16 @@ def luminance(name: str) -> float:
     return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
+def lightness(name: str) -> float:
+    """CIE 1976 L*, from 0 for black to 100 for white."""
+    return float(116 * luminance(name) ** (1 / 3) - 16)
+
+
+def dimmed(name: str, paper: str) -> str:
+    """As textual draws ``dim``."""
+    return Color.parse(paper).blend(Color.parse(name), DIM_FACTOR).hex
+
+
 def contrast(one: str, other: str) -> float:
     """WCAG 2.2, contrast ratio."""
     darker, lighter = sorted((luminance(one), luminance(other)))
@@ -41,7 +52,8 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTES)
 def test_what_is_drawn_stands_out_from_its_ground(palette: Palette) -> None:
     least = 7.0 if palette is PALETTES["high-contrast"] else 4.5  # WCAG 2.2, 1.4.3 and 1.4.6
-    for name in (palette.ink, palette.bad, palette.doubt, palette.good, palette.few, palette.most):
+    faint = dimmed(palette.ink, palette.paper)  # headings, labels, units
+    for name in (palette.ink, faint, palette.bad, palette.doubt, palette.good, palette.few, palette.most):
         assert contrast(name, palette.paper) >= least, name
 
 
@@ -51,6 +63,12 @@ def test_verdicts_differ_for_who_sees_no_red_or_no_green(eyes: tuple[tuple[float
     for one, other in combinations((palette.bad, palette.doubt, palette.good), 2):
         apart = zip(seen(one, eyes), seen(other, eyes), strict=True)
         assert sum((a - b) ** 2 for a, b in apart) ** 0.5 > 80
+
+
+def test_verdicts_of_the_colour_blind_theme_differ_in_lightness() -> None:
+    palette = PALETTES["colour-blind"]
+    dark, middle, light = sorted(lightness(name) for name in (palette.bad, palette.doubt, palette.good))
+    assert min(middle - dark, light - middle) >= 15  # where all colour is gone, a step of grey is left
 
 
 async def test_a_theme_is_found_by_ctrl_p_painted_at_once_and_kept_for_the_next_time() -> None:
