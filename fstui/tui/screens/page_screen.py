@@ -25,8 +25,11 @@ from fstui.tui.commands import (
     bindings,
 )
 from fstui.tui.drawing.cells import fit, line, rule, wrapped
-from fstui.tui.glyphs import HEAD
+from fstui.tui.glyphs import FAINT, HEAD
 from fstui.tui.screens.base_screen import BaseScreen
+
+_MEASURE = 100
+"""Cells: longer lines of text are hard to follow."""
 
 
 class PageScreen(BaseScreen):
@@ -68,16 +71,17 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     commands = ({command.id: command for command in screen.KEYS} | by_id).values()
 
     def page(width: int) -> list[Text]:
-        lines = [rule(width, "help"), *(line(part) for part in wrapped(screen.HELP_TEXT, width - 2, indent="  "))]
-        lines.append(line())
+        room = min(width - 2, _MEASURE)
+        lines = [rule(width, "help"), *(line(part) for part in wrapped(screen.HELP_TEXT, room, indent="  "))]
+        lines += [line(), rule(width, "keys")]
         for command in commands:
             keys = all_key_names(command, keymap)
-            first, *more = wrapped(command.help, width - 16, indent="")
+            first, *more = wrapped(command.help, room - 14, indent="")
             lines.append(line("  ", (fit(keys, 12), HEAD), first))
             lines += [line(" " * 14 + part) for part in more]
-        lines += [line(), line("  Keys can be changed in keys.toml in the configuration directory,")]
-        lines += [line(f"  by these names: {', '.join(command.id for command in commands)}"[: width - 2])]
-        return lines
+        names = ", ".join(command.id for command in commands)
+        told = f"Keys can be changed in keys.toml in the configuration directory, by these names: {names}"
+        return [*lines, line(), *(line((part, FAINT)) for part in wrapped(told, room, indent="  "))]
 
     return HelpScreen(page)
 
@@ -92,11 +96,11 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
     rest = tuple(name for name in words.words() if name not in here)
 
     def page(width: int) -> list[Text]:
-        lines = []
+        lines, room = [], min(width, _MEASURE)
         for title, names in (("words of this screen", here), ("all others", rest)):
             lines += [rule(width, title)] if names else []
             for name in names:
-                lines += [line(" ", (words.titled(name), HEAD)), *explanation.word_lines(name, width), line()]
+                lines += [line(" ", (words.titled(name), HEAD)), *explanation.word_lines(name, room), line()]
         return lines
 
     return PageScreen(page)
@@ -118,4 +122,4 @@ def explain_screen(rule_name: str) -> PageScreen:
     """The rule's own page."""
     from fstui.report import explanation  # noqa: PLC0415  Markdown takes its time to import
 
-    return PageScreen(lambda width: [rule(width, rule_name), *explanation.lines(rule_name, width)])
+    return PageScreen(lambda width: [rule(width, rule_name), *explanation.lines(rule_name, min(width, _MEASURE))])

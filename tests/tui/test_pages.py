@@ -1,0 +1,53 @@
+"""Pages to read: comparison, help and explanation, each for its width."""
+
+from __future__ import annotations
+
+import pytest
+from rich.text import Text
+from textual.pilot import Pilot
+
+from fstui.tui.drawing import comparison
+from fstui.tui.screens.page_screen import PageScreen, explain_screen
+from tests.factories import busy
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import shown
+
+RUNS = [busy.run_of_the_queue(f"aaa11{at}", 1 + at, times) for at, times in enumerate((1.0, 1.6, 0.5))]
+
+
+def drawn(width: int) -> list[Text]:
+    return comparison.page(RUNS, width)
+
+
+@pytest.mark.parametrize("width", [50, 80, 120, 200])
+def test_every_bar_of_a_comparison_has_its_verdicts_sign_and_all_of_it_fits(width: int) -> None:
+    lines = drawn(width)
+    bars = [text.plain for text in lines if "━" in text.plain]
+    assert len(bars) == sum(len(run.steps) for run in RUNS)
+    assert all(bar.startswith((" ! A ━", " ! B ━", " ! C ━")) for bar in bars)
+    assert max(text.cell_len for text in lines) <= width
+
+
+def test_the_figures_stand_beside_the_bars_where_there_is_room_and_else_below() -> None:
+    assert "compare" in drawn(200)[0].plain and "figures" in drawn(200)[0].plain
+    heads = [text.plain for text in drawn(120) if text.plain.startswith("── ")]
+    assert [head.split()[1] for head in heads] == ["compare", "figures"]
+
+
+async def page(pilot: Pilot[int], screen: PageScreen) -> list[str]:
+    pilot.app.push_screen(screen)
+    await pilot.pause()
+    return shown(pilot.app)
+
+
+async def test_no_line_of_text_is_longer_than_can_be_followed() -> None:
+    async with PreparedApp().run_test(size=(200, 60)) as pilot:
+        _, *explained = await page(pilot, explain_screen("barriers-off"))
+        assert max(len(row.rstrip()) for row in explained) <= 102
+
+
+async def test_the_help_names_every_key_that_can_be_changed() -> None:
+    async with PreparedApp().run_test(size=(80, 60)) as pilot:
+        await pilot.press("question_mark")
+        told = " ".join(shown(pilot.app))
+        assert "storage.run" in told and "app.suspend" in told
