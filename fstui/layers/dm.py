@@ -126,11 +126,11 @@ def drops_writes(node: Node) -> Fact[bool] | None:
 
 
 def sends_requests(node: Node) -> bool | None:
-    """Whether a multipath device hands whole requests to its paths: a flush among them reaches the path's driver,
-    whatever that path's own queue takes it for (block/blk-mq.c: blk_insert_cloned_request). None where it was not
-    read, and of another target."""
+    """Whether a device hands whole requests to its paths, as multipath alone does, whoever may read that it is one: a
+    flush among them reaches the path's driver, whatever that path's own queue takes it for (block/blk-mq.c:
+    blk_insert_cloned_request). None where it was not read."""
     told = one_of(node, "request_based", {"yes": True, "no": False})
-    return told.value if told is not None and node.kind == "dm-multipath" else None
+    return told.value if told is not None else None
 
 
 class Multipath(Target, frozen=True, kw_only=True):

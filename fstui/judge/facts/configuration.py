@@ -280,10 +280,7 @@ class Configuration:
         # what a drive says of its cache was read before the run: whoever switched that off as well is honest
         if self._switches.stayed(node.id, _CACHE) and (told := volatile_cache(node)) and told.value:
             yield words.reading(node, told.reading)
-        beneath = self._stack.beneath(node)
-        keeping = [each for each in beneath if kind(each.kind).keeps_each_write(each)]
-        answered = [below for each in keeping for below in self._stack.beneath(each)]
-        cached = [each for each in beneath if each.write_cache == "write back" and each not in answered]
+        cached = [each for each in self._stack.flushed_beneath(node) if each.write_cache == "write back"]
         below = [each for each in cached if self._switches.stayed(each.id, _CACHE)]
         for other in below:
             yield words.write_cache(other)

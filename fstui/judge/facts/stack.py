@@ -6,7 +6,7 @@ belongs to the filesystem of the next level; so does a file that a pool stands o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -131,13 +131,20 @@ class Stack:
 
     def beneath(self, node: Node) -> tuple[Node, ...]:
         """Every layer beneath, each once, nearest first."""
+        return self._beneath(node, self.children)
+
+    def flushed_beneath(self, node: Node) -> tuple[Node, ...]:
+        """Those of them that its flushes must come to: not what lies only under one that keeps each write by itself."""
+        return self._beneath(node, lambda each: () if kind(each.kind).keeps_each_write(each) else self.children(each))
+
+    def _beneath(self, node: Node, next_below: Callable[[Node], Sequence[Node]]) -> tuple[Node, ...]:
         found: dict[str, Node] = {}
         pending = list(self.children(node))
         while pending:
             below = pending.pop(0)
             if below.id not in found:
                 found[below.id] = below
-                pending.extend(self.children(below))
+                pending.extend(next_below(below))
         return tuple(found.values())
 
     def backing(self, device: Node) -> tuple[Node, ...]:

@@ -218,10 +218,11 @@ def test_a_drive_whose_own_cache_may_have_been_switched_is_not_accused() -> None
 @pytest.mark.parametrize(("requests", "head", "hit"), [
     ("yes", "write back", False), ("yes", "write through", True), ("no", "write back", True),
 ], ids=["whole requests", "none are sent", "bios"])  # fmt: skip
-def test_of_a_path_not_where_it_gets_whole_requests(requests: str, head: str, hit: bool) -> None:
-    """Their flushes were seen at the disk beneath, 60 for 60 syncs (Linux 6.12)."""
+@pytest.mark.parametrize("kind", ["dm-multipath", "dm"])
+def test_of_a_path_not_where_it_gets_whole_requests(kind: str, requests: str, head: str, hit: bool) -> None:
+    """Their flushes were seen at the disk beneath, 60 for 60 syncs (Linux 6.12); root alone may read its target."""
     told = readings(request_based=requests)
-    multipath = disk("dm-0", kind="dm-multipath", below=("sda", "sdb"), lowest=False, write_cache=head, readings=told)
+    multipath = disk("dm-0", kind=kind, below=("sda", "sdb"), lowest=False, write_cache=head, readings=told)
     paths = (
         disk(name, write_cache="write through", readings=readings(cache_type="write back")) for name in ("sda", "sdb")
     )
@@ -236,3 +237,12 @@ def test_of_a_snapshots_origin_not_since_nothing_is_written_there(role: str, hit
     told = disk(write_cache="write through", readings=readings(drive_cache="on"))
     judged = verdict(target(filesystem(below=("dm-0",)), snapshot, told, disk("sdb")))
     assert ("write-through-override" in rules(judged)) is hit
+
+
+@pytest.mark.parametrize(("legs", "hit"), [(("sda",), False), (("sda", "vda2"), True)])
+def test_a_target_that_keeps_each_write_answers_for_what_lies_under_it_alone(legs: tuple[str, ...], hit: bool) -> None:
+    array = block("md0", "md", *legs, readings=readings(level="raid0"), write_cache="write through")
+    told = readings(store="O_DSYNC")
+    served = disk("sda", below=("vda",), lowest=False, write_cache="write through", readings=told)
+    nodes = (array, served, block("vda2", "partition", "vda"), disk("vda"))
+    assert ("write-through-override" in rules(verdict(target(filesystem(below=("md0",)), *nodes)))) is hit
