@@ -42,8 +42,15 @@ async def page(pilot: Pilot[int], screen: PageScreen) -> list[str]:
 
 async def test_no_line_of_text_is_longer_than_can_be_followed() -> None:
     async with PreparedApp().run_test(size=(200, 60)) as pilot:
-        _, *explained = await page(pilot, explain_screen("barriers-off"))
-        assert max(len(row.rstrip()) for row in explained) <= 102
+        explained = await page(pilot, explain_screen("barriers-off"))
+        assert max(len(row.rstrip()) for row in explained if not row.startswith("── ")) <= 102
+
+
+async def test_the_headings_of_an_explanation_are_rules() -> None:
+    async with PreparedApp().run_test(size=(80, 60)) as pilot:
+        explained = await page(pilot, explain_screen("barriers-off"))
+        heads = [row.split("── ")[1].strip(" ─") for row in explained if row.startswith("── ")]
+        assert heads[:2] == ["barriers-off", "What it means"] and heads[-1] == "What to do next"
 
 
 async def test_the_help_names_every_key_that_can_be_changed() -> None:

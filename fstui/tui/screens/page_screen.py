@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from msgspec.structs import replace
+from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
 
@@ -122,4 +123,13 @@ def explain_screen(rule_name: str) -> PageScreen:
     """The rule's own page."""
     from fstui.report import explanation  # noqa: PLC0415  Markdown takes its time to import
 
-    return PageScreen(lambda width: [rule(width, rule_name), *explanation.lines(rule_name, min(width, _MEASURE))])
+    def page(width: int) -> list[Text]:
+        told = explanation.lines(rule_name, min(width, _MEASURE))
+        return [rule(width, rule_name), *(rule(width, part.plain.strip()) if _heads(part) else part for part in told)]
+
+    return PageScreen(page)
+
+
+def _heads(text: Text) -> bool:
+    """Markdown's headings are what it underlines."""
+    return any(isinstance(span.style, Style) and bool(span.style.underline) for span in text.spans)
