@@ -58,11 +58,15 @@ def word_lines(name: str, width: int) -> list[Text]:
     word = glossary.words()[name]
     told = [Text(f"  {part}", end="") for part in wrap(word.text, width - 4)]
     if word.source:
-        told += [Text(f"  {part}", style="dim", end="") for part in wrap(f"source: {word.source}", width - 4)]
+        told += [Text.assemble((f"  {part}", "dim"), end="") for part in wrap(f"source: {word.source}", width - 4)]
     return [*told, *named_words(word.see, width, "see")]
 
 
 def named_words(names: Iterable[str], width: int, label: str = "words") -> list[Text]:
     """A line that names them, where there are any."""
     listed = ", ".join(glossary.titled(name) for name in names)
-    return [Text(f"  {part}", style="dim", end="") for part in wrap(f"{label}: {listed}", width - 4)] if listed else []
+    return (
+        [Text.assemble((f"  {part}", "dim"), end="") for part in wrap(f"{label}: {listed}", width - 4)]
+        if listed
+        else []
+    )

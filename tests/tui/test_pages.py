@@ -58,3 +58,11 @@ async def test_the_help_names_every_key_that_can_be_changed() -> None:
         await pilot.press("question_mark")
         told = " ".join(shown(pilot.app))
         assert "storage.run" in told and "app.suspend" in told
+
+
+async def test_the_words_that_an_explanation_names_are_faint() -> None:
+    async with PreparedApp().run_test(size=(120, 40)) as pilot:
+        await page(pilot, explain_screen("barriers-off"))
+        cells = (cell for strip in pilot.app.screen._compositor.render_strips(pilot.app.size) for cell in strip)
+        words = next(cell for cell in cells if cell.text.strip().startswith("words: "))
+        assert words.style and words.style.dim
