@@ -34,6 +34,45 @@ complete -F %(complete_func)s %(prog_name)s
 """
 
 
+_ZSH = (
+    ZshComplete.source_template.replace(
+        """\
+                completions_with_descriptions+=("$key":"$descr")
+""",
+        """\
+                [[ "$key" == *= ]] && { settings+=("$key"); shown+=("$key  -- $descr"); continue; }
+                completions_with_descriptions+=("$key":"$descr")
+""",
+    )
+    .replace(
+        """\
+    local -a response
+""",
+        """\
+    local -a response settings shown
+""",
+    )
+    .replace(
+        """\
+    if [ -n "$completions" ]; then
+""",
+        """\
+    if [ -n "$settings" ]; then
+        compadd -U -S '' -V unsorted -d shown -a settings
+    fi
+
+    if [ -n "$completions" ]; then
+""",
+    )
+)
+
+
+class Zsh(ZshComplete):
+    """Click's own, but with no space after ``KEY=``."""
+
+    source_template: ClassVar[str] = _ZSH
+
+
 class Bash(BashComplete):
     """With directories beside words, no space after ``KEY=``, and values behind it: bash takes ``=`` for a word."""
 
@@ -57,12 +96,13 @@ class Bash(BashComplete):
         return f"{item.type},{item.value[given:]}"
 
 
-_SHELLS = {"bash": Bash, "zsh": ZshComplete, "fish": FishComplete}
+_SHELLS = {"bash": Bash, "zsh": Zsh, "fish": FishComplete}
 
 
 def prepare() -> None:
-    """Answer bash in our own way."""
+    """Answer bash and zsh in our own way."""
     add_completion_class(Bash)
+    add_completion_class(Zsh)
 
 
 @click.command("completion")

@@ -1,7 +1,8 @@
-"""What a shell offers at Tab, tried in bash itself; and the man page."""
+"""What a shell offers at Tab, tried in bash and zsh themselves; and the man page."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from fstui.cli.commands import COMMANDS, group
 from fstui.state import runs
 from tests.cli.conftest import Fstui
 from tests.factories.samples import RUN
+from tests.terminal.tmux import Tmux
 
 TRY = """
 . "$HOME/.local/share/bash-completion/completions/fstui"
@@ -25,6 +27,13 @@ at_tab fstui run fsync-rate --set sec
 at_tab fstui run sysbench-oltp --set server = postg
 at_tab fstui show k3
 at_tab fstui explain flush-f
+"""
+
+RC = """
+path=({programs} $path)
+fpath=({functions} $fpath)
+autoload -Uz compinit
+compinit -u
 """
 
 
@@ -39,6 +48,28 @@ def test_bash_completes_commands_scenarios_directories_settings_runs_and_rules_a
     assert done.stdout.splitlines() == [
         "history", "fsync-rate", str(own_home / "database"), "seconds=", "postgresql", "k3f9a1", "flush-flat",
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(not Tmux.here() or not shutil.which("zsh"), reason="tmux or zsh is not installed")
+def test_in_zsh_the_value_of_a_setting_follows_its_name_without_a_space(fstui: Fstui, own_home: Path) -> None:
+    functions = own_home / "functions"
+    functions.mkdir()
+    (functions / "_fstui").write_bytes(fstui("completion", "zsh").stdout)
+    (own_home / ".zshrc").write_text(RC.format(programs=Path(sys.executable).parent, functions=functions))
+    with Tmux({"HOME": str(own_home), "ZDOTDIR": str(own_home)}) as tmux:
+        tmux.run("zsh")
+        tmux.type("fstui run fsync-rate /tmp --set ")
+        tmux.press("Tab")
+        tmux.wait_for("seconds=", "block=")
+        tmux.type("sec")
+        tmux.press("Tab")
+        tmux.wait_for("--set seconds=")
+        tmux.type("3")
+        tmux.wait_for("--set seconds=3")
+        tmux.press("C-u")
+        tmux.type("fstui explain flush-f")
+        tmux.press("Tab")
+        tmux.wait_for("fstui explain flush-flat")
 
 
 def test_a_file_that_is_not_ours_is_not_replaced(fstui: Fstui, own_home: Path) -> None:
