@@ -36,39 +36,25 @@ complete -F %(complete_func)s %(prog_name)s
 
 _ZSH = (
     ZshComplete.source_template.replace(
-        """\
-                completions_with_descriptions+=("$key":"$descr")
-""",
-        """\
-                [[ "$key" == *= ]] && { settings+=("$key"); shown+=("$key  -- $descr"); continue; }
-                completions_with_descriptions+=("$key":"$descr")
-""",
+        'completions_with_descriptions+=("$key":"$descr")',
+        '[[ "$key" == *= ]] && { settings+=("$key"); shown+=("$key  -- $descr"); continue; }\n'
+        '                completions_with_descriptions+=("$key":"$descr")',
     )
+    .replace("local -a response", "local -a response settings shown")
     .replace(
-        """\
-    local -a response
-""",
-        """\
-    local -a response settings shown
-""",
-    )
-    .replace(
-        """\
-    if [ -n "$completions" ]; then
-""",
-        """\
-    if [ -n "$settings" ]; then
-        compadd -U -S '' -V unsorted -d shown -a settings
-    fi
+        '    if [ -n "$completions" ]; then',
+        """    [ -n "$settings" ] && compadd -U -S '' -V unsorted -d shown -a settings
 
-    if [ -n "$completions" ]; then
-""",
+    if [ -n "$completions" ]; then""",
     )
+    .replace("== loadautofunc", "== *func")
 )
 
 
 class Zsh(ZshComplete):
-    """Click's own, but with no space after ``KEY=``."""
+    """Click's own, but with no space after ``KEY=``, and with an answer to the second Tab as to the first: the file is
+    then a function that was loaded (zshmisc(1), zsh_eval_context), and not what is being loaded.
+    """
 
     source_template: ClassVar[str] = _ZSH
 

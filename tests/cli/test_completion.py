@@ -34,6 +34,7 @@ path=({programs} $path)
 fpath=({functions} $fpath)
 autoload -Uz compinit
 compinit -u
+PS1='ready%% '
 """
 
 
@@ -58,10 +59,8 @@ def test_in_zsh_the_value_of_a_setting_follows_its_name_without_a_space(fstui: F
     (own_home / ".zshrc").write_text(RC.format(programs=Path(sys.executable).parent, functions=functions))
     with Tmux({"HOME": str(own_home), "ZDOTDIR": str(own_home)}) as tmux:
         tmux.run("zsh")
-        tmux.type("fstui run fsync-rate /tmp --set ")
-        tmux.press("Tab")
-        tmux.wait_for("seconds=", "block=")
-        tmux.type("sec")
+        tmux.wait_for("ready%")
+        tmux.type("fstui run fsync-rate /tmp --set sec")
         tmux.press("Tab")
         tmux.wait_for("--set seconds=")
         tmux.type("3")
