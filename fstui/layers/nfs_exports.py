@@ -58,8 +58,15 @@ def export(tree: Tree, mount: Mount, holder: Callable[[str], Mount | None]) -> R
             roots = [each.path.rstrip("/") for each in found if "fsid=0" in each.flags] if nfs4 else []
             said = {word for root in ("", *roots) for word in _of_path(root + path, found, reached)}
             told = said.pop() if len(said) == 1 else None
+            if told == "async" and any(_keeps_each_write(holder(root + path)) for root in ("", *roots)):
+                return None
             return Reading(what="export", value=told, path=file) if told is not None else None
     return None
+
+
+def _keeps_each_write(here: Mount | None) -> bool:
+    """Mounted with ``sync`` (mount(8)): what the server writes there is on the disk before it answers, even so."""
+    return here is not None and "sync" in here.all_options
 
 
 def _served_here(tree: Tree, device: str) -> bool:

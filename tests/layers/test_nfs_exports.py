@@ -130,6 +130,17 @@ def test_nfs4_comes_to_a_nearer_export_only_where_something_is_mounted(
     assert (reading and reading.value) == told
 
 
+@pytest.mark.parametrize(("options", "told"), [("rw,sync", None), ("rw", "async")])
+def test_a_filesystem_that_is_mounted_sync_keeps_what_an_async_export_answers_early(
+    box: Box, options: str, told: str | None
+) -> None:
+    serve(box, "async")
+    box.mount("/dev/sda", "/srv/data", "ext4", super_options=options)
+    box.mount("127.0.0.1:/srv/data", "/mnt", "nfs4", device="0:60", super_options="rw,hard")
+    reading = look(box, "/mnt").stack[0].reading("export")
+    assert (reading and reading.value) == told
+
+
 def test_where_the_servers_filesystem_is_not_mounted_root_reads_its_cache(box: Box) -> None:
     serve(box, "async")
     box.write("/proc/net/rpc/nfsd.export/content", EXPORTS.format(path="/srv/data", client="*", flags="async"))
