@@ -46,17 +46,23 @@ def on_a_terminal(call: list[str | bytes], until: bytes = b"", number: int = 0) 
     return process.wait(), seen
 
 
-@pytest.mark.parametrize("columns", [50, 80])
-def test_on_a_terminal_a_table_keeps_to_its_width(columns: int) -> None:
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, columns))
-    process = subprocess.Popen(command("scenarios"), stdin=subprocess.DEVNULL, stdout=theirs)
+def read_out(ours: int, theirs: int) -> bytes:
+    """All that comes out of a terminal until its programs have left it; both ends are closed then."""
     os.close(theirs)
     seen = b""
     with suppress(OSError):  # EIO: the other side is closed
         while data := os.read(ours, 65536):
             seen += data
     os.close(ours)
+    return seen
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+def test_on_a_terminal_a_table_keeps_to_its_width(columns: int) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    process = subprocess.Popen(command("scenarios"), stdin=subprocess.DEVNULL, stdout=theirs)
+    seen = read_out(ours, theirs)
     assert process.wait() == 0
     table = seen.decode().split("\r\n\r\n")[0].split("\r\n")
     assert table[0].startswith("SCENARIO") and max(map(len, table)) <= columns
@@ -182,12 +188,7 @@ def test_a_sentence_breaks_between_words_on_a_terminal_and_nowhere_else() -> Non
     termios.tcsetwinsize(theirs, (24, 40))
     call = command("explain", "flushh")
     process = subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
-    os.close(theirs)
-    seen = b""
-    with suppress(OSError):  # EIO: the other side is closed
-        while data := os.read(ours, 65536):
-            seen += data
-    os.close(ours)
+    seen = read_out(ours, theirs)
     assert process.wait() == 2
     lines = seen.decode().splitlines()
     whole = subprocess.run(call, capture_output=True, text=True, check=False).stderr
