@@ -186,7 +186,7 @@ class Arrival(NamedTuple):
     @property
     def byte_line(self) -> str:
         """The same of its bytes."""
-        arrived = f"{size(self.arrived_bytes)} of {size(self.step.bytes)}"
+        arrived = f"{size(self.arrived_bytes)} of {size(self.asked.low)}"
         return f"{self.step.name}: {arrived} at {words.devices(self.devices)} ({ratio(self.byte_share)})"
 
 

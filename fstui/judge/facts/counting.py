@@ -146,14 +146,27 @@ def _passed_on(arrival: Arrival, filesystem: Node, share: Range, files: int) -> 
 def _asked(level: Level, done: SyncStep, block_bytes: int) -> Range:
     """``block_bytes``: of the filesystem, which writes whole ones through the page cache (XFS: up to 64 KiB)."""
     step, settings, filesystem = done.step, done.settings, level.filesystem
-    whole = done.direct if done.call is None else done.direct or settings.sync_every == 1
-    low = step.bytes if whole and not kind(filesystem.kind).may_compress(filesystem) and not level.reduces else 0
+    shrinks = kind(filesystem.kind).may_compress(filesystem) or level.reduces
+    low = 0 if shrinks else _promised(done)
     sync = _sync(filesystem, done)
     data_alone = sync and sync.overwrites and done.call in {"fdatasync", "O_DSYNC"}
     if data_alone and not _adds_bytes(filesystem, level.path):
         unit = max(_PAGE, block_bytes)
         return Range(low, step.ops * -(-settings.block_bytes // unit) * unit)
     return Range(low, inf)
+
+
+def _promised(done: SyncStep) -> int:
+    """Bytes that every honest layer has handed on once the step is over; without a sync, those of O_DIRECT.
+
+    Between two syncs a block may be rewritten in memory, by O_DIRECT too: on a loop device without direct-io, on ext4
+    with data=journal. Then one block for each sync is what is sure.
+    """
+    step, settings = done.step, done.settings
+    if done.sync is None:
+        return step.bytes if done.direct else 0
+    rare = done.sync.by_call and settings.sync_every > 1
+    return min(step.bytes, done.syncs * settings.block_bytes) if rare else step.bytes
 
 
 def _adds_bytes(filesystem: Node, path: tuple[Node, ...]) -> bool:

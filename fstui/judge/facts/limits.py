@@ -10,6 +10,8 @@ from fstui.model.storage import Medium
 
 ASSUMED_RPM = 15_000
 """For a real disk that does not state its revolutions: the fastest that was ever sold."""
+SLOWEST_RPM = 5400
+"""Of the disks that are named here."""
 
 _RPM = {"hdd-5400": 5400, "hdd-7200": 7200, "hdd-10000": 10_000, "hdd-15000": 15_000}
 

@@ -7,6 +7,7 @@ from fstui.judge.references.published import (
     Operation,
     PublishedClass,
     Reference,
+    any_class,
     class_of,
     expand,
     library,
@@ -15,6 +16,6 @@ from fstui.judge.references.published import (
 )
 
 __all__ = [
-    "NEVER_SYNCED", "Operation", "Placement", "PublishedClass", "Reference", "applying", "beside", "class_of", "expand",
-    "library", "of_runs", "operation_of", "placed", "published", "unfit",
+    "NEVER_SYNCED", "Operation", "Placement", "PublishedClass", "Reference", "any_class", "applying", "beside",
+    "class_of", "expand", "library", "of_runs", "operation_of", "placed", "published", "unfit",
 ]  # fmt: skip

@@ -80,11 +80,21 @@ class PublishedClass(NamedTuple):
 def class_of(media: frozenset[MediumClass]) -> PublishedClass | None:
     """Of these classes; None where fewer than ``ENOUGH`` were published, or where one of them is not known."""
     compared = expand(media)
-    rates = [one.per_s for one in library() if one.medium in compared and one.operation not in NEVER_SYNCED]
+    rates = [one.per_s for one in _durable() if one.medium in compared]
     if len(rates) < ENOUGH:
         return None
     of = ", ".join(sorted(media)) if compared == media else "rotating disks"
     return PublishedClass(f"{len(rates)} published on {of}", min(rates))
+
+
+def any_class() -> PublishedClass:
+    """Of all classes together."""
+    rates = [one.per_s for one in _durable()]
+    return PublishedClass(f"{len(rates)} published on any medium", min(rates))
+
+
+def _durable() -> tuple[Reference, ...]:
+    return tuple(one for one in library() if one.operation not in NEVER_SYNCED)
 
 
 def operation_of(settings: SyncWrites) -> Operation | None:

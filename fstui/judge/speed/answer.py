@@ -45,7 +45,7 @@ def speed(case: Case, verdict: Verdict) -> Speed:
 
 def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed:
     slow = next((one for one in found if one.slow), None)
-    if slow and starved(slow.worst.step):
+    if slow and starved(slow.worst.step) and not slow.worst.slow_without(without_cpu_ns(slow.worst.step)):
         return _without_cpu(slow.worst.step, slow.worst.line, without_cpu_ns(slow.worst.step))
     if slow:
         return _slow(case, slow, found)

@@ -6,9 +6,15 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fstui.judge.facts import Case
-from fstui.judge.facts.steps import SyncStep, has_rate
+from fstui.judge.facts.steps import MIN_SYNCS, SyncStep, has_rate
 from fstui.model.steps import Step
 from fstui.quantities import duration_ns, rate
+
+FEW_SYNCS, LONG_ENOUGH_S = 5, 0.5
+"""Syncs that are a rate where they took so long: of a disk at 10/s a check of two seconds sees 14. What held up a
+shorter step may be over by now."""
+CPU_BELOW = 4
+"""The kernel's threads that carry a write down want a CPU too: so many times as long as its writer may be lost."""
 
 
 class Comparison(NamedTuple):
@@ -35,6 +41,11 @@ class Comparison(NamedTuple):
     @property
     def normal(self) -> bool:
         return self.per_s >= self.normal_from_per_s
+
+    def slow_without(self, lost_ns: int) -> bool:
+        """It would be with the time in which its writer had no CPU taken out, and that of the kernel's threads."""
+        left_s = self.step.elapsed_s - CPU_BELOW * lost_ns / 1e9
+        return left_s > 0 and not self.paced and self.step.ops / left_s < self.slow_below_per_s
 
     @property
     def did(self) -> str:
@@ -70,4 +81,8 @@ class Yardstick(NamedTuple):
 
 def rated(case: Case) -> Iterable[SyncStep]:
     """The steps whose times are the storage's: synced one by one, by one writer."""
-    return (done for done in case.steps.synced if has_rate(done.step))
+    return (done for done in case.steps.measured if done.call and has_rate(done.step) and _is_rate(done))
+
+
+def _is_rate(done: SyncStep) -> bool:
+    return done.syncs >= MIN_SYNCS or (done.syncs >= FEW_SYNCS and done.step.elapsed_s >= LONG_ENOUGH_S)

@@ -34,9 +34,14 @@ def reasons(case: Case, step: Step) -> tuple[Reason, ...]:
     return (*_limits(case, step), *_trouble(case), *_busy(case), *_during(case, step), *_remote(case))
 
 
-def _limits(case: Case, step: Step) -> Iterator[Reason]:
+def limits_met(case: Case, step: Step) -> tuple[Reading, ...]:
+    """I/O limits of its cgroup that held its writes up."""
     process = case.evidence.like or case.evidence.process
-    met = [limit for limit in process.io_limits if _is_met(limit, step)]
+    return tuple(limit for limit in process.io_limits if _is_met(limit, step))
+
+
+def _limits(case: Case, step: Step) -> Iterator[Reason]:
+    met = limits_met(case, step)
     if met:
         lines = words.listed(f"{limit.what} {limit.value} ({limit.path})" for limit in met)
         yield Reason(

@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from statistics import median, quantiles
 
 from fstui.judge.facts import Case
-from fstui.judge.facts.limits import rpm
+from fstui.judge.facts.limits import SLOWEST_RPM, rewrites_per_s, rpm
 from fstui.judge.facts.steps import SyncStep
-from fstui.judge.references import NEVER_SYNCED, class_of, expand, operation_of, published
-from fstui.judge.speed.comparison import Comparison, Yardstick, rated
+from fstui.judge.references import NEVER_SYNCED, any_class, class_of, expand, operation_of, published
+from fstui.judge.speed.comparison import LONG_ENOUGH_S, Comparison, Yardstick, rated
+from fstui.judge.speed.reasons import limits_met
 from fstui.layers import kind
 from fstui.quantities import counted, duration_ns, rate
 
 FAR = 2
 """So many times slower than the slowest, and it is no longer one of them."""
-ENOUGH_BEFORE, LONG_ENOUGH_S = 3, 0.5
-"""Runs before, and seconds measured to be called slow: what held up a shorter step may be over by now."""
+ENOUGH_BEFORE = 3
+"""Runs before."""
 MOST_BLOCK_BYTES = 65536
 """Published are blocks of 512 bytes to 16 KiB; in much larger ones the bytes count, not the sync."""
 MOST_TURNS = 10
@@ -28,7 +29,8 @@ def yardsticks(case: Case) -> tuple[Yardstick, ...]:
     steps = tuple(rated(case))
     unpaced = tuple(done for done in steps if not done.settings.ops_per_s)
     found = (_own(case, unpaced), _before(case, steps), _of_class(case, unpaced), _turns(case, unpaced))
-    return tuple(one for one in found if one.comparisons)
+    slow_at_best = (_limited(case, steps), _of_any_class(case, steps))
+    return tuple(one for one in found if one.comparisons) + tuple(one for one in slow_at_best if one.slow)
 
 
 def _own(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
@@ -104,3 +106,42 @@ def _turns(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
     turn = f"{MOST_TURNS} turns take {duration_ns(MOST_TURNS * 60e9 / slowest)}"
     floors = ((done, slowest / 60 / MOST_TURNS / _work(case, done)) for done in steps)
     return Yardstick(f"{slowest} rpm", tuple(Comparison(done.step, floor, floor, turn) for done, floor in floors))
+
+
+def _limited(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
+    """A limit that holds, and that allows fewer writes than the slowest disk turns, is slow whatever is beneath it."""
+    turns = rewrites_per_s(SLOWEST_RPM)
+    found = (
+        (done, any("iops" in limit.what and int(limit.value) < turns for limit in limits_met(case, done.step)))
+        for done in steps
+        if done.step.elapsed_s >= LONG_ENOUGH_S
+    )
+    evidence = f"{turns:.0f} turns a second"
+    return Yardstick(
+        f"a disk of {SLOWEST_RPM} rpm",
+        tuple(
+            Comparison(done.step, turns if held else 0.0, turns, evidence, done.settings.ops_per_s > 0)
+            for done, held in found
+        ),
+    )
+
+
+def _of_any_class(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
+    """Where the class is not known: half of the slowest durable write that was ever published is slow on anything."""
+    if class_of(case.commit_media) is not None:
+        return Yardstick("", ())
+    name, slowest = any_class()
+    found = (
+        Comparison(
+            done.step,
+            floor := slowest / FAR / _work(case, done),
+            floor,
+            f"the slowest of them has {rate(slowest)}/s",
+            done.settings.ops_per_s > 0,
+        )
+        for done in steps
+        if done.settings.sync_every == 1
+        and done.settings.block_bytes <= MOST_BLOCK_BYTES
+        and done.step.elapsed_s >= LONG_ENOUGH_S
+    )
+    return Yardstick(name, tuple(found))

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge.references import library
+from fstui.measures.sync_writes import SyncWrites
 from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.host import Process, Writer
 from fstui.model.judgement import Speed
@@ -82,6 +83,47 @@ def test_a_filesystem_that_owes_more_is_allowed_more() -> None:
     btrfs = on("ssd", filesystem("btrfs"))
     assert asked(SSD, step(rate=30)).answer == "slow"
     assert asked(btrfs, step(rate=30, flushes=2.0)).answer != "slow"
+
+
+@pytest.mark.parametrize(("rate", "answer"), [(6, "slow"), (7, "unknown"), (2000, "unknown")])
+def test_half_of_the_slowest_published_is_slow_on_any_medium_and_more_is_not_called_normal(
+    rate: float, answer: str
+) -> None:
+    """13/s: an external USB disk."""
+    found = asked(None, step(rate=rate, ops=50))
+    assert found.answer == answer
+    assert ("published on any medium" in found.yardstick) == (answer == "slow")
+    paced = step(rate=2, ops=50, ops_per_s=2.0, changes={"latency_ns": latency(1e9 / rate)})
+    assert asked(None, paced).answer == answer
+    large = SyncWrites(block_bytes=1 << 20)
+    assert asked(None, step(rate=rate, ops=50, changes={"settings": large})).answer == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "rate", "answer"),
+    [("20", 10, "slow"), ("60", 30, "slow"), ("100", 50, "unknown"), ("20", 2000, "unknown"), ("60", 10, "unknown")],
+    ids=["20 IOPS", "60 IOPS", "more than a slow disk turns", "not of this disk", "not met"],
+)
+def test_a_limit_that_allows_less_than_a_slow_disk_is_slow(allowed: str, rate: float, answer: str) -> None:
+    limited = replace(HONEST_PROCESS, io_limits=(replace(LIMIT, value=allowed),))
+    found = asked(None, step(rate=rate, ops=50), process=limited)
+    assert found.answer == answer
+    if answer == "slow":
+        assert found.title == f"{rate:.1f}/s beside a disk of 5400 rpm: an I/O limit of its cgroup holds here"
+        assert "not laid to the disk" in found.sentence
+
+
+def test_few_syncs_that_took_long_are_a_rate() -> None:
+    """A check of two seconds sees 14 of a disk at 10/s."""
+    assert asked(None, step(rate=5, ops=7)).answer == "slow"
+    assert asked(None, step(rate=5, ops=4)).answer == "unknown"
+    assert asked(None, step(rate=5, ops=2)).title == "no rate to go by"
+
+
+def test_a_little_time_without_a_cpu_does_not_excuse_what_is_far_too_slow() -> None:
+    missing = {"cpu_wait_ns": 1_200_000_000}
+    assert asked(SSD, step(rate=5, ops=50, changes=missing)).answer == "slow"  # 12 % of ten seconds
+    assert asked(SSD, step(rate=0.49 * SSD_SLOWEST, ops=round(4.9 * SSD_SLOWEST), changes=missing)).answer == "unknown"
 
 
 @pytest.mark.parametrize(("rate", "answer"), [(480, "slow"), (520, "normal"), (3000, "normal")])

@@ -6,7 +6,9 @@ syncs were answered all the same. For O_DIRECT without a sync it means only that
 
 ## How it was measured
 Sectors written, field 7 of `/sys/block/X/stat`, summed over the devices that share them (a leg of a mirror gets all),
-against the bytes of the step. Fresh incompressible data, one writer, so nothing can honestly shrink.
+against the bytes of the step. Fresh incompressible data, one writer, so nothing can honestly shrink. Where only every
+n-th write is followed by a sync, one block for each sync is asked for: a block that is rewritten between two syncs may
+reach the disk once, with O_DIRECT too (a loop device without direct-io, ext4 with `data=journal`).
 
 ## What it proves, and what not
 Too few is certain, unless a layer compresses or removes duplicates: there the rule is silent. Enough proves nothing
@@ -61,7 +63,7 @@ def _in_inode(case: Case, arrival: Arrival) -> Reading | None:
 
 def _not_arrived(case: Case, lacking: tuple[Arrival, ...]) -> Finding:
     worst = fewest_bytes(lacking)
-    where, asked, got = words.devices(worst.devices), size(worst.step.bytes), size(worst.arrived_bytes)
+    where, asked, got = words.devices(worst.devices), size(worst.asked.low), size(worst.arrived_bytes)
     inode = _in_inode(case, worst)
     return Finding(
         rule="bytes-missing",

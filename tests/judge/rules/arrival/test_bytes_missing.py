@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fstui.measures.sync_writes import SyncWrites
+from fstui.model.storage import Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import counted, step
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, target
@@ -59,6 +60,21 @@ def test_vdo_excuses_them() -> None:
 def test_writes_between_syncs_may_meet_in_the_cache() -> None:
     sparse = step(sync_every=100, flushes=0.01, share=0.2, offsets="same")
     assert "bytes-missing" not in rules(verdict(None, sparse))
+
+
+@pytest.mark.parametrize(
+    "where",
+    [on_loop(device=loop(dio="0")), on_disk(filesystem(data="journal"))],
+    ids=["buffered loop", "data=journal"],
+)
+def test_o_direct_between_rare_syncs_may_meet_in_a_cache_below(where: Target) -> None:
+    flushes, share = {"loop0": 0.02, "sda": 0.06}, {"loop0": 1.0, "sda": 0.1}
+    direct = step(sync_every=50, flushes=flushes, share=share, offsets="same", open_flags=("direct",))
+    assert "bytes-missing" not in rules(verdict(where, direct))
+    lying = step(sync_every=50, flushes=flushes, share={"loop0": 1.0, "sda": 0.01}, open_flags=("direct",))
+    found = finding(verdict(where, lying), "bytes-missing")
+    assert found.verdict == "not-durable"
+    assert "Of 640 KiB written and synced" in found.sentence  # one block for each of 40 syncs
 
 
 def test_small_writes_are_rounded_up_to_pages() -> None:
