@@ -12,7 +12,7 @@ from fstui.engine.machine.base import Machine
 from fstui.inventory import counters
 from fstui.inventory.writers import writers
 from fstui.model.counters import Idle
-from fstui.model.host import Writer
+from fstui.model.host import Writer, added
 from fstui.model.storage import Node
 
 MOST_WRITERS = 8
@@ -40,6 +40,7 @@ class IdleWatch:
         for task in (waiting, stopping):
             task.cancel()
         await asyncio.wait({waiting, stopping})
+        futile = {} if waiting.cancelled() else dict(waiting.result())
         after = self._machine.counters(self._stack)
         own = frozenset({os.getpid()})
         for writer in writers(written_before, self._machine.written_so_far(), own):
@@ -51,4 +52,5 @@ class IdleWatch:
                 Writer(pid=pid, name=name, written_bytes=written)
                 for (pid, name), written in self._written.most_common(MOST_WRITERS)
             ),
+            futile_syncs=added(self.seen.futile_syncs, futile),
         )

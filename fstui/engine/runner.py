@@ -24,7 +24,7 @@ from fstui.engine.mailbox import Mailbox
 from fstui.engine.planner import IDLE_S, PAUSE_S
 from fstui.engine.site import Site, check_alignment, flagged
 from fstui.engine.stepping import StepRunner
-from fstui.engine.sync_path import with_answers, with_facts
+from fstui.engine.sync_path import with_facts
 from fstui.engine.waiting import sync_s, telling
 from fstui.inventory.counters import wear_bytes
 from fstui.judge import Case, judge
@@ -241,7 +241,7 @@ class RunInProgress:
             self._facts_seen = True
             self._change(process=with_facts(self._run.process, facts))
         if futile:
-            self._change(process=with_answers(self._run.process, futile))
+            self._change(process=self._run.process.answering(futile))
         self._change(written_bytes=self._run.written_bytes + written + step.bytes)
         self._add(index, step)
         if self._save_error is None and not self._stopping.is_set():  # a home that hangs is asked once more, at the end

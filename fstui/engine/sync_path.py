@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from fstui.model.host import Process
-
-
-def with_answers(process: Process, futile: Mapping[str, tuple[int, int]]) -> Process:
-    """With what was answered in the kernel's place while a step was measured."""
-    seen = dict(process.futile_syncs)
-    for call, (tried, answered) in futile.items():
-        before = seen.get(call, (0, 0))
-        seen[call] = (before[0] + tried, before[1] + answered)
-    return msgspec.structs.replace(process, futile_syncs=seen)
 
 
 def with_facts(process: Process, facts: dict[str, object]) -> Process:
@@ -27,6 +16,9 @@ def with_facts(process: Process, facts: dict[str, object]) -> Process:
         process,
         pipe_fsync_fails=seen.pipe_fsync_fails,
         futile_syncs=seen.futile_syncs,
+        answered_like=seen.answered_like,
+        left_dirty=seen.left_dirty,
+        others_clean=seen.others_clean,
         dsync_flag_kept=seen.dsync_flag_kept,
         libc_sync_ns=seen.libc_sync_ns,
         raw_sync_ns=seen.raw_sync_ns,

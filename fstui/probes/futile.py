@@ -10,20 +10,33 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from functools import partial
-from itertools import cycle, islice
-from typing import Any
+from itertools import cycle, islice, takewhile
+from typing import Any, NamedTuple
 
 TRIES = 75
+LONGEST_S = 0.5
+"""Of one call: a refusal takes no time, but what makes a sync(2) of it does."""
 TRIES_AT_ONCE = 3
 Call = Callable[[int], object]
 _MS_SYNC, _WRITE_AND_WAIT = 4, 7
 
 
-def futile_syncs(path: str) -> dict[str, tuple[int, int]]:
-    """By call: how many were tried, and how many of them succeeded. ``path``: a file of our own. Raises OSError."""
+class Answers(NamedTuple):
+    """To syncs that the kernel refuses."""
+
+    counts: dict[str, tuple[int, int]]
+    """By call: how many were tried, and how many of them succeeded."""
+    like: dict[str, str]
+    """By call: ``syncfs`` where just those succeeded that syncfs(2) of the same descriptors does (a pipe lies on a
+    filesystem, too), ``sync`` where all did, as sync(2) has no descriptor."""
+
+
+def futile_syncs(path: str) -> Answers:
+    """``path``: a file of our own. Raises OSError."""
     with ExitStack() as closing:
         unsyncable = (
             (pipe := os.pipe())[1], os.open(path, os.O_PATH), os.eventfd(0), os.open(os.path.dirname(path), os.O_PATH),
@@ -34,12 +47,26 @@ def futile_syncs(path: str) -> dict[str, tuple[int, int]]:
             closing.callback(os.close, fd)
         with suppress(OSError):  # what makes a sync when the next is asked for answers with this one's success
             os.fsync(file)
+        of_libc = _calls_of_libc()
         calls: dict[str, tuple[Call, tuple[int, ...]]] = {
             "fsync": (os.fsync, unsyncable),
             "fdatasync": (os.fdatasync, unsyncable),
-            **{name: (call, unsyncable[1:2]) for name, call in _calls_of_libc().items()},
+            **{name: (call, unsyncable[1:2]) for name, call in of_libc.items()},
         }
-        return {name: (TRIES, _answered(call, islice(cycle(fds), TRIES))) for name, (call, fds) in calls.items()}
+        tried = {name: _answers(call, islice(cycle(fds), TRIES)) for name, (call, fds) in calls.items()}
+        of_syncfs = _answers(of_libc["syncfs"], unsyncable) if "syncfs" in of_libc else []
+        likes = {name: _like(tried[name], of_syncfs) for name, (_, fds) in calls.items() if fds is unsyncable}
+        return Answers(
+            {name: (len(answers), sum(answers)) for name, answers in tried.items()},
+            {name: like for name, like in likes.items() if like},
+        )
+
+
+def _like(answers: list[bool], of_syncfs: list[bool]) -> str | None:
+    if all(answers):
+        return "sync"
+    same = any(answers) and answers == list(islice(cycle(of_syncfs), len(answers)))
+    return "syncfs" if same else None
 
 
 class Futile:
@@ -55,12 +82,15 @@ class Futile:
         return {"call": self.name, "tried": self.tried, "answered": self.answered}
 
     def try_some(self) -> None:
-        self.tried += TRIES_AT_ONCE
-        self.answered += _answered(self.call, [self.fd] * TRIES_AT_ONCE)
+        answers = _answers(self.call, [self.fd] * TRIES_AT_ONCE)
+        self.tried += len(answers)
+        self.answered += sum(answers)
 
 
-def _answered(call: Call, fds: Iterable[int]) -> int:
-    return sum(not _is_refused(call, fd) for fd in fds)
+def _answers(call: Call, fds: Iterable[int]) -> list[bool]:
+    """Whether each succeeded, as far as there was time."""
+    until = time.monotonic() + LONGEST_S
+    return [not _is_refused(call, fd) for fd in takewhile(lambda _: time.monotonic() < until, fds)]
 
 
 def _is_refused(call: Call, fd: int) -> bool:

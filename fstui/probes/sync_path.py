@@ -14,10 +14,12 @@ import random
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from fstui.probes.futile import futile_syncs
 from fstui.probes.known_memory import memory_times
+from fstui.probes.left_dirty import FILE_BYTES, LEAST, left_dirty
 
 ROUNDS, OPENED = 3, 24
 MOST_ROUNDS, QUICK_NS = 24, 50_000
@@ -31,6 +33,7 @@ CALLS = {
     "aarch64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
     "riscv64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
 }  # fmt: skip
+_CALLS: dict[str, Callable[[int], object]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
 
 
 _PROC = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -47,13 +50,20 @@ def facts(directory: str, stubs: str) -> dict[str, Any]:
     try:
         libc_ns, raw_ns = sync_times(path)
         flag_kept = dsync_flag_kept(path)
+        with suppress(OSError):  # no room for as many bytes as files that are measured have
+            os.truncate(path, FILE_BYTES)
         futile = futile_syncs(path)
     finally:
         os.unlink(path)
+    doubtful = bool(futile.like) or not flag_kept
+    left = left_dirty(path, _CALLS, raw_fdatasync(), read_text("self/status"), least=LEAST if doubtful else 0)
     memory_write_ns, memory_sync_ns = memory_times()
     return {
         "pipe_fsync_fails": pipe_fsync_fails(),
-        "futile_syncs": futile,
+        "futile_syncs": futile.counts,
+        "answered_like": futile.like,
+        "left_dirty": left.dirty,
+        "others_clean": left.others_clean,
         "dsync_flag_kept": flag_kept,
         "libc_sync_ns": libc_ns,
         "raw_sync_ns": raw_ns,

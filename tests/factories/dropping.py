@@ -18,7 +18,20 @@ WAYS = {
     "one sync behind": {"BEHIND": "1"},
 }
 LATER = "every second, but for the first 150"
-_ALL = {**WAYS, LATER: {"DROP": "2", "AFTER": "150"}}
+MORE = {
+    "syncfs of each": {"AS": "syncfs"},
+    "sync of each": {"AS": "sync"},
+    "EINVAL is a success": {"AS": "fsync"},
+}
+"""Nothing is left out: the filesystem, or all of them, are synced for each."""
+DISGUISED = {
+    "syncfs, but for each second": {"AS": "syncfs", "DROP": "2", "CAREFUL": "1"},
+    "syncfs, but for files with O_DIRECT": {"AS": "syncfs", "DROP": "1", "DIRECT": "1"},
+    "syncfs, but for files": {"AS": "syncfs", "DROP": "1", "REGULAR": "1", "CAREFUL": "1"},
+    "sync, but for each second": {"AS": "sync", "DROP": "2"},
+    "sync, but for files": {"AS": "sync", "DROP": "1", "REGULAR": "1"},
+}
+_ALL = {**WAYS, **MORE, **DISGUISED, LATER: {"DROP": "2", "AFTER": "150"}}
 
 
 def preloaded(directory: Path, way: str) -> dict[str, str]:

@@ -10,11 +10,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fstui.children import command
+from fstui.judge.facts.process import stub_signs
 from fstui.layers.preloads import PATTERN
+from fstui.model.host import Process
 from fstui.probes import sync_path
+from fstui.probes.left_dirty import left_dirty
 from tests.factories import dropping
 
 PROGRAM = (
@@ -77,6 +81,38 @@ def test_a_library_that_makes_only_most_syncs_is_found(tmp_path: Path, way: str)
     assert found["preloads"] == []
 
 
+@pytest.mark.parametrize("way", dropping.MORE)
+def test_a_library_that_syncs_more_than_it_was_asked_to_is_no_stub(tmp_path: Path, way: str) -> None:
+    """It answers on a pipe, as one that makes nothing does; nothing stays dirty, and the flushes are counted."""
+    (tmp_path / "work").mkdir()
+    found = facts(tmp_path / "work", **dropping.preloaded(tmp_path, way))
+    pages_are_told(found)
+    assert found["pipe_fsync_fails"] is False and answered(found)
+    assert list(stub_signs(msgspec.convert(found, Process))) == []
+
+
+@pytest.mark.parametrize("way", dropping.DISGUISED)
+def test_a_library_that_leaves_syncs_out_in_that_guise_leaves_pages_dirty(tmp_path: Path, way: str) -> None:
+    (tmp_path / "work").mkdir()
+    found = facts(tmp_path / "work", **dropping.preloaded(tmp_path, way))
+    pages_are_told(found)
+    assert any("dirty in memory" in line for line in stub_signs(msgspec.convert(found, Process)))
+
+
+def pages_are_told(found: dict[str, Any]) -> None:
+    if not found["left_dirty"]:
+        pytest.skip("the page cache does not tell: Linux before 6.5, or tests whose directory is in memory")
+
+
+def test_a_sync_leaves_nothing_dirty(tmp_path: Path) -> None:
+    found = facts(tmp_path)
+    pages_are_told(found)
+    assert {"fsync", "fdatasync", "O_DSYNC"} == set(found["left_dirty"])
+    assert not any(left for _, left in found["left_dirty"].values())
+    assert not any(clean for _, clean in found["others_clean"].values())
+    assert found["answered_like"] == {}
+
+
 def test_every_library_that_fstui_knows_of_is_found(tmp_path: Path) -> None:
     """By its name alone: this one is a copy of an innocent one."""
     library = tmp_path / "libfsync-off.so"
@@ -128,6 +164,20 @@ def test_a_quick_raw_call_is_asked_again_until_nothing_held_it_up(
     monkeypatch.setattr("fstui.probes.sync_path.time.monotonic_ns", lambda: now_ns[0])
     (tmp_path / "file").touch()
     assert sync_path.sync_times(str(tmp_path / "file"))[1] == 1_900
+
+
+def test_pages_are_not_asked_for_under_a_filter_of_calls(tmp_path: Path) -> None:
+    """It may end who makes a call that it does not know."""
+    calls = {"fsync": os.fsync}
+    assert left_dirty(str(tmp_path / "file"), calls, os.fdatasync, "Seccomp:\t2\n").dirty == {}
+    assert left_dirty(str(tmp_path / "file"), calls, None, "Seccomp:\t0\n").dirty == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_system_call_itself_leaves_dirty_is_not_held_against_a_library(tmp_path: Path) -> None:
+    seen = left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, lambda fd: None, "Seccomp:\t0\n")
+    assert all(left == 0 for call, (_, left) in seen.dirty.items() if call == "fsync")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_stuck_call_is_named_while_it_is_stuck() -> None:

@@ -88,6 +88,22 @@ def test_a_library_that_makes_only_most_syncs_is_found_in_the_process(workshop: 
     assert headless.accused_of(run) == {"sync-stubbed"}
 
 
+@pytest.mark.parametrize("way", dropping.DISGUISED)
+def test_a_library_that_leaves_syncs_out_while_it_makes_more_of_others_is_found(
+    workshop: Path, tmp_path: Path, way: str
+) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure("check", storage, environment=dropping.preloaded(tmp_path, way))
+    assert (run.verdict, run.confidence) == ("not-durable", "high"), run.sentence
+
+
+@pytest.mark.parametrize("way", dropping.MORE)
+def test_a_library_that_makes_more_of_each_sync_is_not_accused(workshop: Path, tmp_path: Path, way: str) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure("check", storage, environment=dropping.preloaded(tmp_path, way))
+    assert headless.accused_of(run) == set(), run.sentence
+
+
 def swallowing(calls: str) -> tuple[str, ...]:
     """The words that start a command whose calls succeed without being done."""
     if os.uname().machine not in without_calls.NUMBERS:

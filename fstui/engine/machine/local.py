@@ -18,6 +18,7 @@ from fstui.engine.another_cgroup import AnotherCgroup
 from fstui.engine.machine import asking
 from fstui.engine.machine.base import NoTrace, Trace, Waits
 from fstui.engine.machine.early import start_probe
+from fstui.engine.own_syncs import futile_syncs
 from fstui.inventory import counters as device_counters
 from fstui.inventory import questions, survey
 from fstui.inventory.watch import Watch
@@ -218,8 +219,8 @@ class LocalMachine:
 
             yield_to_others(pid)
 
-    async def wait(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+    async def wait(self, seconds: float) -> dict[str, tuple[int, int]]:
+        return await futile_syncs(seconds)
 
     def pull_plug(self) -> None:
         raise Refused("this disk's plug is in the wall: fstui powercut leads through it")

@@ -114,7 +114,8 @@ class Configuration:
     @cached_property
     def stub_signs(self) -> tuple[str, ...]:
         """Nothing that this process measured says anything about the disk; why, a line each."""
-        return tuple(stub_signs(self._evidence.process))
+        process, idle = self._evidence.process, self._evidence.idle
+        return tuple(stub_signs(process.answering(idle.futile_syncs) if idle else process))
 
     @cached_property
     def volatile_overlays(self) -> tuple[tuple[Node, Reading], ...]:

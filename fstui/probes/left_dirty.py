@@ -1,0 +1,151 @@
+"""What a sync leaves behind: dirty pages of its file, and of another file beside it.
+
+A library that makes syncfs(2) or sync(2) of every fsync answers where fsync itself is refused, as one that makes
+nothing does. The page cache tells them apart (cachestat(2), Linux 6.5): after a sync no page of its file is dirty, and
+after one of the whole filesystem none of another file either. Both files are written to before each try; where nothing
+was seen to be dirty then (a filesystem past the page cache, an overlay, a mount that syncs each write) nothing is told.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import allocate_lock, start_new_thread
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from itertools import product
+from typing import Any, NamedTuple
+
+CACHESTAT = 451
+"""The same number on every architecture (include/uapi/asm-generic/unistd.h)."""
+ROUNDS, LONGEST_S = 3, 0.3
+"""So often each way of syncing is tried, as long as storage is quick enough."""
+LEAST = 8
+"""So many tries at the least where something else is known to be in the syncs' place, however long they take."""
+O_DSYNC = "O_DSYNC"
+"""Beside the calls: writes to a descriptor that was opened with it."""
+FILE_BYTES = 1 << 20
+_PAGE = 4096
+_FILTERED = "Seccomp:\t2"
+Call = Callable[[int], object]
+Tally = dict[str, tuple[int, int]]
+
+
+class Left(NamedTuple):
+    """By call: how many were tried, and what was seen after them."""
+
+    dirty: Tally
+    """That left pages of their own file dirty; where the system call itself leaves some, none is counted."""
+    others_clean: Tally
+    """That left none of another file of that filesystem dirty."""
+
+    def note(self, name: str, own_dirty: bool, others_clean: bool) -> None:
+        """One more try."""
+        for tally, seen in ((self.dirty, own_dirty), (self.others_clean, others_clean)):
+            tried, before = tally.get(name, (0, 0))
+            tally[name] = (tried + 1, before + seen)
+
+
+class _Files:
+    """Two files of one filesystem, and descriptors of the first to sync it by."""
+
+    def __init__(self, closing: ExitStack, path: str, dirty_pages: Callable[[int], int]) -> None:
+        self._closing, self._path, self._dirty_pages = closing, path, dirty_pages
+        self.own, self.other = self._made(path), self._made(path + "-beside")
+        self.ways = [self.own, *filter(None, [self.opened(os.O_DIRECT)])]
+
+    def opened(self, flag: int) -> int | None:
+        """Another descriptor of it; None where the filesystem takes no such flag."""
+        with suppress(OSError):
+            fd = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC | flag)
+            self._closing.callback(os.close, fd)
+            return fd
+        return None
+
+    def _made(self, path: str) -> int:
+        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        self._closing.callback(os.unlink, path)
+        self._closing.callback(os.close, fd)
+        with suppress(OSError):  # no room for as many bytes as files that are measured have
+            os.ftruncate(fd, FILE_BYTES)
+        os.pwrite(fd, os.urandom(_PAGE), 0)
+        os.fsync(fd)
+        return fd
+
+    def dirtied(self) -> bool:
+        """Both were written to, and are dirty."""
+        for fd in (self.own, self.other):
+            os.pwrite(fd, os.urandom(_PAGE), 0)
+        return all(self._dirty_pages(fd) > 0 for fd in (self.own, self.other))
+
+    def left_by(self, call: Call, fd: int) -> tuple[bool, bool]:
+        """Whether their own and the other's pages are dirty after it."""
+        call(fd)
+        return self._dirty_pages(self.own) > 0, self._dirty_pages(self.other) > 0
+
+
+def left_dirty(path: str, calls: Mapping[str, Call], raw: Call | None, status: str, *, least: int = 0) -> Left:
+    """``path``: a file of ours that is not there yet. ``raw``: fdatasync past libc's wrapper. ``status``: the process'
+    own, from /proc: a filter of system calls may end who makes one that it does not know."""
+    seen = Left({}, {})
+    dirty_pages = _asking()
+    if dirty_pages is None or raw is None or not status or _FILTERED in status:
+        return seen
+    with ExitStack() as closing, suppress(OSError):  # the step that follows meets the same error and reports it
+        files = _Files(closing, path, dirty_pages)
+        until = time.monotonic() + LONGEST_S
+        for number, (name, call, fd) in enumerate(_tries(calls, files.ways)):
+            if number >= least and time.monotonic() > until:
+                break
+            if files.dirtied():
+                own, other = files.left_by(call, fd)
+                seen.note(name, own and files.dirtied() and not files.left_by(raw, files.own)[0], not other)
+        if seen.dirty and (synced := files.opened(os.O_DSYNC)) is not None:
+            for _ in range(ROUNDS):
+                os.pwrite(synced, os.urandom(_PAGE), 0)
+                seen.note(O_DSYNC, dirty_pages(synced) > 0, others_clean=False)
+    return seen
+
+
+def _tries(calls: Mapping[str, Call], fds: list[int]) -> Iterator[tuple[str, Call, int]]:
+    """Each call by each descriptor, from this thread and from another one."""
+    for _, fd, threaded, (name, call) in product(range(ROUNDS), fds, (False, True), calls.items()):
+        yield name, _in_a_thread(call) if threaded else call, fd
+
+
+def _in_a_thread(call: Call) -> Call:
+    def called(fd: int) -> None:
+        ended, failed = allocate_lock(), []
+
+        def run() -> None:
+            try:
+                call(fd)
+            except OSError as error:
+                failed.append(error)
+            finally:
+                ended.release()
+
+        ended.acquire()
+        start_new_thread(run, ())
+        ended.acquire()
+        if failed:
+            raise failed[0]
+
+    return called
+
+
+def _asking() -> Callable[[int], int] | None:
+    """How many pages of a descriptor's file are dirty or being written; None where the kernel does not tell."""
+    import ctypes  # noqa: PLC0415  late: 15 ms that most probes never need
+
+    syscall: Any = ctypes.CDLL(None, use_errno=True).syscall
+    whole, found = (ctypes.c_uint64 * 2)(0, 0), (ctypes.c_uint64 * 5)()
+
+    def dirty_pages(fd: int) -> int:
+        return found[1] + found[2] if syscall(CACHESTAT, fd, whole, found, 0) == 0 else 0
+
+    fd = os.memfd_create("fstui", os.MFD_CLOEXEC)
+    try:
+        return dirty_pages if syscall(CACHESTAT, fd, whole, found, 0) == 0 else None
+    finally:
+        os.close(fd)

@@ -1,0 +1,51 @@
+"""Syncs that the kernel refuses, tried while the devices are watched."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+
+import pytest
+
+from fstui.engine import own_syncs
+from fstui.engine.idle import IdleWatch
+from fstui.engine.machine.local import LocalMachine
+from tests.factories.runs import target
+
+
+async def test_the_kernel_refuses_each() -> None:
+    counts = await own_syncs.futile_syncs(0.2)
+    assert set(counts) == {"fsync", "fdatasync"}
+    assert all(tried >= 2 and answered == 0 for tried, answered in counts.values())
+
+
+async def test_a_lapse_of_a_tenth_of_a_second_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a library that leaves syncs out for a tenth of each second: a quick step may lie between two of them."""
+    kernels, began = os.fsync, time.monotonic()
+
+    def lapsing(fd: int) -> None:
+        if (time.monotonic() - began) % 1 >= 0.1:
+            kernels(fd)
+
+    monkeypatch.setattr("fstui.engine.own_syncs.os.fsync", lapsing)
+    idle = IdleWatch(LocalMachine(), target().stack)
+    await idle.watch(1.0, asyncio.Event())
+    tried, answered = idle.seen.futile_syncs["fsync"]
+    assert 0 < answered < tried
+    assert idle.seen.futile_syncs["fdatasync"][1] == 0
+
+
+async def test_a_sync_of_all_filesystems_is_not_asked_for_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a library makes of each takes its time."""
+    monkeypatch.setattr("fstui.engine.own_syncs.os.fsync", lambda fd: time.sleep(0.05))
+    tried, answered = (await own_syncs.futile_syncs(0.4))["fsync"]
+    assert 1 <= tried == answered <= 2
+
+
+async def test_without_proc_time_passes_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(path: str, flags: int) -> int:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr("fstui.engine.own_syncs.os.open", missing)
+    assert await own_syncs.futile_syncs(0.0) == {}
