@@ -88,8 +88,8 @@ def left_dirty(path: str, calls: Mapping[str, Call], raw: Call | None, status: s
     """``path``: a file of ours that is not there yet. ``raw``: fdatasync past libc's wrapper. ``status``: the process'
     own, from /proc: a filter of system calls may end who makes one that it does not know."""
     seen = Left({}, {})
-    dirty_pages = _asking()
-    if dirty_pages is None or raw is None or not status or _FILTERED in status:
+    dirty_pages = _asking() if status and _FILTERED not in status else None
+    if dirty_pages is None or raw is None:
         return seen
     with ExitStack() as closing, suppress(OSError):  # the step that follows meets the same error and reports it
         files = _Files(closing, path, dirty_pages)

@@ -20,6 +20,7 @@ from fstui.model.host import Process
 from fstui.probes import sync_path
 from fstui.probes.left_dirty import left_dirty
 from tests.factories import dropping
+from tests.storage import without_calls
 
 PROGRAM = (
     "import json, sys\n"
@@ -168,9 +169,28 @@ def test_a_quick_raw_call_is_asked_again_until_nothing_held_it_up(
 
 def test_pages_are_not_asked_for_under_a_filter_of_calls(tmp_path: Path) -> None:
     """It may end who makes a call that it does not know."""
-    calls = {"fsync": os.fsync}
-    assert left_dirty(str(tmp_path / "file"), calls, os.fdatasync, "Seccomp:\t2\n").dirty == {}
-    assert left_dirty(str(tmp_path / "file"), calls, None, "Seccomp:\t0\n").dirty == {}
+    done = subprocess.run(
+        [
+            sys.executable,
+            without_calls.__file__,
+            "cachestat",
+            "--kill",
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            PROGRAM,
+            CHECKOUT,
+            str(tmp_path),
+        ],
+        capture_output=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["left_dirty"] == {}
+
+
+def test_pages_are_not_asked_for_where_the_raw_call_is_not_known(tmp_path: Path) -> None:
+    assert left_dirty(str(tmp_path / "file"), {}, None, "Seccomp:\t0\n").dirty == {}
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,6 +1,7 @@
 """Runs a command under a seccomp filter that answers the named system calls with success and does nothing.
 
-``python without_calls.py fsync,fdatasync COMMAND …``: what a container started with syncs suppressed does.
+``python without_calls.py fsync,fdatasync COMMAND …``: what a container started with syncs suppressed does. With
+``--kill`` before the command, they end the process, as what a service's filter does not know.
 Constants from linux/prctl.h, linux/seccomp.h, linux/bpf_common.h.
 """
 
@@ -10,24 +11,22 @@ import struct
 import sys
 
 NUMBERS = {
-    "x86_64": {"pwrite64": 18, "fsync": 74, "fdatasync": 75},
-    "aarch64": {"pwrite64": 68, "fsync": 82, "fdatasync": 83},
+    "x86_64": {"pwrite64": 18, "fsync": 74, "fdatasync": 75, "cachestat": 451},
+    "aarch64": {"pwrite64": 68, "fsync": 82, "fdatasync": 83, "cachestat": 451},
 }
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
-ALLOW, SUCCEED_WITHOUT_DOING = 0x7FFF0000, 0x00050000
+ALLOW, SUCCEED_WITHOUT_DOING, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 
 
 def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def swallow(numbers: list[int]) -> None:
-    """From now on, in this process and what it starts, these calls return 0. Raises OSError."""
+def swallow(numbers: list[int], instead: int = SUCCEED_WITHOUT_DOING) -> None:
+    """From now on, in this process and what it starts, these calls return 0, or end it. Raises OSError."""
     jumps = [instruction(JUMP_IF_EQUAL, number, len(numbers) - place) for place, number in enumerate(numbers)]
-    filter_ = b"".join(
-        [instruction(LOAD_WORD, 0), *jumps, instruction(RETURN, ALLOW), instruction(RETURN, SUCCEED_WITHOUT_DOING)]
-    )
+    filter_ = b"".join([instruction(LOAD_WORD, 0), *jumps, instruction(RETURN, ALLOW), instruction(RETURN, instead)])
     text = ctypes.create_string_buffer(filter_, len(filter_))
     program = ctypes.create_string_buffer(struct.pack("@HP", len(filter_) // 8, ctypes.addressof(text)))
     prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -38,5 +37,7 @@ def swallow(numbers: list[int]) -> None:
 
 if __name__ == "__main__":
     known = NUMBERS[os.uname().machine]
-    swallow([known[name] for name in sys.argv[1].split(",")])
-    os.execvp(sys.argv[2], sys.argv[2:])
+    killing = sys.argv[2] == "--kill"
+    command = sys.argv[3:] if killing else sys.argv[2:]
+    swallow([known[name] for name in sys.argv[1].split(",")], KILL if killing else SUCCEED_WITHOUT_DOING)
+    os.execvp(command[0], command)
