@@ -1,9 +1,9 @@
 """Disks and their partitions: what a drive, or the host of a virtual one, says about itself.
 
 From sysfs, and from udev where it runs: ``cache_type`` (the driver's; "temporary" never shows there),
-``ID_ATA_WRITE_CACHE_ENABLED`` (udev's, when the drive was found), ``rpm``, ``zoned``, ``F_FLUSH`` and ``CONFIG_WCE``
-(yes | no, virtio-blk), ``vmbus_id`` and ``lun`` (Hyper-V), ``card`` (MMC | SD), ``grade`` (consumer | data centre |
-cloud | raid | virtual, by the model table).
+``ID_ATA_WRITE_CACHE_ENABLED`` (udev's, when the drive was found), ``rpm``, ``form_factor``, ``zoned``, ``F_FLUSH`` and
+``CONFIG_WCE`` (yes | no, virtio-blk), ``vmbus_id`` and ``lun`` (Hyper-V), ``card`` (MMC | SD), ``grade`` (consumer |
+data centre | cloud | raid | virtual | hard disk, by the model table).
 
 A card's flush is counted as any: the MMC driver takes it as a request, and ends it with the card's own cache flush
 (CMD6, EXT_CSD FLUSH_CACHE) where the card has a cache that is on; "write back" also stands for one without a cache that
@@ -49,7 +49,7 @@ class DiskFacts(NamedTuple):
     transport: Fact[str] | None
     """NVMe: pcie, tcp, rdma, fc, loop."""
     grade: Fact[str] | None
-    """consumer, data centre, cloud, raid, virtual, by the model table."""
+    """consumer, data centre, cloud, raid, virtual, hard disk, by the model table."""
     link_rate: Fact[str] | None
     payload_mb_s: Fact[int] | None
     """What the link can carry at the most."""
@@ -81,10 +81,24 @@ def is_virtual(node: Node) -> bool:
 
 def is_attached_here(node: Node) -> bool:
     """A drive of this box with no host, bridge, controller or network between: what takes time there is its work."""
-    between = node.medium is not None and node.medium.class_ in {"network", "raid-cache"}
+    row = models.known(node.model) if node.model else None
+    controller = row is not None and row.grade == "raid"
+    between = controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
     transport = word(node, "transport")
     fabric = transport is not None and transport.value in nvme.OF_ONES_OWN
-    return link(node.link).direct and not (is_virtual(node) or between or fabric)
+    array = link(node.link).drives_state_form and not _is_a_drive(node)
+    return link(node.link).direct and not (is_virtual(node) or between or fabric or array)
+
+
+def _is_a_drive(node: Node) -> bool:
+    """It states how large its case is; or the user says which drive it is."""
+    return number(node, "form_factor") is not None or (node.medium is not None and node.medium.declared)
+
+
+def writes(node: Node) -> models.Writes:
+    """Where a hard disk puts what it is given, by its model."""
+    row = models.known(node.model) if node.model else None
+    return row.writes if row is not None else "in place"
 
 
 def over_own_network(node: Node) -> bool:
@@ -115,6 +129,7 @@ class DiskReader(DeviceReader):
             *(_features(tree, directory) if name.startswith("vd") else ()),
             _zoned(tree, directory),
             Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=enabled, path=database) if enabled else None,
+            _form_factor(tree, directory, name),
             _rpm(tree, directory, name) or _udev_rpm(properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
             *links.readings(tree, path, attached),
             *(nvme.readings(tree, name) if attached == "nvme" else ()),
@@ -196,12 +211,22 @@ def _zoned(tree: Tree, directory: str) -> Reading | None:
     return zoned if zoned is not None and zoned.value != "none" else None
 
 
+def _page_b1(tree: Tree, path: str, name: str) -> bytes:
+    page = tree.data(path, 64) if name.startswith("sd") else None
+    return page if page is not None and len(page) > 7 and page[1] == 0xB1 else bytes(8)
+
+
+def _form_factor(tree: Tree, directory: str, name: str) -> Reading | None:
+    """SCSI VPD page B1, the lower half of byte 7: 1 to 5 from 5.25 to under 1.8 inches; 0 is not told, as by arrays."""
+    path = f"{directory}/device/vpd_pgb1"
+    form = _page_b1(tree, path, name)[7] & 0xF
+    return Reading(what="form_factor", value=str(form), path=path) if form else None
+
+
 def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:
     """The rotation rate of SCSI VPD page B1, bytes 4 and 5; 0 for a medium that does not rotate."""
     path = f"{directory}/device/vpd_pgb1"
-    page = tree.data(path, 64) if name.startswith("sd") else None
-    if page is None or len(page) < 6 or page[1] != 0xB1:
-        return None
+    page = _page_b1(tree, path, name)
     rate = int.from_bytes(page[4:6], "big")
     if rate == VPD_NOT_ROTATING:
         return Reading(what="rpm", value="0", path=path)

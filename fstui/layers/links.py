@@ -22,12 +22,16 @@ class Link(Base, frozen=True, kw_only=True):
     name: str
     virtual: bool = False
     """A hypervisor, or this kernel, made the disk: its rotational flag says nothing."""
+    writes_through: bool = False
+    """The host may write each write through to its own disk, whether it is marked FUA or not."""
     rotation_told: bool = False
     """rotational=1 means a platter; a USB bridge says so of any drive behind it, and so do many network volumes."""
     hides_drive: bool = False
     """A bridge answers in the drive's place."""
     direct: bool = False
     """Nothing with a memory of its own lies between: what takes time there is the drive."""
+    drives_state_form: bool = False
+    """Every drive there says how large its case is (SCSI VPD page B1); an array, with a memory of its own, has none."""
     may_be_an_array: bool = False
     """Behind it may be one disk, or an array or a controller with a memory of its own."""
     networked: bool = False
@@ -37,7 +41,7 @@ class Link(Base, frozen=True, kw_only=True):
 
 _LINKS = (
     Link(name="sata", rotation_told=True, direct=True),
-    Link(name="sas", rotation_told=True, direct=True),
+    Link(name="sas", rotation_told=True, direct=True, drives_state_form=True),
     Link(name="nvme", direct=True),
     Link(name="mmc", direct=True),
     Link(name="usb", hides_drive=True),
@@ -46,7 +50,7 @@ _LINKS = (
     Link(name="iscsi", may_be_an_array=True, networked=True, of_ones_own=True),
     Link(name="virtio", virtual=True),
     Link(name="xen", virtual=True),
-    Link(name="hyper-v", virtual=True),
+    Link(name="hyper-v", virtual=True, writes_through=True),
     Link(name="virtual", virtual=True),
 )
 _ROWS = {link.name: link for link in _LINKS}

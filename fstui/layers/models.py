@@ -14,7 +14,8 @@ import msgspec
 
 from fstui.model.storage import MediumCache, MediumClass
 
-Grade = Literal["consumer", "data centre", "cloud", "raid", "virtual"]
+Grade = Literal["consumer", "data centre", "cloud", "raid", "virtual", "hard disk"]
+Writes = Literal["in place", "log", "flash"]
 
 
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,6 +38,8 @@ class Model(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What its provider documents of what was written; None where no such document was read."""
     survives: str | None = None
     """Of a disk that belongs to its instance: what keeps its data, and what loses it."""
+    writes: Writes = "in place"
+    """Where a hard disk puts what it is given: on its place, in a log on its platters, or in flash of its own."""
     near: bool = False
     """A volume that is reached by RDMA, which answers within tens of microseconds."""
 

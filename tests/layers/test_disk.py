@@ -79,6 +79,15 @@ def test_vpd_page_b1_states_the_rotation_rate(box: Box, rate: int, class_: str) 
     assert (reading.value, reading.path) == (str(rate), "/sys/block/sda/device/vpd_pgb1")
 
 
+@pytest.mark.parametrize(("byte", "told"), [(0x02, ["2"]), (0xA3, ["3"]), (0x00, []), (0xF0, [])])
+def test_vpd_page_b1_states_the_case_of_a_drive(box: Box, byte: int, told: list[str]) -> None:
+    """The upper half of that byte tells of write after erasure."""
+    page = vpd_page_b1(7200)
+    box.disk("sda", SAS, files={"device/vpd_pgb1": page[:7] + bytes([byte]) + page[8:]})
+    node = with_medium(box)[0]
+    assert [each.value for each in node.readings if each.what == "form_factor"] == told
+
+
 def test_vpd_page_b1_states_a_medium_that_does_not_rotate(box: Box) -> None:
     box.disk("sda", SAS, rotational=1, files={"device/vpd_pgb1": vpd_page_b1(1)})
     assert with_medium(box)[1].class_ == "ssd"

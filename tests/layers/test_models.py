@@ -23,7 +23,8 @@ def medium(box: Box) -> Medium:
 def test_every_row_has_a_pattern_that_compiles_and_a_source(row: models.Model) -> None:
     assert re.compile(row.pattern)
     assert row.source.strip()
-    assert (row.class_ in {"unknown", "memory"}) is (row.grade == "virtual")
+    assert row.class_ not in {"unknown", "memory"} or row.grade in {"virtual", "hard disk", "raid"}
+    assert row.writes == "in place" or row.grade == "hard disk"
 
 
 @pytest.mark.parametrize(("model", "class_", "write_cache", "grade"), [
@@ -42,6 +43,13 @@ def test_every_row_has_a_pattern_that_compiles_and_a_source(row: models.Model) -
     ("DELL PERC H730 Mini", "raid-cache", None, "raid"), ("HPE LOGICAL VOLUME", "raid-cache", None, "raid"),
     ("Google PersistentDisk", "network", None, "cloud"), ("Google EphemeralDisk", "ssd", None, "cloud"),
     ("QEMU HARDDISK", "unknown", None, "virtual"),
+    ("Mellanox BlueField NVMe SNAP Controller", "unknown", None, "virtual"),
+    ("DELL PERC H330 Mini", "unknown", None, "raid"), ("AVAGO MR9341-8i", "unknown", None, "raid"),
+    ("HGST HUS726060AL", "hdd-7200", None, "hard disk"), ("WDC WD40EFAX-68J", "hdd-5400", None, "hard disk"),
+    ("ST8000DM004-2CX1", "hdd-5400", None, "hard disk"), ("ST2000DX001-1CM1", "hdd-7200", None, "hard disk"),
+    ("ST4000NM0035-1V4", "unknown", None, "hard disk"), ("WDC WD40EFRX-68N", "unknown", None, "hard disk"),
+    ("WDC  WUH721414AL", "unknown", None, "hard disk"), ("SAMSUNG HD103SJ", "unknown", None, "hard disk"),
+    ("TOSHIBA AL15SEB060N", "unknown", None, "hard disk"), ("HGST HTS541010A9", "unknown", None, "hard disk"),
 ])  # fmt: skip
 def test_known_models(model: str, class_: str, write_cache: str | None, grade: str) -> None:
     row = models.known(model)
@@ -50,8 +58,9 @@ def test_known_models(model: str, class_: str, write_cache: str | None, grade: s
 
 
 @pytest.mark.parametrize("model", [
-    "ST4000NM0035-1V4", "WDC WD40EFRX-68N", "WDC  WUH721414AL", "SAMSUNG HD103SJ", "INTEL SSDSC2CW12", "SSD",
-    "INTEL SSDPEDMW400G4", "HGST HUS726060AL",
+    "INTEL SSDSC2CW12", "SSD", "INTEL SSDPEDMW400G4", "ACARD ANS-9010",
+    "SanDisk SDCFXPS-032", "HP MSA 2040 SAS", "DELL MD32xx", "TOSHIBA THNSNJ12", "SAMSUNG MZVL21T0HCLR-00B00",
+    "WDC WDS192T1D0D-01AJB0", "ADATA SR2000CP", "HGST SDLL1DLR480GCAA1", "HGST HUSMR1625ASS200",
 ])  # fmt: skip
 def test_models_that_the_table_does_not_know(model: str) -> None:
     assert models.known(model) is None

@@ -13,14 +13,15 @@ from fstui.judge import words
 from fstui.judge.facts.arrivals import Arrivals
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.costs import MEAN_TO_MEDIAN
-from fstui.judge.facts.limits import ASSUMED_RPM, rewrites_per_s, rpm
+from fstui.judge.facts.limits import ASSUMED_RPM, LOGGED_PER_TURN, NAND_PROGRAM_NS, rewrites_per_s, rpm
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep, has_rate
 from fstui.layers import kind
 from fstui.layers.caches import protected_cache
-from fstui.layers.disk import is_virtual
+from fstui.layers.disk import facts, is_virtual, writes
 from fstui.layers.facts import zoned
 from fstui.layers.links import link
+from fstui.layers.models import Writes
 from fstui.model.host import Host
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
@@ -44,9 +45,15 @@ class Platter(NamedTuple):
     no_cache: bool
     """Every device has no volatile write cache: read, or declared by the user."""
 
+    writes: Writes = "in place"
+    """Where the slowest way leads that any of them may go."""
+
     @property
     def per_s(self) -> float:
-        return rewrites_per_s(self.rpm)
+        """Rewrites of one block."""
+        if self.writes == "flash":
+            return 1e9 / NAND_PROGRAM_NS
+        return rewrites_per_s(self.rpm) * (LOGGED_PER_TURN if self.writes == "log" else 1)
 
     @property
     def declared(self) -> bool:
@@ -55,7 +62,8 @@ class Platter(NamedTuple):
 
     @property
     def turns(self) -> str:
-        return f"{'at most ' if self.assumed else ''}{self.rpm} rpm"
+        told = f"{'at most ' if self.assumed else ''}{self.rpm} rpm"
+        return told + {"in place": "", "log": " with a log on its platters", "flash": " with flash"}[self.writes]
 
 
 class Pace(NamedTuple):
@@ -78,7 +86,8 @@ class Pace(NamedTuple):
         of a turn, the way back the rest of one. The block that follows has passed when the write before it is answered,
         so that its turn is nearly a whole one; half of it is allowed.
         """
-        return self.platter.per_s * (1 if self.same else 2)
+        waits_for_block = self.platter.writes == "in place"
+        return self.platter.per_s * (1 if self.same or not waits_for_block else 2)
 
     @property
     def times(self) -> float:
@@ -86,7 +95,8 @@ class Pace(NamedTuple):
 
     @property
     def allowance(self) -> str:
-        half = "" if self.same else f", at half a turn each for {self.offsets} offsets"
+        anywhere = self.same or self.platter.writes != "in place"
+        half = "" if anywhere else f", at half a turn each for {self.offsets} offsets"
         return f"{self.platter.turns} allows {rate(self.limit_per_s)}{half}"
 
     @property
@@ -133,12 +143,13 @@ class Rotation:
             because=tuple(because for _, because in known),
             assumed=any(node.medium is None or rpm(node.medium) is None for node in lowest),
             no_cache=all(medium is not None and medium.write_cache == "none" for medium in media),
+            writes=max((writes(node) for node in lowest), key=("in place", "log", "flash").index),
         )
 
     @cached_property
     def same_block(self) -> tuple[Pace, ...]:
-        """The steps that rewrote and synced one block, as fast as they could."""
-        return tuple(pace for pace in self._bound if pace.same)
+        """The steps that rewrote and synced one block where it lies, as fast as they could."""
+        return tuple(pace for pace in self._bound if pace.same and pace.platter.writes == "in place")
 
     @cached_property
     def too_fast(self) -> tuple[Pace, ...]:
@@ -235,7 +246,9 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
         unknown = medium is not None and not medium.declared and link(node.link).may_be_an_array
         return None if unknown else (turns, words.medium(node))
     real = host.virtualization is None and link(node.link).rotation_told and not is_virtual(node)
-    if real and node.rotational and (medium is None or medium.class_ == "unknown"):
+    grade = facts(node).grade
+    named = grade is not None and grade.value == "hard disk"  # flash that states nothing is called rotating as well
+    if real and named and node.rotational and (medium is None or medium.class_ == "unknown"):
         unstated = f"{node.id}: a rotating {node.link} disk that does not state its revolutions"
         return ASSUMED_RPM, f"{unstated}: {ASSUMED_RPM} rpm assumed"
     return None

@@ -71,14 +71,35 @@ def test_work_behind_somebody_elses_memory_is_not_the_drives(changes: dict[str, 
     assert not holders(on_disk(None, disk(**changes)), *growing("sda")).vouched
 
 
+@pytest.mark.parametrize(
+    ("link", "model"), [("sata", "DELLBOSS VD"), ("sata", "MARVELL Raid VD 0"), ("nvme", "BlueField")]
+)
+def test_what_a_controller_makes_of_drives_is_no_drive(link: str, model: str) -> None:
+    assert not holders(on_disk(None, disk(link=link, model=model)), *growing("sda")).vouched
+
+
 @pytest.mark.parametrize("link", ["sata", "sas", "nvme", "mmc"])
 def test_a_drive_of_this_box_is_seen_at_work_and_a_guests_is_not(link: str) -> None:
-    where = on_disk(None, disk(link=link))
+    where = on_disk(None, disk(link=link, readings=readings(form_factor="3")))
     assert holders(where, *growing("sda")).vouched
     assert not holders(where, *growing()).vouched
     in_guest = holders(where, *growing("sda"), host=GUEST)
     assert names(in_guest.unseen) == ["sda"]
     assert in_guest.doubt() == " What becomes of it beneath sda, on the host, cannot be seen from here."
+
+
+@pytest.mark.parametrize(
+    ("changes", "vouched"),
+    [
+        ({}, False),
+        ({"readings": readings(rpm="7200")}, False),
+        ({"readings": readings(form_factor="2")}, True),
+        ({"medium": Medium(class_="ssd", declared=True)}, True),
+    ],
+    ids=["states nothing", "its disks' turns", "a drive's case", "declared"],
+)
+def test_what_states_no_case_on_sas_may_be_an_array_with_a_memory(changes: dict[str, Any], vouched: bool) -> None:
+    assert holders(on_disk(None, disk(link="sas", **changes)), *growing("sda")).vouched is vouched
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from fstui.judge.facts.rotation import Rotation, fastest
 from fstui.model.steps import Step
 from fstui.model.storage import Medium, Target
 from tests.factories.evidence import GUEST, evidence
-from tests.factories.storage import block, disk, filesystem, on_disk, target
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 from tests.judge.rules.rotation.platters import NO_CACHE, READ, SPINNING, declared, o_direct, same_block
 
 
@@ -26,13 +26,50 @@ def test_a_platter_is_known_by_what_was_read_or_declared() -> None:
     assert known is not None and known.no_cache
 
 
-def test_a_real_disk_that_does_not_say_is_taken_for_the_fastest() -> None:
-    platter = rotation(on_disk(filesystem(), disk(rotational=True))).platter
+def test_a_hard_disk_that_does_not_say_is_taken_for_the_fastest() -> None:
+    unstated = on_disk(filesystem(), disk(rotational=True, readings=readings(grade="hard disk")))
+    platter = rotation(unstated).platter
     assert platter is not None
     assert (platter.rpm, platter.turns) == (15_000, "at most 15000 rpm")
-    assert (
-        Case(evidence(on_disk(filesystem(), disk(rotational=True)), same_block(9), host=GUEST)).rotation.platter is None
+    assert Case(evidence(unstated, same_block(9), host=GUEST)).rotation.platter is None
+
+
+def test_what_says_nothing_is_no_platter() -> None:
+    """A memory card, a RAID of SSDs on AHCI, an array by SAS: the kernel calls rotating what states no rate."""
+    assert rotation(on_disk(filesystem(), disk(rotational=True, link="sas"))).platter is None
+
+
+@pytest.mark.parametrize(
+    ("model", "writes", "per_s"),
+    [
+        ("HGST HUS726040AL", "log", 2400),
+        ("ST8000DM004-2CX1", "log", 2400),
+        ("ST1000LM014-1EJ1", "flash", 5000),
+        ("ST4000NM0033-9ZM", "in place", 120),
+    ],
+)
+def test_a_disk_that_writes_elsewhere_first_waits_for_no_block(model: str, writes: str, per_s: float) -> None:
+    where = on_disk(filesystem(), disk(medium=READ, model=model))
+    platter = rotation(where).platter
+    assert platter is not None
+    assert (platter.writes, platter.per_s) == (writes, per_s)
+    honest, lying = same_block(1.5 * per_s), same_block(1.5 * per_s + 1)
+    assert not rotation(where, honest).too_fast
+    assert [pace.step for pace in rotation(where, honest, lying).too_fast] == [lying]
+
+
+def test_a_pace_below_that_of_a_log_shows_no_turning() -> None:
+    """A volatile cache that forgets may be as slow: nothing was seen."""
+    where = on_disk(filesystem(), disk(medium=READ, model="HGST HUS726040AL"))
+    assert not rotation(where, same_block(100)).answers
+    array = target(
+        filesystem(below=("md0",)),
+        block("md0", "md", "sda", "sdb"),
+        disk(medium=READ),
+        disk("sdb", medium=READ, model="HGST HUS726040AL"),
     )
+    both = same_block(400, flushes={"sda": 1, "sdb": 1})
+    assert not rotation(array, both).too_fast  # which of them is the slower is not known
 
 
 @pytest.mark.parametrize(

@@ -24,15 +24,13 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost, added
+from fstui.judge.facts.limits import NAND_PROGRAM_NS
 from fstui.layers.disk import facts
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
 from fstui.quantities import duration_ns, rate
 
 NAND_PER_S = 10_000
-NAND_PROGRAM_NS = 200_000
-"""What SLC takes to program a page; MLC and TLC take 600 µs and more. A write that took longer may be on the NAND
-already and leave a flush nothing to do."""
 
 
 @rule(place=40)
@@ -43,6 +41,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Finding]:
         return
     if case.configuration.breaks_sync or not case.arrivals.as_expected(flushed.step):
         return
+    # a slower write may be on the NAND already, and leave a flush nothing to do
     free = write is not None and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2
     if flushed.step.rate_per_s > NAND_PER_S or free:
         yield _too_fast(devices, write, flushed, free=free)

@@ -6,14 +6,17 @@ write costs no more than a plain one, while write + flush costs more than five t
 
 ## How it was measured
 Typical times of three steps: O_DIRECT alone (Tw), O_DIRECT+O_DSYNC (Td), write + fdatasync (Ts): Td < 1.5 × Tw and Ts >
-5 × Td, on a lowest device that supports FUA and has its cache on. Published case: ADATA SX8200PNP, 94 385, 91 375
-(O_DSYNC) and 2 767 (fdatasync) per second.
+5 × Td, on a lowest device that supports FUA and has its cache on; of an SSD also Td below the 200 µs that NAND takes to
+be programmed, as a slower write may be on it, forced or not. Published case: ADATA SX8200PNP, 94 385, 91 375 (O_DSYNC)
+and 2 767 (fdatasync) per second.
 
 ## What it proves, and what not
 It speaks of FUA alone: fdatasync may be fine. The reverse, FUA slower than a flush, is normal. md always claims FUA, so
 only lowest devices count; a protected cache may answer FUA at once, so such drives are left alone, and so is what lies
 beyond a network: Linux's own NVMe target says that it has a volatile cache whatever its disk has
-(drivers/nvme/target/admin-cmd.c), and the network's time stands in each of the three.
+(drivers/nvme/target/admin-cmd.c), and the network's time stands in each of the three. Nor of Hyper-V and WSL2, whose
+host may write each write of a guest through, forced or not, and flush its filesystem for a flush (Microsoft, Hyper-V
+storage: caching layers and implications for data consistency).
 
 ## What to do next
 Let the database use fdatasync instead of O_DSYNC (`wal_sync_method`, `innodb_flush_method`). To prove it: a power cut
@@ -28,8 +31,10 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost
+from fstui.judge.facts.limits import NAND_PROGRAM_NS
 from fstui.layers.caches import outlives_power_cut
 from fstui.layers.disk import over_own_network
+from fstui.layers.links import link
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
 from fstui.quantities import duration_ns
@@ -47,14 +52,22 @@ def fua_ignored(case: Case) -> Iterator[Finding]:
     if not (lowest and write and forced and flushed) or any(map(_may_answer_at_once, lowest)):
         return
     sends_fua = all(node.fua and node.write_cache == "write back" for node in lowest)
-    if sends_fua and flushed.ns > TIMES * forced.ns and forced.ns < ALIKE * write.ns:
+    alike = forced.ns < ALIKE * write.ns and not _may_be_programmed(lowest, forced)
+    if sends_fua and flushed.ns > TIMES * forced.ns and alike:
         yield _ignored(lowest, write, forced, flushed)
 
 
 def _may_answer_at_once(node: Node) -> bool:
-    """Its cache is protected, or lies where nobody sees whether it is."""
+    """Its cache is protected, or lies where nobody sees whether it is; or its host forces every write."""
     beyond_network = node.medium is not None and node.medium.class_ == "network"
-    return outlives_power_cut(node) or over_own_network(node) or beyond_network
+    forced_by_host = link(node.link).writes_through
+    return outlives_power_cut(node) or over_own_network(node) or beyond_network or forced_by_host
+
+
+def _may_be_programmed(lowest: tuple[Node, ...], forced: Cost) -> bool:
+    """Flash that takes so long may have it on the NAND, forced or not; its map is what a flush writes."""
+    flash = any(node.medium is not None and node.medium.class_ == "ssd" for node in lowest)
+    return flash and forced.ns >= NAND_PROGRAM_NS
 
 
 def _ignored(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> Finding:

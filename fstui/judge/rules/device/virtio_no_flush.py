@@ -1,18 +1,19 @@
-"""*suspicious where an O_DIRECT write takes less than 60 µs, else cannot-tell; plausible, low, where the host had a
-choice*
+"""*suspicious on Firecracker, else cannot-tell; plausible, low, where the host had a choice*
 
 ## What it means
 The host offers this guest no flush (virtio feature F_FLUSH), so the kernel takes the disk for "write through" and drops
 every flush. Either the host writes through, or nobody flushes at all.
 
 ## How it was measured
-Bits 9 (F_FLUSH) and 11 (CONFIG_WCE) of `device/features`, and `queue/write_cache`. Tw is the typical time of an
-O_DIRECT write of the run. With both bits and "write through" the host could have offered a cache, and says that there
-is none.
+Bits 9 (F_FLUSH) and 11 (CONFIG_WCE) of `device/features`, and `queue/write_cache`; how the box is known for a guest of
+Firecracker. Tw is the typical time of an O_DIRECT write of the run. With both bits and "write through" the host could
+have offered a cache, and says that there is none.
 
 ## What it proves, and what not
-A write in less than 60 µs is in somebody's memory. Protected back ends exist that honestly advertise no flush, so a
-slow one proves nothing either way. Firecracker's `Unsafe` and VirtualBox's defaults look just like this.
+A write in less than 60 µs is in somebody's memory, or in a protected drive's: back ends on such drives (SPDK, a DPU, a
+cloud's offload card, QEMU that writes through) honestly offer no flush and are as fast, so neither a fast nor a slow
+write proves anything. Firecracker offers none exactly where it was told never to flush (`Unsafe`, its default): there
+the host's page cache has what was acknowledged, as fast or slow as it answers.
 
 ## What to do next
 On the host: QEMU `cache=none` or `writeback`, Firecracker `cache_type=Writeback`. To know: cut the power of the *host*
@@ -44,7 +45,7 @@ def virtio_no_flush(case: Case) -> Iterator[Finding]:
     if case.configuration.breaks_sync or case.rotation.answers:
         return
     if without:
-        yield _no_flush(without, case.costs.write)
+        yield _no_flush(without, case.costs.write, unsafe=case.host.virtualization == "firecracker")
     elif found and all(map(_offers_both, found)):
         yield _by_its_word(found)
 
@@ -64,21 +65,22 @@ def _by_its_word(found: list[Node]) -> Finding:
     )
 
 
-def _no_flush(without: list[Node], write: Cost | None) -> Finding:
+def _no_flush(without: list[Node], write: Cost | None, *, unsafe: bool) -> Finding:
     where = words.devices(without)
     fast = write is not None and write.ns < HOST_CACHE_NS
     dropped = f"The host offers {where} no flush, so the kernel drops every one"
     sentence = f"{dropped}: what a sync is worth is up to the host, which may well have a protected cache."
-    if write and fast:
+    if unsafe:
+        sentence = f"{dropped}. Firecracker does so where it never flushes itself: its host's memory has the data."
+    elif write and fast:
         sentence = (
             f"{dropped}, and it answers an O_DIRECT write after {duration_ns(write.ns)} (in "
-            f"{words.time_measured([write.step])}): too fast for most media, so the host's memory may be all that has "
-            "it."
+            f"{words.time_measured([write.step])}): a protected drive's cache has it, or the host's memory alone."
         )
     return Finding(
         rule="virtio-no-flush",
-        verdict="suspicious" if fast else "cannot-tell",
-        confidence="medium" if fast else "low",
+        verdict="suspicious" if unsafe else "cannot-tell",
+        confidence="medium" if unsafe else "low",
         scope="storage",
         title=f"{where}: the host offers no flush",
         sentence=sentence,

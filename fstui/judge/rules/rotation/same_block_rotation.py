@@ -8,10 +8,12 @@ A rotating disk sees one block once per turn: 5400 rpm allow 90 durable rewrites
 One block overwritten and synced again and again by one writer: a turn each. Every other step that syncs each write
 before the next is asked as well: half a turn each on average at random offsets, nearly a whole one for the block that
 follows, so twice the limit is allowed. The revolutions are those the drive states (SCSI VPD page B1, ATA) or that you
-declared; for a real disk that does not say, 15 000 are assumed. Never from `rotational=1` of a virtual disk. Silent
-above copy-on-write filesystems, caches and RAID controllers, and where a SAN or an unknown adapter states the turns of
-disks that an array may stand before. Several writers may share a turn (group commit), so their rate is never held
-against it.
+declared; for one that does not say, and has a hard disk's name, 15 000 are assumed: a memory card, a RAID of SSDs on
+AHCI or an array that says nothing is "rotational" as well. Never from `rotational=1` of a virtual disk. Silent above
+copy-on-write filesystems, caches and RAID controllers, and where a SAN or an unknown adapter states the turns of disks
+that an array may stand before. Several writers may share a turn (group commit), so their rate is never held against it.
+A disk whose model is known to append to a log on its platters (a media cache, shingled tracks) waits for no block: 20
+synced writes a turn are allowed; one that is known to write to flash of its own, what flash can be programmed, 5 000.
 
 ## What it proves, and what not
 Up to 1.1 times the limit the disk behaves like a platter: medium confidence where every lowest device took half of that
@@ -82,7 +84,8 @@ def _too_fast(case: Case, paces: tuple[Pace, ...]) -> Finding:
         scope="storage",
         title=f"{per_s}/s, {worst.allowance}",
         sentence=f"{_what(worst)} synced {per_s} times a second in {words.time_measured([step])}; a disk of "
-        f"{platter.turns} turns {rate(platter.per_s)} times: {worst.times:.1f} × what it can do. "
+        f"{platter.turns} {'turns' if platter.writes == 'in place' else 'can do so'} {rate(platter.per_s)} times: "
+        f"{worst.times:.1f} × what it can do. "
         f"{_who_answers(case, worst)}",
         steps=words.names(pace.step for pace in paces),
         because=(*(pace.because for pace in paces), *platter.because),

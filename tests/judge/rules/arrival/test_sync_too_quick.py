@@ -64,6 +64,12 @@ def test_a_kernel_that_is_silent_about_dax_may_have_it_below(kernel: str) -> Non
     assert "sync-too-quick" not in rules(verdict(HIDDEN, quick(), process=KNOWN, host=Host(kernel=kernel)))
 
 
+def test_gvisor_has_no_dax_whatever_kernel_it_says_to_be() -> None:
+    here = Host(kernel="4.19.0-gvisor")
+    assert "sync-too-quick" in rules(verdict(HIDDEN, quick(), process=KNOWN, host=here))
+    assert "sync-too-quick" not in rules(verdict(HIDDEN, quick(5_000), process=KNOWN, host=here))
+
+
 def test_without_memory_to_hold_it_against_nothing_is_said() -> None:
     assert "sync-too-quick" not in rules(verdict(HIDDEN, quick(), host=NEW))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.model.storage import Medium, Node
+from fstui.model.storage import Medium, MediumClass, Node
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import flushed, forced, latency, timed, write
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
@@ -40,12 +40,20 @@ def test_its_boundaries(tw: float, td: float, ts: float, hit: bool) -> None:
         disk(fua=True, medium=Medium(class_="raid-cache")),
         disk(fua=True, medium=Medium(class_="network")),
         disk(fua=True, readings=readings(transport="tcp")),
+        disk(fua=True, link="hyper-v"),
     ],
-    ids=["no FUA", "write through", "protected", "controller", "a network's volume", "NVMe over TCP"],
+    ids=["no FUA", "write through", "protected", "controller", "a network's volume", "NVMe over TCP", "Hyper-V"],
 )
 def test_a_device_that_may_answer_so_is_left_alone(device: Node) -> None:
     steps = write(10), forced(11, flushes=1), flushed(400)
     assert "fua-ignored" not in rules(verdict(on_disk(filesystem(), device), *steps))
+
+
+@pytest.mark.parametrize(("class_", "td", "hit"), [("ssd", 199, True), ("ssd", 200, False), ("unknown", 400, True)])
+def test_flash_that_takes_as_long_as_to_be_programmed_may_have_it(class_: MediumClass, td: float, hit: bool) -> None:
+    """Forced or not; what a flush costs besides is the writing of its map. Of a virtual disk no flash is known."""
+    where = on_disk(filesystem(), disk(fua=True, medium=Medium(class_=class_)))
+    assert ("fua-ignored" in rules(verdict(where, write(td - 10), forced(td), flushed(6 * td)))) is hit
 
 
 def test_md_always_claims_fua_so_only_the_lowest_devices_count() -> None:

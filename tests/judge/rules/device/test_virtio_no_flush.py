@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fstui.model.host import Host
 from fstui.model.storage import Medium, Target
 from tests.factories.evidence import GUEST, finding, rules, verdict
 from tests.factories.steps import own_time, step, timed, write
@@ -18,12 +19,23 @@ def virtio(flush: str = "no", config_wce: str = "no", **changes: Any) -> Target:
     return on_disk(filesystem(below=("vda",)), disk("vda", **given))
 
 
-@pytest.mark.parametrize(("us", "verdict_"), [(59, "suspicious"), (60, "cannot-tell"), (2000, "cannot-tell")])
-def test_only_a_write_that_memory_alone_can_answer_is_suspicious(us: float, verdict_: str) -> None:
+@pytest.mark.parametrize("us", [18, 59, 60, 2000])
+def test_neither_a_fast_nor_a_slow_write_tells_a_protected_back_end_from_the_hosts_memory(us: float) -> None:
+    """SPDK on a protected drive, a cloud's offload card: 16 KiB in 18 to 50 µs, and no flush is needed."""
     judgement = verdict(virtio(), write(us, device="vda"), host=GUEST)
     found = finding(judgement, "virtio-no-flush")
-    assert (found.verdict, judgement.verdict) == (verdict_, verdict_)
+    assert (found.verdict, judgement.verdict) == ("cannot-tell", "cannot-tell")
+    assert ("or the host's memory alone" in found.sentence) is (us < 60)
     assert "vda F_FLUSH: no (/read/F_FLUSH)" in found.because
+
+
+@pytest.mark.parametrize("us", [28, 75])
+def test_firecracker_offers_none_where_it_never_flushes(us: float) -> None:
+    found = finding(
+        verdict(virtio(), write(us, device="vda"), host=Host(virtualization="firecracker")), "virtio-no-flush"
+    )
+    assert (found.verdict, found.confidence) == ("suspicious", "medium")
+    assert "its host's memory has the data" in found.sentence
 
 
 def test_before_a_run_it_cannot_tell() -> None:

@@ -142,8 +142,9 @@ def test_a_virtual_disk_that_says_it_rotates_is_left_alone() -> None:
         ({"link": "sata", "medium": Medium(class_="raid-cache")}, False),
     ],
 )
-def test_a_real_disk_of_unknown_speed_is_taken_for_the_fastest(changes: dict[str, Any], judged: bool) -> None:
-    where = on_disk(filesystem(), disk(**{"rotational": True, **changes}))
+def test_a_hard_disk_of_unknown_speed_is_taken_for_the_fastest(changes: dict[str, Any], judged: bool) -> None:
+    named = readings(grade="hard disk")
+    where = on_disk(filesystem(), disk(**{"rotational": True, "readings": named, **changes}))
     judgement = verdict(where, same_block(400))
     assert ("same-block-rotation" in rules(judgement)) is judged
     if judged:
@@ -203,7 +204,7 @@ def test_the_fastest_of_several_platters_sets_the_limit() -> None:
 
 
 def test_an_assumed_speed_is_said_to_be_one() -> None:
-    unknown, known = disk(rotational=True), disk("sdb", medium=READ)
+    unknown, known = disk(rotational=True, readings=readings(grade="hard disk")), disk("sdb", medium=READ)
     mixed = target(filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), unknown, known)
     found = finding(verdict(mixed, same_block(200, flushes={"sda": 1, "sdb": 1})), "same-block-rotation")
     assert (found.verdict, found.confidence) == ("consistent", "low")
