@@ -118,8 +118,9 @@ class Graph:
 
         What tools alone can tell has no part in it: whether they were asked does not make another storage of it.
         """
-        pooled = {node.id for pool in stack if kind(pool.kind).members_asked for node in self.stack(pool.id)[1:]}
-        parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in pooled]
+        told = [node for node in stack if _is_own_server(node) or kind(node.kind).members_asked]
+        asked = {below.id for node in told for below in self.stack(node.id)[1:]}
+        parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in asked]
         text = "\n".join([*parts, ",".join(options)])
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
@@ -178,6 +179,10 @@ class Graph:
         keeping = (lower for lower in below if kind(lower.kind).keeps_each_write(lower))
         answered = {each.id for lower in keeping for each in self.stack(lower.id)}
         return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in answered), None)
+
+
+def _is_own_server(node: Node) -> bool:
+    return node.layer == "remote" and any(below.startswith("mount:") for below in node.below)
 
 
 def _medium(node: Node, host: Host) -> Medium:

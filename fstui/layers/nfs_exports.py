@@ -1,9 +1,11 @@
-"""An NFS server that is this very box: how it exports what is mounted here.
+"""An NFS server that is this very box: how it exports what is mounted here, and where that may lie.
 
-The client's own list of volumes and the server's exports are each of one network namespace, so both speak of the same
+The client's own list of volumes and root's list of exports are each of our network namespace, so both speak of the same
 one: ``127.0.0.1`` and the box's own addresses, on a port that the kernel's server listens on, or its usual one where
 that cannot be read, are then this kernel's server (fs/nfs/client.c: nfs_volume_list_show; fs/nfsd/export.c:
-svc_export_show; fs/nfsd/nfsctl.c: write_ports; exports(5)).
+svc_export_show; fs/nfsd/nfsctl.c: write_ports; exports(5)). What everybody may read, ``/proc/fs/nfsd``, is of the
+namespace that it was mounted from: there the server must have answered some call in ours (``rpc`` in its statistics,
+which Linux 6.1 and 6.12 count for each namespace).
 """
 
 from __future__ import annotations
@@ -13,14 +15,17 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from fstui.layers import own_servers
+from fstui.layers.readers import Sources
 from fstui.layers.sources import addresses
 from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.mounts import Mount, unescape
 from fstui.model.storage import Reading
 
 VOLUMES = "/proc/net/nfsfs/volumes"
-EXPORTS = ("/proc/fs/nfsd/exports", "/proc/net/rpc/nfsd.export/content")
-"""The same; the first where the server's filesystem is mounted, the second is root's."""
+OWN_EXPORTS, EXPORTS = "/proc/net/rpc/nfsd.export/content", "/proc/fs/nfsd/exports"
+"""The same; the first is root's, the second stands where the server's filesystem is mounted."""
+STATISTICS = "/proc/net/rpc/nfsd"
 _EXPORTS_BYTES = 1 << 20
 LISTENING = "/proc/fs/nfsd/portlist"
 _USUAL_PORT = 2049
@@ -34,39 +39,57 @@ class Export(NamedTuple):
     flags: frozenset[str]
 
 
-def export(tree: Tree, mount: Mount, holder: Callable[[str], Mount | None]) -> Reading | None:
+def export(sources: Sources, mount: Mount) -> Reading | None:
     """``export`` (sync | async) of an NFS mount whose server is this box; None where it is not, or nobody can tell.
 
     NFSv4 walks down by steps and comes to a nearer export only where a filesystem is mounted there: Linux 6.12 flushed
     in a directory that was exported async below one exported sync. Older versions ask for the nearest by its name.
-    NFSv4 names a path as seen from the export with ``fsid=0``, where its client has one.
+    NFSv4 names a path as seen from the export with ``fsid=0``, where its client has one. Where the filesystem keeps
+    each write, the early answer costs nothing.
     """
-    nfs4 = mount.fstype == "nfs4"
 
     def reached(path: str) -> bool:
-        if not nfs4:
+        if mount.fstype != "nfs4":
             return True
-        here = holder(path)
+        here = sources.holder(path)
         return here is not None and here.mount_point == path
 
-    if not _served_here(tree, mount.device):
+    if not _served_here(sources.tree, mount.device):
         return None
-    for file in EXPORTS:
-        found = [each for line in (tree.data(file, _EXPORTS_BYTES) or b"").split(b"\n") for each in _exports(line)]
-        if found:
-            path = "/" + mount.source.partition(":/")[2]  # [::1]:/srv
-            roots = [each.path.rstrip("/") for each in found if "fsid=0" in each.flags] if nfs4 else []
-            said = {word for root in ("", *roots) for word in _of_path(root + path, found, reached)}
-            told = said.pop() if len(said) == 1 else None
-            if told == "async" and any(_keeps_each_write(holder(root + path)) for root in ("", *roots)):
-                return None
-            return Reading(what="export", value=told, path=file) if told is not None else None
-    return None
+    file, found = _all_exports(sources.tree)
+    candidates = _candidates(mount, found)
+    said = {word for path in candidates for word in _of_path(path, found, reached)}
+    told = said.pop() if len(said) == 1 else None
+    kept = told == "async" and any(own_servers.keeps_each_write(sources, path) for path in candidates)
+    return Reading(what="export", value=told, path=file) if told is not None and not kept else None
 
 
-def _keeps_each_write(here: Mount | None) -> bool:
-    """Mounted with ``sync`` (mount(8)): what the server writes there is on the disk before it answers, even so."""
-    return here is not None and "sync" in here.all_options
+def paths(sources: Sources, mount: Mount) -> tuple[str, ...]:
+    """Where on this box it may lie, where its server is this box."""
+    if not _served_here(sources.tree, mount.device):
+        return ()
+    within = mount.root.rstrip("/")  # of a bind mount
+    return tuple(f"{path.rstrip('/')}{within}" or "/" for path in _candidates(mount, _all_exports(sources.tree)[1]))
+
+
+def _candidates(mount: Mount, exports: list[Export]) -> tuple[str, ...]:
+    path = "/" + mount.source.partition(":/")[2]  # [::1]:/srv
+    roots = [each.path.rstrip("/") for each in exports if "fsid=0" in each.flags] if mount.fstype == "nfs4" else []
+    return tuple(dict.fromkeys(root + path for root in ("", *roots)))
+
+
+def _all_exports(tree: Tree) -> tuple[str, list[Export]]:
+    """Those of our network namespace, and the file that tells them."""
+    data, file = tree.data(OWN_EXPORTS, _EXPORTS_BYTES), OWN_EXPORTS
+    if data is None:
+        data, file = tree.data(EXPORTS, _EXPORTS_BYTES) if _has_answered(tree) else None, EXPORTS
+    return file, [each for line in (data or b"").split(b"\n") for each in _exports(line)]
+
+
+def _has_answered(tree: Tree) -> bool:
+    """The kernel's server, some call from our network namespace, as far as that is told."""
+    told = re.search(r"^rpc (\d{1,15}) ", tree.text(STATISTICS) or "", re.M)
+    return told is None or int(told[1]) > 0
 
 
 def _served_here(tree: Tree, device: str) -> bool:

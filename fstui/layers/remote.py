@@ -3,20 +3,22 @@
 What the server does with a sync cannot be seen; what the client was told to do with one can: ``sync_option`` (sync |
 async), ``strict_sync`` (no: CIFS nostrictsync), ``vers``, ``hard`` (hard | soft), ``cache`` (CIFS and 9p), ``trans``
 (9p). ``commit_count``: NFS COMMIT calls so far. ``export`` (sync | async): of an NFS server that is this very box;
-``served``: of its Samba (``samba``).
+``served``: of its Samba (``samba``). Of these two, and of 9p from an address of this box or through a socket in its
+files, what the server keeps its files on is followed where it is proved (``own_servers``): syncs are not counted there,
+since whether each must come that far is the server's affair, but what forgets there forgets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from fstui.layers import samba
+from fstui.layers import nfs_exports, own_servers, samba
 from fstui.layers.facts import Fact, one_of, word
 from fstui.layers.kinds import Kind, Unsent
-from fstui.layers.nfs_exports import export
-from fstui.layers.readers import Filesystem, FilesystemReader
+from fstui.layers.readers import Filesystem, FilesystemReader, some
+from fstui.layers.sources import addresses
 from fstui.layers.sources.claims import Question
 from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.mounts import MOUNTINFO, Mount, unescape
@@ -36,6 +38,8 @@ _SERVER_WRITE = 5
 """In the line ``bytes:``: after what the program read and wrote, plainly and with O_DIRECT, what the server sent."""
 _SHOWN = {"vers": "vers", "cache": "cache", "trans": "trans", "cache_mode": "cache"}
 _NFS, _CIFS = ("nfs", "nfs4"), ("cifs", "smb3")
+_9P_INODE_SHIFT = 2
+"""fs/9p/vfs_inode.c: v9fs_qid2ino."""
 
 
 class NfsCounts(NamedTuple):
@@ -75,15 +79,38 @@ class RemoteReader(FilesystemReader):
         because = "a program of a user answers" if fuse else "the server answers, out of sight from here"
         device = self.sources.names.of(mount.device) if self.row.name == "fuseblk" else None
         name = mount.source or mount.fstype
+        below = (device,) if device is not None else self._kept_on(mount)
         bottom = Node(
-            id=f"remote:{name}",
+            # another namespace may have mounted the same from another server of that address
+            id=f"remote:{name}" if device is not None or not below else f"remote:{name} on {below[0]}",
             layer="remote",
             kind=mount.fstype,
             name=name,
-            below=(device,) if device is not None else (),
+            below=below,
             because=because,
         )
         return Filesystem((bottom.id,), others=(bottom,))
+
+    def _kept_on(self, mount: Mount) -> tuple[str, ...]:
+        """The id of this box's own filesystem that holds its files, where that is proved."""
+        sources, at = self.sources, mount.mount_point
+        if self.row.name in _NFS:
+            paths = nfs_exports.paths(sources, mount)
+            path = next((each for each in paths if own_servers.is_same(sources.claims, at, each)), None)
+            return own_servers.kept_on(sources, path, crosses=False) if path is not None else ()
+        if self.row.name in _CIFS:
+            path = samba.kept_at(sources, mount)
+        else:
+            paths = self._named_here(mount)
+            path = next((p for p in paths if own_servers.is_same(sources.claims, at, p, _9P_INODE_SHIFT)), None)
+        return own_servers.kept_on(sources, path) if path is not None else ()
+
+    def _named_here(self, mount: Mount) -> tuple[str, ...]:
+        """Where 9p's server has it, if that is a program of this box."""
+        name = mount.option("aname") or ""
+        trans = mount.option("trans")
+        here = trans == "unix" or (trans == "tcp" and addresses.is_own(self.tree, mount.source))
+        return (f"{name.rstrip('/')}{mount.root.rstrip('/')}" or "/",) if here and name.startswith("/") else ()
 
     def more(self, mount: Mount) -> tuple[Reading, ...]:
         """``sync_option``, ``hard``, ``strict_sync``, ``vers``, ``cache``, ``trans``, ``export``, ``commit_count``."""
@@ -100,9 +127,17 @@ class RemoteReader(FilesystemReader):
         found = [Reading(what=what, value=value, path=MOUNTINFO) for what, value in told.items()]
         if self.row.name in _NFS and (counts := self._sent.get(mount.mount_point)) is not None:
             found.append(Reading(what="commit_count", value=str(counts.commits), path=MOUNTSTATS))
-        exported = export(self.tree, mount, self.sources.holder) if self.row.name in _NFS else None
-        served = samba.readings(self.tree, self.sources.claims, mount) if self.row.name in _CIFS else ()
-        return (*found, *([exported] if exported else []), *served)
+        return (*found, *self._of_own_server(mount))
+
+    def _of_own_server(self, mount: Mount) -> Iterator[Reading]:
+        """``export``, ``own_path``, and what a Samba tells."""
+        if self.row.name in _NFS:
+            yield from some([nfs_exports.export(self.sources, mount)])
+            yield from own_servers.readings(nfs_exports.paths(self.sources, mount))
+        elif self.row.name in _CIFS:
+            yield from samba.readings(self.sources, mount)
+        else:
+            yield from own_servers.readings(self._named_here(mount))
 
     @cached_property
     def _sent(self) -> Mapping[str, NfsCounts]:
@@ -140,6 +175,9 @@ def _at(numbers: list[bytes], place: int) -> int | None:
 class Remote(Kind, frozen=True, kw_only=True):
     """A row of this family."""
 
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+        return tuple(question for node in nodes for question in own_servers.questions(node))
+
     def unsent(self, node: Node) -> Unsent | None:
         strict = facts(node).strict_sync
         if strict is None or strict.value:
@@ -157,7 +195,7 @@ class Cifs(Remote, frozen=True, kw_only=True):
     """The row of SMB, whose server may be this box's Samba."""
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        return tuple(Question(command, root=True) for node in nodes for command in samba.questions(node))
+        return tuple(question for node in nodes for question in samba.questions(node))
 
     def unsent(self, node: Node) -> Unsent | None:
         told = word(node, "served")

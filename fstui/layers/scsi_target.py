@@ -8,7 +8,7 @@ its number, or a file by its path, which is followed where a file of the disk's 
 A file that was opened with O_DSYNC takes each write for good before it is answered; one that is buffered, and a device,
 hand on flushes and writes marked FUA (target_core_file.c, target_core_iblock.c): but to a device without FUA they come
 as plain ones, although the disk says that it takes FUA (iblock_execute_rw; Linux 6.12: 0 flushes for 50). Readings of
-the disk: ``store`` (its ``info``, how it was opened), ``store_file``.
+the disk: ``store`` (a block device, or by its ``info`` how its file was opened), ``store_file``.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ _IN_MEMORY = "rd_mcp_"
 _ID_BEGINS, _ID_LENGTH = "naa.6001405", len("naa.") + 32
 """An IEEE id of LIO's own company number; the digits of the serial number fill it up."""
 _EACH_WRITE = "O_DSYNC"
+_DEVICE_STORE = "a block device"
 
 
 class Behind(NamedTuple):
@@ -56,6 +57,12 @@ def each_write_kept(node: Node) -> bool:
     """The target makes each write durable before it answers: no flush is owed above, whatever cache is below."""
     told = word(node, "store")
     return told is not None and told.value == _EACH_WRITE
+
+
+def is_device_store(node: Node) -> Reading | None:
+    """Where it stands that the target hands its writes on to a block device; None where it does not."""
+    told = word(node, "store")
+    return told.reading if told is not None and told.value == _DEVICE_STORE else None
 
 
 def store_file(node: Node) -> str | None:
@@ -129,7 +136,8 @@ def _of_store(sources: Sources, name: str, home: str) -> Behind:
     info = sources.tree.text(f"{home}/info") or ""
     if number := _DEVICE.search(info):
         device = sources.names.of(f"{number[1]}:{number[2]}")
-        return Behind((device,) if device is not None else ())
+        readings = (Reading(what="store", value=_DEVICE_STORE, path=f"{home}/info"),)
+        return Behind((device,) if device is not None else (), (), readings)
     file = _FILE.search(info)
     return _of_file(sources, name, file[1], file[2], f"{home}/info") if file else Behind()
 

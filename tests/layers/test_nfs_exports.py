@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from fstui.inventory.questions import commands
+from fstui.inventory.survey import survey
+from fstui.judge.facts.stack import Stack
+from fstui.layers.own_servers import seen_at
+from fstui.layers.sources.claims import Answer, line
+from fstui.model.storage import Target
 from tests.factories.box import Box
 from tests.factories.evidence import finding, rules, verdict
-from tests.factories.looking import look, read
+from tests.factories.looking import edges, look, read
+from tests.factories.steps import step
 
 VOLUMES = """\
 NV SERVER   PORT DEV          FSID                              FSC
@@ -18,6 +25,8 @@ EXPORTS = """\
 # Path Client(Flags) # IPs
 {path}\t{client}(rw,no_root_squash,{flags},wdelay,no_subtree_check,fsid=7,sec=1)
 """
+DIRECTORY = "12 1795448016.648079866 1795448016.648079866\n"
+WORDS = ("always", "standard")
 PAIR = (("/srv", "sync"), ("/srv/data", "async"))
 ADDRESSES = """\
 Main:
@@ -139,6 +148,78 @@ def test_a_filesystem_that_is_mounted_sync_keeps_what_an_async_export_answers_ea
     box.mount("127.0.0.1:/srv/data", "/mnt", "nfs4", device="0:60", super_options="rw,hard")
     reading = look(box, "/mnt").stack[0].reading("export")
     assert (reading and reading.value) == told
+
+
+def test_a_dataset_that_is_always_synced_keeps_it_too(box: Box) -> None:
+    serve(box, "async")
+    box.mount("tank/data", "/srv/data", "zfs")
+    box.mount("127.0.0.1:/srv/data", "/mnt", "nfs4", device="0:60", super_options="rw,hard")
+    said = {"zfs get -H -p -o name,property,value,source sync tank/data": "tank/data\tsync\t{}\tlocal\n"}
+    kept, asked = ({line: Answer(output=text.format(sync)) for line, text in said.items()} for sync in WORDS)
+    assert look(box, "/mnt", kept).stack[0].reading("export") is None
+    assert read(look(box, "/mnt", asked).stack[0], "export")[0] == "async"
+
+
+@pytest.mark.parametrize(("answered", "told"), [(0, False), (32, True)])
+def test_what_everybody_may_read_is_of_the_namespace_in_which_the_server_answers(
+    box: Box, answered: int, told: bool
+) -> None:
+    serve(box, "async")
+    box.write("/proc/net/rpc/nfsd", f"rc 0 0 {answered}\nnet {answered} 0 {answered} 1\nrpc {answered} 0 0 0 0\n")
+    assert ("syncs-not-sent" in rules(verdict(look(box)))) is told
+
+
+def test_root_knows_that_our_namespace_exports_nothing(box: Box) -> None:
+    serve(box, "async")
+    box.write("/proc/net/rpc/nfsd.export/content", "#path domain(flags)\n")
+    assert look(box).stack[0].reading("export") is None
+
+
+def on(box: Box, *, fstype: str = "ext4", seen: str = DIRECTORY, source: str = "/srv/data") -> Target:
+    """A mount at /mnt of what lies at /srv/data, and what stat says of both."""
+    serve(box, "sync", path=source)
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv/data", fstype, super_options="rw,nobarrier" if fstype == "btrfs" else "rw")
+    box.mount(f"127.0.0.1:{source}", "/mnt", "nfs4", device="0:60", super_options="rw,hard")
+    said = {line(seen_at("/mnt")): Answer(output=seen), line(seen_at(source)): Answer(output=DIRECTORY)}
+    assert said.keys() <= {line(command) for command in commands(survey(box.root), root=False)}
+    return look(box, "/mnt", said)
+
+
+def test_what_this_box_exports_from_memory_is_in_memory(box: Box) -> None:
+    found = on(box, fstype="tmpfs")
+    assert edges(found)["remote:127.0.0.1:/srv/data on mount:/srv/data"] == ("mount:/srv/data",)
+    judged = verdict(found)
+    assert (judged.verdict, finding(judged, "in-memory").title) == ("not-durable", "in memory (tmpfs)")
+
+
+def test_what_this_box_exports_without_barriers_has_none(box: Box) -> None:
+    judged = verdict(on(box, fstype="btrfs"))
+    assert (judged.verdict, judged.findings[0].rule) == ("not-durable", "barriers-off")
+
+
+def test_what_it_exports_from_a_disk_is_no_reason_for_praise(box: Box) -> None:
+    found = on(box)
+    assert [node.id for node in Stack(found).lowest] == ["remote:127.0.0.1:/srv/data on mount:/srv/data"]
+    judged = verdict(found, step(flushes={"sda": 0}))
+    assert (judged.verdict, judged.findings[0].rule) == ("cannot-tell", "remote-filesystem")
+
+
+@pytest.mark.parametrize("seen", [
+    "", "13 1795448016.648079866 1795448016.648079866\n", "12 1795448016.648079866 1795448017.648079866\n",
+    "stat: unrecognized option",
+])  # fmt: skip
+def test_another_directory_of_that_name_is_not_followed(box: Box, seen: str) -> None:
+    """The server's mount namespace is another, or another filesystem was mounted there later."""
+    found = on(box, fstype="tmpfs", seen=seen)
+    assert edges(found)["remote:127.0.0.1:/srv/data"] == ()
+    assert verdict(found).verdict == "cannot-tell"
+
+
+def test_whether_it_was_followed_makes_no_other_storage_of_it(box: Box) -> None:
+    followed = on(box)
+    assert followed.identity == look(box, "/mnt").identity
+    assert edges(followed) != edges(look(box, "/mnt"))
 
 
 def test_where_the_servers_filesystem_is_not_mounted_root_reads_its_cache(box: Box) -> None:

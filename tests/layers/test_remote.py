@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fstui.inventory.counters import difference, read_counters
+from fstui.layers.own_servers import seen_at
+from fstui.layers.sources.claims import Answer, line
 from fstui.model.counters import DeviceCounters
 from tests.factories.box import Box
+from tests.factories.evidence import verdict
 from tests.factories.looking import edges, look, read
 
 MOUNTSTATS = """\
@@ -92,3 +95,20 @@ def test_9p_names_its_transport_and_cache(box: Box) -> None:
     box.mount("share", "/srv", "9p", super_options="rw,access=client,trans=virtio,cache=loose")
     top = look(box).stack[0]
     assert (read(top, "trans")[0], read(top, "cache")[0]) == ("virtio", "loose")
+
+
+@pytest.mark.parametrize(("source", "options", "followed"), [
+    ("127.0.0.1", "trans=tcp,port=564", True), ("/run/diod.sock", "trans=unix", True),
+    ("10.1.2.3", "trans=tcp", False), ("host", "trans=virtio", False),
+])  # fmt: skip
+def test_a_9p_server_of_this_box_names_the_directory_that_it_serves(
+    box: Box, source: str, options: str, followed: bool
+) -> None:
+    """Its client adds 2 to each inode's number."""
+    box.mount("tmpfs", "/dev/shm", "tmpfs")
+    box.mount(source, "/srv", "9p", super_options=f"rw,aname=/dev/shm/x,{options}")
+    times = "1795448016.648079866 1795448016.648079866"
+    said = {"/srv": f"14 {times}\n", "/dev/shm/x": f"12 {times}\n"}
+    found = look(box, claims={line(seen_at(path)): Answer(output=text) for path, text in said.items()})
+    assert ("mount:/dev/shm" in edges(found)) is followed
+    assert (verdict(found).verdict == "not-durable") is followed

@@ -10,7 +10,8 @@ import pytest
 
 from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
-from fstui.layers.samba import CHANGED, FILE, listening, strict_sync
+from fstui.layers.own_servers import seen_at
+from fstui.layers.samba import CHANGED, CONNECTIONS, FILE, listening, path, strict_sync
 from fstui.layers.sources.claims import Answer, Claims, line
 from fstui.model.judgement import Judgement
 from tests.factories.box import Box
@@ -22,19 +23,36 @@ STARTED = BOOTED + TICKS // os.sysconf("SC_CLK_TCK")
 LISTENER = 'LISTEN 0 50 {}:{} 0.0.0.0:* users:(("{}",pid=802,fd=30))\n'
 KERNELS_OWN = "LISTEN 0 64 1.2.3.4:1445 0.0.0.0:*\n"
 SAID = "Load smb config files from /etc/samba/smb.conf\nLoaded services file OK.\n{}\n"
+DIRECTORY = "12 1795448016.648079866 1795448016.648079866\n"
+MOUNTED = "12 1795448016.648079800 1795448016.648079800\n"
+CONNECTED = """\
+Servers:
+1) ConnectionId: 0x1 Hostname: localhost
+Local Users To Server: 1 SecMode: 0x1 Req On Wire: 0 Net namespace: {}
+
+\tSessions:
+\t1) Address: {} Uses: 1 Capability: 0x300047\tSession Status: 1
+"""
 
 
 def serve(
     box: Box,
     *,
     address: str = "127.0.0.1",
-    settings: str = "[global]\nstrict sync = no\n[data]\npath = /srv/data\n",
+    settings: str = "[global]\nstrict sync = no\n[data]\npath = /data/shared\n",
     command: str = "/usr/sbin/smbd --foreground",
     program: str = "/usr/sbin/smbd",
     namespace: str = "mnt:[4026531841]",
+    fstype: str = "ext4",
+    options: str = "rw",
 ) -> None:
+    box.disk("sda")
+    box.mount("tank/data" if fstype == "zfs" else "/dev/sda", "/data", fstype, super_options=options)
     box.mount(
-        "//localhost/data", "/srv", "cifs", super_options=f"rw,vers=3.0,addr={address},port=1445" if address else "rw"
+        "//localhost/data",
+        "/srv",
+        "cifs",
+        super_options=f"rw,vers=3.0,serverino,addr={address},port=1445" if address else "rw",
     )
     box.write(FILE, settings)
     box.write("/proc/stat", f"cpu 1 2 3\nbtime {BOOTED}")
@@ -46,13 +64,24 @@ def serve(
         box.link(f"/proc/{number}/root", "/")
 
 
-def told(strict: str = "No", *, program: str = "smbd", changed: int = STARTED - 60, more: str = "") -> Claims:
+def told(
+    strict: str = "No",
+    *,
+    program: str = "smbd",
+    changed: int = STARTED - 60,
+    more: str = "",
+    place: str = "/data/shared",
+    mounted: str = MOUNTED,
+) -> Claims:
     """What ``ss``, ``testparm`` and ``stat`` answer."""
     lines = LISTENER.format("0.0.0.0", 1445, program) + LISTENER.format("[::]", 1445, program) + more
     return {
         line(listening("1445")): Answer(output=lines),
         line(strict_sync("data")): Answer(output=SAID.format(strict)),
         line(CHANGED): Answer(output=f"{changed}\n"),
+        line(path("data")): Answer(output=SAID.format(place)),
+        line(seen_at("/srv")): Answer(output=mounted),
+        line(seen_at("/data/shared")): Answer(output=DIRECTORY),
     }
 
 
@@ -78,14 +107,17 @@ def test_settings_that_were_put_there_with_an_older_date_are_new(tmp_path: Path)
 def test_root_asks_for_what_must_be_known_of_the_server(box: Box) -> None:
     serve(box)
     asked = {line(command) for command in commands(survey(box.root), root=True)}
-    assert told().keys() <= asked
+    further = {line(command) for command in commands(survey(box.root, told()), root=True)}
+    assert told().keys() <= further
+    assert further - asked == {line(seen_at(place)) for place in ("/srv", "/data/shared")}
     assert not told().keys() & {line(command) for command in commands(survey(box.root), root=False)}
 
 
 @pytest.mark.parametrize("claims", [
     {}, told("Yes"), told(program="proxy"), told(changed=STARTED + 1), told("Unknown section data"),
     told(more=LISTENER.format("1.2.3.4", 1445, "other")), told(more=KERNELS_OWN),
-    {**told(), line(CHANGED): Answer(error="no such file")},
+    {**told(), line(CHANGED): Answer(error="no such file")}, told(place="/data/%U"), told(place="/elsewhere"),
+    told(mounted=MOUNTED.replace("12", "13", 1)), told(mounted=MOUNTED.replace("6480798", "6480797")),
 ])  # fmt: skip
 def test_what_cannot_be_read_for_certain_accuses_nobody(box: Box, claims: Claims) -> None:
     serve(box)
@@ -112,3 +144,42 @@ def test_odd_times_are_none(box: Box, file: str, content: str) -> None:
     serve(box)
     box.write(file, content)
     assert "syncs-not-sent" not in rules(judged(box, told()))
+
+
+@pytest.mark.parametrize(("fstype", "options", "always"), [
+    ("ext4", "rw,sync", ""), ("zfs", "rw,xattr", "tank/data\tsync\talways\tlocal\n"),
+])  # fmt: skip
+def test_what_keeps_each_write_by_itself_needs_no_flush(box: Box, fstype: str, options: str, always: str) -> None:
+    serve(box, fstype=fstype, options=options)
+    properties = {"zfs get -H -p -o name,property,value,source sync tank/data": Answer(output=always)}
+    found = judged(box, {**told(), **properties})
+    assert (found.verdict, "syncs-not-sent" in rules(found)) == ("cannot-tell", False)
+
+
+def test_a_dataset_that_keeps_what_is_synced_is_asked_for_nothing(box: Box) -> None:
+    serve(box, fstype="zfs")
+    assert "syncs-not-sent" in rules(judged(box, told()))
+
+
+@pytest.mark.parametrize(("address", "namespace", "accused"), [
+    ("127.0.0.1", "4026531840", True), ("127.0.0.1", "4026532999", False), ("10.1.2.3", "4026532999", True),
+])  # fmt: skip
+def test_an_own_address_of_another_network_namespace_is_another_server(
+    box: Box, address: str, namespace: str, accused: bool
+) -> None:
+    serve(box)
+    box.link("/proc/self/ns/net", "net:[4026531840]")
+    box.write(CONNECTIONS, CONNECTED.format(namespace, address))
+    assert ("syncs-not-sent" in rules(judged(box, told()))) is accused
+
+
+def test_what_a_share_is_kept_in_is_followed(box: Box) -> None:
+    serve(box, fstype="tmpfs")
+    found = judged(box, told("Yes"))
+    assert (found.verdict, found.findings[0].rule) == ("not-durable", "in-memory")
+
+
+def test_where_something_is_mounted_within_the_share_nobody_knows_which_holds_it(box: Box) -> None:
+    serve(box, fstype="tmpfs")
+    box.mount("/dev/sda", "/data/shared/sub", "ext4")
+    assert judged(box, told("Yes")).verdict == "cannot-tell"

@@ -137,6 +137,24 @@ def test_a_device_behind_a_target_is_told_by_its_number(box: Box) -> None:
     assert edges(look(box))["sda"] == ("vda",)
 
 
+def on_a_disk_without_fua(box: Box) -> None:
+    major, minor = box.number_of["vda"].split(":")
+    store(box, "iblock_0", DEVICE_INFO.format("vda", "elsewhere", major, minor))
+    looped_back(box, "iblock_0", "write back")
+    box.write(f"/sys/devices/{LOOPED}/block/sda/queue/fua", "1")
+
+
+def test_a_commit_that_is_forced_comes_to_a_disk_without_fua_as_a_plain_write(box: Box) -> None:
+    """XFS with its log on such a target: the data's own disk counts each flush, and the log's has its commits in the
+    cache."""
+    on_a_disk_without_fua(box)
+    box.disk("sdb")
+    box.mount("/dev/sdb", "/data", "xfs", super_options="rw,logdev=/dev/sda")
+    found = finding(verdict(look(box, "/data")), "fua-dropped")
+    assert (found.verdict, found.confidence) == ("not-durable", "high")
+    assert "sda says that it takes forced writes" in found.sentence
+
+
 def test_a_ram_disk_behind_a_target_is_memory(box: Box) -> None:
     box.device("zram0", write_cache="write through")
     major, minor = box.number_of["zram0"].split(":")

@@ -97,13 +97,16 @@ class LocalMachine:
     async def _learn(self, inventory: Inventory, older_than_s: float) -> bool:
         """Ask the tools about what is here, where it changed or the answers are older; False: nothing was asked.
 
-        The next survey knows the answers.
+        The next survey knows the answers, and those to what they led to: a path that a server named.
         """
         commands = questions.commands(inventory) if self._root == Path("/") else ()
         if not commands or (commands == self._asked and time.monotonic() - self._asked_at < older_than_s):
             return False
-        self._asked, self._asked_at = commands, time.monotonic()
+        self._asked_at = time.monotonic()
         self._claims = await asking.tools(commands)
+        self._asked = questions.commands(self.survey())
+        if further := tuple(command for command in self._asked if command not in commands):
+            self._claims = {**self._claims, **await asking.tools(further)}
         return True
 
     async def with_space(self, inventory: Inventory) -> Inventory:

@@ -9,7 +9,6 @@ from fstui.model.storage import MediumClass, Node
 
 def commit_devices(stack: Stack) -> tuple[Node, ...]:
     """Those of the lowest devices. Nothing where it cannot be told whether a cache answers."""
-    found: set[str] = set()
     pending = list(stack.nodes[:1])
     seen: set[str] = set()
     while pending:
@@ -17,13 +16,11 @@ def commit_devices(stack: Stack) -> tuple[Node, ...]:
         if node.id in seen:
             continue
         seen.add(node.id)
-        if node.lowest:
-            found.add(node.id)
         below = kind(node.kind).waits_for(node, stack.children(node), stack.nodes[0])
         if below is None:
             return ()
         pending.extend(below)
-    return tuple(node for node in stack.lowest if node.id in found)
+    return tuple(node for node in stack.lowest if node.id in seen)
 
 
 def media_classes(devices: tuple[Node, ...]) -> frozenset[MediumClass]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.judge import words
+from fstui.judge.facts.forced_writes import HandedAsPlain, handed_as_plain
 from fstui.judge.facts.process import stub_signs
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep
@@ -106,6 +107,7 @@ class Configuration:
             or self.dropping
             or self.deleted
             or self.unsent
+            or self.forced_as_plain
             or any(found.loses_data for found in self.without_barriers)
             or self.overrides.losing
             or self.stub_signs
@@ -172,6 +174,13 @@ class Configuration:
     def dropping(self) -> tuple[tuple[Node, Reading], ...]:
         """The targets that throw writes away, where no checksums of what stands on them tell the good copy."""
         return self._told_so(self._drops_writes, self._stack.stale_with)
+
+    @cached_property
+    def forced_as_plain(self) -> tuple[HandedAsPlain, ...]:
+        """The disks that say they take FUA and hand it to nobody, where no checksums tell the good copy."""
+        found = handed_as_plain(self._stack)
+        stale = self._stack.stale_with(tuple(each.target for each in found))
+        return tuple(each for each in found if each.target in stale)
 
     @cached_property
     def deleted(self) -> tuple[tuple[Node, Reading], ...]:
@@ -260,7 +269,7 @@ class Configuration:
 
     def _caches_beneath(self, filesystem: Node) -> tuple[Node, ...]:
         """Disks and loop devices have a cache of their own; md always claims one, dm repeats what is below."""
-        return tuple(node for node in self._stack.beneath(filesystem) if self._stack.ends_in(node.id))
+        return tuple(node for node in self._stack.beneath(filesystem) if self._stack.is_device(node))
 
     def _is_only_read(self, node: Node) -> bool:
         """Set read-only beneath a device that was writable before, it is written to all the same."""

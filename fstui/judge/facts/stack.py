@@ -45,10 +45,19 @@ class Stack:
 
     def __init__(self, target: Target | None) -> None:
         self.nodes = target.stack if target else ()
-        self.lowest = target.lowest if target else ()
         self.block_bytes = target.space.block_bytes if target and target.space else 0
         """Of the topmost filesystem; 0 where nobody asked."""
         self._total_bytes = target.space.total_bytes if target and target.space else 0
+
+    @cached_property
+    def lowest(self) -> tuple[Node, ...]:
+        """Where it ends: what nothing is beneath, and a server, which may answer before what it keeps its files on."""
+        ends = [node for node in self.nodes if node.lowest or self._is_own_server(node)]
+        passed = {below.id for node in ends if not node.lowest for below in self.beneath(node)}
+        return tuple(node for node in ends if node.id not in passed)
+
+    def _is_own_server(self, node: Node) -> bool:
+        return node.layer == "remote" and any(below.layer == "filesystem" for below in self.children(node))
 
     @cached_property
     def filesystems(self) -> tuple[Node, ...]:
@@ -161,8 +170,12 @@ class Stack:
         """Whether the kernel drops flushes on the way to this device ("write through"); None where it does not say."""
         return self._drops.get((level.filesystem.id, device.id))
 
+    def is_device(self, node: Node) -> bool:
+        """A disk or a loop device, which have a cache of their own."""
+        return node.layer == "block" and not any(below.layer in _WITHIN for below in self.children(node))
+
     def ends_in(self, device: str) -> bool:
-        """A level ends there: at a disk or a loop device, which have a cache of their own."""
+        """A level ends there, whose flushes are counted."""
         return device in self._devices
 
     @cached_property

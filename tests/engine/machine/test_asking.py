@@ -10,6 +10,11 @@ import pytest
 
 from fstui import children
 from fstui.engine.machine import asking
+from fstui.engine.machine.local import LocalMachine
+from fstui.inventory import questions, survey
+from fstui.layers.sources.claims import Answer, Claims, Command, line
+from fstui.model.host import Inventory
+from tests.factories.storage import disk
 
 START = children.command
 
@@ -73,3 +78,29 @@ async def test_the_child_of_one_who_is_cancelled_is_let_go_of_at_once(
         await asked
     assert abandoned.is_set()
     os.close(gate)
+
+
+async def test_what_the_answers_lead_to_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server names a path, and what lies there is another question."""
+    asked: list[tuple[Command, ...]] = []
+    first, second = ("testparm", "path"), ("stat", "/data")
+
+    async def tools(commands: tuple[Command, ...]) -> Claims:
+        asked.append(commands)
+        return {line(command): Answer() for command in commands}
+
+    def surveyed(_: Path, claims: Claims) -> Inventory:
+        return Inventory(unused=tuple(disk(name) for name in claims))
+
+    def led_to(found: Inventory) -> tuple[Command, ...]:
+        return (first, second) if found.unused else (first,)
+
+    monkeypatch.setattr(asking, "tools", tools)
+    monkeypatch.setattr(survey, "survey", surveyed)
+    monkeypatch.setattr(questions, "commands", led_to)
+    box = LocalMachine()
+    found = await box.with_space(box.survey())
+    assert asked == [(first,), (second,)]
+    assert {node.id for node in found.unused} == {line(first), line(second)}
+    await box.with_space(box.survey())
+    assert len(asked) == 2

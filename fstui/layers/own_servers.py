@@ -1,0 +1,72 @@
+"""What a server of this very box keeps its files on.
+
+A path that a server names is followed only where it is proved to lead to what is mounted: the directory that is seen
+through the mount has the inode and the times, to 100 ns (SMB counts no finer, MS-DTYP FILETIME), of the one that lies
+at the path. Another server at such an address (another network namespace has its own 127.0.0.1), and another mount
+namespace's directory of that name, are other directories. Reading of the mount: ``own_path``, where it may lie.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from fstui.layers import zfs
+from fstui.layers.readers import Sources
+from fstui.layers.sources import claims, mounts
+from fstui.layers.sources.claims import Claims, Command, Question
+from fstui.layers.sources.mounts import MOUNTINFO, Mount
+from fstui.model.storage import Node, Reading
+
+PATH = "own_path"
+_SEEN = re.compile(r"(\d{1,20}) (\d{1,12}\.\d{7})\d\d (\d{1,12}\.\d{7})\d\d")
+
+
+def seen_at(path: str) -> Command:
+    """Inode, time of modification and time of change of a directory; of a remote one, by its server's newest word."""
+    return ("stat", "--cached=never", "--format=%i %.9Y %.9Z", "--", path)
+
+
+def readings(paths: Iterable[str]) -> Iterator[Reading]:
+    """``own_path`` of each."""
+    return (Reading(what=PATH, value=path, path=MOUNTINFO) for path in paths)
+
+
+def questions(node: Node) -> Iterator[Question]:
+    """What must be seen to know whether it lies at one of its paths."""
+    paths = [reading.value for reading in node.readings if reading.what == PATH]
+    return (Question(seen_at(path)) for path in ((node.name, *paths) if paths else ()))
+
+
+def is_same(answers: Claims, mounted: str, path: str, inode_shift: int | None = 0) -> bool:
+    """What is mounted there is the directory at that path of this box.
+
+    ``inode_shift``: what the client adds to the server's number; None where it makes its own.
+    """
+    there, here = (_SEEN.fullmatch((claims.answer(answers, seen_at(each)) or "").strip()) for each in (mounted, path))
+    if there is None or here is None or there.groups()[1:] != here.groups()[1:]:
+        return False
+    return inode_shift is None or int(there[1]) == int(here[1]) + inode_shift
+
+
+def kept_on(sources: Sources, path: str, *, crosses: bool = True) -> tuple[str, ...]:
+    """The id of the filesystem that holds that path.
+
+    ``crosses``: the server walks into what is mounted further down, which is then nobody knows which.
+    """
+    here = sources.holder(path)
+    within = f"{path.rstrip('/')}/"
+    nested = crosses and any(mount.mount_point.startswith(within) for mount in mounts.read_mounts(sources.tree))
+    return (f"mount:{here.mount_point}",) if here is not None and not nested else ()
+
+
+def keeps_each_write(sources: Sources, path: str) -> bool:
+    """What is written there is on the disk before the server can answer, whether it syncs or not: mounted with ``sync``
+    (mount(8)), or a dataset with sync=always (zfsprops(7))."""
+    here = sources.holder(path)
+    return here is not None and ("sync" in here.all_options or _always(sources, here))
+
+
+def _always(sources: Sources, mount: Mount) -> bool:
+    told = zfs.properties(sources.claims).get(mount.source, ()) if mount.fstype == "zfs" else ()
+    return any((reading.what, reading.value) == ("sync", "always") for reading in told)
