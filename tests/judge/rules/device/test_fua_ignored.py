@@ -56,6 +56,13 @@ def test_flash_that_takes_as_long_as_to_be_programmed_may_have_it(class_: Medium
     assert ("fua-ignored" in rules(verdict(where, write(td - 10), forced(td), flushed(6 * td)))) is hit
 
 
+@pytest.mark.parametrize(("ts", "hit"), [(95, False), (213, False), (214, True)])
+def test_a_flush_that_programs_no_flash_is_no_measure(ts: float, hit: bool) -> None:
+    """A protected drive that no table knows: its flush is dearer than its writes, and still writes nothing."""
+    where = on_disk(filesystem(), disk(fua=True, medium=Medium(class_="ssd")))
+    assert ("fua-ignored" in rules(verdict(where, write(14), forced(15), flushed(ts)))) is hit
+
+
 def test_md_always_claims_fua_so_only_the_lowest_devices_count() -> None:
     claims = block("md0", "md", "sda", fua=True, write_cache="write back", readings=readings(level="linear"))
     stack = target(filesystem(below=("md0",)), claims, disk(fua=False))
