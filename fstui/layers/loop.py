@@ -29,6 +29,8 @@ BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-
 """The filesystem that each file lies on, by its device number, and its inode: the loop's own word (LOOP_GET_STATUS64,
 loop(4))."""
 _AT_PATH = re.compile(r"(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})", re.ASCII)
+_ABSENT = "No such file or directory"
+"""stat(1) in the C locale."""
 _PER_SUBVOLUME = "0"
 """The major number of devices that stand for nothing: each subvolume of btrfs has one of its own, mountinfo another."""
 
@@ -160,10 +162,20 @@ class LoopReader(DeviceReader):
         number, inode, major, minor = int(said[1]), said[2], int(said[3], 16), int(said[4], 16)
         return Identity(f"{os.major(number)}:{os.minor(number)}", inode), f"{major}:{minor}"
 
+    def _is_nowhere(self, path: str) -> bool:
+        """Nothing lies at that path here, as in a container that has something else mounted where it begins."""
+        said = self.sources.claims.get(claims.line(at_path(path)))
+        return said is not None and said.error is not None and said.error.endswith(_ABSENT)
+
     def _elsewhere(self, name: str, path: str) -> Node | None:
-        """The file, where its path leads to another filesystem here: the loop was set up in another mount namespace, or
-        something was mounted over it later."""
+        """The file, where its path leads to another filesystem here, or to nothing: the loop was set up in another
+        mount namespace, or something was mounted over it later."""
         identity, here = self._identities.get(name), self.sources.holder(path)
+        if identity is None and self._is_nowhere(path):
+            node = kind("backing-file").node(f"file:{path}", path)
+            return msgspec.structs.replace(
+                node, because="nothing lies at its path here, so its filesystem is not known"
+            )
         if identity is None or here is None or identity.device == here.device:
             return None
         told = identity.device
@@ -194,7 +206,7 @@ class Loop(Kind, frozen=True, kw_only=True):
         )
         return (
             Question(BACKING, root=True),
-            *(Question(at_path(path), root=True) for path in paths),
+            *(Question(at_path(path)) for path in paths),
             *(Question(links_of(name), root=True) for name in deleted),
         )
 

@@ -107,6 +107,27 @@ def test_a_path_that_leads_elsewhere_here_is_not_followed(box: Box) -> None:
     assert "259:7" in nowhere.node("file:/images/disk.img").because
 
 
+@pytest.mark.parametrize(
+    ("said", "followed"),
+    [("No such file or directory", False), ("Permission denied", True), ("no answer for 4 s", True)],
+)
+def test_a_path_with_nothing_there_is_not_followed(box: Box, said: str, followed: bool) -> None:
+    """A container without the loop's node, whose tmpfs lies where the path begins: losetup tells no identity."""
+    box.mount("tmpfs", "/images", "tmpfs")
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    stat = Answer(error=f"stat: cannot statx '/images/disk.img': {said}")
+    found = target_of("/srv", survey(box.root, {line(at_path("/images/disk.img")): stat}))
+    assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
+    assert followed or "nothing lies at its path" in found.node("file:/images/disk.img").because
+
+
+def test_where_a_path_leads_is_asked_for_by_anybody(box: Box) -> None:
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert at_path("/images/disk.img") in commands(survey(box.root), root=False)
+
+
 def test_a_path_that_leads_where_the_loop_says_is_followed(box: Box) -> None:
     box.disk("vda", "pci0000:00/virtio1")
     box.mount("/dev/vda", "/", "xfs")
