@@ -58,6 +58,10 @@ class ExpectedFlushes(NamedTuple):
         """What such a device counts; either, where it does not say."""
         return self.plain | self.fua if fua is None else self.fua if fua else self.plain
 
+    def shared_by(self, writers: int) -> ExpectedFlushes:
+        """The same where so many sync at once: each flush may serve all of them, once each."""
+        return ExpectedFlushes(*(Range(each.low / writers, each.high) for each in self))
+
     def and_at_most(self, more: float) -> ExpectedFlushes:
         """The same with that many more allowed."""
         return ExpectedFlushes(*(Range(each.low, each.high + more) for each in self))

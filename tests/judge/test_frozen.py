@@ -51,8 +51,14 @@ SINGULAR = "one stall is no stalls"
 ITS_COMMAND = "what to run next stands there as a command that can be run"
 NOTHING = "a flush that takes no longer adds nothing, rather than 0 ns"
 FULL = "a sync that meets a full disk: what was lost, and that the program was told"
+TOGETHER = "several writers who got too few flushes for one of them are named, too"
 
 ALLOWED: dict[str, dict[str, dict[str, str]]] = {
+    TOGETHER: {
+        "storage-a-filter-that-shows-no-other-sign-is-found-by-what-does-not-arrive": {
+            "flushes-missing": "because steps"
+        }
+    },
     FULL: {"storage-a-disk-that-fills-up-fails-the-step-with-its-call": {"sync-error": "sentence"}},
     NOTHING: {"machine-virtio-write-through": {"": "sentence", "flush-flat": "sentence title"}},
     COMPOSED: {

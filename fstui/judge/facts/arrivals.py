@@ -62,8 +62,11 @@ class Arrivals:
 
         Where the whole step has them, that of its turn with the fewest: a lapse hides in the rest.
         """
-        found = (_topmost_lacking(self.of(done)) or self._lapse(done) for done in self._steps.synced if self.synced)
-        return tuple(arrival for arrival in found if arrival)
+        if self._configuration.breaks_sync:
+            return ()
+        alone = (_topmost_lacking(self.of(done)) or self._lapse(done) for done in self._steps.synced)
+        together = (_topmost_lacking(self.of(done)) for done in self._steps.synced_by_several)
+        return tuple(arrival for arrival in (*alone, *together) if arrival)
 
     @cached_property
     def lacking_bytes(self) -> tuple[Arrival, ...]:

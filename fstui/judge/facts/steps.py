@@ -124,6 +124,19 @@ class Steps:
         return tuple(done for done in self.measured if done.call and done.syncs >= MIN_SYNCS)
 
     @cached_property
+    def synced_by_several(self) -> tuple[SyncStep, ...]:
+        """Those of several writers, each of whom made every write durable by one call, at least 20 times on average."""
+        return tuple(
+            done
+            for done in self.of_sync_writes
+            if done.settings.writers == done.step.writers > 1
+            and done.settings.sync_every == 1
+            and _counts(done.step)
+            and done.call
+            and done.syncs >= MIN_SYNCS * done.settings.writers
+        )
+
+    @cached_property
     def direct_alone(self) -> tuple[SyncStep, ...]:
         """Those of them that wrote with O_DIRECT and never synced, at least 20 times."""
         return tuple(done for done in self.measured if done.direct_alone and done.step.ops >= MIN_SYNCS)

@@ -105,3 +105,31 @@ def test_the_layer_that_passed_nothing_on_is_to_blame() -> None:
     found = finding(verdict(lvm, step(flushes=0, changes={"trace": seen})), "flushes-missing")
     assert "dm-0 drops them" in found.sentence
     assert any(line.startswith("dm-0: fstui asked it for 2 000 flushes, sda was asked for 0") for line in found.because)
+
+
+@pytest.mark.parametrize(
+    ("flushes", "accused"),
+    [(0.0, True), (0.2, True), (0.25, False), (0.7, False)],
+    ids=["none", "few", "shared", "usual"],
+)
+def test_several_writers_share_each_flush_once_each(flushes: float, accused: bool) -> None:
+    together = verdict(None, step(flushes=flushes, writers=4))
+    assert ("flushes-missing" in rules(together)) == accused
+    assert together.verdict == ("not-durable" if accused else "cannot-tell")
+    if accused:
+        assert "owes 0.25 to 1" in finding(together, "flushes-missing").sentence
+
+
+def test_a_filesystem_that_never_flushes_is_found_by_several_writers_alone() -> None:
+    assert verdict(on_disk(filesystem("jfs")), step(flushes=0, writers=16)).verdict == "not-durable"
+    assert verdict(on_disk(filesystem("jfs")), step(flushes=0, writers=16, ops=300)).verdict == "cannot-tell"
+    assert verdict(on_disk(filesystem(barrier="nobarrier")), step(flushes=0, writers=16)).verdict == "not-durable"
+
+
+def test_what_the_trace_saw_of_several_writers_accuses_nobody() -> None:
+    seen = {"trace": (traced("sda", us=0, kernel=0, others=2000),)}
+    assert verdict(None, step(flushes=0.5, writers=4, changes=seen)).verdict == "cannot-tell"
+
+
+def test_several_writers_may_rewrite_each_other_s_blocks() -> None:
+    assert "bytes-missing" not in rules(verdict(None, step(flushes=0.5, share=0.1, writers=16)))
