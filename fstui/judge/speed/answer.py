@@ -36,11 +36,18 @@ def speed(case: Case, verdict: Verdict) -> Speed:
     held = stalled(case)
     if by_storage := [one for one in held if not one.by_cpu]:
         return _stalls(case, by_storage)
-    if held:
+    if held and not _slow_all_the_same(case):
         return _without_cpu(held[0].step, held[0].line, held[0].cpu_ns)
     if case.configuration.breaks_sync:
         return _unknown("its syncs do not reach the disk", "Its syncs do not reach the disk: their time tells nothing.")
     return _compared(case, verdict, yardsticks(case))
+
+
+def _slow_all_the_same(case: Case) -> bool:
+    """One operation waited for a CPU, and the others are far too slow without that."""
+    if case.configuration.breaks_sync:
+        return False
+    return any(one.slow and one.worst.slow_without(without_cpu_ns(one.worst.step)) for one in yardsticks(case))
 
 
 def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed:

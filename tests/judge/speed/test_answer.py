@@ -123,6 +123,9 @@ def test_few_syncs_that_took_long_are_a_rate() -> None:
 def test_a_little_time_without_a_cpu_does_not_excuse_what_is_far_too_slow() -> None:
     missing = {"cpu_wait_ns": 1_200_000_000}
     assert asked(SSD, step(rate=5, ops=50, changes=missing)).answer == "slow"  # 12 % of ten seconds
+    one_waited = {"latency_ns": replace(latency(200_000_000), max=400_000_000), "longest_cpu_wait_ns": 300_000_000}
+    assert asked(SSD, step(rate=5, ops=50, changes=missing | one_waited)).answer == "slow"
+    assert asked(SSD, step(rate=2000, ops=4000, changes=one_waited)).title.startswith("fstui had no CPU for")
     assert asked(SSD, step(rate=0.49 * SSD_SLOWEST, ops=round(4.9 * SSD_SLOWEST), changes=missing)).answer == "unknown"
 
 
