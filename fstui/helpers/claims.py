@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 AT_ONCE = 8
 EACH_S = 4.0
@@ -25,8 +26,6 @@ MAX_BYTES = 100_000
 SAYING = threading.Lock()
 PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "ss", "stat", "testparm", "zfs", "zpool"})
 """Nothing else is run, whatever is asked."""
-LINKS = "open_by_handle_at"
-"""No program, but a call that may hang as well as one."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -60,8 +59,8 @@ def work(waiting: queue.SimpleQueue[list[str]]) -> None:
 
 def run(command: list[str]) -> dict[str, str]:
     """What the command printed, or why there is no answer."""
-    if command[0] == LINKS:
-        return links_under(command[1])
+    if (call := CALLS.get(command[0])) is not None:
+        return called(call, command[1])
     program = shutil.which(command[0], path=PATH) if command[0] in PROGRAMS else None
     if program is None:
         return {"error": f"{command[0]} is not installed"}
@@ -87,14 +86,30 @@ def run(command: list[str]) -> dict[str, str]:
     return {"output": output}
 
 
-def links_under(device: str) -> dict[str, str]:
-    """What no tool tells: how many names the file under a loop device has left."""
-    from fstui.helpers.links import links  # noqa: PLC0415  ctypes, for the few boxes with such a loop
-
+def called(call: Callable[[str], int], device: str) -> dict[str, str]:
+    """What no tool tells."""
     try:
-        return {"output": f"{links(device)}\n"}
+        return {"output": f"{call(device)}\n"}
     except OSError as error:
         return {"error": str(error.strerror)}
+
+
+def links_under(device: str) -> int:
+    """How many names the file under a loop device has left."""
+    from fstui.helpers.links import links  # noqa: PLC0415  ctypes, for the few boxes with such a loop
+
+    return links(device)
+
+
+def end_of_filesystem(device: str) -> int:
+    """Where the one on a block device ends."""
+    from fstui.helpers.superblocks import end  # noqa: PLC0415  for the few boxes with such a device
+
+    return end(device)
+
+
+CALLS = {"open_by_handle_at": links_under, "superblock": end_of_filesystem}
+"""No programs, but calls that may hang as well as one."""
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ from fstui.model.storage import Reading
 
 COMMAND: Command = ("dmsetup", "table")
 PATH = claims.line(COMMAND)
-_LINE = re.compile(r"(.+?): \d+ \d+ (\S+)(?: (.*))?")
+_LINE = re.compile(r"(.+?): (\d+) \d+ (\S+)(?: (.*))?")
+_SECTOR_BYTES = 512
 _NUMBER = re.compile(r"\d+:\d+")
 _CACHE_MODES = frozenset({"writeback", "writethrough", "passthrough"})
 _MIRRORS = ("raid1", "raid10")
@@ -33,6 +34,8 @@ class Segment(NamedTuple):
 
     target: str
     words: tuple[str, ...]
+    starts_at: int
+    """In bytes of the device."""
 
 
 class Table(NamedTuple):
@@ -49,8 +52,12 @@ def read(found: Claims) -> Mapping[str, Table]:
     segments: dict[str, list[Segment]] = {}
     for line in (claims.answer(found, COMMAND) or "").split("\n"):
         if match := _LINE.fullmatch(line):
-            segments.setdefault(match[1], []).append(Segment(match[2], tuple((match[3] or "").split(" "))))
+            segments.setdefault(match[1], []).append(_segment(match))
     return {name: _table(found) for name, found in segments.items()}
+
+
+def _segment(line: re.Match[str]) -> Segment:
+    return Segment(line[3], tuple((line[4] or "").split(" ")), int(line[2]) * _SECTOR_BYTES)
 
 
 def _table(segments: list[Segment]) -> Table:
@@ -60,8 +67,9 @@ def _table(segments: list[Segment]) -> Table:
     told = {"target": targets, **_told(first)}
     if any(map(_drops_writes, segments)):
         told["drops_writes"] = "yes"
-    elif len(segments) > 1 and any(segment.target == "zero" for segment in segments):
+    elif len(segments) > 1 and (nothing := [segment for segment in segments if segment.target == "zero"]):
         told["drops_writes"] = "in part"  # alone it is the empty origin of a sparse snapshot, which is only read
+        told["drops_from"] = str(min(segment.starts_at for segment in nothing))
     roles = {number: role for segment in segments for number, role in _roles(segment)}
     return Table(
         kind="dm-" + _KINDS.get(first.target, first.target),

@@ -168,3 +168,19 @@ def test_paths_of_a_multipath_device(box: Box) -> None:
 def test_asking_for_tables_is_left_to_boxes_with_device_mapper(box: Box) -> None:
     box.disks("sda")
     assert dm_tables.COMMAND not in commands(survey(box.root), root=True)
+
+
+def test_how_far_a_filesystem_reaches_is_asked_where_a_table_has_nothing_in_it(box: Box) -> None:
+    box.disk("sda")
+    on_dm(box, "x", "", ("sda",))
+    asked = ("superblock", "/dev/dm-9")
+    assert asked not in commands(survey(box.root), root=True)
+    box.write("/sys/module/dm_zero/refcnt", "1\n")
+    assert asked in commands(survey(box.root), root=True)
+    answers: Claims = {
+        "dmsetup table": Answer(output="x: 0 8 linear 8:1 0\nx: 8 8 zero"),
+        "superblock /dev/dm-9": Answer(output="4096\n"),
+    }
+    found = target(survey(box.root, answers), "/srv").node("dm-9")
+    assert read(found, "filesystem_end") == ("4096", "superblock /dev/dm-9")
+    assert found.reading("zero_targets") is None

@@ -64,6 +64,11 @@ def test_a_segment_that_is_nothing_drops_what_is_written_there(table: str, drops
     assert [reading.value for reading in found.readings if reading.what == "drops_writes"] == drops
 
 
+def test_where_the_first_segment_that_is_nothing_begins() -> None:
+    (found,) = tables("x: 0 8 linear 8:1 0\nx: 16 8 zero\nx: 8 8 zero").values()
+    assert ("drops_from", "4096") in [(reading.what, reading.value) for reading in found.readings]
+
+
 def test_a_role_is_told_of_devices_that_are_here_alone() -> None:
     (table,) = tables("x: 0 8 thin-pool 8:1 8:2 128 0").values()
     here = {"8:1": "sda"}

@@ -227,11 +227,15 @@ class Configuration:
         )
 
     def _drops_writes(self, node: Node) -> Fact[bool] | None:
-        """None of one that does so in a part where a volume or a partition above need not stand on that part."""
-        above = (each for each in self._stack.nodes if node in self._stack.beneath(each))
+        """None of one that does so in a part where a volume or a partition above need not stand on that part, or the
+        filesystem on it ends before."""
         told = dm.drops_writes(node)
-        in_part = told is not None and told.reading.value == dm.DROPS_PART
-        return None if in_part and any(kind(each.kind).takes_part for each in above) else told
+        if told is None or told.reading.value != dm.DROPS_PART:
+            return told
+        above = (each for each in self._stack.nodes if node in self._stack.beneath(each))
+        mounted = all(each.layer == "filesystem" for each in self._stack.nodes if node.id in each.below)
+        beyond = mounted and dm.drops_behind_filesystem(node)
+        return None if beyond or any(kind(each.kind).takes_part for each in above) else told
 
     def _told_so(
         self, fact: Callable[[Node], Fact[bool] | None], among: Callable[[tuple[Node, ...]], tuple[Node, ...]]

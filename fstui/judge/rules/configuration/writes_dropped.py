@@ -6,7 +6,7 @@ which tests use, or dm-zero in the place of one segment of a volume.
 
 ## How it was measured
 The feature stands in the target's line of the device-mapper table, and its down interval is not 0; or one line of
-several is dm-zero. Only root can read it.
+several is dm-zero, and the filesystem on it does not end before that one begins. Only root can read it.
 
 ## What it proves, and what not
 It is certain that writes are lost while the target is down, or in that segment, synced or not. In the seconds that were

@@ -37,6 +37,19 @@ def test_a_segment_that_is_nothing_throws_away_what_is_written_there() -> None:
     assert said.next == ("Load its table without dm-zero, and measure again.",)
 
 
+@pytest.mark.parametrize(("end", "said"), [("4096", False), ("4095", False), ("4097", True), (None, True)])
+def test_a_filesystem_that_ends_before_the_segment_loses_nothing(end: str | None, said: bool) -> None:
+    told = {"filesystem_end": end} if end else {}
+    zero = block("dm-0", "dm-zero", "sda", readings=readings(drops_writes="in part", drops_from="4096", **told))
+    assert (RULE in rules(verdict(target(filesystem(below=("dm-0",)), zero, disk())))) is said
+
+
+def test_a_superblock_tells_nothing_of_what_stands_on_other_layers() -> None:
+    told = readings(drops_writes="in part", drops_from="4096", filesystem_end="4096")
+    zero, array = block("dm-0", "dm-zero", "sda", readings=told), block("md0", "md", "dm-0")
+    assert RULE in rules(verdict(target(filesystem(below=("md0",)), array, zero, disk())))
+
+
 @pytest.mark.parametrize("above", ["dm-linear", "partition"])
 def test_what_stands_on_a_part_of_it_need_not_stand_on_that_segment(above: str) -> None:
     """A partition in a disk that is put together of a header, zeros and the partition."""
