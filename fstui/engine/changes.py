@@ -21,6 +21,8 @@ _READINGS = (
 )
 """Readings that rules of counting rest on."""
 COUNTING = "iostats"
+_OUT = ("degraded", "faulty")
+"""State of an array whose members differ from those that were counted on: one that failed gets nothing more."""
 _MOVES = frozenset({EXCLUSIVE, PVMOVE})
 """Work under way by which data lies elsewhere a moment later, or in two places: what arrives at each is not known."""
 
@@ -117,3 +119,5 @@ def _said(node: Node) -> Iterator[tuple[str, str]]:
     for what in _READINGS:
         found = node.reading(what)
         yield what, found.value if found else "not stated"
+    for what in _OUT:
+        yield what, " ".join(told.value for told in node.state if told.what == what) or "no"

@@ -96,8 +96,10 @@ class DmReader(DeviceReader):
         table = self._tables.get(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
         if table is None:
             return with_readings(node, self._missing), roles
-        rest = tuple(reading for reading in node.readings if reading.what not in ("target", _ZERO_TARGETS))
-        ends = self._filesystem_end(node.id) if DROPS_PART in (told.value for told in table.readings) else ()
+        in_part = DROPS_PART in (reading.value for reading in table.readings)
+        known = ("target",) if in_part else ("target", _ZERO_TARGETS)  # by its table: it is not asked of again
+        rest = tuple(reading for reading in node.readings if reading.what not in known)
+        ends = self._filesystem_end(node.id) if in_part else ()
         changed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *ends, *rest))
         told = dm_tables.named_roles(table, self.sources.names.of)
         by_name = roles if table.kind == node.kind else ()

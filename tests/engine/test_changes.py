@@ -86,6 +86,17 @@ def test_errors_that_were_counted_before_are_none() -> None:
     assert changes(troubled, troubled) == ()
 
 
+def test_a_member_that_fails_gets_nothing_more(box: Box) -> None:
+    """It stays among the array's slaves until somebody removes it."""
+    box.disks("sda", "sdb")
+    box.md("md0", "raid10", ("sda", "sdb"), **{"degraded": "0", "dev-sdb/state": "in_sync"})
+    box.mount("/dev/md0", "/srv", "ext4", device=box.number_of["md0"])
+    before = look(box).stack
+    box.write("/sys/block/md0/md/degraded", "1")
+    box.write("/sys/block/md0/md/dev-sdb/state", "faulty")
+    assert changes(before, look(box).stack) == ("md0: degraded no → 1", "md0: faulty no → sdb")
+
+
 def test_a_step_in_the_middle_of_a_replace_is_disturbed(box: Box) -> None:
     box.disks("sda", "sdb")
     for name in ("sda", "sdb"):

@@ -181,6 +181,8 @@ def test_how_far_a_filesystem_reaches_is_asked_where_a_table_has_nothing_in_it(b
         "dmsetup table": Answer(output="x: 0 8 linear 8:1 0\nx: 8 8 zero"),
         "superblock /dev/dm-9": Answer(output="4096\n"),
     }
-    found = target(survey(box.root, answers), "/srv").node("dm-9")
-    assert read(found, "filesystem_end") == ("4096", "superblock /dev/dm-9")
-    assert found.reading("zero_targets") is None
+    found = survey(box.root, answers)
+    assert read(target(found, "/srv").node("dm-9"), "filesystem_end") == ("4096", "superblock /dev/dm-9")
+    assert asked in commands(found, root=True), "what is asked next replaces these answers"
+    whole: Claims = {**answers, "dmsetup table": Answer(output="x: 0 16 linear 8:1 0")}
+    assert asked not in commands(survey(box.root, whole), root=True)
