@@ -34,5 +34,13 @@ KINDS = (
     _forgets(name="null_blk", layer="block", device_names="nullb"),
     _forgets(name="ram", layer="block", device_names="ram", accounting="none"),
 )
+
+
+def is_memory(name: str) -> bool:
+    """A block device that is memory by its kernel name, as these of this family are."""
+    starts = (row.device_names for row in KINDS if row.device_names)
+    return any(name.startswith(start) and name.removeprefix(start).isdecimal() for start in starts)
+
+
 FILESYSTEMS = MemoryReader
 DEVICES = MemoryDeviceReader

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.judge import words
+from fstui.judge.facts import moved
 from fstui.judge.facts.forced_writes import HandedAsPlain, handed_as_plain
 from fstui.judge.facts.process import stub_signs
 from fstui.judge.facts.stack import Stack
@@ -99,6 +100,7 @@ class Configuration:
         """It already tells why flushes are missing; counting them again adds nothing."""
         return bool(
             self._stack.forgets
+            or self.moved_to_memory
             or self.volatile_overlays
             or self.sync_disabled
             or self.uncommitted
@@ -165,6 +167,11 @@ class Configuration:
         )
 
     @cached_property
+    def moved_to_memory(self) -> tuple[moved.Moved, ...]:
+        """The layers that were moved to memory during the run."""
+        return moved.to_memory(self._stack, self._switches, self._evidence.steps)
+
+    @cached_property
     def transient(self) -> tuple[tuple[Node, Reading], ...]:
         """The snapshots whose store is forgotten at the next boot."""
         told = ((node, dm.persistent(node)) for node in self._stack.nodes)
@@ -212,7 +219,7 @@ class Configuration:
     def overrides(self) -> Overrides:
         """The devices that the kernel was told are "write through", while their cache is on."""
         found = [
-            Override(node, tuple(self._contradictions(node)), switched)
+            Override(node, tuple(self._contradictions(node, switched)), switched)
             for node, switched in self._written_through()
             if not (node in self._stack.in_memory or outlives_power_cut(node) or self._is_only_read(node))
             and not (kind(node.kind).keeps_each_write(node) or self._gets_requests(node))
@@ -290,7 +297,9 @@ class Configuration:
             for each in above
         )
 
-    def _contradictions(self, node: Node) -> Iterator[str]:
+    def _contradictions(self, node: Node, switched: Switched | None) -> Iterator[str]:
+        if switched and moved.is_elsewhere(self._stack, self._evidence.steps, node):
+            return  # dm repeats what is below, and that is another disk now: it may have no cache
         # what a drive says of its cache was read before the run: whoever switched that off as well is honest
         if self._switches.stayed(node.id, _CACHE) and (told := volatile_cache(node)) and told.value:
             yield words.reading(node, told.reading)

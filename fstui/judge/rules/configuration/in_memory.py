@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
+from fstui.judge.facts.moved import Moved
 from fstui.layers import kind
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
@@ -30,6 +31,7 @@ from fstui.model.storage import Node
 @rule(place=20)
 def in_memory(case: Case) -> Iterator[Finding]:
     """The bottom of the stack forgets with the power."""
+    yield from map(_moved, case.configuration.moved_to_memory)
     if not case.stack.forgets:
         yield from _partly(case.stack.in_memory)
     else:
@@ -46,6 +48,21 @@ def in_memory(case: Case) -> Iterator[Finding]:
             because=tuple(map(_because, found)),
             next=("Put what must survive on a filesystem that stands on a disk: fstui list shows them.",),
         )
+
+
+def _moved(found: Moved) -> Finding:
+    layer, devices = found.layer.name, words.listed(found.devices)
+    return Finding(
+        rule="in-memory",
+        verdict="not-durable",
+        confidence="high",
+        scope="storage",
+        title=f"in memory ({devices})",
+        sentence=f"Somebody moved {layer} to {devices} {found.switched.when}, which is memory: a power cut or a reboot "
+        "loses everything.",
+        because=(f"{found.layer.id}: stands on {' '.join(found.devices)}",),
+        next=(f"Move {layer} back to a disk.",),
+    )
 
 
 def _partly(found: tuple[Node, ...]) -> Iterator[Finding]:

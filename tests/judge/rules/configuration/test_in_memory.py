@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, target
+from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
 TMPFS = filesystem("tmpfs", below=("memory:tmpfs",))
 MEMORY = Node(id="memory:tmpfs", layer="memory", kind="tmpfs", name="memory", lowest=True)
@@ -52,3 +52,23 @@ def test_memory_that_is_declared_to_be_a_disk_is_not_said_to_be_declared_memory(
     medium = Medium(class_="hdd-7200", declared=True, because="declared by you: medium hdd-7200")
     found = finding(verdict(target(TMPFS, replace(MEMORY, medium=medium))), "in-memory")
     assert "declared" not in " ".join((found.title, *found.because))
+
+
+@pytest.mark.parametrize(("stands_on", "said"), [
+    ("sda → zram0", True), ("sda → dm-1 → zram0", True), ("sda → zram0 → sda", False), ("sda → sdb", False),
+    ("sda → sda zram0", False), ("zram0 → sda", False), ("sda → nothing", False),
+])  # fmt: skip
+def test_moved_to_memory_during_the_run(stands_on: str, said: bool) -> None:
+    stack = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
+    moved = step(status="disturbed", changes={"changed": (f"dm-0: stands on {stands_on}",)})
+    judgement = verdict(stack, moved)
+    assert ("in-memory" in rules(judgement)) is said
+    if said:
+        assert "moved dm-0 to zram0 since fdatasync" in finding(judgement, "in-memory").sentence
+
+
+def test_moved_to_memory_where_a_mirror_has_another_leg() -> None:
+    array = block("md0", "md", "dm-0", "sdb", readings=readings(level="raid1"))
+    stack = target(filesystem(below=("md0",)), array, block("dm-0", "dm-linear", "sda"), disk(), disk("sdb"))
+    moved = step(status="disturbed", changes={"changed": ("dm-0: stands on sda → zram0",)})
+    assert "in-memory" not in rules(verdict(stack, moved))

@@ -246,3 +246,15 @@ def test_a_target_that_keeps_each_write_answers_for_what_lies_under_it_alone(leg
     served = disk("sda", below=("vda",), lowest=False, write_cache="write through", readings=told)
     nodes = (array, served, block("vda2", "partition", "vda"), disk("vda"))
     assert ("write-through-override" in rules(verdict(target(filesystem(below=("md0",)), *nodes)))) is hit
+
+
+@pytest.mark.parametrize(("stands_on", "said"), [
+    ("sda → sdb", False), ("sda → dm-1 → sdb", False), ("sda → sda sdb", True), (None, True),
+])  # fmt: skip
+def test_a_volume_that_moved_to_a_disk_without_a_cache(stands_on: str | None, said: bool) -> None:
+    """Device-mapper repeats what is below: "write through" is the new disk's own word (drivers/md/dm-table.c)."""
+    stack = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda", write_cache="write back"), disk())
+    through = "dm-0: write cache write back → write through"
+    lines = (through, f"dm-0: stands on {stands_on}") if stands_on else (through,)
+    judgement = verdict(stack, step(status="disturbed", changes={"changed": lines}))
+    assert ("write-through-override" in rules(judgement)) is said
