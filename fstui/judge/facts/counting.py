@@ -40,7 +40,7 @@ is what the next is asked for.
 **Of which steps.** Of those with one writer and at least 20 syncs. Eight writers honestly shared flushes (0.45 to 0.7
 per sync), and sixteen on one block wrote only 0.51 to 0.72 of their bytes. Yet no writer writes again before its sync
 has returned, so a flush serves each of them once at the most: fewer than one for as many syncs as there are writers
-are too few. Enough of them prove nothing.
+are too few (80 such steps on honest storage had twice as many or more). Enough of them prove nothing.
 """
 
 from __future__ import annotations
