@@ -46,7 +46,7 @@ VOUCHED = (
     "controller: those that were not are named"
 )
 ANSWERED = "a flat flush may mean a protected cache or a host that ignores it: where the user said which, nobody asks"
-UNHEARD = "a disk whose host offers no flush may be as fast on a protected drive: only of Firecracker it is known why"
+UNHEARD = "a disk whose host offers no flush may be as fast on a protected drive"
 SINGULAR = "one stall is no stalls"
 ITS_COMMAND = "what to run next stands there as a command that can be run"
 NOTHING = "a flush that takes no longer adds nothing, rather than 0 ns"
@@ -149,8 +149,8 @@ ALLOWED: dict[str, dict[str, dict[str, str]]] = {
     ANSWERED: {"machine-raid-controller": {"": "order rules"}},
     UNHEARD: {
         "made-up-virtio-no-flush-suspicious-1": {
-            "": "confidence sentence verdict",
-            "virtio-no-flush": "confidence sentence verdict",
+            "": "confidence sentence",
+            "virtio-no-flush": "confidence sentence",
         }
     },
     SINGULAR: {
@@ -227,8 +227,7 @@ def test_a_document_is_judged_as_it_was(name: str) -> None:
 
 def test_no_verdict_and_no_rule_differs_and_what_is_allowed_is_there() -> None:
     assert {name for documents in ALLOWED.values() for name in documents} <= set(NAMES)
-    others = {*ALLOWED[ANSWERED], *ALLOWED[UNHEARD]}
-    fields = {field for name in NAMES if name not in others for _, field in allowed(name)}
+    fields = {field for name in NAMES if name not in ALLOWED[ANSWERED] for _, field in allowed(name)}
     assert not fields & {"verdict", "scope", "rules"}
     assert not {field for name in ALLOWED[ANSWERED] for _, field in allowed(name)} & {"verdict", "scope"}
 

@@ -1,4 +1,5 @@
-"""*suspicious on Firecracker, else cannot-tell; plausible, low, where the host had a choice*
+"""*suspicious on Firecracker, and low where an O_DIRECT write takes less than 60 µs outside a named cloud, else
+cannot-tell; plausible, low, where the host had a choice*
 
 ## What it means
 The host offers this guest no flush (virtio feature F_FLUSH), so the kernel takes the disk for "write through" and drops
@@ -10,9 +11,10 @@ Firecracker. Tw is the typical time of an O_DIRECT write of the run. With both b
 have offered a cache, and says that there is none.
 
 ## What it proves, and what not
-A write in less than 60 µs is in somebody's memory, or in a protected drive's: back ends on such drives (SPDK, a DPU, a
-cloud's offload card, QEMU that writes through) honestly offer no flush and are as fast, so neither a fast nor a slow
-write proves anything. Firecracker offers none exactly where it was told never to flush (`Unsafe`, its default): there
+A write in less than 60 µs is in somebody's memory, or in a protected drive's: back ends on such drives (SPDK, a DPU)
+honestly offer no flush and are as fast. Which of the two, only the host's owner knows: it is a question to him, and
+said with low confidence. Clouds that are known by name have such back ends, so there nothing is said by speed.
+Firecracker offers none exactly where it was told never to flush (`Unsafe`, its default): there
 the host's page cache has what was acknowledged, as fast or slow as it answers.
 
 ## What to do next
@@ -45,7 +47,7 @@ def virtio_no_flush(case: Case) -> Iterator[Finding]:
     if case.configuration.breaks_sync or case.rotation.answers:
         return
     if without:
-        yield _no_flush(without, case.costs.write, unsafe=case.host.virtualization == "firecracker")
+        yield _no_flush(case, without, case.costs.write)
     elif found and all(map(_offers_both, found)):
         yield _by_its_word(found)
 
@@ -65,8 +67,9 @@ def _by_its_word(found: list[Node]) -> Finding:
     )
 
 
-def _no_flush(without: list[Node], write: Cost | None, *, unsafe: bool) -> Finding:
+def _no_flush(case: Case, without: list[Node], write: Cost | None) -> Finding:
     where = words.devices(without)
+    unsafe = case.host.virtualization == "firecracker"
     fast = write is not None and write.ns < HOST_CACHE_NS
     dropped = f"The host offers {where} no flush, so the kernel drops every one"
     sentence = f"{dropped}: what a sync is worth is up to the host, which may well have a protected cache."
@@ -79,7 +82,7 @@ def _no_flush(without: list[Node], write: Cost | None, *, unsafe: bool) -> Findi
         )
     return Finding(
         rule="virtio-no-flush",
-        verdict="suspicious" if unsafe else "cannot-tell",
+        verdict="suspicious" if unsafe or (fast and case.host.cloud is None) else "cannot-tell",
         confidence="medium" if unsafe else "low",
         scope="storage",
         title=f"{where}: the host offers no flush",

@@ -19,14 +19,23 @@ def virtio(flush: str = "no", config_wce: str = "no", **changes: Any) -> Target:
     return on_disk(filesystem(below=("vda",)), disk("vda", **given))
 
 
-@pytest.mark.parametrize("us", [18, 59, 60, 2000])
-def test_neither_a_fast_nor_a_slow_write_tells_a_protected_back_end_from_the_hosts_memory(us: float) -> None:
-    """SPDK on a protected drive, a cloud's offload card: 16 KiB in 18 to 50 µs, and no flush is needed."""
+@pytest.mark.parametrize(
+    ("us", "says"), [(18, "suspicious"), (59, "suspicious"), (60, "cannot-tell"), (2000, "cannot-tell")]
+)
+def test_a_write_that_is_too_fast_for_most_media_is_a_question_to_the_host(us: float, says: str) -> None:
     judgement = verdict(virtio(), write(us, device="vda"), host=GUEST)
     found = finding(judgement, "virtio-no-flush")
-    assert (found.verdict, judgement.verdict) == ("cannot-tell", "cannot-tell")
+    assert (found.verdict, found.confidence, judgement.verdict) == (says, "low", says)
     assert ("or the host's memory alone" in found.sentence) is (us < 60)
     assert "vda F_FLUSH: no (/read/F_FLUSH)" in found.because
+
+
+def test_in_a_named_cloud_a_fast_write_tells_no_offload_card_from_the_hosts_memory() -> None:
+    """SPDK on a protected drive, an offload card: 16 KiB in 18 to 50 µs, and no flush is needed."""
+    in_cloud = Host(virtualization="kvm", cloud="Alibaba Cloud")
+    assert (
+        finding(verdict(virtio(), write(30, device="vda"), host=in_cloud), "virtio-no-flush").verdict == "cannot-tell"
+    )
 
 
 @pytest.mark.parametrize("us", [28, 75])
