@@ -27,15 +27,20 @@ def seen_at(path: str) -> Command:
     return ("stat", "--cached=never", "--format=%i %.9Y %.9Z", "--", path)
 
 
+def flags_at(path: str) -> Command:
+    """The flags of the directory that lies there (chattr(1))."""
+    return ("lsattr", "-d", "--", path)
+
+
 def readings(paths: Iterable[str]) -> Iterator[Reading]:
     """``own_path`` of each."""
     return (Reading(what=PATH, value=path, path=MOUNTINFO) for path in paths)
 
 
 def questions(node: Node) -> Iterator[Question]:
-    """What must be seen to know whether it lies at one of its paths."""
+    """What must be seen to know whether it lies at one of its paths, and what is kept there."""
     paths = [reading.value for reading in node.readings if reading.what == PATH]
-    return (Question(seen_at(path)) for path in ((node.name, *paths) if paths else ()))
+    return (Question(asked) for path in paths for asked in (seen_at(node.name), seen_at(path), flags_at(path)))
 
 
 def is_same(answers: Claims, mounted: str, path: str, inode_shift: int | None = 0) -> bool:
@@ -62,9 +67,11 @@ def kept_on(sources: Sources, path: str, *, crosses: bool = True) -> tuple[str, 
 
 def keeps_each_write(sources: Sources, path: str) -> bool:
     """What is written there is on the disk before the server can answer, whether it syncs or not: mounted with ``sync``
-    (mount(8)), or a dataset with sync=always (zfsprops(7))."""
+    (mount(8)), below a directory whose flag S new files take over (chattr(1)), or on a dataset with sync=always
+    (zfsprops(7))."""
     here = sources.holder(path)
-    return here is not None and ("sync" in here.all_options or _always(sources, here))
+    flags = (claims.answer(sources.claims, flags_at(path)) or "").partition(" ")[0]
+    return here is not None and ("S" in flags or "sync" in here.all_options or _always(sources, here))
 
 
 def _always(sources: Sources, mount: Mount) -> bool:

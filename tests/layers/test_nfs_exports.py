@@ -7,7 +7,7 @@ import pytest
 from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
 from fstui.judge.facts.stack import Stack
-from fstui.layers.own_servers import seen_at
+from fstui.layers.own_servers import flags_at, seen_at
 from fstui.layers.sources.claims import Answer, line
 from fstui.model.storage import Target
 from tests.factories.box import Box
@@ -158,6 +158,17 @@ def test_a_dataset_that_is_always_synced_keeps_it_too(box: Box) -> None:
     kept, asked = ({line: Answer(output=text.format(sync)) for line, text in said.items()} for sync in WORDS)
     assert look(box, "/mnt", kept).stack[0].reading("export") is None
     assert read(look(box, "/mnt", asked).stack[0], "export")[0] == "async"
+
+
+@pytest.mark.parametrize(("flags", "told"), [("--S---------e-------", None), ("----s--------e------", "async")])
+def test_a_directory_whose_files_are_each_written_for_good_keeps_it_too(box: Box, flags: str, told: str | None) -> None:
+    serve(box, "async")
+    box.mount("/dev/sda", "/srv/data", "ext4")
+    box.mount("127.0.0.1:/srv/data", "/mnt", "nfs4", device="0:60", super_options="rw,hard")
+    said = {line(flags_at("/srv/data")): Answer(output=f"{flags} /srv/data\n")}
+    assert said.keys() <= {line(command) for command in commands(survey(box.root), root=False)}
+    reading = look(box, "/mnt", said).stack[0].reading("export")
+    assert (reading and reading.value) == told
 
 
 @pytest.mark.parametrize(("answered", "told"), [(0, False), (32, True)])

@@ -10,7 +10,7 @@ import pytest
 
 from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
-from fstui.layers.own_servers import seen_at
+from fstui.layers.own_servers import flags_at, seen_at
 from fstui.layers.samba import CHANGED, CONNECTIONS, FILE, listening, path, strict_sync
 from fstui.layers.sources.claims import Answer, Claims, line
 from fstui.model.judgement import Judgement
@@ -109,7 +109,7 @@ def test_root_asks_for_what_must_be_known_of_the_server(box: Box) -> None:
     asked = {line(command) for command in commands(survey(box.root), root=True)}
     further = {line(command) for command in commands(survey(box.root, told()), root=True)}
     assert told().keys() <= further
-    assert further - asked == {line(seen_at(place)) for place in ("/srv", "/data/shared")}
+    assert further - asked == {*map(line, (seen_at("/srv"), seen_at("/data/shared"), flags_at("/data/shared")))}
     assert not told().keys() & {line(command) for command in commands(survey(box.root), root=False)}
 
 
