@@ -21,6 +21,7 @@ TRIES = 75
 LONGEST_S = 0.5
 """Of one call: a refusal takes no time, but what makes a sync(2) of it does."""
 TRIES_AT_ONCE = 3
+RAW = "syscall(fdatasync)"
 Call = Callable[[int], object]
 _MS_SYNC, _WRITE_AND_WAIT = 4, 7
 
@@ -35,8 +36,8 @@ class Answers(NamedTuple):
     filesystem, too), ``sync`` where all did, as sync(2) has no descriptor."""
 
 
-def futile_syncs(path: str) -> Answers:
-    """``path``: a file of our own. Raises OSError."""
+def futile_syncs(path: str, raw: Callable[[int], int] | None) -> Answers:
+    """``path``: a file of our own. ``raw``: fdatasync by libc's syscall(). Raises OSError."""
     with ExitStack() as closing:
         unsyncable = (
             (pipe := os.pipe())[1], os.open(path, os.O_PATH), os.eventfd(0), os.open(os.path.dirname(path), os.O_PATH),
@@ -52,6 +53,7 @@ def futile_syncs(path: str) -> Answers:
             "fsync": (os.fsync, unsyncable),
             "fdatasync": (os.fdatasync, unsyncable),
             **{name: (call, unsyncable[1:2]) for name, call in of_libc.items()},
+            **({RAW: (partial(_raising, raw), unsyncable[1:2])} if raw else {}),
         }
         tried = {name: _answers(call, islice(cycle(fds), TRIES)) for name, (call, fds) in calls.items()}
         of_syncfs = _answers(of_libc["syncfs"], unsyncable) if "syncfs" in of_libc else []
@@ -99,6 +101,11 @@ def _is_refused(call: Call, fd: int) -> bool:
     except OSError:
         return True
     return False
+
+
+def _raising(raw: Callable[[int], int], fd: int) -> None:
+    if raw(fd) != 0:
+        raise OSError(RAW)
 
 
 def _calls_of_libc() -> dict[str, Call]:

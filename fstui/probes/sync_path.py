@@ -52,7 +52,7 @@ def facts(directory: str, stubs: str) -> dict[str, Any]:
         flag_kept = dsync_flag_kept(path)
         with suppress(OSError):  # no room for as many bytes as files that are measured have
             os.truncate(path, FILE_BYTES)
-        futile = futile_syncs(path)
+        futile = futile_syncs(path, raw_fdatasync())
     finally:
         os.unlink(path)
     doubtful = bool(futile.like) or not flag_kept
@@ -139,7 +139,7 @@ def _call_ns(raw: Callable[[int], Any]) -> int:
     return min(times)
 
 
-def raw_fdatasync() -> Callable[[int], Any] | None:
+def raw_fdatasync() -> Callable[[int], int] | None:
     """fdatasync as a system call past libc's wrapper, or None where its number is not known."""
     number = FDATASYNC.get(os.uname().machine)
     if number is None:
@@ -147,7 +147,7 @@ def raw_fdatasync() -> Callable[[int], Any] | None:
     import ctypes  # noqa: PLC0415  late: 15 ms that most probes never need
 
     syscall = ctypes.CDLL(None, use_errno=True).syscall
-    return lambda fd: syscall(number, fd)
+    return lambda fd: int(syscall(number, fd))
 
 
 def preloads(stubs: str) -> list[dict[str, str]]:

@@ -18,6 +18,7 @@ from fstui.judge.facts.process import stub_signs
 from fstui.layers.preloads import PATTERN
 from fstui.model.host import Process
 from fstui.probes import sync_path
+from fstui.probes.futile import RAW, futile_syncs
 from fstui.probes.left_dirty import left_dirty
 from tests.factories import dropping
 from tests.storage import without_calls
@@ -68,9 +69,15 @@ def answered(found: dict[str, Any]) -> dict[str, int]:
 
 def test_the_kernel_refuses_every_futile_sync(tmp_path: Path) -> None:
     found = facts(tmp_path)
-    assert {"fsync", "fdatasync", "syncfs", "sync_file_range", "msync"} == set(found["futile_syncs"])
+    assert {"fsync", "fdatasync", "syncfs", "sync_file_range", "msync", RAW} == set(found["futile_syncs"])
     assert all(tried == 75 for tried, _ in found["futile_syncs"].values())
     assert answered(found) == {}
+
+
+def test_a_library_may_answer_only_what_is_asked_by_syscall(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    answers = futile_syncs(str(tmp_path / "file"), lambda fd: 0)
+    assert {call for call, (_, answered) in answers.counts.items() if answered} == {RAW}
 
 
 @pytest.mark.parametrize("way", dropping.WAYS)
