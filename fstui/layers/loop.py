@@ -28,9 +28,10 @@ _BEGAN_NAMELESS = re.compile(r"/#\d+ \(deleted\)$")
 BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO")
 """The filesystem that each file lies on, by its device number, and its inode: the loop's own word (LOOP_GET_STATUS64,
 loop(4))."""
-_AT_PATH = re.compile(r"(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})", re.ASCII)
+_AT_PATH = re.compile(r"(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})(?: (\d{1,20}))?", re.ASCII)
 _ABSENT = "No such file or directory"
 """stat(1) in the C locale."""
+_SECTOR = 512
 _PER_SUBVOLUME = "0"
 """The major number of devices that stand for nothing: each subvolume of btrfs has one of its own, mountinfo another."""
 
@@ -79,8 +80,8 @@ def links_of(name: str) -> claims.Command:
 
 
 def at_path(path: str) -> claims.Command:
-    """What lies at a path: its device number and inode, and the number of the device that it is."""
-    return ("stat", "--dereference", "--format=%d %i %t:%T", "--", path)
+    """What lies at a path: its device number and inode, the number of the device that it is, and its size."""
+    return ("stat", "--dereference", "--format=%d %i %t:%T %s", "--", path)
 
 
 def file_layer(sources: Sources, path: str) -> Node:
@@ -167,14 +168,20 @@ class LoopReader(DeviceReader):
         said = self.sources.claims.get(claims.line(at_path(path)))
         return said is not None and said.error is not None and said.error.endswith(_ABSENT)
 
+    def _is_smaller(self, name: str, path: str) -> bool:
+        """What lies there has less room than the loop: another file, or no file."""
+        said = _AT_PATH.fullmatch((claims.answer(self.sources.claims, at_path(path)) or "").strip())
+        sectors = self.tree.integer(f"/sys/block/{name}/size")
+        return said is not None and said[5] is not None and sectors is not None and int(said[5]) < sectors * _SECTOR
+
     def _elsewhere(self, name: str, path: str) -> Node | None:
         """The file, where its path leads to another filesystem here, or to nothing: the loop was set up in another
         mount namespace, or something was mounted over it later."""
         identity, here = self._identities.get(name), self.sources.holder(path)
-        if identity is None and self._is_nowhere(path):
+        if identity is None and (self._is_nowhere(path) or self._is_smaller(name, path)):
             node = kind("backing-file").node(f"file:{path}", path)
             return msgspec.structs.replace(
-                node, because="nothing lies at its path here, so its filesystem is not known"
+                node, because="it does not lie at its path here: its filesystem is not known"
             )
         if identity is None or here is None or identity.device == here.device:
             return None

@@ -119,7 +119,20 @@ def test_a_path_with_nothing_there_is_not_followed(box: Box, said: str, followed
     stat = Answer(error=f"stat: cannot statx '/images/disk.img': {said}")
     found = target_of("/srv", survey(box.root, {line(at_path("/images/disk.img")): stat}))
     assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
-    assert followed or "nothing lies at its path" in found.node("file:/images/disk.img").because
+    assert followed or "does not lie at its path" in found.node("file:/images/disk.img").because
+
+
+@pytest.mark.parametrize(
+    ("size", "followed"), [("", True), (" 1073741824", True), (" 1073741823", False), (" 0", False)]
+)
+def test_a_smaller_file_at_the_path_is_another_one(box: Box, size: str, followed: bool) -> None:
+    """The same container, with a file of that name: the loop has 1 GiB."""
+    box.mount("tmpfs", "/images", "tmpfs")
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    stat = Answer(output=f"25 12 0:0{size}\n")
+    found = target_of("/srv", survey(box.root, {line(at_path("/images/disk.img")): stat}))
+    assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
 
 
 def test_where_a_path_leads_is_asked_for_by_anybody(box: Box) -> None:
