@@ -191,14 +191,14 @@ class Untold(Target, frozen=True, kw_only=True):
 
 class Integrity(Target, frozen=True, kw_only=True):
     """The row of dm-integrity. With its journal a flush becomes journal sections marked FUA, of which a disk that takes
-    FUA counts no flush (drivers/md/dm-integrity.c: write_journal); else it is handed on."""
+    FUA counts no flush, and each comes to those alone that hold its block (drivers/md/dm-integrity.c: write_journal);
+    else it is handed on."""
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
         if len(beside) > 1:
             return AT_TIMES  # its metadata has a device of its own
         mode = node.reading("integrity_mode")
-        journaled = mode is None or mode.value not in _WITHOUT_JOURNAL
-        return JOURNALED if journaled and member.takes_fua is not False else FLUSHED
+        return FLUSHED if mode is not None and mode.value in _WITHOUT_JOURNAL else JOURNALED
 
 
 class Clone(Target, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ one request, and /sys/block/X/stat does not count it as a flush (Documentation/b
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isinf
 from typing import Literal, NamedTuple
 
 from fstui.layers.facts import barriers, flagged_sync, mounted_sync
@@ -61,6 +61,13 @@ class ExpectedFlushes(NamedTuple):
     def shared_by(self, writers: int) -> ExpectedFlushes:
         """The same where so many sync at once: each flush may serve all of them, once each."""
         return ExpectedFlushes(*(Range(each.low / writers, each.high) for each in self))
+
+    def in_part(self) -> ExpectedFlushes:
+        """Where each flush arrives, and of the writes marked FUA only those that lie there: what is left without them,
+        where it is known how many they are."""
+        if isinf(self.plain.high):
+            return self
+        return ExpectedFlushes(self.plain | self.fua, self.fua)
 
     def and_at_most(self, more: float) -> ExpectedFlushes:
         """The same with that many more allowed."""

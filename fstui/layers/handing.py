@@ -25,6 +25,11 @@ class Handed(NamedTuple):
     """Of those that share a write, how many get it, at the least."""
     only_read: bool = False
     """It holds data, and nothing of what is written comes to it: no flush is owed there."""
+    flushes_forced: bool = False
+    """A flush comes there as a write marked FUA."""
+    with_writes: bool = False
+    """Its flushes come with the writes that it gets, and with no flush: of a part of them, no flush is owed for each
+    sync."""
 
     def of(self, forced: bool) -> How:
         """How a sync of that kind comes down: as a FUA write, or as an empty flush."""
@@ -36,8 +41,6 @@ class Member(NamedTuple):
 
     id: str
     role: str | None = None
-    takes_fua: bool | None = None
-    """It, or the only one beneath it, takes writes marked FUA as they are; None where nobody says."""
 
 
 ALL = Handed("each", "each", "each")
@@ -71,9 +74,9 @@ ONLY_READ = AT_TIMES._replace(only_read=True)
 """What a snapshot began with."""
 FLUSHED = Handed("each", "sometimes", "each")
 """Every flush and all bytes; a FUA write becomes something else."""
-JOURNALED = Handed("sometimes", "sometimes", "each")
-"""The bytes, by way of a journal; flushes as writes that may be marked FUA, which are not counted as such."""
-LOGGED_FIRST = Handed("each", "each", "each")
+JOURNALED = Handed("each", "sometimes", "each", flushes_forced=True)
+"""The bytes, by way of a journal; each flush as one of its sections, marked FUA."""
+LOGGED_FIRST = Handed("each", "each", "each", with_writes=True)
 """An array's journal: every write with a flush of its own, before it is answered."""
 NOTHING = Handed("never", "never", "never")
 """A spare, a read cache."""

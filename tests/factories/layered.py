@@ -1,139 +1,208 @@
 """Made-up stacks that run: a small simulator sends syncs through layers upon layers, request by request.
 
 It knows nothing of the product's table of what is handed to whom: each kind of layer does here what the kernel's driver
-does.
+does, as routes that are both followed and asked about (``shows``).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count
+from typing import Literal
 
-from hypothesis import strategies as st
+from fstui.model.counters import DeviceCounters
+from fstui.model.storage import Node
 
-from fstui.model.storage import Node, Reading
-
-KINDS = (
-    "disk", "disk with FUA", "dm-crypt", "dm-linear", "dm-stripe", "raid0", "raid1", "raid10", "dm-multipath",
-    "dm-thin-pool", "dm-cache", "bcache",
-)  # fmt: skip
-SYNCS = 300
+What = Literal["flush", "forced", "write", "clone"]
+"""An empty flush; a write marked FUA; a plain one; a request that was counted above."""
+Member = tuple["Layer", "str | None"]
+SYNCS = 30
 BLOCK = 16384
+ASIDE = frozenset({"metadata", "log", "journal", "spare"})
+"""Roles of those that hold none of the data."""
 
 
 @dataclass
+class Route:
+    """To so many of these, as that; ``often``: at times, for what nobody can say how often it comes."""
+
+    to: list[Layer]
+    number: int
+    what: What
+    often: float = 1.0
+    named: bool = True
+    """It is told which of those below it is."""
+
+
+@dataclass(eq=False)
 class Layer:
     """One made-up layer: what its driver does with a flush and with a write."""
 
     node: Node
-    below: list[tuple[Layer, str | None]] = field(default_factory=list)
+    does: str = "disk"
+    below: list[Member] = field(default_factory=list)
+    aside: frozenset[str] = ASIDE
     drops: bool = False
+    asked: int = 0
     flushes: int = 0
     written_bytes: int = 0
+    _routes: dict[What, list[Route]] = field(default_factory=dict)
 
-    def flush(self, chance: random.Random) -> None:
-        if self.drops:
-            return
-        if not self.below:
-            self.flushes += 1
-        match self.node.kind:
-            case "dm-multipath":
-                chance.choice(self.below)[0].flush(chance)
-            case _:
-                for layer, role in self.below:
-                    if role != "metadata" or chance.random() < 0.3:  # a commit of the pool's or the cache's metadata
-                        layer.flush(chance)
+    def take(self, what: What, chance: random.Random) -> None:
+        """What the block layer and the driver make of one request."""
+        if self.drops or self.node.write_cache == "write through":
+            if what == "flush":
+                return
+            what = "write" if what == "forced" else what
+        self.asked += what in ("flush", "forced")
+        if self.node.counted:
+            self.flushes += what == "flush" or (what == "forced" and not self.node.fua)
+            self.written_bytes += BLOCK * (what != "flush")
+        for route in self.routes(what):
+            if route.often == 1 or chance.random() < route.often:
+                for layer in route.to if len(route.to) == route.number else chance.sample(route.to, route.number):
+                    layer.take(route.what, chance)
 
-    def write(self, forced: bool, chance: random.Random) -> None:
-        forced = forced and not self.drops
-        if not self.below:
-            self.written_bytes += BLOCK
-            self.flushes += forced and not self.node.fua  # a device without FUA executes it as a write and a flush
-        for layer in self._holders(chance):
-            layer.write(forced, chance)
+    def role(self, *wanted: str | None) -> list[Layer]:
+        return [layer for layer, role in self.below if role in wanted]
 
-    def _holders(self, chance: random.Random) -> list[Layer]:
-        """The layers that a write of one block goes to."""
-        layers = [layer for layer, role in self.below if role != "metadata"]
-        level = self.node.reading("level")
-        match level.value if level else self.node.kind:
-            case "raid1" | "dm-mirror":
-                return layers
-            case "raid10":
-                return chance.sample(layers, 2)
-            case "dm-cache" | "bcache":
-                mode = self.node.reading("cache_mode")
-                if mode and mode.value == "writethrough":
-                    return layers
-                return [chance.choice(layers)]
-            case _:
-                return [chance.choice(layers)] if layers else []
+    @property
+    def data(self) -> list[Layer]:
+        return [layer for layer, role in self.below if role not in self.aside]
 
+    def routes(self, what: What) -> list[Route]:
+        """What it hands on of that."""
+        if what not in self._routes:
+            plain: What = "write" if what == "clone" else what
+            self._routes[what] = self._flush() if what == "flush" else self._write(plain)
+        return self._routes[what]
 
-class Stacks:
-    """Draws stacks of made-up layers, three deep at the most above the disks."""
+    def _flush(self) -> list[Route]:
+        data = self.data
+        noted = [Route([each], 1, "flush", 0.3) for each in self.role("metadata", "log")]  # with a commit of theirs
+        known = {
+            "disk": [],
+            "requests": [],
+            "paths": [Route(data, 1, "flush")],
+            "journal of an array": [Route(data, 1, "flush", 0.3)],
+            "integrity journal": every(data, "forced"),
+            "written later": every(self.role("cache"), "flush"),
+            "zoned of several": [Route(data[:1], 1, "flush", named=False)],
+        }
+        return known.get(self.does, [*every(data, "flush"), *noted])
 
-    def __init__(self, draw: Callable[[st.SearchStrategy[int]], int]) -> None:
-        self._draw = draw
-        self._numbers = count()
-        self.layers: list[Layer] = []
-
-    def layer(self, depth: int) -> Layer:
-        kind = KINDS[self._draw(st.integers(0, len(KINDS) - 1 if depth else 1))]
-        return self._disk(kind != "disk") if kind.startswith("disk") else self._stacked(kind, depth - 1)
-
-    def _disk(self, fua: bool) -> Layer:
-        return self._add("disk", [], lowest=True, counted=True, write_cache="write back", fua=fua)
-
-    def _stacked(self, kind: str, depth: int) -> Layer:
-        roles = self._roles(kind)
-        below = [(self.layer(depth), role) for role in roles]
-        if kind in {"dm-cache", "bcache"}:
-            mode = ("writeback", "writethrough")[self._draw(st.integers(0, 1))]
-            return self._add(kind, below, cache_mode=mode)
-        if kind == "dm-multipath":
-            return self._add(kind, below, request_based="no")
-        if kind.startswith("raid"):
-            return self._add("md", below, level=kind)
-        return self._add(kind, below)
-
-    def _roles(self, kind: str) -> list[str | None]:
-        match kind:
-            case "dm-crypt":
-                return [None]
-            case "dm-cache":
-                return ["metadata", "cache", "origin"]
-            case "bcache":
-                return ["cache", "origin"]
-            case "dm-thin-pool":
-                return ["metadata", "data"]
-            case "raid10":
-                return ["mirror leg"] * 4
-            case _:
-                return [None] * self._draw(st.integers(2, 3))
-
-    def _add(self, kind: str, below: list[tuple[Layer, str | None]], **facts: object) -> Layer:
-        fields = {name: facts.pop(name) for name in ("lowest", "counted", "write_cache", "fua") if name in facts}
-        read = tuple(Reading(what=what, value=str(value), path="") for what, value in facts.items())
-        node = Node(id=f"{kind}{next(self._numbers)}", layer="block", kind=kind, name=kind, readings=read, **fields)  # type: ignore[arg-type]
-        layer = Layer(node, below)
-        self.layers.append(layer)
-        return layer
+    def _write(self, what: What) -> list[Route]:
+        data, log, cache = self.data, self.role("journal"), self.role("cache")
+        forced = what == "forced"
+        known = {
+            "disk": [],
+            "mirror": every(data, what),
+            "pairs": [Route(data, 2, what)],
+            "parity": [Route(data, 2, what)],
+            "journal of an array": [*every(log, "write"), *every(log, "flush"), Route(data, 2, "write", 0.5)],
+            "requests": [Route(data, 1, "clone")],
+            "loop": [*every(data, "write"), *(every(data, "flush") if forced else [])],
+            "written through": [*every(self.role("origin"), what), Route(cache, 1, "write", 0.5)],
+            "written later": [*every(cache, "write"), *(every(cache, "flush") if forced else [])],
+            "integrity journal": [*every(data, "write"), *every(data, what)],
+            "integrity bitmap": [*every(data, "write"), *(every(data, "flush") if forced else [])],
+            "reduces": [Route(data, 1, what, 0.6)],
+            "zoned of several": [Route(data, 1, what, named=False)],
+            "one segment": [Route(data[:1], 1, what)],
+        }
+        return known.get(self.does, [Route(data, 1, what)])
 
 
-@st.composite
-def stacks(draw: st.DrawFn) -> tuple[Layer, list[Layer]]:
-    """The filesystem's device, and every layer."""
-    maker = Stacks(draw)
-    return maker.layer(3), maker.layers
+def every(layers: list[Layer], what: What) -> list[Route]:
+    return [Route([layer], 1, what) for layer in layers]
 
 
-def run(top: Layer, forced: bool, seed: int) -> None:
+@dataclass
+class Filesystem:
+    """What stands on top."""
+
+    node: Node
+    below: list[Member]
+    in_place: bool = True
+    """It overwrites a block where it lies; else it writes new ones, and a super block on each device (btrfs)."""
+
+    @property
+    def data(self) -> list[Layer]:
+        return [layer for layer, role in self.below if role not in ASIDE]
+
+    def sync(self, forced: bool, chance: random.Random) -> None:
+        """One block, overwritten: with fdatasync, or with O_DIRECT and O_DSYNC."""
+        for _ in range(1 if self.in_place else 3):
+            as_fua = forced and self.in_place and claims_fua(self.data[0])
+            chance.choice(self.data).take("forced" if as_fua else "write", chance)
+        for layer in self.data if not as_fua else ():
+            layer.take("flush", chance)
+            if not self.in_place:
+                layer.take("forced", chance)
+        for layer, role in self.below:
+            if role in ASIDE and chance.random() < 0.1:  # its own commits, by the clock
+                layer.take("write", chance)
+                layer.take("flush", chance)
+
+
+def run(top: Filesystem, forced: bool, seed: int) -> None:
     """As many synced writes of one block."""
     chance = random.Random(seed)
     for _ in range(SYNCS):
-        top.write(forced, chance)
-        if not forced:
-            top.flush(chance)
+        top.sync(forced, chance)
+
+
+def counters(layers: list[Layer]) -> tuple[DeviceCounters, ...]:
+    """What each that counts has seen."""
+    return tuple(
+        DeviceCounters(device=layer.node.id, flushes=layer.flushes, writes=0, written_bytes=layer.written_bytes)
+        for layer in layers
+        if layer.node.counted
+    )
+
+
+def begin_anew(layers: list[Layer]) -> None:
+    for layer in layers:
+        layer.asked = layer.flushes = layer.written_bytes = 0
+
+
+def shows(layer: Layer, liar: Layer, what: What) -> bool:
+    """What the liar drops of such requests is missed at devices that count: every way to it from here is one of duty,
+    and all that may have had them in its place count, too."""
+    if layer is liar:  # the journal of an array is flushed with each write, whatever comes with it
+        return layer.does != "journal of an array" and counts(layer, what)
+    if layer.does == "requests":
+        return False  # it counts in the place of those below
+    for route in layer.routes(what):
+        if route.often < 1 or not route.named or route.what in ("write", "clone"):
+            continue
+        for member in route.to:
+            if contains(member, liar):
+                others = [other for other in route.to if other is not member]
+                return shows(member, liar, route.what) and all(counts(other, route.what) for other in others)
+    return False
+
+
+def counts(layer: Layer, what: What) -> bool:
+    """Such requests that come to this layer are told by devices at it or below."""
+    if layer.node.write_cache == "write through":
+        return False
+    if layer.node.counted:
+        return tells(layer, what)
+    duties = [
+        each for each in layer.routes(what) if each.often == 1 and each.named and each.what in ("flush", "forced")
+    ]
+    return any(all(counts(member, each.what) for member in each.to) for each in duties)
+
+
+def tells(layer: Layer, what: What) -> bool:
+    return what == "flush" or (what == "forced" and not layer.node.fua)
+
+
+def contains(layer: Layer, other: Layer) -> bool:
+    return layer is other or any(contains(below, other) for below, _ in layer.below)
+
+
+def claims_fua(layer: Layer) -> bool:
+    """A partition says what its disk says."""
+    return layer.node.fua if layer.node.fua is not None else claims_fua(layer.below[0][0])

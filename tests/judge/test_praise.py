@@ -15,7 +15,8 @@ from fstui.model.steps import Step
 from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import GUEST, METAL, evidence, quiet
 from tests.factories.growth import FLAT_US, GROWN_US, flushes
-from tests.factories.layered import BLOCK, SYNCS, Layer, run, stacks
+from tests.factories.layered import BLOCK, SYNCS, Filesystem, Layer, run
+from tests.factories.stacks import Maker
 from tests.factories.steps import flushed, own_time, step, write
 from tests.factories.storage import disk, filesystem, target
 
@@ -102,12 +103,13 @@ def praise(findings: tuple[Finding, ...]) -> list[str]:
 
 
 @settings(max_examples=120, deadline=None)
-@given(stacks(), st.integers(0, 1 << 30))
-def test_one_unseen_device_is_enough_for_low(drawn: tuple[Layer, list[Layer]], seed: int) -> None:
-    top, layers = drawn
+@given(st.integers(0, 1 << 32), st.integers(0, 3))
+def test_one_unseen_device_is_enough_for_low(seed: int, depth: int) -> None:
     chance = random.Random(seed)
+    maker = Maker(chance.randint, files=False)
+    top, layers = maker.layer(depth), maker.layers
     where = stood_on(top, layers, chance)
-    run(top, False, seed)
+    run(Filesystem(filesystem(), [(top, None)]), False, seed)
     busy = chance.choice((0.5, 0.9, 1.0))
     at_work = {node.id for node in where.lowest if chance.random() < busy}
     host = chance.choice((METAL, METAL, GUEST))
@@ -124,7 +126,7 @@ def test_where_each_was_seen_there_is_praise() -> None:
         chance = random.Random(seed)
         layer = Layer(disk("sda", medium=chance.choice(MEDIA)))
         where = target(filesystem(), layer.node)
-        run(layer, False, seed)
+        run(Filesystem(where.stack[0], [(layer, None)]), False, seed)
         steps = measured([layer], chance, {"sda"})
         said.update(praise(judge(evidence(where, *steps, host=METAL, idle=quiet("sda"))).findings))
     assert said == {"flush-flat", "flushes-arrive", "same-block-rotation", "protected-cache"}

@@ -13,13 +13,15 @@ from math import inf
 from typing import Literal, NamedTuple
 
 from fstui.layers.flushes import Range
-from fstui.layers.handing import Handed, How, Member
+from fstui.layers.handing import AT_TIMES, Handed, How, Member
 from fstui.layers.kinds import kind
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node
 
 What = Literal["flushes", "forced", "bytes"]
 """Empty flushes; what writes marked FUA became, as flushes; or bytes."""
+Told = tuple[str, What]
+"""By the id of a layer, what it tells of."""
 Below = Callable[[Node], tuple[tuple[Node, str | None], ...]]
 """The layers directly beneath one, each with what it is to it."""
 Counted = Callable[[Node], DeviceCounters | None]
@@ -41,6 +43,10 @@ class Edge(NamedTuple):
         """How that comes down."""
         return {"flushes": self.handed.flushes, "forced": self.handed.forced, "bytes": self.handed.bytes}[what]
 
+    def below(self, what: What) -> What:
+        """What that is there."""
+        return "forced" if what == "flushes" and self.handed.flushes_forced else what
+
 
 class Composition:
     """The layers beneath one filesystem, down to the next filesystem or the bottom, and what they counted."""
@@ -52,16 +58,30 @@ class Composition:
         self._below = below
         self._counted = counted
         self._edges: dict[str, tuple[Edge, ...]] = {}
+        self._gets_all = {filesystem.id}
+        """Those of which it is known that every write comes to them."""
 
     def arrived(self, what: What) -> Range:
         """``low``: as many have arrived at the most, so far as can be shown; ``high``: as many must have been sent, if
         only this filesystem sends there. Of an honest stack that nobody else uses they are the same."""
-        ways = Counter(end.id for end in self._ends(self._filesystem, what))
+        ways = Counter((end.id, told) for end, told in self._ends(self._filesystem, what))
         return self._arrived(self._filesystem, what, ways, {})
 
     def counting(self, what: What) -> tuple[Node, ...]:
         """The layers that count what must arrive there, each once."""
-        return tuple({end.id: end for end in self._ends(self._filesystem, what)}.values())
+        return tuple({end.id: end for end, _ in self._ends(self._filesystem, what)}.values())
+
+    def forced_alike(self) -> bool:
+        """Every write marked FUA comes to each of the layers that count flushes, as each flush does. No: it goes to one
+        of several disks, by its place, and becomes a flush there alone."""
+        return self._forced_alike(self._filesystem, sent=True)
+
+    def _forced_alike(self, node: Node, *, sent: bool = False) -> bool:
+        """``sent``: by the filesystem itself, which has one for each of its devices."""
+        if not sent and self._own(node, "flushes") is not None:
+            return True
+        edges = self.taking_part(node, "flushes")
+        return all((sent or edge.handed.forced == "each") and self._forced_alike(edge.node) for edge in edges)
 
     def holding(self) -> tuple[Node, ...]:
         """The lowest layers that any of the bytes may be kept on, each once: no spare, nothing that holds copies."""
@@ -72,30 +92,29 @@ class Composition:
         if node.id not in self._edges:
             below = self._below(node)
             row, beside = kind(node.kind), tuple(role for _, role in below)
-            self._edges[node.id] = tuple(
-                Edge(child, row.hands(node, Member(child.id, role, self._takes_fua(child)), beside, self._filesystem))
-                for child, role in below
+            handed = (
+                (child, row.hands(node, Member(child.id, role), beside, self._filesystem)) for child, role in below
             )
+            whole = node.id in self._gets_all
+            edges = tuple(Edge(child, each if whole or not each.with_writes else AT_TIMES) for child, each in handed)
+            self._gets_all |= {edge.node.id for edge in edges if whole and edge.handed.bytes == "each"}
+            self._edges[node.id] = edges
         return self._edges[node.id]
 
-    def _takes_fua(self, node: Node) -> bool | None:
-        """By its own word; a partition's is its disk's."""
-        below = self._below(node)
-        return node.fua if node.fua is not None or len(below) != 1 else self._takes_fua(below[0][0])
-
-    def _arrived(self, node: Node, what: What, ways: Counter[str], found: dict[str, Range]) -> Range:
-        if node.id not in found:
+    def _arrived(self, node: Node, what: What, ways: Counter[Told], found: dict[Told, Range]) -> Range:
+        key = (node.id, what)
+        if key not in found:
             own = self._own(node, what)
             if own is None:
-                found[node.id] = self._composed(node, what, ways, found)
+                found[key] = self._composed(node, what, ways, found)
             else:  # a device that several ways lead to counts what comes by each of them
-                found[node.id] = _divided(own, max(1, ways[node.id]))
-        return found[node.id]
+                found[key] = _divided(own, max(1, ways[key]))
+        return found[key]
 
-    def _composed(self, node: Node, what: What, ways: Counter[str], found: dict[str, Range]) -> Range:
-        each = [self._arrived(edge.node, what, ways, found) for edge in self.taking_part(node, what)]
+    def _composed(self, node: Node, what: What, ways: Counter[Told], found: dict[Told, Range]) -> Range:
+        each = [self._arrived(edge.node, edge.below(what), ways, found) for edge in self.taking_part(node, what)]
         shared = [
-            _divided(self._arrived(edge.node, what, ways, found), edge.handed.copies)
+            _divided(self._arrived(edge.node, edge.below(what), ways, found), edge.handed.copies)
             for edge in self.edges(node)
             if edge.of(what) == "shared"
         ]
@@ -138,14 +157,14 @@ class Composition:
         """A FUA write to a device that has FUA is not counted there; what it becomes, those below may tell."""
         return None if self.edges(node) else OPEN
 
-    def _ends(self, node: Node, what: What) -> Iterator[Node]:
-        """Each way down to a layer that tells, the same one once for each."""
+    def _ends(self, node: Node, what: What) -> Iterator[tuple[Node, What]]:
+        """Each way down to a layer that tells, the same one once for each, and what it tells of."""
         if self._own(node, what) is not None:
-            yield node
+            yield node, what
             return
         for edge in self.edges(node):
             if edge.of(what) in ("each", "shared"):
-                yield from self._ends(edge.node, what)
+                yield from self._ends(edge.node, edge.below(what))
 
     def _holding(self, node: Node) -> Iterator[Node]:
         edges = self.edges(node)

@@ -33,9 +33,11 @@ are too few, however many others sent. Without a trace all of the above stands a
 several paths. Two flushes per sync reached each of two btrfs members, whatever the profile; RAID 1+0 of four disks
 showed 1.00 at each; of two NVMe paths one took all writes and the other all flushes. So the least over those that get
 everything, and the sum over those that share, is what can have arrived; a cache's metadata, a journal or a log of its
-own gets flushes at times, and proves nothing either way. One flush of a loop device is an fsync of its backing file,
-which the filesystem there turns into flushes of its own: so every level of the stack is counted, and what one is owed
-is what the next is asked for.
+own gets flushes at times, and proves nothing either way. Where a sync is a flush and a write marked FUA, as on btrfs,
+each stripe, segment and pair gets the flush, and the other becomes one where its block lies: 1.00 and 2.00 flushes per
+sync at the two plain disks of an md RAID0. One flush of a loop device is an fsync of its backing file, which the
+filesystem there turns into flushes of its own: so every level of the stack is counted, and what one is owed is what the
+next is asked for.
 
 **Of which steps.** Of those with one writer and at least 20 syncs. Eight writers honestly shared flushes (0.45 to 0.7
 per sync), and sixteen on one block wrote only 0.51 to 0.72 of their bytes. Yet no writer writes again before its sync
@@ -49,7 +51,7 @@ from math import inf, isinf
 
 from fstui.judge.facts.arrival import Arrival
 from fstui.judge.facts.other_writers import OtherWriters
-from fstui.judge.facts.received import counted_at, received
+from fstui.judge.facts.received import Received, counted_at, received
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import SyncStep
 from fstui.judge.facts.traced import traced
@@ -113,7 +115,7 @@ def _arrival(
     stack: Stack, level: Level, done: SyncStep, others: OtherWriters, *, expected: ExpectedFlushes | None, asked: Range
 ) -> Arrival:
     found = received(stack, level, done.step, forced=done.forced)
-    owed = _expected(stack, level, found.devices, expected)
+    owed = _expected(stack, level, found, expected)
     return Arrival(
         step=done.step,
         level=level,
@@ -127,9 +129,12 @@ def _arrival(
     )
 
 
-def _expected(stack: Stack, level: Level, devices: tuple[Node, ...], expected: ExpectedFlushes | None) -> Range | None:
+def _expected(stack: Stack, level: Level, found: Received, expected: ExpectedFlushes | None) -> Range | None:
+    devices = found.devices
     if expected is None or not devices:
         return None
+    if not found.forced_alike:
+        expected = expected.in_part()
     if all(stack.drops_flushes(level, device) for device in devices):
         return NOTHING
     each = expected.at(devices[0].fua)

@@ -21,6 +21,8 @@ class Received(NamedTuple):
     flushes: Range | None
     """None where it cannot be known."""
     written: Range | None
+    forced_alike: bool
+    """A write marked FUA comes to each of them, as a flush does."""
 
 
 def received(stack: Stack, level: Level, step: Step | Snapshot, *, forced: bool) -> Received:
@@ -30,7 +32,12 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, forced: bool)
     """
     composed = Composition(level.filesystem, below_within(stack, level), lambda node: counters_of(node, step))
     what: What = "forced" if forced and level.claims_fua is not False else "flushes"
-    return Received(composed.counting(what) or level.devices, _known(composed.arrived(what)), _written(composed, step))
+    return Received(
+        devices=composed.counting(what) or level.devices,
+        flushes=_known(composed.arrived(what)),
+        written=_written(composed, step),
+        forced_alike=what == "forced" or composed.forced_alike(),
+    )
 
 
 def below_within(stack: Stack, level: Level) -> Below:

@@ -31,8 +31,19 @@ class Level(NamedTuple):
 
     @property
     def claims_fua(self) -> bool | None:
-        """The filesystem's own device says whether it supports FUA; None where it does not say."""
-        return next((node.fua for node in self.path if node.fua is not None), None)
+        """The device that the filesystem's data lies on says whether it supports FUA; None where it does not say, or
+        files may lie on one of several that say different things. A journal's or a log's own device is not asked."""
+        roles = self.filesystem.below_roles
+        data = [name for name in self.filesystem.below if roles.get(name) not in _ALONE]
+        told = {self._takes_fua(name) for name in data}
+        return told.pop() if len(told) == 1 else None
+
+    def _takes_fua(self, name: str) -> bool | None:
+        """By its own word; a partition's is its disk's."""
+        node = next((node for node in self.path if node.id == name), None)
+        if node is None or node.fua is not None or len(node.below) != 1:
+            return node.fua if node is not None else None
+        return self._takes_fua(node.below[0])
 
     @property
     def reduces(self) -> bool:

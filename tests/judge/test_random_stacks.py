@@ -1,0 +1,97 @@
+"""Whatever stands on whatever: syncs are sent through made-up stacks, and the whole judge reads the counters below.
+
+No honest stack is accused. One of whose layers drops flushes is, wherever the counters can show it: ``shows`` follows
+the simulator's own routes, and asks nothing of what is tested.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fstui.judge import judge
+from fstui.measures.sync_writes import SyncWrites
+from fstui.model.counters import DeviceCounters, Idle
+from fstui.model.judgement import Judgement
+from fstui.model.run import Evidence
+from fstui.model.steps import Step
+from tests.factories.evidence import HONEST_PROCESS, METAL
+from tests.factories.layered import BLOCK, SYNCS, Layer, What, begin_anew, claims_fua, counters, run, shows
+from tests.factories.stacks import Made, Maker
+
+ACCUSED = {"not-durable", "suspicious"}
+HARD_TO_MEET = (1102, 77, 96, 119, 173, 217, 257)
+"""Random numbers that made stacks on which an earlier judge was wrong."""
+FORCED = SyncWrites(block_bytes=BLOCK, file_bytes=1 << 20, sync="none", open_flags=("direct", "dsync"))
+FLUSHED = SyncWrites(block_bytes=BLOCK, file_bytes=1 << 20)
+
+
+def measured(made: Made, asked: SyncWrites, seed: int) -> Step:
+    begin_anew(made.layers)
+    run(made.top, asked is FORCED, seed)
+    return Step(
+        name="forced" if asked is FORCED else "fdatasync",
+        settings=asked,
+        ops=SYNCS,
+        syncs=SYNCS,
+        bytes=SYNCS * BLOCK,
+        elapsed_s=1.0,
+        rate_per_s=SYNCS,
+        counters=counters(made.layers),
+    )
+
+
+def verdict(made: Made, seed: int) -> Judgement:
+    steps = tuple(measured(made, asked, seed) for asked in (FLUSHED, FORCED))
+    counting = (layer.node.id for layer in made.layers if layer.node.counted)
+    idle = Idle(elapsed_s=2.0, counters=tuple(DeviceCounters(device=name, flushes=0, writes=0) for name in counting))
+    return judge(Evidence(steps=steps, target=made.target, process=HONEST_PROCESS, host=METAL, idle=idle))
+
+
+def made_of(seed: int, depth: int) -> tuple[Made, Layer]:
+    """A stack, and one of its layers."""
+    chance = random.Random(seed)
+    made = Maker(chance.randint).made(depth)
+    return made, chance.choice([layer for layer in made.layers if layer.node.layer == "block"])
+
+
+def asked_in_vain(made: Made, liar: Layer, asked: SyncWrites, seed: int) -> bool:
+    """Its part of such syncs is missed by counters, and the honest stack has it do its part."""
+    top = made.top
+    if not top.in_place and any(layer.does == "paths" for layer in made.layers):
+        return False  # a path's flushes may be made up for by the others', of which there is more than one for a sync
+    what: What = "forced" if asked is FORCED and top.in_place and claims_fua(top.data[0]) else "flush"
+    measured(made, asked, seed)
+    has_part = liar.asked > 0 and bytes_below(liar) > 0.05 * SYNCS * BLOCK
+    return has_part and any(shows(device, liar, what) for device in top.data)
+
+
+def bytes_below(layer: Layer) -> int:
+    return layer.written_bytes if layer.node.counted else sum(bytes_below(below) for below, _ in layer.below)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(0, 1 << 32), st.integers(0, 4))
+def test_an_honest_stack_is_not_accused(seed: int, depth: int) -> None:
+    made, _ = made_of(seed, depth)
+    judgement = verdict(made, seed)
+    assert judgement.verdict not in ACCUSED, judgement.sentence
+
+
+@pytest.mark.parametrize("seed", HARD_TO_MEET)
+def test_nor_one_that_once_was(seed: int) -> None:
+    made, _ = made_of(seed, 3)
+    assert verdict(made, seed).verdict not in ACCUSED
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(0, 1 << 32), st.integers(0, 4))
+def test_a_layer_that_drops_flushes_is_accused_wherever_counters_can_show_it(seed: int, depth: int) -> None:
+    made, liar = made_of(seed, depth)
+    missed = any(asked_in_vain(made, liar, asked, seed) for asked in (FLUSHED, FORCED))
+    liar.drops = True
+    judgement = verdict(made, seed)
+    assert judgement.verdict in ACCUSED or not missed, judgement.sentence
