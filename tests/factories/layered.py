@@ -206,3 +206,10 @@ def contains(layer: Layer, other: Layer) -> bool:
 def claims_fua(layer: Layer) -> bool:
     """A partition says what its disk says."""
     return layer.node.fua if layer.node.fua is not None else claims_fua(layer.below[0][0])
+
+
+def reached(layer: Layer) -> set[str]:
+    """The layers that anything of a sync may come to."""
+    whats: tuple[What, ...] = ("flush", "forced", "write")
+    below = {id(each): each for what in whats for route in layer.routes(what) for each in route.to}
+    return {layer.node.id}.union(*map(reached, below.values()))

@@ -15,7 +15,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import GUEST, METAL, evidence, quiet
 from tests.factories.growth import FLAT_US, GROWN_US, flushes
-from tests.factories.layered import BLOCK, SYNCS, Filesystem, Layer, run
+from tests.factories.layered import BLOCK, SYNCS, Filesystem, Layer, reached, run
 from tests.factories.stacks import Maker
 from tests.factories.steps import flushed, own_time, step, write
 from tests.factories.storage import disk, filesystem, target
@@ -115,7 +115,8 @@ def test_one_unseen_device_is_enough_for_low(seed: int, depth: int) -> None:
     host = chance.choice((METAL, METAL, GUEST))
     steps = measured(layers, chance, at_work)
     judged = judge(evidence(where, *steps, host=host, idle=quiet(*(node.id for node in where.lowest))))
-    if host is GUEST or not all(is_kept(node, at_work) for node in where.lowest):
+    holding = [node for node in where.lowest if node.id in reached(top) | {"log"}]
+    if host is GUEST or not all(is_kept(node, at_work) for node in holding):
         assert praise(judged.findings) == []
 
 
