@@ -31,7 +31,8 @@ class Route:
     what: What
     often: float = 1.0
     named: bool = True
-    """It is told which of those below it is."""
+    """It is told which of those below it is, and what it becomes there; else counters below are not asked to show it:
+    a FUA write that dm-integrity makes something else of, the flushes of an array's journal beneath other layers."""
 
 
 @dataclass(eq=False)
@@ -99,13 +100,13 @@ class Layer:
             "mirror": every(data, what),
             "pairs": [Route(data, 2, what)],
             "parity": [Route(data, 2, what)],
-            "journal of an array": [*every(log, "write"), *every(log, "flush"), Route(data, 2, "write", 0.5)],
+            "journal of an array": [*every(log, "write"), *unnamed(log, "flush"), Route(data, 2, "write", 0.5)],
             "requests": [Route(data, 1, "clone")],
             "loop": [*every(data, "write"), *(every(data, "flush") if forced else [])],
             "written through": [*every(self.role("origin"), what), Route(cache, 1, "write", 0.5)],
             "written later": [*every(cache, "write"), *(every(cache, "flush") if forced else [])],
-            "integrity journal": [*every(data, "write"), *every(data, what)],
-            "integrity bitmap": [*every(data, "write"), *(every(data, "flush") if forced else [])],
+            "integrity journal": [*every(data, "write"), *unnamed(data, what)],
+            "integrity bitmap": [*every(data, "write"), *(unnamed(data, "flush") if forced else [])],
             "reduces": [Route(data, 1, what, 0.6)],
             "zoned of several": [Route(data, 1, what, named=False)],
             "one segment": [Route(data[:1], 1, what)],
@@ -115,6 +116,10 @@ class Layer:
 
 def every(layers: list[Layer], what: What) -> list[Route]:
     return [Route([layer], 1, what) for layer in layers]
+
+
+def unnamed(layers: list[Layer], what: What) -> list[Route]:
+    return [Route([layer], 1, what, named=False) for layer in layers]
 
 
 @dataclass
@@ -192,7 +197,12 @@ def counts(layer: Layer, what: What) -> bool:
     duties = [
         each for each in layer.routes(what) if each.often == 1 and each.named and each.what in ("flush", "forced")
     ]
-    return any(all(counts(member, each.what) for member in each.to) for each in duties)
+    return any(all(counts(member, each.what) and bytes_below(member) for member in each.to) for each in duties)
+
+
+def bytes_below(layer: Layer) -> int:
+    """As they were counted in the run before."""
+    return layer.written_bytes if layer.node.counted else sum(bytes_below(below) for below, _ in layer.below)
 
 
 def tells(layer: Layer, what: What) -> bool:

@@ -19,7 +19,7 @@ from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from tests.factories.evidence import HONEST_PROCESS, METAL
-from tests.factories.layered import BLOCK, SYNCS, Layer, What, begin_anew, claims_fua, counters, run, shows
+from tests.factories.layered import BLOCK, SYNCS, Layer, What, begin_anew, bytes_below, claims_fua, counters, run, shows
 from tests.factories.stacks import Made, Maker
 
 ACCUSED = {"not-durable", "suspicious"}
@@ -67,10 +67,6 @@ def asked_in_vain(made: Made, liar: Layer, asked: SyncWrites, seed: int) -> bool
     measured(made, asked, seed)
     has_part = liar.asked > 0 and bytes_below(liar) > 0.05 * SYNCS * BLOCK
     return has_part and any(shows(device, liar, what) for device in top.data)
-
-
-def bytes_below(layer: Layer) -> int:
-    return layer.written_bytes if layer.node.counted else sum(bytes_below(below) for below, _ in layer.below)
 
 
 @settings(max_examples=120, deadline=None)

@@ -97,7 +97,9 @@ class Composition:
             )
             whole = node.id in self._gets_all
             edges = tuple(Edge(child, each if whole or not each.with_writes else AT_TIMES) for child, each in handed)
-            self._gets_all |= {edge.node.id for edge in edges if whole and edge.handed.bytes == "each"}
+            data = [edge for edge in edges if edge.handed.bytes in ("each", "shared")]
+            alone = len(data) == 1
+            self._gets_all |= {edge.node.id for edge in data if whole and (alone or edge.handed.bytes == "each")}
             self._edges[node.id] = edges
         return self._edges[node.id]
 

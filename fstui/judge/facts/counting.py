@@ -88,6 +88,8 @@ def count_down(stack: Stack, done: SyncStep, others: OtherWriters) -> tuple[Arri
     found: list[Arrival] = []
     for level in stack.levels:
         here = level.filesystem.id
+        if level.reduces:
+            asked[here] = Range(0, asked[here].high)
         arrival = _arrival(stack, level, done, others, expected=expected[here], asked=asked[here])
         witnessed = alone and not found
         found.append(arrival._replace(traced=traced(stack, level, done, expected[here])) if witnessed else arrival)

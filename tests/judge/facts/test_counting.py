@@ -8,7 +8,7 @@ import pytest
 from fstui.model.storage import Node, Space, Target
 from tests.factories.evidence import quiet, rules, verdict
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, loop, on_disk, readings, target
 
 BOTH = (disk(), disk("sdb"))
 
@@ -194,6 +194,7 @@ def test_what_is_only_read_is_owed_no_flush_beside_what_is_written_on_the_same_d
     assert verdict(stack, step(flushes=0.5)).verdict == "not-durable"
 
 
+LOG = disk("sda", readings=readings(role="log"))
 IN_PART = {
     "md raid0": block("md0", "md", "sda", "sdb", readings=readings(level="raid0"), write_cache="write back", fua=True),
     "two stripes": block("md0", "dm-stripe", "sda", "sdb", write_cache="write back", fua=False),
@@ -242,6 +243,8 @@ def test_the_journal_of_an_array_is_flushed_for_the_writes_that_come_to_it() -> 
     assert verdict(stack, halves, idle=quiet(*names)).verdict != "not-durable"
     alone = target(filesystem(below=("md0",)), array, *map(disk, names[1:]))
     assert verdict(alone, halves, idle=quiet(*names)).verdict == "not-durable"
+    beside_a_log = target(filesystem("xfs", below=("md0", "sda")), array, LOG, *map(disk, names[1:]))
+    assert verdict(beside_a_log, halves, idle=quiet(*names)).verdict == "not-durable"
 
 
 @pytest.mark.parametrize(("each", "says"), [(0.5, "consistent"), (0.4, "not-durable")])
@@ -252,3 +255,13 @@ def test_a_section_of_a_journal_lies_on_one_of_two_stripes(each: float, says: st
     stack = target(filesystem(below=("dm-1",)), journaled, stripe, *BOTH)
     done = step(flushes=dict.fromkeys(("sda", "sdb"), each), share=dict.fromkeys(("sda", "sdb"), 1.0))
     assert verdict(stack, done).verdict == says
+
+
+def test_fewer_bytes_may_reach_what_reduces_them_beneath_a_backing_file_too() -> None:
+    vdo = block("dm-0", "dm-vdo", "sda", write_cache="write back", fua=False)
+    image = Node(id="file:/x.img", layer="file", kind="file", name="/x.img", below=("mount:/",))
+    below = (filesystem(name="/", below=("dm-0",)), vdo, disk())
+    stack = target(filesystem(below=("loop0",)), loop(), image, *below)
+    done = step(flushes={"loop0": 1, "sda": 1}, share={"loop0": 1, "sda": 0.3})
+    assert verdict(stack, done).verdict != "not-durable"
+    assert verdict(target(*below), step(share=0.3)).verdict != "not-durable"
