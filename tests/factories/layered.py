@@ -32,7 +32,8 @@ class Route:
     often: float = 1.0
     named: bool = True
     """It is told which of those below it is, and what it becomes there; else counters below are not asked to show it:
-    a FUA write that dm-integrity makes something else of, the flushes of an array's journal beneath other layers."""
+    a FUA write that dm-integrity, dm-zoned, dm-writecache or parity makes something else of, the flushes of an array's
+    journal beneath other layers."""
 
 
 @dataclass(eq=False)
@@ -99,15 +100,16 @@ class Layer:
             "disk": [],
             "mirror": every(data, what),
             "pairs": [Route(data, 2, what)],
-            "parity": [Route(data, 2, what)],
+            "parity": [Route(data, 2, what, named=not forced)],
             "journal of an array": [*every(log, "write"), *unnamed(log, "flush"), Route(data, 2, "write", 0.5)],
             "requests": [Route(data, 1, "clone")],
             "loop": [*every(data, "write"), *(every(data, "flush") if forced else [])],
             "written through": [*every(self.role("origin"), what), Route(cache, 1, "write", 0.5)],
-            "written later": [*every(cache, "write"), *(every(cache, "flush") if forced else [])],
+            "written later": [*every(cache, "write"), *(unnamed(cache, "flush") if forced else [])],
             "integrity journal": [*every(data, "write"), *unnamed(data, what)],
             "integrity bitmap": [*every(data, "write"), *(unnamed(data, "flush") if forced else [])],
             "reduces": [Route(data, 1, what, 0.6)],
+            "zoned": unnamed(data, what),
             "zoned of several": [Route(data, 1, what, named=False)],
             "one segment": [Route(data[:1], 1, what)],
         }

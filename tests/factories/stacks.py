@@ -65,7 +65,7 @@ RECIPES = (
     Recipe("dm-writecache", "written later", CACHE),
     Recipe("dm-snapshot", "alone", ("origin", "cow"), {"persistent": "yes"}, aside=BESIDE_ITS_ORIGIN),
     Recipe("dm-clone", "alone", ("metadata", "data", "origin"), aside=BESIDE_ITS_ORIGIN),
-    Recipe("dm-zoned", "alone", (None,)),
+    Recipe("dm-zoned", "zoned", (None,)),
     Recipe("dm-zoned", "zoned of several", (None, None)),
     Recipe("dm-vdo", "reduces", ("data",)),
     Recipe("dm-integrity", "integrity journal", (None,), {"integrity_mode": "J"}),

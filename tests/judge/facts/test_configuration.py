@@ -11,7 +11,7 @@ from fstui.model.run import Evidence
 from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import HONEST_PROCESS, evidence
 from tests.factories.steps import step
-from tests.factories.storage import disk, filesystem, loop, on_disk, on_loop, readings, target
+from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
 
 PLP = Medium(class_="ssd-plp", write_cache="plp")
 ZFS = target(
@@ -91,3 +91,21 @@ def test_what_was_set_right_meanwhile_accuses_nobody(target: Target, line: str) 
 
 def test_an_honest_process_has_no_sign_of_a_stub() -> None:
     assert Case(Evidence(process=HONEST_PROCESS)).configuration.stub_signs == ()
+
+
+@pytest.mark.parametrize("above", [
+    block("dm-0", "dm-snapshot", "sda", readings=readings(persistent="no")),
+    block("dm-0", "dm-flakey", "sda", readings=readings(drops_writes="yes")),
+], ids=["a snapshot that forgets", "writes thrown away"])  # fmt: skip
+def test_a_layer_that_breaks_syncs_whatever_is_counted(above: Node) -> None:
+    where = target(filesystem(below=("dm-0",)), above, disk())
+    assert Case(evidence(where, step())).configuration.breaks_sync
+
+
+@pytest.mark.parametrize("top", [
+    filesystem("f2fs", checkpoint="disable"),
+    filesystem("cifs", strict_sync="no"),
+    filesystem("bcachefs", journal_flush="disabled"),
+], ids=["f2fs", "cifs", "bcachefs"])  # fmt: skip
+def test_a_filesystem_that_answers_syncs_by_itself_breaks_them(top: Node) -> None:
+    assert Case(evidence(on_disk(top), step())).configuration.breaks_sync

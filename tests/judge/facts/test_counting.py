@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fstui.model.storage import Node, Space, Target
+from fstui.model.storage import Space, Target
 from tests.factories.evidence import quiet, rules, verdict
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, loop, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 BOTH = (disk(), disk("sdb"))
 
@@ -192,76 +192,3 @@ def test_what_is_only_read_is_owed_no_flush_beside_what_is_written_on_the_same_d
     stack = target(filesystem(below=("dm-3",)), top, *ways, disk())
     assert verdict(stack, step(flushes=1)).verdict == "consistent"
     assert verdict(stack, step(flushes=0.5)).verdict == "not-durable"
-
-
-LOG = disk("sda", readings=readings(role="log"))
-IN_PART = {
-    "md raid0": block("md0", "md", "sda", "sdb", readings=readings(level="raid0"), write_cache="write back", fua=True),
-    "two stripes": block("md0", "dm-stripe", "sda", "sdb", write_cache="write back", fua=False),
-    "two volumes": block("md0", "dm-linear", "sda", "sdb", write_cache="write back", fua=False),
-}
-
-
-@pytest.mark.parametrize("across", IN_PART.values(), ids=IN_PART)
-def test_a_super_block_of_btrfs_lies_on_one_of_two_plain_disks(across: Node) -> None:
-    """Its FUA write becomes a flush there alone: 1.00 and 2.00 flushes per sync (Linux 6.12)."""
-    stack = target(filesystem("btrfs", below=("md0",)), across, *BOTH)
-    for other, says in ((2.0, "consistent"), (1.0, "consistent"), (0.9, "not-durable"), (0.0, "not-durable")):
-        done = step(flushes={"sda": 2.0, "sdb": other}, share={"sda": 1.5, "sdb": 1.5})
-        assert verdict(stack, done).verdict == says
-
-
-def test_both_legs_of_a_mirror_get_the_super_block_of_btrfs() -> None:
-    array = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"), write_cache="write back", fua=True)
-    stack = target(filesystem("btrfs", below=("md0",)), array, *BOTH)
-    for other, says in ((2.0, "consistent"), (1.0, "not-durable")):
-        done = step(flushes={"sda": 2.0, "sdb": other}, share={"sda": 3, "sdb": 3})
-        assert verdict(stack, done).verdict == says
-
-
-@pytest.mark.parametrize(("kind", "role"), [("ext4", "journal"), ("xfs", "log")])
-def test_whether_a_forced_write_is_sent_is_a_matter_of_the_datas_own_disk(kind: str, role: str) -> None:
-    """A partition says nothing of FUA, its disk does; what a journal's or log's own device says is another matter."""
-    top = filesystem(kind, below=("sda1", "sdb"))
-    apart = readings(role=role)
-    for fua, says in ((True, "cannot-tell"), (False, "not-durable")):
-        stack = target(top, block("sda1", "partition", "sda"), disk("sdb", fua=not fua, readings=apart), disk(fua=fua))
-        share = {"sda": 1, "sdb": 0}
-        forced = step(sync="none", open_flags=("direct", "dsync"), flushes={"sda": 0, "sdb": 0}, share=share)
-        assert verdict(stack, forced).verdict == says
-
-
-def test_the_journal_of_an_array_is_flushed_for_the_writes_that_come_to_it() -> None:
-    """Beneath a stripe these are half of them."""
-    names = ("sda", "sdb", "sdc", "sdd", "sde")
-    beside = dict.fromkeys(names[2:], "stripe")
-    array = block("md0", "md", *names[1:], readings=readings(level="raid5"), below_roles={"sdb": "journal", **beside})
-    stripe = block("md1", "md", "sda", "md0", readings=readings(level="raid0"))
-    share = {"sda": 0.5, "sdb": 0.5, "sdc": 0.3, "sdd": 0.3, "sde": 0.3}
-    halves = step(flushes={"sda": 1, "sdb": 0.5, "sdc": 0, "sdd": 0, "sde": 0}, share=share)
-    stack = target(filesystem(below=("md1",)), stripe, array, *map(disk, names))
-    assert verdict(stack, halves, idle=quiet(*names)).verdict != "not-durable"
-    alone = target(filesystem(below=("md0",)), array, *map(disk, names[1:]))
-    assert verdict(alone, halves, idle=quiet(*names)).verdict == "not-durable"
-    beside_a_log = target(filesystem("xfs", below=("md0", "sda")), array, LOG, *map(disk, names[1:]))
-    assert verdict(beside_a_log, halves, idle=quiet(*names)).verdict == "not-durable"
-
-
-@pytest.mark.parametrize(("each", "says"), [(0.5, "consistent"), (0.4, "not-durable")])
-def test_a_section_of_a_journal_lies_on_one_of_two_stripes(each: float, says: str) -> None:
-    """dm-integrity makes a write marked FUA of each flush, which becomes a flush where it lies."""
-    journaled = block("dm-1", "dm-integrity", "dm-0", readings=readings(integrity_mode="J"))
-    stripe = block("dm-0", "dm-stripe", "sda", "sdb", write_cache="write back", fua=False)
-    stack = target(filesystem(below=("dm-1",)), journaled, stripe, *BOTH)
-    done = step(flushes=dict.fromkeys(("sda", "sdb"), each), share=dict.fromkeys(("sda", "sdb"), 1.0))
-    assert verdict(stack, done).verdict == says
-
-
-def test_fewer_bytes_may_reach_what_reduces_them_beneath_a_backing_file_too() -> None:
-    vdo = block("dm-0", "dm-vdo", "sda", write_cache="write back", fua=False)
-    image = Node(id="file:/x.img", layer="file", kind="file", name="/x.img", below=("mount:/",))
-    below = (filesystem(name="/", below=("dm-0",)), vdo, disk())
-    stack = target(filesystem(below=("loop0",)), loop(), image, *below)
-    done = step(flushes={"loop0": 1, "sda": 1}, share={"loop0": 1, "sda": 0.3})
-    assert verdict(stack, done).verdict != "not-durable"
-    assert verdict(target(*below), step(share=0.3)).verdict != "not-durable"
