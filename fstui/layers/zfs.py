@@ -67,7 +67,7 @@ class DatasetReader(FilesystemReader):
         return Filesystem((found.layers[0].id,), roles=found.roles, others=found.layers)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """``barrier``, where a parameter of the module drops flushes."""
+        """``barrier``: whether a parameter of the module drops flushes."""
         return super().settings(mount, device) or barrier(self.tree)
 
     def more(self, mount: Mount) -> tuple[Reading, ...]:
@@ -97,9 +97,12 @@ def parameters(tree: Tree) -> tuple[Reading, ...]:
 
 
 def barrier(tree: Tree) -> tuple[Reading, ...]:
-    """``barrier`` (nobarrier), where one of them does."""
-    dropped = next((reading for reading in parameters(tree) if reading.value == "1"), None)
-    return (Reading(what="barrier", value="nobarrier", path=dropped.path),) if dropped else ()
+    """``barrier`` (barrier | nobarrier), where the module says: it may be told otherwise while a run goes on."""
+    told = parameters(tree)
+    if not told:
+        return ()
+    dropped = next((reading for reading in told if reading.value == "1"), None)
+    return (Reading(what="barrier", value="nobarrier" if dropped else "barrier", path=(dropped or told[0]).path),)
 
 
 def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
