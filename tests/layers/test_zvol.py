@@ -108,8 +108,8 @@ def test_a_module_that_is_told_to_drop_flushes_while_a_run_goes_on_is_told(volum
     volume.disk("sda")
     volume.write("/sys/module/zfs/parameters/zfs_nocacheflush", "0\n")
     where = on_pool(volume, "sda")
-    said = next(node for node in where.stack if node.reading("barrier"))
-    measured = step(flushes=0, status="disturbed", changes={"changed": (f"{said.id}: barrier barrier → nobarrier",)})
+    told = next(node for node in where.stack if node.kind == "zvol")
+    measured = step(flushes=0, status="disturbed", changes={"changed": (f"{told.id}: barrier barrier → nobarrier",)})
     found = finding(verdict(where, measured), "barriers-off")
     assert found.verdict == "not-durable"
     assert any("nobarrier since fdatasync" in line for line in found.because)
