@@ -1,9 +1,9 @@
 """What a sync leaves behind: dirty pages of its file, and of another file beside it.
 
 A library that makes syncfs(2) or sync(2) of every fsync answers where fsync itself is refused, as one that makes
-nothing does. The page cache tells them apart (cachestat(2), Linux 6.5): after a sync no page of its file is dirty, and
-after one of the whole filesystem none of another file either. Both files are written to before each try; where nothing
-was seen to be dirty then (a filesystem past the page cache, an overlay, a mount that syncs each write) nothing is told.
+nothing does. The page cache tells them apart (``dirty_pages``): after a sync no page of its file is dirty, and after
+one of the whole filesystem none of another file either. Both files are written to before each try; where nothing was
+seen to be dirty then (a filesystem past the page cache, FUSE, a mount that syncs each write) nothing is told.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-CACHESTAT = 451
-"""The same number on every architecture (include/uapi/asm-generic/unistd.h)."""
+from fstui.probes.dirty_pages import Dirty, File, Read, tellers
+
 ROUNDS, LONGEST_S = 3, 0.3
 """So often each way of syncing is tried, as long as storage is quick enough."""
 LEAST = 8
@@ -26,7 +26,6 @@ O_DSYNC = "O_DSYNC"
 """Beside the calls: writes to a descriptor that was opened with it."""
 FILE_BYTES = 1 << 20
 _PAGE = 4096
-_FILTERED = "Seccomp:\t2"
 Call = Callable[[int], object]
 Tally = dict[str, tuple[int, int]]
 
@@ -49,10 +48,12 @@ class Left(NamedTuple):
 class _Files:
     """Two files of one filesystem, and descriptors of the first to sync it by."""
 
-    def __init__(self, closing: ExitStack, path: str, dirty_pages: Callable[[int], int]) -> None:
-        self._closing, self._path, self._dirty_pages = closing, path, dirty_pages
+    def __init__(self, closing: ExitStack, path: str, read: Read) -> None:
+        self._closing, self._path = closing, path
+        self._tellers = tellers(closing, read)
+        self.is_dirty: Dirty = self._tellers[0]
         self.own, self.other = self._made(path), self._made(path + "-beside")
-        self.ways = [self.own, *filter(None, [self.opened(os.O_DIRECT)])]
+        self.ways = [self.own.fd, *filter(None, [self.opened(os.O_DIRECT)])]
 
     def opened(self, flag: int) -> int | None:
         """Another descriptor of it; None where the filesystem takes no such flag."""
@@ -62,48 +63,50 @@ class _Files:
             return fd
         return None
 
-    def _made(self, path: str) -> int:
-        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    def _made(self, path: str) -> File:
+        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         self._closing.callback(os.unlink, path)
         self._closing.callback(os.close, fd)
         with suppress(OSError):  # no room for as many bytes as files that are measured have
             os.ftruncate(fd, FILE_BYTES)
         os.pwrite(fd, os.urandom(_PAGE), 0)
         os.fsync(fd)
-        return fd
+        return File(fd, path)
 
     def dirtied(self) -> bool:
         """Both were written to, and are dirty."""
-        for fd in (self.own, self.other):
+        for fd, _ in (self.own, self.other):
             os.pwrite(fd, os.urandom(_PAGE), 0)
-        return all(self._dirty_pages(fd) > 0 for fd in (self.own, self.other))
+        for told in self._tellers:
+            if told(self.own) and told(self.other):
+                self.is_dirty = told
+                return True
+        return False
 
     def left_by(self, call: Call, fd: int) -> tuple[bool, bool]:
         """Whether their own and the other's pages are dirty after it."""
         call(fd)
-        return self._dirty_pages(self.own) > 0, self._dirty_pages(self.other) > 0
+        return self.is_dirty(self.own), self.is_dirty(self.other)
 
 
-def left_dirty(path: str, calls: Mapping[str, Call], raw: Call | None, status: str, *, least: int = 0) -> Left:
-    """``path``: a file of ours that is not there yet. ``raw``: fdatasync past libc's wrapper. ``status``: the process'
-    own, from /proc: a filter of system calls may end who makes one that it does not know."""
+def left_dirty(path: str, calls: Mapping[str, Call], raw: Call | None, read: Read, *, least: int = 0) -> Left:
+    """``path``: a file of ours that is not there yet. ``raw``: fdatasync past libc's wrapper."""
     seen = Left({}, {})
-    dirty_pages = _asking() if status and _FILTERED not in status else None
-    if dirty_pages is None or raw is None:
+    if raw is None:
         return seen
     with ExitStack() as closing, suppress(OSError):  # the step that follows meets the same error and reports it
-        files = _Files(closing, path, dirty_pages)
+        files = _Files(closing, path, read)
         until = time.monotonic() + LONGEST_S
         for number, (name, call, fd) in enumerate(_tries(calls, files.ways)):
             if number >= least and time.monotonic() > until:
                 break
             if files.dirtied():
                 own, other = files.left_by(call, fd)
-                seen.note(name, own and files.dirtied() and not files.left_by(raw, files.own)[0], not other)
+                seen.note(name, own and files.dirtied() and not files.left_by(raw, files.own.fd)[0], not other)
         if seen.dirty and (synced := files.opened(os.O_DSYNC)) is not None:
             for _ in range(ROUNDS):
                 os.pwrite(synced, os.urandom(_PAGE), 0)
-                seen.note(O_DSYNC, dirty_pages(synced) > 0, others_clean=False)
+                seen.note(O_DSYNC, files.is_dirty(files.own), others_clean=False)
     return seen
 
 
@@ -132,20 +135,3 @@ def _in_a_thread(call: Call) -> Call:
             raise failed[0]
 
     return called
-
-
-def _asking() -> Callable[[int], int] | None:
-    """How many pages of a descriptor's file are dirty or being written; None where the kernel does not tell."""
-    import ctypes  # noqa: PLC0415  late: 15 ms that most probes never need
-
-    syscall: Any = ctypes.CDLL(None, use_errno=True).syscall
-    whole, found = (ctypes.c_uint64 * 2)(0, 0), (ctypes.c_uint64 * 5)()
-
-    def dirty_pages(fd: int) -> int:
-        return found[1] + found[2] if syscall(CACHESTAT, fd, whole, found, 0) == 0 else 0
-
-    fd = os.memfd_create("fstui", os.MFD_CLOEXEC)
-    try:
-        return dirty_pages if syscall(CACHESTAT, fd, whole, found, 0) == 0 else None
-    finally:
-        os.close(fd)

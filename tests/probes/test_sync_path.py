@@ -173,35 +173,51 @@ def test_a_quick_raw_call_is_asked_again_until_nothing_held_it_up(
     assert sync_path.sync_times(str(tmp_path / "file"))[1] == 1_900
 
 
-def test_pages_are_not_asked_for_under_a_filter_of_calls(tmp_path: Path) -> None:
-    """It may end who makes a call that it does not know."""
+def filtered(directory: Path, **environment: str) -> dict[str, Any]:
+    """Seen under a filter that ends who calls cachestat: what is left dirty is told by the mapping of its page."""
+    program = [sys.executable, "-I", "-S", "-c", PROGRAM, CHECKOUT, str(directory)]
     done = subprocess.run(
-        [
-            sys.executable,
-            without_calls.__file__,
-            "cachestat",
-            "--kill",
-            sys.executable,
-            "-I",
-            "-S",
-            "-c",
-            PROGRAM,
-            CHECKOUT,
-            str(tmp_path),
-        ],
+        [sys.executable, without_calls.__file__, "cachestat", "--kill", *program],
         capture_output=True,
         check=True,
+        env={**os.environ, **environment},
     )
-    assert json.loads(done.stdout)["left_dirty"] == {}
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_page_cache_is_not_asked_by_a_call_that_a_filter_may_end(tmp_path: Path) -> None:
+    found = filtered(tmp_path)
+    pages_are_told(found)
+    assert {"fsync", "fdatasync", "O_DSYNC"} == set(found["left_dirty"])
+    assert not any(left for _, left in found["left_dirty"].values())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("way", dropping.MORE)
+def test_a_library_that_syncs_more_is_no_stub_where_the_page_cache_cannot_be_asked(tmp_path: Path, way: str) -> None:
+    """Nor before Linux 6.5, nor on an overlay."""
+    (tmp_path / "work").mkdir()
+    found = filtered(tmp_path / "work", **dropping.preloaded(tmp_path, way))
+    pages_are_told(found)
+    assert list(stub_signs(msgspec.convert(found, Process))) == []
+
+
+@pytest.mark.parametrize("way", dropping.DISGUISED)
+def test_one_that_leaves_syncs_out_in_that_guise_is_found_there_too(tmp_path: Path, way: str) -> None:
+    (tmp_path / "work").mkdir()
+    found = filtered(tmp_path / "work", **dropping.preloaded(tmp_path, way))
+    pages_are_told(found)
+    assert any("dirty in memory" in line for line in stub_signs(msgspec.convert(found, Process)))
 
 
 def test_pages_are_not_asked_for_where_the_raw_call_is_not_known(tmp_path: Path) -> None:
-    assert left_dirty(str(tmp_path / "file"), {}, None, "Seccomp:\t0\n").dirty == {}
+    assert left_dirty(str(tmp_path / "file"), {}, None, sync_path.read_text).dirty == {}
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_the_system_call_itself_leaves_dirty_is_not_held_against_a_library(tmp_path: Path) -> None:
-    seen = left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, lambda fd: None, "Seccomp:\t0\n")
+    seen = left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, lambda fd: None, sync_path.read_text)
     assert all(left == 0 for call, (_, left) in seen.dirty.items() if call == "fsync")
     assert list(tmp_path.iterdir()) == []
 
