@@ -1,11 +1,12 @@
-"""*not-durable, high confidence, for an I/O error on a sync; otherwise a note*
+"""*not-durable, high confidence, for an I/O error on a sync; cannot-tell, high, where it is refused; otherwise a note*
 
 ## What it means
 A sync failed. The kernel may have marked the pages clean, so that a second sync succeeds while the data is gone.
 
 ## How it was measured
-The call and the errno that the probe got. EIO on fsync, fdatasync or a write through O_DSYNC is a finding; a full disk
-and other errors are notes: a filesystem may accept a write and look for its blocks only when it writes them out
+The call and the errno that the probe got. EIO on fsync, fdatasync or a write through O_DSYNC is a finding. So is
+another error of fsync and fdatasync: what arrived in other steps is no praise where a sync is refused. A full disk and
+what a write meets are notes: a filesystem may accept a write and look for its blocks only when it writes them out
 (delayed allocation), so that a sync meets the full disk, and says so.
 
 ## What it proves, and what not
@@ -43,15 +44,16 @@ def sync_error(case: Case) -> Iterator[Finding]:
 
 def _failed(case: Case, step: Step, error: Failure) -> Finding:
     lost = error.errno == errno.EIO and (error.call in _SYNC_CALLS or _writes_are_synced(case, step))
+    refused = error.call in _SYNC_CALLS and error.errno not in _FULL | {errno.EIO}
     name = errno.errorcode.get(error.errno or 0, "an error")
     return Finding(
         rule="sync-error",
-        verdict="not-durable" if lost else None,
+        verdict="not-durable" if lost else "cannot-tell" if refused else None,
         confidence="high",
-        scope="storage" if lost else "step",
+        scope="storage" if lost or refused else "step",
         title=f"{error.call} failed with {name}",
         sentence=f"In step {step.name}, {error.call} failed with {name} after {count(step.ops)} "
-        f"operations, in {words.time_measured([step])}. {_meaning(error, lost=lost)}",
+        f"operations, in {words.time_measured([step])}. {_meaning(error, lost=lost, refused=refused)}",
         steps=(step.name,),
         because=(f"{step.name}: {error.call}: {error.message}",),
         next=("Look at the kernel's log (dmesg) and the disk's own (smartctl -a), and copy the data off first.",)
@@ -60,7 +62,7 @@ def _failed(case: Case, step: Step, error: Failure) -> Finding:
     )
 
 
-def _meaning(error: Failure, *, lost: bool) -> str:
+def _meaning(error: Failure, *, lost: bool, refused: bool) -> str:
     if lost:
         return "The kernel may have marked the pages clean: a second sync would succeed with the data gone."
     if error.errno in _FULL and error.call in _SYNC_CALLS:
@@ -70,6 +72,8 @@ def _meaning(error: Failure, *, lost: bool) -> str:
         )
     if error.errno in _FULL:
         return "There was no room left. What was synced before stands."
+    if refused:
+        return "It was refused, and the program was told. What other syncs did says nothing of this one."
     return "The step ended there; what was synced before it stands."
 
 

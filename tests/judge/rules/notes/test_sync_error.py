@@ -36,6 +36,14 @@ def test_an_io_error_on_a_plain_write_is_an_honest_answer() -> None:
     assert (found.verdict, found.scope) == (None, "step")
 
 
+@pytest.mark.parametrize("call", ["fsync", "fdatasync"])
+def test_syncs_that_arrived_are_no_praise_where_another_was_refused(call: str) -> None:
+    assert verdict(None, step()).verdict == "consistent"
+    judgement = verdict(None, step(), failed(call, errno.EPERM, name="refused"))
+    assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "high")
+    assert f"{call} failed with EPERM" in judgement.sentence
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_a_note(number: int) -> None:
     found = finding(verdict(None, failed("fdatasync", number)), "sync-error")
