@@ -34,7 +34,7 @@ class Left(NamedTuple):
     """By call: how many were tried, and what was seen after them."""
 
     dirty: Tally
-    """That left pages of their own file dirty; where the system call itself leaves some, none is counted."""
+    """That left pages of their own file dirty; where the system call itself leaves some, nothing is told."""
     others_clean: Tally
     """That left none of another file of that filesystem dirty."""
 
@@ -88,6 +88,10 @@ class _Files:
         call(fd)
         return self.is_dirty(self.own), self.is_dirty(self.other)
 
+    def are_cleaned_by(self, raw: Call) -> bool:
+        """The system call itself leaves no page of its file dirty: in memory it does, and in some journals."""
+        return self.dirtied() and not self.left_by(raw, self.own.fd)[0]
+
 
 def left_dirty(path: str, calls: Mapping[str, Call], raw: Call | None, read: Read, *, least: int = 0) -> Left:
     """``path``: a file of ours that is not there yet. ``raw``: fdatasync past libc's wrapper."""
@@ -102,7 +106,8 @@ def left_dirty(path: str, calls: Mapping[str, Call], raw: Call | None, read: Rea
                 break
             if files.dirtied():
                 own, other = files.left_by(call, fd)
-                seen.note(name, own and files.dirtied() and not files.left_by(raw, files.own.fd)[0], not other)
+                if not own or files.are_cleaned_by(raw):
+                    seen.note(name, own, not other)
         if seen.dirty and (synced := files.opened(os.O_DSYNC)) is not None:
             for _ in range(ROUNDS):
                 os.pwrite(synced, os.urandom(_PAGE), 0)
