@@ -1,10 +1,11 @@
-"""For every test: a user of its own, and a loud word where root is missing."""
+"""For every test: a user of its own, no clock, and a loud word where root is missing."""
 
 import ctypes
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.factories.box import Box
 
@@ -12,6 +13,9 @@ CAP_SYS_ADMIN = 21
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
 LONGEST = ("databases", "terminal", "storage")
 """Where several files are tested at once, what takes longest begins first."""
+
+settings.register_profile("untimed", deadline=None)  # how busy the box is is no matter of what is tested
+settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

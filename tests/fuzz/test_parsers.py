@@ -30,7 +30,7 @@ def _spoilt(how: tuple[bytes, int, int, bytes]) -> bytes:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_but_a_clear_refusal(name: str) -> None:
-    @settings(max_examples=25 if name in SLOW else 100, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=25 if name in SLOW else 100, suppress_health_check=list(HealthCheck))
     @given(inputs(name))
     def attempt(data: bytes) -> None:
         TARGETS[name].attempt(data)

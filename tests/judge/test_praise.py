@@ -102,7 +102,7 @@ def praise(findings: tuple[Finding, ...]) -> list[str]:
     return [each.rule for each in findings if each.verdict in {"consistent", "plausible"} and each.confidence != "low"]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.integers(0, 1 << 32), st.integers(0, 3))
 def test_one_unseen_device_is_enough_for_low(seed: int, depth: int) -> None:
     chance = random.Random(seed)

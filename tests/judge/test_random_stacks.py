@@ -69,7 +69,7 @@ def asked_in_vain(made: Made, liar: Layer, asked: SyncWrites, seed: int) -> bool
     return has_part and any(shows(device, liar, what) for device in top.data)
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120, derandomize=True)
 @given(st.integers(0, 1 << 32), st.integers(0, 4))
 def test_an_honest_stack_is_not_accused(seed: int, depth: int) -> None:
     made, _ = made_of(seed, depth)
@@ -83,7 +83,7 @@ def test_nor_one_that_once_was(seed: int) -> None:
     assert verdict(made, seed).verdict not in ACCUSED
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120, derandomize=True)
 @given(st.integers(0, 1 << 32), st.integers(0, 4))
 def test_a_layer_that_drops_flushes_is_accused_wherever_counters_can_show_it(seed: int, depth: int) -> None:
     made, liar = made_of(seed, depth)

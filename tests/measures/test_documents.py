@@ -167,7 +167,7 @@ JUNK: tuple[Any, ...] = (
 DAMAGED = [(first, document, list(places(document))) for document in SECOND for first in (False, True)]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.sampled_from(DAMAGED).flatmap(
         lambda kind: st.tuples(st.just(kind[0]), st.just(kind[1]), st.sampled_from(kind[2]), st.sampled_from(JUNK))

@@ -117,11 +117,15 @@ class Composition:
         each = [self._arrived(edge.node, edge.below(what), ways, found) for edge in self.taking_part(node, what)]
         shared = [
             _divided(self._arrived(edge.node, edge.below(what), ways, found), edge.handed.copies)
-            for edge in self.edges(node)
-            if edge.of(what) == "shared"
+            for edge in self._sharing(node, what)
         ]
         parts = [*each, *([_together(shared)] if shared else [])]
         return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else OPEN
+
+    def _sharing(self, node: Node, what: What) -> list[Edge]:
+        """Those that share it. A FUA write has bytes with it: none came to a stripe or a segment that got none."""
+        sharing = [edge for edge in self.edges(node) if edge.of(what) == "shared"]
+        return [edge for edge in sharing if what != "forced" or self._bytes_below(edge.node) > 0]
 
     def taking_part(self, node: Node, what: What) -> list[Edge]:
         """Those that get everything; without a leg that failed, a stripe or a device that none of the data lies on."""

@@ -73,6 +73,17 @@ def test_a_section_of_a_journal_lies_on_one_of_two_stripes(each: float, says: st
     assert verdict(stack, done).verdict == says
 
 
+@pytest.mark.parametrize(("flushes", "says"), [(1.0, "consistent"), (0.0, "not-durable")])
+def test_no_section_lies_on_a_segment_that_got_no_bytes(flushes: float, says: str) -> None:
+    """Its disk is written through, or takes FUA, and would not count what came there."""
+    journaled = block("dm-1", "dm-integrity", "dm-0", readings=readings(integrity_mode="J"))
+    segments = block("dm-0", "dm-linear", "sda", "sdb", write_cache="write back", fua=False)
+    for other in (disk("sdb", write_cache="write through"), disk("sdb", fua=True)):
+        stack = target(filesystem(below=("dm-1",)), journaled, segments, disk(), other)
+        done = step(flushes={"sda": flushes, "sdb": 0}, share={"sda": 2.0, "sdb": 0})
+        assert verdict(stack, done).verdict == says
+
+
 def test_fewer_bytes_may_reach_what_reduces_them_beneath_a_backing_file_too() -> None:
     vdo = block("dm-0", "dm-vdo", "sda", write_cache="write back", fua=False)
     image = Node(id="file:/x.img", layer="file", kind="file", name="/x.img", below=("mount:/",))
