@@ -74,8 +74,9 @@ ONLY_READ = AT_TIMES._replace(only_read=True)
 """What a snapshot began with."""
 FLUSHED = Handed("each", "sometimes", "each")
 """Every flush and all bytes; a FUA write becomes something else."""
-JOURNALED = Handed("each", "sometimes", "each", flushes_forced=True)
-"""The bytes, by way of a journal; each flush as one of its sections, marked FUA."""
+JOURNALED = Handed("each", "sometimes", "each", flushes_forced=True, with_writes=True)
+"""The bytes, by way of a journal; each flush as one of its sections, marked FUA, where it has got any since the last:
+two of them under a stripe had 74 and 72 flushes for 103 syncs (Linux 6.12)."""
 LOGGED_FIRST = Handed("each", "each", "each", with_writes=True)
 """An array's journal: every write with a flush of its own, before it is answered."""
 NOTHING = Handed("never", "never", "never")

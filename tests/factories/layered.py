@@ -20,6 +20,8 @@ SYNCS = 30
 BLOCK = 16384
 ASIDE = frozenset({"metadata", "log", "journal", "spare"})
 """Roles of those that hold none of the data."""
+SMALL = 0.1
+"""What has a smaller share of the bytes than its busiest neighbour's may be said to take no part."""
 
 
 @dataclass
@@ -46,6 +48,10 @@ class Layer:
     aside: frozenset[str] = ASIDE
     drops: bool = False
     asked: int = 0
+    dirty: bool = False
+    """Written to since its last flush, or FUA write."""
+    in_vain: int = 0
+    """Flushes that came while it was not."""
     flushes: int = 0
     written_bytes: int = 0
     _routes: dict[What, list[Route]] = field(default_factory=dict)
@@ -60,6 +66,10 @@ class Layer:
         if self.node.counted:
             self.flushes += what == "flush" or (what == "forced" and not self.node.fua)
             self.written_bytes += BLOCK * (what != "flush")
+        self.in_vain += what == "flush" and not self.dirty
+        if self.does == "integrity journal" and what == "flush" and not self.dirty:
+            return  # no section of its journal waits (drivers/md/dm-integrity.c: integrity_commit)
+        self.dirty = what in ("write", "clone")
         for route in self.routes(what):
             if route.often == 1 or chance.random() < route.often:
                 for layer in route.to if len(route.to) == route.number else chance.sample(route.to, route.number):
@@ -170,7 +180,8 @@ def counters(layers: list[Layer]) -> tuple[DeviceCounters, ...]:
 
 def begin_anew(layers: list[Layer]) -> None:
     for layer in layers:
-        layer.asked = layer.flushes = layer.written_bytes = 0
+        layer.asked = layer.in_vain = layer.flushes = layer.written_bytes = 0
+        layer.dirty = False
 
 
 def shows(layer: Layer, liar: Layer, what: What) -> bool:
@@ -180,26 +191,40 @@ def shows(layer: Layer, liar: Layer, what: What) -> bool:
         return layer.does != "journal of an array" and counts(layer, what)
     if layer.does == "requests":
         return False  # it counts in the place of those below
+    if flushes_at_times(layer):
+        return False
     for route in layer.routes(what):
         if route.often < 1 or not route.named or route.what in ("write", "clone"):
             continue
         for member in route.to:
             if contains(member, liar):
                 others = [other for other in route.to if other is not member]
+                if not has_share(member, layer):
+                    return False
                 return shows(member, liar, route.what) and all(counts(other, route.what) for other in others)
     return False
 
 
 def counts(layer: Layer, what: What) -> bool:
     """Such requests that come to this layer are told by devices at it or below."""
-    if layer.node.write_cache == "write through":
+    if layer.node.write_cache == "write through" or flushes_at_times(layer):
         return False
     if layer.node.counted:
         return tells(layer, what)
     duties = [
         each for each in layer.routes(what) if each.often == 1 and each.named and each.what in ("flush", "forced")
     ]
-    return any(all(counts(member, each.what) and bytes_below(member) for member in each.to) for each in duties)
+    return any(all(counts(member, each.what) and has_share(member, layer) for member in each.to) for each in duties)
+
+
+def flushes_at_times(layer: Layer) -> bool:
+    """How many of the flushes had work for it is nowhere told."""
+    return layer.does == "integrity journal" and layer.in_vain > 0
+
+
+def has_share(member: Layer, layer: Layer) -> bool:
+    """Of the bytes that came to the layer above."""
+    return bytes_below(member) > SMALL * max(map(bytes_below, layer.data))
 
 
 def bytes_below(layer: Layer) -> int:

@@ -51,10 +51,13 @@ class Edge(NamedTuple):
 class Composition:
     """The layers beneath one filesystem, down to the next filesystem or the bottom, and what they counted."""
 
-    def __init__(self, filesystem: Node, below: Below, counted: Counted, asked: Asked = lambda _: None) -> None:
-        """``asked``: where it knows, it is believed before any counter."""
+    def __init__(
+        self, filesystem: Node, below: Below, counted: Counted, asked: Asked = lambda _: None, *, of: Node | None = None
+    ) -> None:
+        """``asked``: where it knows, it is believed before any counter. ``of``: the filesystem, where the first one
+        given is a layer beneath it."""
         self._asked = asked
-        self._filesystem = filesystem
+        self._filesystem, self._of = filesystem, of or filesystem
         self._below = below
         self._counted = counted
         self._edges: dict[str, tuple[Edge, ...]] = {}
@@ -92,9 +95,7 @@ class Composition:
         if node.id not in self._edges:
             below = self._below(node)
             row, beside = kind(node.kind), tuple(role for _, role in below)
-            handed = (
-                (child, row.hands(node, Member(child.id, role), beside, self._filesystem)) for child, role in below
-            )
+            handed = ((child, row.hands(node, Member(child.id, role), beside, self._of)) for child, role in below)
             whole = node.id in self._gets_all
             edges = tuple(Edge(child, each if whole or not each.with_writes else AT_TIMES) for child, each in handed)
             data = [edge for edge in edges if edge.handed.bytes in ("each", "shared")]
@@ -119,8 +120,26 @@ class Composition:
             _divided(self._arrived(edge.node, edge.below(what), ways, found), edge.handed.copies)
             for edge in self._sharing(node, what)
         ]
-        parts = [*each, *([_together(shared)] if shared else [])]
+        parts = [*each, *([_together(shared)] if shared else []), *(self._in_turn(node) if what == "flushes" else ())]
         return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else OPEN
+
+    def _in_turn(self, node: Node) -> Iterator[Range]:
+        """What those that share the writes have together: where each flushes only with the writes that it gets, every
+        sync's flush comes to one of them."""
+        holding = [edge for edge in self.edges(node) if edge.handed.bytes == "shared"]
+        whole = node.id in self._gets_all and node is not self._of
+        if whole and len(holding) > 1 and all(edge.handed.flushes == "each" for edge in holding):
+            found = [
+                _divided(self._beneath(edge.node).arrived("flushes"), edge.handed.copies)
+                for edge in holding
+                if self._bytes_below(edge.node) > 0
+            ]
+            if found:
+                yield Range(_together(found).low, 0)
+
+    def _beneath(self, node: Node) -> Composition:
+        """As though each write came to this layer."""
+        return Composition(node, self._below, self._counted, self._asked, of=self._of)
 
     def _sharing(self, node: Node, what: What) -> list[Edge]:
         """Those that share it. A FUA write has bytes with it: none came to a stripe or a segment that got none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from fstui.model.storage import Node
@@ -10,6 +11,7 @@ from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, loop, readings, target
 
 BOTH = (disk(), disk("sdb"))
+JOURNAL = readings(integrity_mode="J")
 LOG = disk("sda", readings=readings(role="log"))
 IN_PART = {
     "md raid0": block("md0", "md", "sda", "sdb", readings=readings(level="raid0"), write_cache="write back", fua=True),
@@ -66,17 +68,41 @@ def test_the_journal_of_an_array_is_flushed_for_the_writes_that_come_to_it() -> 
 @pytest.mark.parametrize(("each", "says"), [(0.5, "consistent"), (0.4, "not-durable")])
 def test_a_section_of_a_journal_lies_on_one_of_two_stripes(each: float, says: str) -> None:
     """dm-integrity makes a write marked FUA of each flush, which becomes a flush where it lies."""
-    journaled = block("dm-1", "dm-integrity", "dm-0", readings=readings(integrity_mode="J"))
+    journaled = block("dm-1", "dm-integrity", "dm-0", readings=JOURNAL)
     stripe = block("dm-0", "dm-stripe", "sda", "sdb", write_cache="write back", fua=False)
     stack = target(filesystem(below=("dm-1",)), journaled, stripe, *BOTH)
     done = step(flushes=dict.fromkeys(("sda", "sdb"), each), share=dict.fromkeys(("sda", "sdb"), 1.0))
     assert verdict(stack, done).verdict == says
 
 
+@pytest.mark.parametrize("across", IN_PART.values(), ids=IN_PART)
+def test_a_journal_under_a_stripe_has_a_section_for_the_writes_that_came_to_it(across: Node) -> None:
+    """Two of dm-integrity had 64 and 59 flushes for 89 syncs (Linux 6.12): together each sync's at the least."""
+    stripe = msgspec.structs.replace(across, below=("dm-1", "dm-2"))
+    legs = [block(f"dm-{at}", "dm-integrity", name, readings=JOURNAL) for at, name in ((1, "sda"), (2, "sdb"))]
+    stack = target(filesystem(below=(stripe.id,)), stripe, *legs, *BOTH)
+    for each, accused in ((0.7, False), (0.5, False), (0.45, True), (0.0, True)):
+        done = step(flushes=dict.fromkeys(("sda", "sdb"), each), share=dict.fromkeys(("sda", "sdb"), 2.0))
+        assert (verdict(stack, done).verdict == "not-durable") is accused
+    mixed = target(filesystem(below=(stripe.id,)), stripe, legs[0], block("dm-2", "dm-crypt", "sdb"), *BOTH)
+    for other, accused in ((1.0, False), (0.5, True)):
+        done = step(flushes={"sda": 0.5, "sdb": other}, share={"sda": 2.0, "sdb": 0.5})
+        assert (verdict(mixed, done).verdict == "not-durable") is accused
+
+
+def test_each_leg_of_a_mirror_has_a_section_for_every_sync() -> None:
+    array = block("md0", "md", "dm-1", "dm-2", readings=readings(level="raid1"), write_cache="write back", fua=True)
+    legs = [block(f"dm-{at}", "dm-integrity", name, readings=JOURNAL) for at, name in ((1, "sda"), (2, "sdb"))]
+    for other, accused in ((1.0, False), (0.5, True)):
+        done = step(flushes={"sda": 1.0, "sdb": other}, share={"sda": 2.0, "sdb": 2.0})
+        said = verdict(target(filesystem(below=("md0",)), array, *legs, *BOTH), done).verdict
+        assert (said == "not-durable") is accused
+
+
 @pytest.mark.parametrize(("flushes", "says"), [(1.0, "consistent"), (0.0, "not-durable")])
 def test_no_section_lies_on_a_segment_that_got_no_bytes(flushes: float, says: str) -> None:
     """Its disk is written through, or takes FUA, and would not count what came there."""
-    journaled = block("dm-1", "dm-integrity", "dm-0", readings=readings(integrity_mode="J"))
+    journaled = block("dm-1", "dm-integrity", "dm-0", readings=JOURNAL)
     segments = block("dm-0", "dm-linear", "sda", "sdb", write_cache="write back", fua=False)
     for other in (disk("sdb", write_cache="write through"), disk("sdb", fua=True)):
         stack = target(filesystem(below=("dm-1",)), journaled, segments, disk(), other)
