@@ -75,6 +75,15 @@ def test_a_guest_without_dmi(box: Box, files: dict[str, bytes], virtualization: 
     assert read_host(box.root).virtualization == virtualization
 
 
+@pytest.mark.parametrize("bus", ["virtio", "vmbus", "xen"])
+@pytest.mark.parametrize("cpus", [METAL, "processor\t: 0\nFeatures\t: fp asimd"], ids=["crosvm", "ARM"])
+def test_devices_that_only_a_hypervisor_makes_tell_a_guest_without_a_flag(box: Box, bus: str, cpus: str) -> None:
+    box.write("/proc/cpuinfo", cpus)
+    assert read_host(box.root).virtualization is None
+    box.write(f"/sys/bus/{bus}/devices/0/uevent", "")
+    assert read_host(box.root).virtualization == "unknown hypervisor"
+
+
 def test_a_guest_of_windows_is_known_by_its_kernel(box: Box) -> None:
     """WSL2 has no DMI, and its clock would say Hyper-V alone."""
     box.write("/proc/cpuinfo", GUEST)

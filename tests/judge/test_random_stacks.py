@@ -59,13 +59,13 @@ def made_of(seed: int, depth: int) -> tuple[Made, Layer]:
 
 
 def asked_in_vain(made: Made, liar: Layer, asked: SyncWrites, seed: int) -> bool:
-    """Its part of such syncs is missed by counters, and the honest stack has it do its part."""
+    """Its part of such syncs is missed by counters, and the honest stack has it do its part: of more than one sync."""
     top = made.top
     if not top.in_place and any(layer.does == "paths" for layer in made.layers):
         return False  # a path's flushes may be made up for by the others', of which there is more than one for a sync
     what: What = "forced" if asked is FORCED and top.in_place and claims_fua(top.data[0]) else "flush"
     measured(made, asked, seed)
-    has_part = liar.asked > 0 and bytes_below(liar) > 0.05 * SYNCS * BLOCK
+    has_part = liar.asked > 1 and bytes_below(liar) > 0.05 * SYNCS * BLOCK
     return has_part and any(shows(device, liar, what) for device in top.data)
 
 
