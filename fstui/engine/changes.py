@@ -77,6 +77,12 @@ class Meanwhile:
         switched = changes(self._before, *self._seen, self._last)
         return (*switched, *(f"{node.id}: {COUNTING} was written to" for node in counting))
 
+    @property
+    def newly(self) -> tuple[Node, ...]:
+        """The stack as it was last seen, where it has layers that it had not before the run."""
+        known = {node.id for node in self._before}
+        return self._last if any(node.id not in known for node in self._last) else ()
+
     def _listen(self) -> None:
         self._written |= self._listening.written()
         now = self._listening.now(self._last)

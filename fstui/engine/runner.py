@@ -229,7 +229,7 @@ class RunInProgress:
             step = await self._stepping.run(
                 directory.held, facts=not (self._facts_seen or self._elsewhere), served=served
             )
-            step = _with_changes(await _with_cause(step, servers), meanwhile.end())
+            step = _with_changes(await _with_cause(step, servers), meanwhile.end(), meanwhile.newly)
             if step.status in ("stopped", "failed"):
                 servers.fill_again()
         finally:
@@ -315,9 +315,9 @@ async def _with_cause(step: Step, servers: Servers) -> Step:
     return msgspec.structs.replace(step, error=error)
 
 
-def _with_changes(step: Step, changed: tuple[str, ...]) -> Step:
+def _with_changes(step: Step, changed: tuple[str, ...], stack: tuple[Node, ...]) -> Step:
     """The step as it is; ``disturbed`` where the stack became another meanwhile."""
     if not changed:
         return step
     status = "disturbed" if step.status == "finished" else step.status
-    return msgspec.structs.replace(step, status=status, changed=changed)
+    return msgspec.structs.replace(step, status=status, changed=changed, stack=stack)

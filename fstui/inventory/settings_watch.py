@@ -1,9 +1,9 @@
 """Was anything written to meanwhile that a stack was read from: a setting in /sys, the options of its mounts?
 
 Reading twice does not tell of what was switched and switched back in between. inotify(7) hears others' writes in sysfs,
-those too that leave a value as it was; of mounts the kernel's flag tells. Heard is who writes through the same sysfs
-and mounts in the same namespace: a container has others of its own. What is written there shows where it is found as it
-is now, and not where it was over before anybody looked.
+those too that leave a value as it was; of mounts the kernel's flag tells; what a device stands on is listed each time.
+Heard is who writes through the same sysfs and mounts in the same namespace: a container has others of its own. What is
+written there shows where it is found as it is now, and not where it was over before anybody looked.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class SettingsWatch:
         self._tree = Tree(root)
         self._points = {node.id.removeprefix("mount:") for node in nodes if node.layer == "filesystem"}
         self._inotify, self._paths = _listening(_settings(nodes), root)
+        self._stands_on = {node.id: (self._slaves(node), node.below) for node in nodes if self._slaves(node)}
         self._flag = MountFlag() if self._tree.real else None
         self._mounts = self._before = self._own_mounts()
 
@@ -47,10 +48,11 @@ class SettingsWatch:
         return frozenset({*self._settings_written(), *([MOUNTINFO] if self._remounted() else ())})
 
     def now(self, stack: tuple[Node, ...]) -> tuple[Node, ...]:
-        """That stack with caches and counting as they are now, and the barriers of what was remounted meanwhile."""
+        """That stack with caches, counting and what each stands on as they are now, and the barriers of what was
+        remounted meanwhile."""
         mounts = set(self._mounts).difference(self._before)  # a default of the filesystem's own shows in no options
         options = {f"mount:{mount.mount_point}": mount.super_options for mount in mounts}
-        return tuple(self._barriers(self._device(node), options.get(node.id)) for node in stack)
+        return tuple(self._barriers(self._placed(self._device(node)), options.get(node.id)) for node in stack)
 
     def close(self) -> None:
         """Give back what it holds open."""
@@ -66,6 +68,15 @@ class SettingsWatch:
             return node
         counted = node.counted and self._tree.word(counting.path) != "0"
         return replace(node, write_cache=write_cache(self._tree.word(cache.path)), counted=counted)
+
+    def _slaves(self, node: Node) -> tuple[str, ...]:
+        return tuple(sorted(self._tree.names(f"/sys/block/{node.id}/slaves"))) if node.layer == "block" else ()
+
+    def _placed(self, node: Node) -> Node:
+        """Who takes a device away and gives it back (a cache, an array's member) writes nowhere that is heard."""
+        slaves, below = self._stands_on.get(node.id, ((), ()))
+        now = self._slaves(node) if slaves else ()
+        return replace(node, below=below if now == slaves else now) if slaves else node
 
     def _barriers(self, node: Node, options: tuple[str, ...] | None) -> Node:
         told = node.reading("barrier")

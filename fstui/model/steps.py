@@ -7,6 +7,7 @@ from typing import Literal
 from fstui.model.base import Amount, Base, Count
 from fstui.model.counters import DeviceCounters
 from fstui.model.settings import Figures, Settings
+from fstui.model.storage import Node
 from fstui.model.tracing import DeviceTrace
 
 StepStatus = Literal["finished", "failed", "skipped", "stopped", "disturbed"]
@@ -95,6 +96,8 @@ class Step(Base, frozen=True, kw_only=True):
     error: Failure | None = None
     changed: tuple[str, ...] = ()
     """What the rules of counting rest on and was another after it than before: one line each."""
+    stack: tuple[Node, ...] = ()
+    """The whole of it at the step's end, where layers lie there that were not there before the run."""
     reason: str | None = None
     """Why it was skipped, or why it ran shorter or longer than its time."""
     ops: Count = 0

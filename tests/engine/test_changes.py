@@ -117,3 +117,17 @@ def test_a_step_in_the_middle_of_a_pvmove_is_disturbed(box: Box) -> None:
     assert changes(during, during) == ("dm-1: pvmove under way",)
     ended: tuple[Node, ...] = (during[0], block("dm-0", "dm-linear", "sdb"), disk("sdb"))
     assert "dm-0: stands on dm-1 → sdb" in changes(during, ended)
+
+
+def test_layers_that_came_are_told_whole_as_long_as_they_stay() -> None:
+    """Their names alone do not say what their caches are told."""
+    moved = (filesystem(below=("dm-1",)), block("dm-1", "dm-linear", "sdb", write_cache="write through"), disk("sdb"))
+    looks = iter((moved, STACK))
+    played = Played()
+    meanwhile = Meanwhile(STACK, lambda: next(looks), played)
+    meanwhile.begin()
+    meanwhile.end()
+    assert meanwhile.newly == moved
+    meanwhile.begin()
+    meanwhile.end()
+    assert not meanwhile.newly

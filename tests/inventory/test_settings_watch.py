@@ -68,3 +68,20 @@ def test_settings_that_are_not_there_are_not_waited_for(box: Box, stack: tuple[N
     nowhere = SettingsWatch(stack, box.root / "nowhere")
     assert nowhere.written() == frozenset()
     nowhere.close()
+
+
+def test_what_a_device_stands_on_is_told_as_it_is_now(box: Box) -> None:
+    """bcache's cache is detached and attached by a write to a file that nothing was read from."""
+    box.disks("sda", "sdb")
+    box.md("md0", "raid1", ("sda", "sdb"))
+    box.mount("/dev/md0", "/srv", "ext4", device=box.number_of["md0"])
+    stack = look(box).stack
+    watch = SettingsWatch(stack, box.root)
+    assert watch.now(stack) == stack
+    slave = box.root / "sys/block/md0/slaves/sdb"
+    slave.rename(box.root / "sdb")
+    alone = watch.now(stack)
+    assert alone[1].below == ("sda",)
+    (box.root / "sdb").rename(slave)
+    assert watch.now(alone) == stack
+    watch.close()

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
 
-from fstui.judge import words
 from fstui.judge.facts import moved
 from fstui.judge.facts.forced_writes import HandedAsPlain, handed_as_plain
+from fstui.judge.facts.overrides import THROUGH, Overrides, overrides
 from fstui.judge.facts.process import stub_signs
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep
 from fstui.judge.facts.switches import Switched, Switches
 from fstui.layers import disk, dm, kind, loop, zfs
-from fstui.layers.caches import outlives_power_cut, protected_cache, volatile_cache
-from fstui.layers.facts import Fact, barriers, read_only, volatile
+from fstui.layers.caches import protected_cache
+from fstui.layers.facts import Fact, barriers, volatile
 from fstui.layers.kinds import Unsent
 from fstui.layers.readers import BARRIERS_OFF
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
 
-_CACHE, _THROUGH = "write cache", "write through"
 _FLAT = 0.05
 """ZIL commits per sync. With sync=disabled zil_commit returns before it counts; others only add."""
 
@@ -47,7 +46,7 @@ class WithoutBarriers(NamedTuple):
 
     @property
     def off(self) -> tuple[Node, ...]:
-        return tuple(node for node in self.caches if node.write_cache == _THROUGH)
+        return tuple(node for node in self.caches if node.write_cache == THROUGH)
 
     @property
     def unheard(self) -> tuple[Node, ...]:
@@ -59,25 +58,6 @@ class WithoutBarriers(NamedTuple):
     def loses_data(self) -> bool:
         """A cache is on that nothing is said to keep through a power cut."""
         return not self.corrected and not all(map(protected_cache, self.on))
-
-
-class Override(NamedTuple):
-    """A device that the kernel takes for "write through", and who says that its cache is on: a line each."""
-
-    device: Node
-    contradictions: tuple[str, ...]
-    switched: Switched | None = None
-    """When somebody told the kernel so; None where that was so before the run."""
-
-
-class Overrides(NamedTuple):
-    """By what they cost."""
-
-    losing: tuple[Override, ...]
-    corrected: tuple[Override, ...]
-    """Each holds copies, and what stands on them tells by its checksums which are right."""
-    flickering: tuple[Override, ...] = ()
-    """Nothing but themselves says that their cache was on all the while; and yet it was switched again and again."""
 
 
 class Uncommitted(NamedTuple):
@@ -169,7 +149,7 @@ class Configuration:
     @cached_property
     def moved_to_memory(self) -> tuple[moved.Moved, ...]:
         """The layers that were moved to memory during the run."""
-        return moved.to_memory(self._stack, self._switches, self._evidence.steps)
+        return moved.to_memory(self._stack, self._switches, self._evidence.steps) or self._ended_in_memory
 
     @cached_property
     def transient(self) -> tuple[tuple[Node, Reading], ...]:
@@ -180,7 +160,11 @@ class Configuration:
     @cached_property
     def dropping(self) -> tuple[tuple[Node, Reading], ...]:
         """The targets that throw writes away, where no checksums of what stands on them tell the good copy."""
-        return self._told_so(self._drops_writes, self._stack.stale_with)
+        later = self._ended_on.dropping if self._ended_on else ()
+        return (
+            *self._told_so(self._drops_writes, self._stack.stale_with),
+            *((node, reading) for node, reading in later if self._is_new(node)),
+        )
 
     @cached_property
     def forced_as_plain(self) -> tuple[HandedAsPlain, ...]:
@@ -218,20 +202,32 @@ class Configuration:
     @cached_property
     def overrides(self) -> Overrides:
         """The devices that the kernel was told are "write through", while their cache is on."""
-        found = [
-            Override(node, tuple(self._contradictions(node, switched)), switched)
-            for node, switched in self._written_through()
-            if not (node in self._stack.in_memory or outlives_power_cut(node) or self._is_only_read(node))
-            and not (kind(node.kind).keeps_each_write(node) or self._gets_requests(node))
-        ]
-        overrides = tuple(override for override in found if override.contradictions)
-        flickering = tuple(override for override in found if not override.contradictions and self._flickers(override))
-        stale = self._stack.stale_with(tuple(override.device for override in (*overrides, *flickering)))
-        return Overrides(
-            losing=tuple(override for override in overrides if override.device in stale),
-            corrected=tuple(override for override in overrides if override.device not in stale),
-            flickering=tuple(override for override in flickering if override.device in stale),
-        )
+        before = overrides(self._evidence, self._stack)
+        since = self._ended_on.overrides.losing if self._ended_on else ()
+        new = [override for override in since if self._is_new(override.device)]
+        came = (each._replace(came=moved.came(self._evidence.steps, each.device)) for each in new)
+        return before._replace(losing=(*before.losing, *came))
+
+    @cached_property
+    def _ended_on(self) -> Configuration | None:
+        """What is said of the stack that the run ended on, where layers came that were not there before."""
+        evidence = moved.ended_on(self._evidence)
+        if evidence is None:
+            return None
+        stack = Stack(evidence.target)
+        return Configuration(evidence, stack, Steps(evidence, stack))
+
+    def _is_new(self, node: Node) -> bool:
+        return all(node.id != each.id for each in self._stack.nodes)
+
+    @property
+    def _ended_in_memory(self) -> tuple[moved.Moved, ...]:
+        forgets = self._ended_on._stack.forgets if self._ended_on else ()
+        new = [node for node in forgets if self._is_new(node)]
+        if not new:
+            return ()
+        switched = Switched(moved.came(self._evidence.steps, new[0]), back=False)
+        return (moved.Moved(self._stack.nodes[0], tuple(node.id for node in new), switched),)
 
     def _drops_writes(self, node: Node) -> Fact[bool] | None:
         """None of one that does so in a part where a volume or a partition above need not stand on that part, or the
@@ -264,53 +260,9 @@ class Configuration:
         off_before = not told.value and self._switches.stayed(filesystem.id, what)
         return (told.reading, False) if off_before else None
 
-    def _written_through(self) -> Iterator[tuple[Node, Switched | None]]:
-        """The devices that the kernel takes for "write through", or took for it during the run: when."""
-        for node in self._stack.written:
-            if switched := self._switches.to(node.id, _CACHE, {_THROUGH}):
-                yield node, switched
-            elif node.write_cache == _THROUGH and self._switches.stayed(node.id, _CACHE):
-                yield node, None
-
-    def _flickers(self, override: Override) -> bool:
-        """The kernel was told more than once, and each time told back; and never by way of the drive's own switch."""
-        node = override.device
-        often = self._switches.taken_back(node.id, _CACHE, {_THROUGH}) > 1
-        return often and self._switches.stayed(node.id, "cache_type")
-
     def _caches_beneath(self, filesystem: Node) -> tuple[Node, ...]:
         """Disks and loop devices have a cache of their own; md always claims one, dm repeats what is below."""
         return tuple(node for node in self._stack.beneath(filesystem) if self._stack.is_device(node))
-
-    def _is_only_read(self, node: Node) -> bool:
-        """Set read-only beneath a device that was writable before, it is written to all the same."""
-        told = read_only(node)
-        seen = (step.device(node.id) for step in self._evidence.steps)
-        written = any(counters is not None and counters.written_bytes for counters in seen)
-        return told is not None and told.value and not written
-
-    def _gets_requests(self, node: Node) -> bool:
-        """It is a path of multipath devices alone, which send their flushes past what the kernel takes it for."""
-        above = [each for each in self._stack.nodes if node.id in each.below]
-        return bool(above) and all(
-            dm.sends_requests(each) and each.write_cache != _THROUGH and self._switches.stayed(each.id, _CACHE)
-            for each in above
-        )
-
-    def _contradictions(self, node: Node, switched: Switched | None) -> Iterator[str]:
-        if switched and moved.is_elsewhere(self._stack, self._evidence.steps, node):
-            return  # dm repeats what is below, and that is another disk now: it may have no cache
-        # what a drive says of its cache was read before the run: whoever switched that off as well is honest
-        if self._switches.stayed(node.id, _CACHE) and (told := volatile_cache(node)) and told.value:
-            yield words.reading(node, told.reading)
-        cached = [each for each in self._stack.flushed_beneath(node) if each.write_cache == "write back"]
-        below = [each for each in cached if self._switches.stayed(each.id, _CACHE)]
-        for other in below:
-            yield words.write_cache(other)
-        direct = loop.facts(node).direct
-        buffers = direct is None or not direct.value
-        if not below and self._stack.backing(node) and not self._stack.in_memory and buffers:
-            yield f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)"
 
 
 def _commits(done: SyncStep, dataset: Node) -> Uncommitted | None:

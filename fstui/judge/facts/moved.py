@@ -1,13 +1,16 @@
-"""What came to stand on other devices while the run went on: of those nobody read anything but their names."""
+"""What came to stand on other devices while the run went on: by their names, and by what was read of them since."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switched, Switches
 from fstui.layers import memory
+from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 
@@ -34,6 +37,20 @@ def _moved(stack: Stack, switches: Switches, steps: Sequence[Step]) -> Iterator[
         switched = switches.to(node.id, STANDS_ON, in_memory)
         if switched is not None and not switched.back:
             yield Moved(node, tuple(in_memory[-1].split()), switched)
+
+
+def ended_on(evidence: Evidence) -> Evidence | None:
+    """The same, as if the run had begun on what it ended on; None where no layer of that is new, or none was read."""
+    ran = [step for step in evidence.steps if step.status != "skipped"]
+    if evidence.target is None or not ran or not ran[-1].stack:
+        return None
+    target = msgspec.structs.replace(evidence.target, stack=ran[-1].stack)
+    return msgspec.structs.replace(evidence, target=target, steps=())
+
+
+def came(steps: Sequence[Step], node: Node) -> Step:
+    """The step at whose end that layer was seen first."""
+    return next(step for step in steps if any(each.id == node.id for each in step.stack))
 
 
 def is_elsewhere(stack: Stack, steps: Sequence[Step], node: Node) -> bool:

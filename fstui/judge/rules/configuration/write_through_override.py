@@ -15,11 +15,12 @@ Flushes do not get past this layer: that is certain. The best witness counts alo
 udev, whose property dates from when the drive was found. One member of a btrfs mirror with checksums, or of a ZFS
 mirror or raidz, loses nothing: its stale copies are recognised, and what the others flushed is read. A mirror of md or
 dm has no checksums and may read the stale copy. A device that became "write through" during the run is accused by what
-lies beneath it alone, since a drive's own cache may have been switched off with it. Whoever sets it to "write back",
-and leaves it so, sets it right. Told "write through" during the run and told back, it dropped the flushes in between:
-what was synced then was acknowledged before it was safe. A drive that alone could say that its cache stayed on is
-suspicious where that happened twice or more: nobody switches a cache so for honest reasons. Such writes are heard in
-fstui's own network namespace; what a container writes through a sysfs of its own is not.
+lies beneath it alone, since a drive's own cache may have been switched off with it. What the data was moved to, or an
+array took in, while the run went on is read after each step, and asked the same where it stayed. Whoever sets it to
+"write back", and leaves it so, sets it right. Told "write through" during the run and told back, it dropped the flushes
+in between: what was synced then was acknowledged before it was safe. A drive that alone could say that its cache stayed
+on is suspicious where that happened twice or more: nobody switches a cache so for honest reasons. Such writes are heard
+in fstui's own network namespace; what a container writes through a sysfs of its own is not.
 
 ## What to do next
 `echo 'write back' > /sys/block/X/queue/write_cache`, then run again. On a loop device the setting outlives detaching.
@@ -32,7 +33,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.configuration import Override
+from fstui.judge.facts.overrides import Override
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
 
@@ -99,6 +100,8 @@ def _dropped(override: Override) -> str:
     if switched and switched.back:
         return f"The kernel took {name} for “write through” for a time in {switched.step.name} and dropped every flush"
     since = f" since somebody told it so during {switched.step.name}" if switched else ""
+    if override.came:
+        name = f"{name}, where data lies since {override.came.name},"
     return f"The kernel takes {name} for “write through”{since} and drops every flush to it"
 
 

@@ -72,3 +72,16 @@ def test_moved_to_memory_where_a_mirror_has_another_leg() -> None:
     stack = target(filesystem(below=("md0",)), array, block("dm-0", "dm-linear", "sda"), disk(), disk("sdb"))
     moved = step(status="disturbed", changes={"changed": ("dm-0: stands on sda → zram0",)})
     assert "in-memory" not in rules(verdict(stack, moved))
+
+
+@pytest.mark.parametrize(("beneath", "said"), [("zram0", True), ("sdb", False)])
+def test_moved_to_a_layer_over_memory(beneath: str, said: bool) -> None:
+    """The name of what it moved to does not tell; what was read of it since does."""
+    top, volume = filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda")
+    last = disk(beneath, kind="zram" if said else "disk")
+    later = (top, replace(volume, below=("dm-1",)), block("dm-1", "dm-linear", beneath), last)
+    moved = step(status="disturbed", changes={"changed": ("dm-0: stands on sda → dm-1",), "stack": later})
+    judgement = verdict(target(top, volume, disk()), moved)
+    assert ("in-memory" in rules(judgement)) is said
+    if said:
+        assert "moved /srv to zram0 since fdatasync" in finding(judgement, "in-memory").sentence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
@@ -258,3 +259,39 @@ def test_a_volume_that_moved_to_a_disk_without_a_cache(stands_on: str | None, sa
     lines = (through, f"dm-0: stands on {stands_on}") if stands_on else (through,)
     judgement = verdict(stack, step(status="disturbed", changes={"changed": lines}))
     assert ("write-through-override" in rules(judgement)) is said
+
+
+VOLUME = block("dm-0", "dm-linear", "sda", write_cache="write back")
+TOLD = block("dm-1", "dm-linear", "sdb", write_cache="write through")
+
+
+def ended_on(*stack: Node) -> Step:
+    return step("later", status="disturbed", changes={"changed": ("dm-0: stands on sda → dm-1",), "stack": stack})
+
+
+def test_a_volume_that_moved_to_what_was_told() -> None:
+    """What it moved to was read after the step: a told target over a disk whose cache is on."""
+    through = replace(VOLUME, below=("dm-1",), write_cache="write through")
+    later = ended_on(filesystem(below=("dm-0",)), through, TOLD, disk("sdb"))
+    before = target(filesystem(below=("dm-0",)), VOLUME, disk())
+    found = finding(verdict(before, step("first"), later), "write-through-override")
+    assert (found.verdict, found.confidence) == ("not-durable", "high")
+    assert "dm-1, where data lies since later," in found.sentence
+    assert "sdb" in found.because[1]
+    untold = replace(later, stack=(*later.stack[:2], replace(TOLD, write_cache="write back"), later.stack[3]))
+    assert rules(verdict(before, untold)) == {"disturbed"}
+    cacheless = replace(later, stack=(*later.stack[:3], disk("sdb", write_cache="write through")))
+    assert rules(verdict(before, cacheless)) == {"disturbed"}
+    assert rules(verdict(before, later, step("back", status="disturbed", changes={"changed": ("x",)}))) == {"disturbed"}
+
+
+@pytest.mark.parametrize(("top", "said"), [
+    (block("sdc", "md", "sda", readings=readings(level="raid1"), write_cache="write back"), True),
+    (filesystem("btrfs", barrier="barrier", level="raid1", metadata_level="raid1"), False),
+], ids=["md", "btrfs"])  # fmt: skip
+def test_a_told_leg_that_came_back(top: Node, said: bool) -> None:
+    """md may read its stale copy; btrfs tells it by its checksum."""
+    above = () if top.layer == "filesystem" else (filesystem(below=("sdc",)),)
+    later = ended_on(*above, replace(top, below=("sda", "dm-1")), disk(), TOLD, disk("sdb"))
+    judged = verdict(target(*above, top, disk()), step(), later)
+    assert ("write-through-override" in rules(judged)) is said
