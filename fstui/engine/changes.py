@@ -79,9 +79,10 @@ class Meanwhile:
 
     @property
     def newly(self) -> tuple[Node, ...]:
-        """The stack as it was last seen, where it has layers that it had not before the run."""
-        known = {node.id for node in self._before}
-        return self._last if any(node.id not in known for node in self._last) else ()
+        """The stack as it was last seen, where layers hold data that held none before the run: they were not there, or
+        were a spare or out."""
+        known = set(map(_placed, self._before))
+        return self._last if any(_placed(node) not in known for node in self._last) else ()
 
     def _listen(self) -> None:
         self._written |= self._listening.written()
@@ -110,6 +111,11 @@ def _changed(before: Node, later: list[Node | None]) -> Iterator[str]:
             yield f"{before.id}: {named[0][0]} {' → '.join(values)}"
     moves = (work for node in there for work in node.state if work.what in _MOVES)
     yield from dict.fromkeys(f"{before.id}: {work.what} {work.value}" for work in moves)
+
+
+def _placed(node: Node) -> tuple[object, ...]:
+    out = tuple(told for told in node.state if told.what in _OUT)
+    return node.id, frozenset(node.below), frozenset(node.below_roles.items()), out
 
 
 def _counting_of(node: Node) -> str | None:

@@ -97,7 +97,7 @@ class Step(Base, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
     """What the rules of counting rest on and was another after it than before: one line each."""
     stack: tuple[Node, ...] = ()
-    """The whole of it at the step's end, where layers lie there that were not there before the run."""
+    """The whole of it at the step's end, where what its layers stand on is not what it was before the run."""
     reason: str | None = None
     """Why it was skipped, or why it ran shorter or longer than its time."""
     ops: Count = 0

@@ -131,3 +131,17 @@ def test_layers_that_came_are_told_whole_as_long_as_they_stay() -> None:
     meanwhile.begin()
     meanwhile.end()
     assert not meanwhile.newly
+
+
+def test_a_member_that_comes_back_is_told_whole(box: Box) -> None:
+    box.disks("sda", "sdb")
+    box.md("md0", "raid1", ("sda", "sdb"), **{"dev-sdb/state": "faulty"})
+    box.mount("/dev/md0", "/srv", "ext4", device=box.number_of["md0"])
+    before = look(box).stack
+    meanwhile = Meanwhile(before, lambda: look(box).stack, Played())
+    meanwhile.begin()
+    meanwhile.end()
+    assert not meanwhile.newly
+    box.write("/sys/block/md0/md/dev-sdb/state", "in_sync")
+    meanwhile.end()
+    assert meanwhile.newly == look(box).stack

@@ -218,7 +218,7 @@ class Configuration:
         return Configuration(evidence, stack, Steps(evidence, stack))
 
     def _is_new(self, node: Node) -> bool:
-        return all(node.id != each.id for each in self._stack.nodes)
+        return all(node.id != each.id for each in self._stack.written)
 
     @property
     def _ended_in_memory(self) -> tuple[moved.Moved, ...]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fstui.layers import kind
 from fstui.layers.facts import DEVICE_UNSEEN
-from fstui.layers.handing import Handed, Member
+from fstui.layers.handing import NOTHING, Handed, Member
 from fstui.model.storage import Node, Target
 
 _WITHIN = ("block", "pool")
@@ -121,7 +121,8 @@ class Stack:
 
     @cached_property
     def written(self) -> tuple[Node, ...]:
-        """The layers that writes and flushes may come to: not what is only read, as a snapshot's origin."""
+        """The layers that writes and flushes may come to: not what is only read, as a snapshot's origin, and no spare
+        or member that is out."""
         found: set[str] = set()
         pending = list(self.nodes[:1])
         while pending:
@@ -129,7 +130,7 @@ class Stack:
             if node.id not in found:
                 found.add(node.id)
                 handed = zip(self.children(node), self._handed(node), strict=True)
-                pending.extend(child for child, each in handed if not each.only_read)
+                pending.extend(child for child, each in handed if not each.only_read and each != NOTHING)
         return tuple(node for node in self.nodes if node.id in found)
 
     @cached_property

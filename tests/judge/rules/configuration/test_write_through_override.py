@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model.steps import Step
-from fstui.model.storage import Node, Target
+from fstui.model.storage import Node, Reading, Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
@@ -295,3 +295,17 @@ def test_a_told_leg_that_came_back(top: Node, said: bool) -> None:
     later = ended_on(*above, replace(top, below=("sda", "dm-1")), disk(), TOLD, disk("sdb"))
     judged = verdict(target(*above, top, disk()), step(), later)
     assert ("write-through-override" in rules(judged)) is said
+
+
+@pytest.mark.parametrize("out", ["faulty", "spare"])
+def test_a_told_member_that_is_out_says_nothing_until_it_is_taken_in(out: str) -> None:
+    """Nothing comes to it, so no checksums are spoken of either: md has none."""
+    array = block("md0", "md", "sda", "dm-1", readings=readings(level="raid1"), write_cache="write back")
+    faulty = (Reading(what="faulty", value="dm-1", path="/sys/block/md0/md/dev-dm-1/state"),)
+    roles = {"sda": "mirror leg", "dm-1": "spare"}
+    before = replace(array, state=faulty) if out == "faulty" else replace(array, below_roles=roles)
+    rest = (disk(), TOLD, disk("sdb"))
+    top = filesystem(below=("md0",))
+    assert "write-through-override" not in rules(verdict(target(top, before, *rest)))
+    found = finding(verdict(target(top, before, *rest), ended_on(top, array, *rest)), "write-through-override")
+    assert found.verdict == "not-durable"
