@@ -30,6 +30,11 @@ class Override(NamedTuple):
     came: Step | None = None
     """In which it came beneath what is measured; None of one that was there before the run."""
 
+    @property
+    def name(self) -> str:
+        """With since when data lies there."""
+        return f"{self.device.id}, where data lies since {self.came.name}," if self.came else self.device.id
+
 
 class Overrides(NamedTuple):
     """By what they cost."""

@@ -96,12 +96,10 @@ def _corrected(override: Override) -> Finding:
 
 
 def _dropped(override: Override) -> str:
-    name, switched = override.device.id, override.switched
+    name, switched = override.name, override.switched
     if switched and switched.back:
         return f"The kernel took {name} for “write through” for a time in {switched.step.name} and dropped every flush"
     since = f" since somebody told it so during {switched.step.name}" if switched else ""
-    if override.came:
-        name = f"{name}, where data lies since {override.came.name},"
     return f"The kernel takes {name} for “write through”{since} and drops every flush to it"
 
 
