@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from fstui.layers.facts import barriers
 from fstui.layers.handing import AT_TIMES, Handed, Member
 from fstui.layers.kinds import Kind
 from fstui.layers.readers import Device, DeviceReader, Role, some, with_readings
@@ -74,6 +75,14 @@ class Volume(Kind, frozen=True, kw_only=True):
         if told.disabled.value:
             return "stops", "sync=disabled: every flush returns at once"
         return "passes", "a flush commits the intent log"
+
+    def keeps_each_write(self, node: Node) -> bool:
+        """With sync=always each write is in the intent log before it is answered (zfsprops(7)), and on the disks unless
+        the module was told to send them no flushes; after a power cut the log is read, unless it was told not to."""
+        told, sends = facts(node), barriers(node)
+        always = (reading := node.reading("sync")) is not None and reading.value == "always"
+        kept = told is None or told.replayed is None or told.replayed.value
+        return always and kept and (sends is None or sends.value)
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
         """Of each volume its properties, and its pool's devices. Users are answered, too."""

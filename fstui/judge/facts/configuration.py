@@ -262,7 +262,7 @@ class Configuration:
 
     def _caches_beneath(self, filesystem: Node) -> tuple[Node, ...]:
         """Disks and loop devices have a cache of their own; md always claims one, dm repeats what is below."""
-        return tuple(node for node in self._stack.beneath(filesystem) if self._stack.is_device(node))
+        return tuple(node for node in self._stack.flushed_beneath(filesystem) if self._stack.is_device(node))
 
 
 def _commits(done: SyncStep, dataset: Node) -> Uncommitted | None:

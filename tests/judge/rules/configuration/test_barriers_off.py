@@ -100,6 +100,24 @@ def test_of_the_filesystem_that_holds_a_pools_file_counts_as_well(barrier: str, 
         assert verdict(where, step(flushes=flushes)).verdict == says
 
 
+@pytest.mark.parametrize(
+    ("told", "accuses"),
+    [
+        ({"sync": "always"}, False),
+        ({"sync": "standard"}, True),
+        ({"sync": "always", "zil_replay_disable": "1"}, True),
+        ({"sync": "always", "barrier": "nobarrier"}, True),
+    ],
+    ids=["each write kept", "kept by flushes alone", "the log is not read", "the disks are not flushed"],
+)
+def test_a_zfs_volume_that_keeps_each_write_needs_no_flush(told: dict[str, str], accuses: bool) -> None:
+    """sync=always: an overwrite is in the intent log before it is answered, with a flush after it or without."""
+    volume = block("zd0", "zvol", "pool:tank", write_cache="write back", readings=readings(**told))
+    where = target(filesystem(barrier="nobarrier", below=("zd0",)), volume, pool("sda"), disk())
+    judgement = verdict(where, step(flushes=0))
+    assert (judgement.verdict == "not-durable") is accuses
+
+
 def test_of_zfs_is_undone_where_it_was_set() -> None:
     pool = Node(id="pool:tank", layer="pool", kind="zfs", name="tank", lowest=True)
     zfs = filesystem("zfs", below=("pool:tank",), barrier="nobarrier")
