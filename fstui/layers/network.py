@@ -1,7 +1,7 @@
-"""Block devices that a program or another box answers for: nbd, Ceph's rbd, RNBD, ATA over Ethernet; ublk on this one.
+"""Block devices that a program or another box answers for: Ceph's rbd, RNBD, ATA over Ethernet; ublk on this one.
 
 Each is request-based, so its flushes are counted; where the other side states no volatile cache, the kernel sends none.
-nbd: the server's flag NBD_FLAG_SEND_FLUSH. rbd: the kernel's client states none and has none, ``rbd_cache`` is
+rbd: the kernel's client states none and has none, ``rbd_cache`` is
 librbd's; a write is answered once it is on disk on all replicas, by Ceph's word (librbd Settings). rnbd: its server's
 answer to open (drivers/block/rnbd/rnbd-clt.c). aoe: none is ever stated, and only reads and writes are sent; it calls
 everything rotational (drivers/block/aoe/aoeblk.c, aoecmd.c; ABI, sysfs-block-aoe: ``etherd*``). ublk:
@@ -13,7 +13,7 @@ from fstui.layers.disk import Drive
 KINDS = (
     *(
         Drive(name=name, layer="block", device_names=names, counts_flushes=True, networked=True)
-        for name, names in (("nbd", "nbd"), ("rbd", "rbd"), ("rnbd", "rnbd"), ("aoe", "etherd!e"))
+        for name, names in (("rbd", "rbd"), ("rnbd", "rnbd"), ("aoe", "etherd!e"))
     ),
     Drive(name="ublk", layer="block", device_names="ublkb", counts_flushes=True),
 )

@@ -10,14 +10,13 @@ write by itself. Readings: ``own_share`` (its server's port, and its name), ``se
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.layers import own_servers
 from fstui.layers.readers import Sources
-from fstui.layers.sources import addresses, claims
+from fstui.layers.sources import addresses, claims, processes
 from fstui.layers.sources.claims import Command, Question
 from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.mounts import MOUNTINFO, Mount
@@ -30,9 +29,6 @@ _LISTENER = re.compile(r'users:\(\("smbd",pid=(\d{1,10}),')
 _ELSEWHERE = re.compile(r"^\s*(include|config\s*file|config\s*backend|copy|registry\s*shares)\s*=", re.I | re.M)
 _OTHER_SETTINGS = re.compile(rb"\0(-[^-\0]*[sl]|--configfile|--option)")
 """Letters may stand together: ``-Ds FILE``."""
-_STARTED = 19
-"""In /proc/PID/stat, after the name: ticks since the box began (proc_pid_stat(5), field 22)."""
-
 
 CONNECTIONS = "/proc/fs/cifs/DebugData"
 _CONNECTIONS_BYTES = 1 << 20
@@ -144,7 +140,7 @@ def _told(sources: Sources, found: Share) -> Reading | None:
     settings = tree.text(FILE)
     if "No" not in said.split("\n") or server is None or changed is None or settings is None:
         return None
-    started = _started_s(tree, server)
+    started = processes.started_s(tree, server)
     if started is None or changed >= started or _ELSEWHERE.search(settings):
         return None
     return Reading(what="served", value="strict sync = no", path=claims.line(strict_sync(found.name)))
@@ -158,15 +154,7 @@ def _server(tree: Tree, said: str) -> str | None:
     if not number:
         return None
     home = f"/proc/{number}"
-    same = all(tree.link(f"{home}/{what}") == tree.link(f"/proc/self/{what}") for what in ("ns/mnt", "root"))
+    same = processes.sees_our_files(tree, number)
     command = tree.data(f"{home}/cmdline")
     plain = command is not None and not _OTHER_SETTINGS.search(command)
     return number if same and plain and tree.link(f"{home}/exe") == _SERVER else None
-
-
-def _started_s(tree: Tree, number: str) -> float | None:
-    """When that process began, in seconds as files are dated."""
-    words = (tree.text(f"/proc/{number}/stat") or "").rpartition(") ")[2].split()
-    booted = re.search(r"^btime (\d+)$", tree.text("/proc/stat") or "", re.M)
-    booted_s, ticks = integer(booted[1] if booted else None), integer("".join(words[_STARTED : _STARTED + 1]))
-    return None if booted_s is None or ticks is None else booted_s + ticks / os.sysconf("SC_CLK_TCK")

@@ -185,9 +185,11 @@ class Configuration:
 
     @cached_property
     def unsent(self) -> tuple[tuple[Node, Unsent], ...]:
-        """The filesystems that were told to answer syncs by themselves."""
-        told = ((node, kind(node.kind).unsent(node)) for node in self._stack.filesystems)
-        return tuple((node, found) for node, found in told if found)
+        """The filesystems that were told to answer syncs by themselves, and the devices whose server was."""
+        told = ((node, kind(node.kind).unsent(node)) for node in self._stack.nodes)
+        found = [(node, unsent) for node, unsent in told if unsent]
+        stale = self._stack.stale_with(tuple(node for node, _ in found if node.layer != "filesystem"))
+        return tuple((node, unsent) for node, unsent in found if node.layer == "filesystem" or node in stale)
 
     @cached_property
     def without_barriers(self) -> tuple[WithoutBarriers, ...]:

@@ -1,8 +1,8 @@
 """*not-durable, high confidence; cannot-tell, medium, where nobody knows whether another name leads to the file*
 
 ## What it means
-The filesystem is on a loop device whose file was deleted after it was set up. The file lives as long as the loop device
-does: nothing leads to it any more.
+The filesystem is on a loop device whose file was deleted after it was set up, or on an nbd device whose server on this
+box has a deleted file open. The file lives as long as the device does: nothing leads to it any more.
 
 ## How it was measured
 The kernel writes `(deleted)` behind the file's name in `/sys/block/loopN/loop/backing_file`. That is the name that the
@@ -40,10 +40,10 @@ def deleted_file(case: Case) -> Iterator[Finding]:
             confidence="high",
             scope="storage",
             title=f"{device.name}: its file was deleted",
-            sentence=f"The file under {device.name} was deleted, and no name leads to it: it is there as long as the "
-            "loop device is. A power cut or a reboot takes it and all on it, synced or not.",
+            sentence=f"The file under {device.name} was deleted, and no name leads to it: it is there as long as "
+            f"{device.name} is. A power cut or a reboot takes it and all on it, synced or not.",
             because=_because(device, told),
-            next=("Copy what must survive elsewhere now, and set the loop device up on a file that stays.",),
+            next=("Copy what must survive elsewhere now, and set the device up on a file that stays.",),
         )
     for device, told in case.configuration.called_deleted:
         yield Finding(

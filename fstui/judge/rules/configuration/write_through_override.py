@@ -8,7 +8,7 @@ somebody wrote to `queue/write_cache`, which changes the kernel's view and not t
 `/sys/block/X/queue/write_cache` against what the drive itself answers (`hdparm -W`, `smartctl -g wcache`, NVMe's `vwc`
 and feature 6; root only), what the driver says (`cache_type`), what udev found (`ID_ATA_WRITE_CACHE_ENABLED`), and what
 every layer beneath says, the filesystem of a loop device's backing file included. A loop device without direct-io keeps
-data in the page cache: that is a cache too.
+data in the page cache: that is a cache too; so does an nbd server of this box that offers no flush.
 
 ## What it proves, and what not
 Flushes do not get past this layer: that is certain. The best witness counts alone: the drive, then the driver, then
@@ -113,6 +113,8 @@ def _next(override: Override) -> str:
     path = _path(override.device)
     if override.switched and override.switched.back:
         return f"Find out who writes to {path}: it says “write back” again now. Then run again."
+    if override.device.reading("server_syncs"):
+        return "Let its server offer flushes (nbd-server: flush = true), connect again, then run again."
     return f"echo 'write back' > {path}, then run again. The setting outlives detaching a loop."
 
 
