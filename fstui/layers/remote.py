@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from fstui.layers import nfs_exports, own_servers, samba
 from fstui.layers.facts import Fact, one_of, word
-from fstui.layers.kinds import Kind, Unsent
+from fstui.layers.kinds import Kind, Unsent, kind
 from fstui.layers.readers import Filesystem, FilesystemReader, some
 from fstui.layers.sources import addresses
 from fstui.layers.sources.claims import Question
@@ -38,6 +38,8 @@ _SERVER_WRITE = 5
 """In the line ``bytes:``: after what the program read and wrote, plainly and with O_DIRECT, what the server sent."""
 _SHOWN = {"vers": "vers", "cache": "cache", "trans": "trans", "cache_mode": "cache"}
 _NFS, _CIFS = ("nfs", "nfs4"), ("cifs", "smb3")
+_SOCKETS, _SERVER = ("tcp", "unix", "fd", "rdma"), "the server"
+"""Of 9p: ``trans`` (v9fs)."""
 _9P_INODE_SHIFT = 2
 """fs/9p/vfs_inode.c: v9fs_qid2ino."""
 
@@ -68,6 +70,12 @@ def facts(node: Node) -> RemoteFacts:
         strict_sync=one_of(node, "strict_sync", {"no": False, "yes": True}),
         exported_sync=one_of(node, "export", {"async": False, "sync": True}),
     )
+
+
+def answered_by(node: Node) -> str:
+    """Who answers its syncs: of 9p over a socket a server, and the host over a device of the guest."""
+    trans = word(node, "trans")
+    return _SERVER if trans is not None and trans.value in _SOCKETS else kind(node.kind).answered_by
 
 
 class RemoteReader(FilesystemReader):

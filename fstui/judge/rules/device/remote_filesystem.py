@@ -43,21 +43,21 @@ def remote_filesystem(case: Case) -> Iterator[Finding]:
     filesystem = _served(case.stack)
     if filesystem is None or case.configuration.breaks_sync:
         return
-    row, sent = kind(filesystem.kind), tuple(_sent(case, filesystem))
+    who, sent = remote.answered_by(filesystem), tuple(_sent(case, filesystem))
     yield Finding(
         rule="remote-filesystem",
         verdict="cannot-tell",
         confidence="medium",
         scope="storage",
-        title=f"{filesystem.kind}: {row.answered_by} answers",
-        sentence=f"{words.named(filesystem)} is served from elsewhere: {row.answered_by} answers a sync, and whether "
+        title=f"{filesystem.kind}: {who} answers",
+        sentence=f"{words.named(filesystem)} is served from elsewhere: {who} answers a sync, and whether "
         f"it has written anything by then cannot be seen from here.{_commits(sent)}",
         steps=words.names(found.step for found in sent),
         because=(
             *(words.reading(filesystem, found) for what in remote.OPTIONS if (found := filesystem.reading(what))),
             *(f"{step.name}: {count(commits)} COMMITs for {count(syncs)} syncs" for step, syncs, commits in sent),
         ),
-        next=(row.judge_there,),
+        next=(kind(filesystem.kind).judge_there,),
     )
 
 

@@ -34,6 +34,11 @@ def test_what_is_served_from_elsewhere_cannot_be_told(kind: str, who: str) -> No
     )
 
 
+@pytest.mark.parametrize(("trans", "who"), [("tcp", "the server"), ("unix", "the server"), ("virtio", "the host")])
+def test_9p_over_a_socket_is_answered_by_a_server(trans: str, who: str) -> None:
+    assert finding(verdict(served("9p", trans=trans)), "remote-filesystem").title == f"9p: {who} answers"
+
+
 @pytest.mark.parametrize(("commits", "words"), [(2000, "2 000 syncs sent 2 000 COMMITs"), (0, "asked to be stable")])
 def test_commits_are_told_and_flat_ones_accuse_nobody(commits: int, words: str) -> None:
     counters = (DeviceCounters(device="mount:/mnt", commits=commits),)
