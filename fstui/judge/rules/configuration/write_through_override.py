@@ -81,13 +81,12 @@ def _flickering(override: Override) -> Finding:
 
 def _corrected(override: Override) -> Finding:
     """One copy of several, beneath a filesystem that tells a stale one by its checksum."""
-    node = override.device
     return Finding(
         rule="write-through-override",
         verdict=None,
         confidence="high",
         scope="storage",
-        title=f"{node.id}: “write through” over a cache, and doubled",
+        title=f"{override.device.id}: “write through” over a cache, and doubled",
         sentence=f"{_dropped(override)}, but there is a volatile cache behind it. What it holds is elsewhere too, and "
         "checksums tell which copy is right: a power cut loses no data, but until a scrub it is there once fewer.",
         because=(_view(override), *override.contradictions),
