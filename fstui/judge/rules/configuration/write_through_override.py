@@ -19,8 +19,7 @@ lies beneath it alone, since a drive's own cache may have been switched off with
 array took in, while the run went on is read after each step, and asked the same where it stayed. Whoever sets it to
 "write back", and leaves it so, sets it right. Told "write through" during the run and told back, it dropped the flushes
 in between. A drive that alone could say that its cache stayed on is suspicious where that happened twice or more:
-nobody switches a cache so for honest reasons. Such writes are heard in fstui's own network namespace; what a container
-writes through a sysfs of its own is not.
+nobody switches a cache so for honest reasons. What a container writes through a sysfs of its own is not heard.
 
 ## What to do next
 `echo 'write back' > /sys/block/X/queue/write_cache`, then run again. On a loop device the setting outlives detaching.
