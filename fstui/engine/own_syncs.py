@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from contextlib import suppress
+from collections.abc import Callable
+from threading import Event, Thread
 
 EVERY_S = 0.02
 """Less often would miss what lasts for a twentieth of a second; a try takes about 1 µs."""
@@ -19,30 +20,54 @@ MOST_SHARE = 0.1
 
 
 async def futile_syncs(seconds: float) -> dict[str, tuple[int, int]]:
-    """Wait for that long. By call: how many were tried, and how many succeeded; nothing where none can be tried."""
+    """Wait for that long. By call: how many were tried, and how many succeeded; nothing where none can be tried.
+
+    In a thread: a sync(2) that a library makes of one may take minutes, or wait for ever for a server that is gone.
+    """
+    counts = {"fsync": (0, 0), "fdatasync": (0, 0)}
+    stopped = Event()
     try:
         fd = os.open("/proc/self/exe", os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        await asyncio.sleep(seconds)
-        return {}
-    counts = {"fsync": (0, 0), "fdatasync": (0, 0)}
+        counts = {}
+    else:
+        _start(fd, counts, stopped)
     try:
-        begun, spent_s = time.monotonic(), 0.0
-        while (left_s := begun + seconds - time.monotonic()) > 0:
+        await asyncio.sleep(seconds)
+    finally:
+        stopped.set()
+    return dict(counts)
+
+
+def _start(fd: int, counts: dict[str, tuple[int, int]], stopped: Event) -> None:
+    try:
+        Thread(target=_try_on, args=(fd, counts, stopped), daemon=True).start()
+    except RuntimeError:  # no more threads are allowed here
+        os.close(fd)
+
+
+def _try_on(fd: int, counts: dict[str, tuple[int, int]], stopped: Event) -> None:
+    begun, spent_s = time.monotonic(), 0.0
+    try:
+        while not stopped.is_set():
             since = time.monotonic()
             if spent_s <= MOST_SHARE * (since - begun):
                 _try_each(fd, counts)
                 spent_s += time.monotonic() - since
-            await asyncio.sleep(min(left_s, EVERY_S))
+            stopped.wait(EVERY_S)
     finally:
         os.close(fd)
-    return counts
 
 
 def _try_each(fd: int, counts: dict[str, tuple[int, int]]) -> None:
     for name, call in (("fsync", os.fsync), ("fdatasync", os.fdatasync)):
         tried, answered = counts[name]
-        counts[name] = (tried + 1, answered)
-        with suppress(OSError):
-            call(fd)
-            counts[name] = (tried + 1, answered + 1)
+        counts[name] = (tried + 1, answered + _is_answered(call, fd))
+
+
+def _is_answered(call: Callable[[int], None], fd: int) -> bool:
+    try:
+        call(fd)
+    except OSError:
+        return False
+    return True

@@ -13,7 +13,7 @@ import time
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from itertools import product
+from itertools import islice, product
 from typing import NamedTuple
 
 from fstui.probes.dirty_pages import Dirty, File, Read, tellers
@@ -22,6 +22,11 @@ ROUNDS, LONGEST_S = 3, 0.3
 """So often each way of syncing is tried, as long as storage is quick enough."""
 LEAST = 8
 """So many tries at the least where something else is known to be in the syncs' place, however long they take."""
+SIGNS, SEARCHES, LONGEST_SEARCH_S = 2, 64, 1.0
+"""One sync that left something dirty may be chance: a page whose write ended is told so a moment later (btrfs), a
+neighbour's sync came between (ext4 with data=journal). A second one is looked for, in so many tries."""
+CONTROLS = 3
+"""Raw calls that must all leave nothing dirty where one by libc did."""
 O_DSYNC = "O_DSYNC"
 """Beside the calls: writes to a descriptor that was opened with it."""
 FILE_BYTES = 1 << 20
@@ -37,6 +42,11 @@ class Left(NamedTuple):
     """That left pages of their own file dirty; where the system call itself leaves some, nothing is told."""
     others_clean: Tally
     """That left none of another file of that filesystem dirty."""
+
+    @property
+    def signs(self) -> int:
+        """How many syncs left something of their own file dirty."""
+        return sum(left for _, left in self.dirty.values())
 
     def note(self, name: str, own_dirty: bool, others_clean: bool) -> None:
         """One more try."""
@@ -88,37 +98,56 @@ class _Files:
         call(fd)
         return self.is_dirty(self.own), self.is_dirty(self.other)
 
-    def are_cleaned_by(self, raw: Call) -> bool:
-        """The system call itself leaves no page of its file dirty: in memory it does, and in some journals."""
-        return self.dirtied() and not self.left_by(raw, self.own.fd)[0]
+    def are_cleaned_by(self, raw: Call, fd: int) -> bool:
+        """The system call itself leaves no page of its file dirty, each time: in memory it does, and in some
+        journals."""
+        return all(self.dirtied() and not self.left_by(raw, fd)[0] for _ in range(CONTROLS))
 
 
-def left_dirty(path: str, calls: Mapping[str, Call], raw: Call | None, read: Read, *, least: int = 0) -> Left:
-    """``path``: a file of ours that is not there yet. ``raw``: fdatasync past libc's wrapper."""
+def left_dirty(
+    path: str, calls: Mapping[str, Call], raw: Call | None, read: Read, *, least: int = 0, o_dsync_too: bool = False
+) -> Left:
+    """``path``: a file of ours that is not there yet. ``raw``: fdatasync past libc's wrapper. ``o_dsync_too``: where
+    O_DSYNC is taken away, what is written by such a descriptor is tried as well."""
     seen = Left({}, {})
     if raw is None:
         return seen
     with ExitStack() as closing, suppress(OSError):  # the step that follows meets the same error and reports it
         files = _Files(closing, path, read)
         until = time.monotonic() + LONGEST_S
-        for number, (name, call, fd) in enumerate(_tries(calls, files.ways)):
+        for number, one in enumerate(_tries(calls, files.ways, ROUNDS)):
             if number >= least and time.monotonic() > until:
                 break
-            if files.dirtied():
-                own, other = files.left_by(call, fd)
-                if not own or files.are_cleaned_by(raw):
-                    seen.note(name, own, not other)
-        if seen.dirty and (synced := files.opened(os.O_DSYNC)) is not None:
-            for _ in range(ROUNDS):
+            _try_one(seen, files, one, raw)
+        until = time.monotonic() + LONGEST_SEARCH_S
+        for one in islice(_tries(calls, files.ways, SEARCHES), SEARCHES):
+            if not 0 < seen.signs < SIGNS or time.monotonic() > until:
+                break
+            _try_one(seen, files, one, raw)
+        if o_dsync_too and seen.dirty and (synced := files.opened(os.O_DSYNC)) is not None:
+            for _ in range(LEAST):
                 os.pwrite(synced, os.urandom(_PAGE), 0)
                 seen.note(O_DSYNC, files.is_dirty(files.own), others_clean=False)
     return seen
 
 
-def _tries(calls: Mapping[str, Call], fds: list[int]) -> Iterator[tuple[str, Call, int]]:
+class _Try(NamedTuple):
+    name: str
+    call: Call
+    fd: int
+
+
+def _try_one(seen: Left, files: _Files, one: _Try, raw: Call) -> None:
+    if files.dirtied():
+        own, other = files.left_by(one.call, one.fd)
+        if not own or files.are_cleaned_by(raw, one.fd):
+            seen.note(one.name, own, not other)
+
+
+def _tries(calls: Mapping[str, Call], fds: list[int], rounds: int) -> Iterator[_Try]:
     """Each call by each descriptor, from this thread and from another one."""
-    for _, fd, threaded, (name, call) in product(range(ROUNDS), fds, (False, True), calls.items()):
-        yield name, _in_a_thread(call) if threaded else call, fd
+    for _, fd, threaded, (name, call) in product(range(rounds), fds, (False, True), calls.items()):
+        yield _Try(name, _in_a_thread(call) if threaded else call, fd)
 
 
 def _in_a_thread(call: Call) -> Call:
@@ -134,7 +163,10 @@ def _in_a_thread(call: Call) -> Call:
                 ended.release()
 
         ended.acquire()
-        start_new_thread(run, ())
+        try:
+            start_new_thread(run, ())
+        except RuntimeError:  # no more threads are allowed here
+            run()
         ended.acquire()
         if failed:
             raise failed[0]

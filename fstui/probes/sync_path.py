@@ -56,7 +56,8 @@ def facts(directory: str, stubs: str) -> dict[str, Any]:
     finally:
         os.unlink(path)
     doubtful = bool(futile.like) or not flag_kept
-    left = left_dirty(path, _CALLS, raw_fdatasync(), read_text, least=LEAST if doubtful else 0)
+    least = LEAST if doubtful else 0
+    left = left_dirty(path, _CALLS, raw_fdatasync(), read_text, least=least, o_dsync_too=not flag_kept)
     memory_write_ns, memory_sync_ns = memory_times()
     return {
         "pipe_fsync_fails": pipe_fsync_fails(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 
 import pytest
@@ -41,6 +42,24 @@ async def test_a_sync_of_all_filesystems_is_not_asked_for_again_and_again(monkey
     monkeypatch.setattr("fstui.engine.own_syncs.os.fsync", lambda fd: time.sleep(0.05))
     tried, answered = (await own_syncs.futile_syncs(0.4))["fsync"]
     assert 1 <= tried == answered <= 2
+
+
+async def test_one_that_waits_for_a_server_that_is_gone_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that makes sync(2) of each, and a mount that does not answer."""
+    gone = threading.Event()
+    monkeypatch.setattr("fstui.engine.own_syncs.os.fsync", lambda fd: gone.wait(60))
+    began = time.monotonic()
+    assert await own_syncs.futile_syncs(0.2) == {"fsync": (0, 0), "fdatasync": (0, 0)}
+    assert time.monotonic() - began < 30
+    gone.set()
+
+
+async def test_where_no_thread_can_be_started_time_passes_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("fstui.engine.own_syncs.Thread.start", refused)
+    assert await own_syncs.futile_syncs(0.0) == {"fsync": (0, 0), "fdatasync": (0, 0)}
 
 
 async def test_without_proc_time_passes_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ MORE = {
 """Nothing is left out: the filesystem, or all of them, are synced for each."""
 DISGUISED = {
     "syncfs, but for each second": {"AS": "syncfs", "DROP": "2", "CAREFUL": "1"},
+    "syncfs, but for each twentieth": {"AS": "syncfs", "DROP": "20", "CAREFUL": "1"},
     "syncfs, but for files with O_DIRECT": {"AS": "syncfs", "DROP": "1", "DIRECT": "1"},
     "syncfs, but for files": {"AS": "syncfs", "DROP": "1", "REGULAR": "1", "CAREFUL": "1"},
     "sync, but for each second": {"AS": "sync", "DROP": "2"},

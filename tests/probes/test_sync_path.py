@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from fstui.layers.preloads import PATTERN
 from fstui.model.host import Process
 from fstui.probes import sync_path
 from fstui.probes.futile import RAW, futile_syncs
-from fstui.probes.left_dirty import left_dirty
+from fstui.probes.left_dirty import Left, left_dirty
 from tests.factories import dropping
 from tests.storage import without_calls
 
@@ -115,7 +116,7 @@ def pages_are_told(found: dict[str, Any]) -> None:
 def test_a_sync_leaves_nothing_dirty(tmp_path: Path) -> None:
     found = facts(tmp_path)
     pages_are_told(found)
-    assert {"fsync", "fdatasync", "O_DSYNC"} == set(found["left_dirty"])
+    assert {"fsync", "fdatasync"} == set(found["left_dirty"])
     assert not any(left for _, left in found["left_dirty"].values())
     assert found["answered_like"] == {}
 
@@ -220,6 +221,49 @@ def test_what_the_system_call_itself_leaves_dirty_tells_nothing_of_a_library(tmp
     seen = left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, lambda fd: None, sync_path.read_text)
     assert seen.dirty == {}
     assert list(tmp_path.iterdir()) == []
+
+
+def seen_of(directory: Path, call: Any, raw: Any = os.fdatasync, **more: Any) -> Left:
+    """By one call in the place of fsync."""
+    seen = left_dirty(str(directory / "file"), {"fsync": call}, raw, "Seccomp:\t0\n", **more)
+    if not seen.dirty:
+        pytest.skip("the page cache does not tell: Linux before 6.5, or tests whose directory is in memory")
+    return seen
+
+
+def test_what_the_system_call_leaves_clean_by_chance_is_not_held_against_a_library(tmp_path: Path) -> None:
+    """As beside a neighbour whose syncs clean what ext4 with data=journal leaves dirty."""
+    beside = cycle([os.fdatasync, lambda fd: None])
+    seen = seen_of(tmp_path, lambda fd: None, lambda fd: next(beside)(fd))
+    assert seen.signs == 0
+
+
+def test_one_sync_of_all_that_left_something_dirty_may_be_chance(tmp_path: Path) -> None:
+    """A second one is looked for, and not found."""
+    dropped = [True]
+    seen = seen_of(tmp_path, lambda fd: os.fsync(fd) if not dropped else dropped.clear())
+    assert seen.signs == 1
+    assert list(stub_signs(Process(left_dirty=seen.dirty))) == []
+
+
+def test_where_one_was_left_dirty_a_second_one_is_looked_for(tmp_path: Path) -> None:
+    calls = count(1)
+    seen = seen_of(tmp_path, lambda fd: os.fsync(fd) if next(calls) % 10 else None)
+    assert seen.signs >= 2, "12 tries alone have one tenth"
+
+
+def test_where_no_thread_can_be_started_this_one_syncs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("fstui.probes.left_dirty.start_new_thread", refused)
+    assert seen_of(tmp_path, os.fsync).signs == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_o_dsync_leaves_is_tried_where_the_flag_is_taken_away(tmp_path: Path) -> None:
+    seen = seen_of(tmp_path, os.fsync, o_dsync_too=True)
+    assert seen.dirty["O_DSYNC"] == (8, 0)
 
 
 def test_a_stuck_call_is_named_while_it_is_stuck() -> None:

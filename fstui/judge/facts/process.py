@@ -10,7 +10,7 @@ from fstui.quantities import duration_ns
 _STUB_NS = 5_000
 """Memory answers sooner, by either way; there only the longer way to the raw call would be seen."""
 _STUB_RATIO = 5
-_LEAST_TRIED = 2
+_LEAST_TRIED, _LEAST_LEFT = 2, 2
 _O_DSYNC = "O_DSYNC"
 
 
@@ -21,8 +21,11 @@ def stub_signs(process: Process) -> Iterator[str]:
     for call, (tried, answered) in process.futile_syncs.items():
         if answered and not _syncs_more(process, call):
             yield f"{call} of what cannot be synced: {answered} of {tried} succeeded; the kernel refuses each"
-    for call, (tried, left) in process.left_dirty.items():
-        if left and call != _O_DSYNC:  # who keeps the flag from F_GETFL is seen by the flushes
+    # who keeps O_DSYNC from F_GETFL is seen by the flushes; one of all may be chance
+    found = [(call, *counts) for call, counts in process.left_dirty.items() if call != _O_DSYNC]
+    enough = sum(left for _, _, left in found) >= _LEAST_LEFT
+    for call, tried, left in found:
+        if left and enough:
             yield f"{call}: {left} of {tried} left their file dirty in memory; the system call leaves none"
     if process.dsync_flag_kept is False and not _synced_after(process):
         yield "O_DSYNC: taken away from the file that was opened with it (F_GETFL)"

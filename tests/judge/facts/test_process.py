@@ -51,6 +51,12 @@ def test_what_answers_as_syncfs_does_and_leaves_nothing_dirty_is_no_stub() -> No
     assert left == "fsync: 6 of 12 left their file dirty in memory; the system call leaves none"
 
 
+def test_one_page_of_all_that_was_left_dirty_is_no_sign() -> None:
+    """A page whose write has ended may be told so a moment later."""
+    assert list(stub_signs(Process(left_dirty={"fsync": (76, 1), "fdatasync": (76, 0)}))) == []
+    assert len(list(stub_signs(Process(left_dirty={"fsync": (12, 1), "fdatasync": (12, 1)})))) == 2
+
+
 @pytest.mark.parametrize(("tried", "clean", "honest"), [(12, 12, True), (12, 11, False), (12, 0, False), (1, 1, False)])
 def test_what_answers_everywhere_must_have_synced_other_files_each_time(tried: int, clean: int, honest: bool) -> None:
     seen = Process(
