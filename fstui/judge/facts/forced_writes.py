@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.judge.facts.stack import Stack
-from fstui.layers import scsi_target
+from fstui.layers import kind, scsi_target
+from fstui.layers.caches import outlives_power_cut
 from fstui.layers.disk import PARTITION
 from fstui.layers.flushes import Sync, expected_flushes
 from fstui.model.storage import Node
@@ -44,5 +45,14 @@ def _below(stack: Stack, filesystem: Node) -> Iterator[HandedAsPlain]:
         pending.extend(below)
         for device in below if scsi_target.is_device_store(node) and node.write_cache == "write back" else ():
             whole = stack.children(device)[0] if device.kind == PARTITION.name else device
-            if whole.fua is False and whole.write_cache == "write back":
+            if whole.fua is False and whole.write_cache == "write back" and not _keeps_all(stack, whole):
                 yield HandedAsPlain(node, whole)
+
+
+def _keeps_all(stack: Stack, device: Node) -> bool:
+    """What it was given outlives a power cut, forced or not: it has a protected cache, or hands each write as it is to
+    what has one."""
+    below = stack.children(device)
+    if not below:
+        return outlives_power_cut(device)
+    return kind(device.kind).takes_part and all(_keeps_all(stack, each) for each in below)

@@ -11,7 +11,8 @@ the store names.
 
 ## What it proves, and what not
 What was forced lies in a volatile cache when it is acknowledged: that is certain. Flushes do arrive: what is
-overwritten and then synced by fdatasync is kept. One member of a mirror with checksums loses nothing by it.
+overwritten and then synced by fdatasync is kept. One member of a mirror with checksums loses nothing by it, nor does a
+device whose cache is known to outlive a power cut.
 
 ## What to do next
 `echo 0 > /sys/kernel/config/target/core/STORE/attrib/emulate_fua_write`, log in or attach again, and measure again: the
