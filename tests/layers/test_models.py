@@ -108,3 +108,17 @@ def test_the_table_is_read_from_wherever_the_package_lies() -> None:
     assert models.habit("firecracker")
     assert models.habit("none such") is None
     assert models.habit(None) is None
+
+
+@pytest.mark.parametrize(("model", "writes"), [
+    ("WDC WD20EZAZ-00GGJB0", "log"), ("WDC WD60EFAX-68SHWN0", "log"), ("ST2000LX001-1RG174", "flash"),
+    ("WDC WUS721010ALE6L4", "in place"), ("ST8000NM0055", "in place"), ("SEAGATE ST39173LW", "in place"),
+])  # fmt: skip
+def test_hard_disks_are_known_by_their_names_and_some_need_not_wait_for_a_block(model: str, writes: str) -> None:
+    row = models.known(model)
+    assert row is not None and (row.grade, row.writes) == ("hard disk", writes)
+
+
+@pytest.mark.parametrize("model", ["ST480HM000-1G5162", "ST400FM0053", "ST480FN0021", "ST400KN0001"])
+def test_seagates_ssds_are_no_hard_disks_by_their_names(model: str) -> None:
+    assert models.known(model) is None
