@@ -10,9 +10,10 @@ A pipe, an eventfd, a file opened with O_PATH cannot be synced: fsync and fdatas
 and msync of what is not there, are tried 75 times each, some more between the measured syncs, and 50 times a second
 while the devices are watched. The kernel refuses each: one that succeeds was answered in its place, were it only every
 twentieth, or each one call late. After a sync no page of its file may be dirty (`cachestat`, else `/proc/self/smaps`),
-from another thread and with O_DIRECT as well. A file opened with O_DSYNC must still say so (`F_GETFL`). libc's
-fdatasync takes under 5 µs while the raw system call takes at least five times as long. Such a library stands in
-`/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
+from another thread and with O_DIRECT as well; where two are and three raw system calls after each leave none, syncs
+were left out. A file opened with O_DSYNC must still say so (`F_GETFL`). libc's fdatasync takes under 5 µs while the raw
+system call takes at least five times as long. Such a library stands in `/proc/self/maps`, `LD_PRELOAD` or
+`/etc/ld.so.preload`.
 
 ## What it proves, and what not
 It proves that syncs of this process are faked, all or some. It says nothing about any other process, nor of the disk.
