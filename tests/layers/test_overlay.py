@@ -29,9 +29,12 @@ def test_an_overlay_stands_on_the_filesystem_of_its_upper_directory(box: Box, op
 
 def test_an_overlay_whose_upper_directory_cannot_be_seen_claims_nothing(box: Box) -> None:
     box.mount("overlay", "/", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/lib/docker/u,workdir=/w")
-    found = look(box, "/")
+    asked = "stat --format=%F /var/lib/docker/u"
+    nowhere: Claims = {asked: Answer(error="stat: cannot statx '/var/lib/docker/u': No such file or directory")}
+    found = look(box, "/", claims=nowhere)
     assert edges(found) == {"mount:/": ()}
     assert found.lowest == ()
+    assert found.stack[0].reading("missing") is None  # it is the host's path, and nothing is missing there
 
 
 def test_what_was_mounted_over_the_upper_directory_later_is_not_what_the_overlay_writes_to(box: Box) -> None:

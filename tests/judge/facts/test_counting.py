@@ -49,6 +49,14 @@ def test_a_filesystem_of_large_blocks_writes_whole_ones() -> None:
     assert verdict(large, step(share=5)).verdict == "cannot-tell"
 
 
+def test_where_each_write_is_synced_its_timestamps_are_written_as_often() -> None:
+    """XFS under ``chattr +S``, or mounted ``-o sync``: nobody else is needed for twice the bytes."""
+    twice = step(flushes=2, share=2)
+    for told in ({"sync_flag": "S"}, {"sync_option": "sync"}):
+        assert "other-writers" not in rules(verdict(on_disk(filesystem("xfs", **told)), twice))
+    assert "other-writers" in rules(verdict(on_disk(filesystem("xfs")), twice))
+
+
 def test_too_few_at_one_of_them_is_too_few() -> None:
     little = step(flushes={"sda": 1, "sdb": 0.5}, share={"sda": 0.5, "sdb": 0.5})
     assert verdict(array("md", "raid0"), little).verdict == "not-durable"
