@@ -52,8 +52,8 @@ def test_a_filesystem_of_large_blocks_writes_whole_ones() -> None:
 def test_where_each_write_is_synced_its_timestamps_are_written_as_often() -> None:
     """XFS under ``chattr +S``, or mounted ``-o sync``: nobody else is needed for twice the bytes."""
     twice = step(flushes=2, share=2)
-    for told in ({"sync_flag": "S"}, {"sync_option": "sync"}):
-        assert "other-writers" not in rules(verdict(on_disk(filesystem("xfs", **told)), twice))
+    for told in (filesystem("xfs", sync_flag="S"), filesystem("xfs", sync_option="sync")):
+        assert "other-writers" not in rules(verdict(on_disk(told), twice))
     assert "other-writers" in rules(verdict(on_disk(filesystem("xfs")), twice))
 
 
