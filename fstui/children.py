@@ -108,7 +108,7 @@ class Child:
     def _widen(self) -> None:
         """A wider pipe, so that a busy reader does not hold the probe up. fcntl(2) F_SETPIPE_SZ; may be refused."""
         pipe = self._stdout._transport.get_extra_info("pipe")  # type: ignore[attr-defined]
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):  # closed already: the child may be gone
             fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     @property
