@@ -23,7 +23,7 @@ def named(node: Node) -> Model | None:
     """What the disk calls itself, where that is a cloud's."""
     bus, unit = word(node, "vmbus_id"), word(node, "lun")
     by_bus = models.on_vmbus(f"{bus.value} lun {unit.value if unit else '?'}") if bus else None
-    row = by_bus or (models.known(node.model) if node.model else None)
+    row = by_bus or models.known(node.model)
     return row if row is not None and row.cloud is not None else None
 
 

@@ -75,13 +75,13 @@ def facts(node: Node) -> DiskFacts:
 
 def is_virtual(node: Node) -> bool:
     """A hypervisor made this disk: its rotational flag says nothing."""
-    row = models.known(node.model) if node.model else None
+    row = models.known(node.model)
     return link(node.link).virtual or (row is not None and row.grade == "virtual")
 
 
 def is_attached_here(node: Node) -> bool:
     """A drive of this box with no host, bridge, controller or network between: what takes time there is its work."""
-    row = models.known(node.model) if node.model else None
+    row = models.known(node.model)
     controller = row is not None and row.grade == "raid"
     between = controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
     transport = word(node, "transport")
@@ -97,7 +97,7 @@ def _is_a_drive(node: Node) -> bool:
 
 def writes(node: Node) -> models.Writes:
     """Where a hard disk puts what it is given, by its model."""
-    row = models.known(node.model) if node.model else None
+    row = models.known(node.model)
     return row.writes if row is not None else "in place"
 
 
@@ -172,7 +172,7 @@ def _on_vmbus(path: str, directory: str) -> tuple[Reading, ...]:
 
 
 def _grade(model: str | None) -> Reading | None:
-    row = models.known(model) if model else None
+    row = models.known(model)
     return Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row is not None else None
 
 

@@ -38,7 +38,7 @@ def medium_of(node: Node, host: Host | None = None) -> Medium:
 
 def _stated(node: Node) -> Medium | None:
     """What the model or a stated rotation rate says outright."""
-    row = models.known(node.model) if node.model else None
+    row = models.known(node.model)
     if row is not None and row.class_ != "unknown":
         because = f"the model says {row.says} ({_model_path(node)})"
         write_cache = row.write_cache or _cache(node)

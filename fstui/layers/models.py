@@ -69,9 +69,9 @@ def table() -> Table:
 
 
 @lru_cache(maxsize=4096)
-def known(model: str) -> Model | None:
-    """The first row that fits a model, or None."""
-    return next((row for pattern, row in _patterns() if pattern.search(model)), None)
+def known(model: str | None) -> Model | None:
+    """The first row that fits a model; None where none does, or no model is told."""
+    return None if not model else next((row for pattern, row in _patterns() if pattern.search(model)), None)
 
 
 def on_vmbus(unit: str) -> Model | None:

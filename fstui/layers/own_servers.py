@@ -76,4 +76,4 @@ def keeps_each_write(sources: Sources, path: str) -> bool:
 
 def _always(sources: Sources, mount: Mount) -> bool:
     told = zfs.properties(sources.claims).get(mount.source, ()) if mount.fstype == "zfs" else ()
-    return any((reading.what, reading.value) == ("sync", "always") for reading in told)
+    return zfs.is_always(told)

@@ -54,6 +54,12 @@ def facts(node: Node) -> DatasetFacts | None:
     )
 
 
+def is_always(told: Iterable[Reading]) -> bool:
+    """sync=always, by the properties of a dataset or a volume: each write is in the intent log before it is answered
+    (zfsprops(7))."""
+    return any((reading.what, reading.value) == ("sync", "always") for reading in told)
+
+
 class DatasetReader(FilesystemReader):
     """Reads mounted datasets."""
 

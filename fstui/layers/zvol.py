@@ -1,7 +1,7 @@
 """Volumes of a ZFS pool: block devices that answer a flush as a dataset answers a sync.
 
 ``volume`` is the name in the pool, by the links that udev makes below /dev/zvol; ``sync`` and ``logbias`` are told by
-``zfs`` (zfsprops(7)), ``zil_replay_disable`` and ``barrier`` (nobarrier: flushes are dropped) by the module.
+``zfs`` (zfsprops(7)), ``zil_replay_disable`` and ``barrier`` (barrier | nobarrier: flushes are dropped) by the module.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fstui.layers.handing import AT_TIMES, Handed, Member
 from fstui.layers.kinds import Kind
 from fstui.layers.readers import Device, DeviceReader, Role, some, with_readings
 from fstui.layers.sources.claims import Question
-from fstui.layers.zfs import COLUMNS, PARAMETERS, REPLAY, barrier, facts, of_pool, pools, properties
+from fstui.layers.zfs import COLUMNS, PARAMETERS, REPLAY, barrier, facts, is_always, of_pool, pools, properties
 from fstui.layers.zpool import Pool, Pools
 from fstui.model.storage import Node, Reading, SyncPath
 
@@ -80,9 +80,8 @@ class Volume(Kind, frozen=True, kw_only=True):
         """With sync=always each write is in the intent log before it is answered (zfsprops(7)), and on the disks unless
         the module was told to send them no flushes; after a power cut the log is read, unless it was told not to."""
         told, sends = facts(node), barriers(node)
-        always = (reading := node.reading("sync")) is not None and reading.value == "always"
         kept = told is None or told.replayed is None or told.replayed.value
-        return always and kept and (sends is None or sends.value)
+        return is_always(node.readings) and kept and (sends is None or sends.value)
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
         """Of each volume its properties, and its pool's devices. Users are answered, too."""

@@ -52,12 +52,13 @@ def facts(directory: str, stubs: str) -> dict[str, Any]:
         flag_kept = dsync_flag_kept(path)
         with suppress(OSError):  # no room for as many bytes as files that are measured have
             os.truncate(path, FILE_BYTES)
-        futile = futile_syncs(path, raw_fdatasync())
+        raw = raw_fdatasync()
+        futile = futile_syncs(path, raw)
     finally:
         os.unlink(path)
     doubtful = bool(futile.like) or not flag_kept
     least = LEAST if doubtful else 0
-    left = left_dirty(path, _CALLS, raw_fdatasync(), read_text, least=least, o_dsync_too=not flag_kept)
+    left = left_dirty(path, _CALLS, raw, read_text, least=least, o_dsync_too=not flag_kept)
     memory_write_ns, memory_sync_ns = memory_times()
     return {
         "pipe_fsync_fails": pipe_fsync_fails(),

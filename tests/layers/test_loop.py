@@ -107,17 +107,20 @@ def test_a_path_that_leads_elsewhere_here_is_not_followed(box: Box) -> None:
     assert "259:7" in nowhere.node("file:/images/disk.img").because
 
 
+def in_a_container(box: Box, stat: Answer) -> Target:
+    """Without the loop's node, and with a tmpfs where its file's path begins: losetup tells no identity."""
+    box.mount("tmpfs", "/images", "tmpfs")
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    return target_of("/srv", survey(box.root, {line(at_path("/images/disk.img")): stat}))
+
+
 @pytest.mark.parametrize(
     ("said", "followed"),
     [("No such file or directory", False), ("Permission denied", True), ("no answer for 4 s", True)],
 )
 def test_a_path_with_nothing_there_is_not_followed(box: Box, said: str, followed: bool) -> None:
-    """A container without the loop's node, whose tmpfs lies where the path begins: losetup tells no identity."""
-    box.mount("tmpfs", "/images", "tmpfs")
-    box.loop("loop0", "/images/disk.img")
-    box.mount("/dev/loop0", "/srv", "ext4")
-    stat = Answer(error=f"stat: cannot statx '/images/disk.img': {said}")
-    found = target_of("/srv", survey(box.root, {line(at_path("/images/disk.img")): stat}))
+    found = in_a_container(box, Answer(error=f"stat: cannot statx '/images/disk.img': {said}"))
     assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
     assert followed or "does not lie at its path" in found.node("file:/images/disk.img").because
 
@@ -126,12 +129,8 @@ def test_a_path_with_nothing_there_is_not_followed(box: Box, said: str, followed
     ("size", "followed"), [("", True), (" 1073741824", True), (" 1073741823", False), (" 0", False)]
 )
 def test_a_smaller_file_at_the_path_is_another_one(box: Box, size: str, followed: bool) -> None:
-    """The same container, with a file of that name: the loop has 1 GiB."""
-    box.mount("tmpfs", "/images", "tmpfs")
-    box.loop("loop0", "/images/disk.img")
-    box.mount("/dev/loop0", "/srv", "ext4")
-    stat = Answer(output=f"25 12 0:0{size}\n")
-    found = target_of("/srv", survey(box.root, {line(at_path("/images/disk.img")): stat}))
+    """With a file of that name: the loop has 1 GiB."""
+    found = in_a_container(box, Answer(output=f"25 12 0:0{size}\n"))
     assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
 
 

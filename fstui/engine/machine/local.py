@@ -94,26 +94,27 @@ class LocalMachine:
 
         return SettingsWatch(stack, self._root)
 
-    async def _learn(self, inventory: Inventory, older_than_s: float) -> bool:
-        """Ask the tools about what is here, where it changed or the answers are older; False: nothing was asked.
+    async def _learn(self, inventory: Inventory, older_than_s: float) -> Inventory | None:
+        """Ask the tools about what is here, where it changed or the answers are older; None: nothing was asked.
 
-        The next survey knows the answers, and those to what they led to: a path that a server named.
+        Surveyed anew with the answers, and with those to what they led to: a path that a server named.
         """
         commands = questions.commands(inventory) if self._root == Path("/") else ()
         if not commands or (commands == self._asked and time.monotonic() - self._asked_at < older_than_s):
-            return False
+            return None
         self._asked_at = time.monotonic()
         self._claims = await asking.tools(commands)
-        self._asked = questions.commands(self.survey())
+        learned = self.survey()
+        self._asked = questions.commands(learned)
         if further := tuple(command for command in self._asked if command not in commands):
             self._claims = {**self._claims, **await asking.tools(further)}
-        return True
+            learned = self.survey()
+        return learned
 
     async def with_space(self, inventory: Inventory) -> Inventory:
         asked = [target.mount_point for target in inventory.filesystems if not target.pseudo]
         learned, answers = await asyncio.gather(self._learn(inventory, CLAIMS_S), asking.free_space(asked))
-        if learned:
-            inventory = self.survey()
+        inventory = learned or inventory
         now = time.monotonic()
         for mount_point in asked:
             if mount_point in answers:
@@ -154,9 +155,7 @@ class LocalMachine:
 
     async def inspect(self, directory: str) -> Place:
         looking = inspect(directory, trusting=self._trusting)
-        place, learned = await asyncio.gather(looking, self._learn(self.survey(), RECENT_S))
-        if learned:
-            self.survey()
+        place, _ = await asyncio.gather(looking, self._learn(self.survey(), RECENT_S))
         return place
 
     async def installed(self) -> Installed:
