@@ -8,11 +8,13 @@ neither of them shows (``made-up-…``). Each was judged by commit 78a28f7.
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import msgspec
@@ -50,7 +52,6 @@ UNHEARD = "a disk whose host offers no flush may be as fast on a protected drive
 SINGULAR = "one stall is no stalls"
 ITS_COMMAND = "what to run next stands there as a command that can be run"
 NOTHING = "a flush that takes no longer adds nothing, rather than 0 ns"
-FULL = "a sync that meets a full disk: what was lost, and that the program was told"
 TOGETHER = "several writers who got too few flushes for one of them are named, too"
 
 ALLOWED: dict[str, dict[str, dict[str, str]]] = {
@@ -59,35 +60,21 @@ ALLOWED: dict[str, dict[str, dict[str, str]]] = {
             "flushes-missing": "because steps"
         }
     },
-    FULL: {"storage-a-disk-that-fills-up-fails-the-step-with-its-call": {"sync-error": "sentence"}},
-    NOTHING: {"machine-virtio-write-through": {"": "sentence", "flush-flat": "sentence title"}},
+    NOTHING: {"machine-virtio-write-through": {"flush-flat": "title"}},
     COMPOSED: {
-        "machine-bcache-ignores-flush": {
-            "": "sentence",
-            "flushes-arrive": "because next sentence title",
-            "other-writers": "because",
-        },
-        "machine-bcache-writeback": {
-            "": "sentence",
-            "flushes-arrive": "because next sentence title",
-            "other-writers": "because",
-        },
+        "machine-bcache-ignores-flush": {"flushes-arrive": "because next title", "other-writers": "because"},
+        "machine-bcache-writeback": {"flushes-arrive": "because next title", "other-writers": "because"},
         "machine-bcache-writethrough": {
-            "": "sentence",
-            "flushes-arrive": "because next sentence steps title",
+            "flushes-arrive": "because next steps title",
             "other-writers": "because steps title",
         },
-        "machine-dm-cache": {"flushes-arrive": "because sentence title", "other-writers": "because steps"},
-        "machine-dm-cache-ignores-flush": {
-            "": "sentence",
-            "flushes-arrive": "because sentence steps title",
-            "other-writers": "because steps",
-        },
+        "machine-dm-cache": {"flushes-arrive": "because title", "other-writers": "because steps"},
+        "machine-dm-cache-ignores-flush": {"flushes-arrive": "because steps title", "other-writers": "because steps"},
         "machine-md-raid10": {"flushes-arrive": "because"},
         "machine-md-raid10-ignores-flush": {"flushes-arrive": "because"},
-        "machine-zfs-slog-ignores-flush": {"": "sentence", "flushes-arrive": "because sentence steps"},
-        "machine-zfs-slog-throughput": {"": "sentence", "flushes-arrive": "because sentence title"},
-        "made-up-link-exceeded-suspicious-2": {"flushes-arrive": "because sentence title"},
+        "machine-zfs-slog-ignores-flush": {"flushes-arrive": "because steps"},
+        "machine-zfs-slog-throughput": {"flushes-arrive": "because title"},
+        "made-up-link-exceeded-suspicious-2": {"flushes-arrive": "because title"},
     },
     UNSEEN: {
         "made-up-commits-without-flushes-not-durable-1": {"flushes-arrive": "confidence"},
@@ -106,34 +93,23 @@ ALLOWED: dict[str, dict[str, dict[str, str]]] = {
         "made-up-stack-state-note-1": {"": "confidence", "flushes-arrive": "confidence"},
     },
     VOUCHED: {
-        "machine-bcache-ignores-flush": {"flush-flat": "sentence"},
-        "machine-bcache-writethrough": {"flush-flat": "sentence"},
-        "machine-btrfs-sata": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-btrfs-virtio": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-dm-cache": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-dm-cache-ignores-flush": {"flush-flat": "sentence"},
-        "machine-dm-writecache": {"": "sentence", "flush-flat": "sentence", "flushes-arrive": "sentence"},
-        "machine-dm-writecache-ignores-flush": {"flushes-arrive": "sentence"},
-        "machine-ext4-virtio": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-hdd-7200": {
-            "": "confidence order sentence",
-            "flush-flat": "confidence sentence",
-            "same-block-rotation": "sentence",
-        },
-        "machine-hdd-7200-no-cache": {"": "sentence", "same-block-rotation": "sentence"},
-        "machine-luks-lvm": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-md-raid1": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-md-raid10": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-nvme-ignores-fua": {"": "order", "flush-flat": "confidence sentence"},
-        "machine-overlay": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-raid-controller": {"": "confidence sentence"},
-        "machine-scsi-fua": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-ssd": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-usb-disk": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-xfs-scsi": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-xfs-virtio": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
-        "machine-zfs-slog": {"": "sentence", "flushes-arrive": "sentence"},
-        "machine-zfs-standard": {"": "confidence order sentence", "flush-flat": "confidence sentence"},
+        "machine-btrfs-sata": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-btrfs-virtio": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-dm-cache": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-ext4-virtio": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-hdd-7200": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-luks-lvm": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-md-raid1": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-md-raid10": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-nvme-ignores-fua": {"": "order", "flush-flat": "confidence"},
+        "machine-overlay": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-raid-controller": {"": "confidence"},
+        "machine-scsi-fua": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-ssd": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-usb-disk": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-xfs-scsi": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-xfs-virtio": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-zfs-standard": {"": "confidence order", "flush-flat": "confidence"},
         "made-up-barriers-off-plausible-2": {"barriers-off": "confidence"},
         "made-up-raid-cache-plausible-1": {
             "": "confidence",
@@ -147,27 +123,20 @@ ALLOWED: dict[str, dict[str, dict[str, str]]] = {
         },
     },
     ANSWERED: {"machine-raid-controller": {"": "order rules"}},
-    UNHEARD: {
-        "made-up-virtio-no-flush-suspicious-1": {
-            "": "confidence sentence",
-            "virtio-no-flush": "confidence sentence",
-        }
-    },
+    UNHEARD: {"made-up-virtio-no-flush-suspicious-1": {"": "confidence", "virtio-no-flush": "confidence"}},
     SINGULAR: {
-        "machine-dm-cache": {"stalls": "because sentence title"},
+        "machine-dm-cache": {"stalls": "because title"},
         "machine-dm-cache-ignores-flush": {"stalls": "because"},
-        "machine-zfs-slog-throughput": {"stalls": "because sentence title"},
-        "machine-zfs-standard": {"stalls": "because sentence title"},
-        "storage-a-device-that-goes-away-fails-the-step-and-ends-the-run-ext4": {"stalls": "because sentence title"},
-        "storage-a-filter-that-swallows-every-sync-is-found-in-the-process": {"stalls": "because sentence title"},
+        "machine-zfs-slog-throughput": {"stalls": "because title"},
+        "machine-zfs-standard": {"stalls": "because title"},
+        "storage-a-device-that-goes-away-fails-the-step-and-ends-the-run-ext4": {"stalls": "because title"},
+        "storage-a-filter-that-swallows-every-sync-is-found-in-the-process": {"stalls": "because title"},
         "storage-a-slow-honest-disk-is-slow-and-nothing-worse": {"stalls": "because"},
-        "storage-an-ordinary-user-measures-in-a-directory-of-their-own": {"stalls": "because sentence title"},
-        "storage-beside-a-neighbour-an-honest-disk-is-neither-accused-nor-believed": {
-            "stalls": "because sentence title"
-        },
-        "storage-syncs-arrive-and-nobody-is-accused-btrfs": {"stalls": "because sentence title"},
+        "storage-an-ordinary-user-measures-in-a-directory-of-their-own": {"stalls": "because title"},
+        "storage-beside-a-neighbour-an-honest-disk-is-neither-accused-nor-believed": {"stalls": "because title"},
+        "storage-syncs-arrive-and-nobody-is-accused-btrfs": {"stalls": "because title"},
         "storage-syncs-arrive-and-nobody-is-accused-ext3": {"stalls": "because"},
-        "storage-the-configuration-gives-it-away-overlay-volatile": {"stalls": "because sentence title"},
+        "storage-the-configuration-gives-it-away-overlay-volatile": {"stalls": "because title"},
     },
     ITS_COMMAND: {
         "machine-overlay-volatile": {"overlay-volatile": "next"},
@@ -176,7 +145,11 @@ ALLOWED: dict[str, dict[str, dict[str, str]]] = {
 }
 """By reason and document: the fields in which findings of a rule differ; "" stands for the run's own."""
 
-FIELDS = ("verdict", "confidence", "scope", "title", "sentence", "steps", "because", "next")
+MOST_LINES, WIDTH = 5, 76
+"""Of a sentence, on a screen of 80 columns."""
+
+FIELDS = ("verdict", "confidence", "scope", "title", "steps", "because", "next")
+"""Not the sentence: how it is worded is for the tests of its rule, and what it rests on stands in ``because``."""
 
 
 @cache
@@ -197,7 +170,7 @@ def differences(name: str) -> Iterator[tuple[str, str]]:
     again = msgspec.json.decode(encode(judge(decode_run(document(name)))))
     was, now = (list(map(_alike, judged["findings"])) for judged in (frozen, again))
     now = [finding for finding in now if finding["verdict"] or finding["rule"] in spoke()]
-    yield from (("", field) for field in ("verdict", "confidence", "sentence") if frozen[field] != again[field])
+    yield from (("", field) for field in ("verdict", "confidence") if frozen[field] != again[field])
     orders = [[finding["rule"] for finding in findings] for findings in (was, now)]
     if orders[0] != orders[1]:
         yield "", "order"
@@ -230,6 +203,14 @@ def test_no_verdict_and_no_rule_differs_and_what_is_allowed_is_there() -> None:
     fields = {field for name in NAMES if name not in ALLOWED[ANSWERED] for _, field in allowed(name)}
     assert not fields & {"verdict", "scope", "rules"}
     assert not {field for name in ALLOWED[ANSWERED] for _, field in allowed(name)} & {"verdict", "scope"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sentence_is_short_and_what_accuses_carries_its_number(name: str) -> None:
+    for finding in judge(decode_run(document(name))).findings:
+        assert len(wrap(finding.sentence, WIDTH)) <= MOST_LINES, finding.sentence
+        if finding.verdict in {"not-durable", "suspicious"}:
+            assert re.search(r"(?<![\w/.-])\d", finding.sentence), finding.sentence
 
 
 def test_there_is_something_to_compare() -> None:

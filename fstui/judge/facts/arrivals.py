@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple
 
+from fstui.judge import words
 from fstui.judge.facts.arrival import ENOUGH, TOLERANCE, Arrival, fewest_bytes, fewest_flushes
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.counting import count_down
@@ -15,6 +16,7 @@ from fstui.judge.facts.steps import Steps, SyncStep
 from fstui.judge.facts.traced import Withheld, of_ours, withheld
 from fstui.layers.flushes import Range
 from fstui.model.steps import Step
+from fstui.quantities import ratio
 
 WayDown = tuple[Arrival, ...]
 """What every level received of one step, topmost first."""
@@ -96,6 +98,21 @@ class Arrivals:
         most = max(self._steps.synced, key=lambda done: done.syncs, default=None)
         line = of_ours(self._stack, top, most) if top and most else None
         return (line,) if line else ()
+
+    @cached_property
+    def came_to(self) -> str:
+        """What syncs came to where the configuration tells why: ``9 120 syncs a second, 0.00 flushes each at loop2``.
+
+        Of the step with the fewest flushes for each; not of forced writes, which need none. Empty where none synced.
+        """
+        done = [done for done in self._steps.synced if not done.forced]
+        counts = [arrival for each in done for arrival in self.of(each) if arrival.flushes]
+        worst = min(counts, key=lambda arrival: arrival.sent.each, default=None)
+        if worst and worst.sent.each < ENOUGH:
+            where = words.devices(worst.sent.devices)
+            return f"{words.syncs_a_second(worst.syncs, worst.step)}, {ratio(worst.sent.each)} flushes each at {where}"
+        most = max(done, key=lambda done: done.syncs, default=None)
+        return words.syncs_a_second(most.syncs, most.step) if most else ""
 
     @cached_property
     def noisy(self) -> tuple[Arrival, ...]:

@@ -11,7 +11,7 @@ from fstui.model.at_work import SERVERS
 from fstui.model.host import Host, Writer
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
-from fstui.quantities import ratio, seconds
+from fstui.quantities import rate, ratio, seconds
 
 CUT_THE_POWER = "To know: cut the power in the middle of acknowledged writes, with a witness on another box."
 LOOK_FOR_FILTER = (
@@ -68,6 +68,11 @@ def names(steps: Iterable[Step]) -> tuple[str, ...]:
 def time_measured(steps: Iterable[Step]) -> str:
     """What a sentence says of the time that it covers: ``the 3.0 s measured``. A step given twice counts once."""
     return f"the {seconds(sum({id(step): step.elapsed_s for step in list(steps)}.values()))} measured"
+
+
+def syncs_a_second(syncs: int, step: Step) -> str:
+    """``9 120 syncs a second``: as many as were answered, whatever they were worth."""
+    return f"{rate(syncs / step.elapsed_s if step.elapsed_s else 0.0)} syncs a second"
 
 
 def between(values: Sequence[float]) -> str:

@@ -186,3 +186,22 @@ def test_where_the_whole_step_lacks_them_that_is_told() -> None:
 def test_a_twentieth_is_missed_wherever_the_least_is_known(top: Node, flushes: float, missing: bool) -> None:
     case = Case(evidence(on_disk(top), step(ops=1000, flushes=flushes)))
     assert bool(case.arrivals.lacking_flushes) is missing
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ((step(flushes=0, rate=9120.0),), "9 120 syncs a second, 0.00 flushes each at sda"),
+        (
+            (step(flushes=0.25), step("fsync", flushes=0, sync="fsync")),
+            "2 000 syncs a second, 0.00 flushes each at sda",
+        ),
+        ((step(flushes=2.7),), "2 000 syncs a second"),  # a neighbour's
+        ((step(flushes=None),), "2 000 syncs a second"),
+        ((step(flushes=0, sync="none", open_flags=("direct", "dsync")),), ""),  # each may have been forced
+        ((step(sync="none"),), ""),
+    ],
+)
+def test_what_syncs_came_to_where_the_configuration_tells_why(steps: tuple[Step, ...], said: str) -> None:
+    case = Case(evidence(on_disk(filesystem(barrier="nobarrier")), *steps))
+    assert case.arrivals.came_to == said

@@ -44,7 +44,7 @@ class _Said(NamedTuple):
 def barriers_off(case: Case) -> Iterator[Finding]:
     """The filesystem sends no flushes. What that means depends on the caches beneath."""
     for found in case.configuration.without_barriers:
-        said = _by_the_caches(found)
+        said = _by_the_caches(found, case.arrivals.came_to)
         yield Finding(
             rule="barriers-off",
             verdict=said.verdict,
@@ -67,13 +67,12 @@ def _sure(case: Case, verdict: Verdict | None) -> Confidence:
     return "high" if verdict in {"not-durable", None} else "medium"
 
 
-def _by_the_caches(found: WithoutBarriers) -> _Said:
+def _by_the_caches(found: WithoutBarriers, came_to: str) -> _Said:
     sends = "sent no flushes for a time (barriers off)" if found.back else "sends no flushes (barriers off)"
     off_here = f"{words.named(found.filesystem)} {sends}"
     if found.loses_data:
-        to = (
-            f"{off_here} to {words.devices(found.on)}, whose write cache is on: a sync returns before the data is safe."
-        )
+        early = came_to or "a sync returns before the data is safe"
+        to = f"{off_here} to {words.devices(found.on)}, whose write cache is on: {early}."
         return _Said("not-durable", "barriers off", to, (_barriers_on(found),))
     if found.corrected:
         copies = (

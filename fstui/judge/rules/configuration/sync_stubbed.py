@@ -48,8 +48,8 @@ def sync_stubbed(case: Case) -> Iterator[Finding]:
             confidence="high",
             scope="process",
             title="syncs of this process are stubbed out",
-            sentence="In this process a sync returns without syncing: a library, or a filter of its system calls, "
-            "answers in the kernel's place. Nothing that it writes is made durable, and the disk was not judged.",
+            sentence="A library or a filter answers syncs of this process in the kernel's place "
+            f"({_decisive(case, signs)}). The disk was not judged.",
             because=(*signs, *case.arrivals.of_ours),
             next=(
                 "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload; outside this container, if "
@@ -60,6 +60,12 @@ def sync_stubbed(case: Case) -> Iterator[Finding]:
     like = case.evidence.like
     if like and (loaded := tuple(stub_signs(like))):
         yield _of_another(like, loaded)
+
+
+def _decisive(case: Case, signs: tuple[str, ...]) -> str:
+    """What was measured of its syncs; where the flushes do not tell, since only some are left out, the first sign."""
+    came_to = case.arrivals.came_to
+    return came_to if "flushes" in came_to else signs[0]
 
 
 def _of_another(like: Process, loaded: tuple[str, ...]) -> Finding:

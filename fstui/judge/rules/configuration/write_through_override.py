@@ -51,8 +51,8 @@ def write_through_override(case: Case) -> Iterator[Finding]:
             confidence="high",
             scope="storage",
             title=f"{node.id}: “write through” over a cache",
-            sentence=f"{_dropped(override)}, but there is a volatile cache behind it: a sync returns before the data "
-            "is safe.",
+            sentence=f"{_dropped(override)}, over a volatile cache: "
+            f"{case.arrivals.came_to or 'a sync returns before the data is safe'}.",
             because=(
                 _view(override),
                 *override.contradictions,
@@ -98,7 +98,7 @@ def _dropped(override: Override) -> str:
     if switched and switched.back:
         return f"The kernel took {name} for “write through” for a time in {switched.step.name} and dropped every flush"
     since = f" since somebody told it so during {switched.step.name}" if switched else ""
-    return f"The kernel takes {name} for “write through”{since} and drops every flush to it"
+    return f"The kernel takes {name} for “write through”{since} and drops every flush"
 
 
 def _view(override: Override) -> str:

@@ -27,7 +27,7 @@ def test_sync_stubbed_by_any_of_its_signs(process: Process) -> None:
     found = finding(judgement, "sync-stubbed")
     assert (found.verdict, found.confidence, found.scope) == ("not-durable", "high", "process")
     assert judgement.verdict == "not-durable"
-    assert "the disk was not judged" in judgement.sentence
+    assert "The disk was not judged" in judgement.sentence
     assert found.because
 
 
