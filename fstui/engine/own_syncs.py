@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from itertools import cycle
 from threading import Event, Thread
 
-EVERY_S = 0.02
-"""Less often would miss what lasts for a twentieth of a second; a try takes about 1 µs."""
+from fstui.wire.refused import is_refused
+
+EVERY_S = 0.04
+"""Of the calls in turn: seldom, since each stands in a strace and an audit log; less often would miss a tenth of a
+second."""
 MOST_SHARE = 0.1
 """Of the time: a library that makes sync(2) of each is not asked again and again for it."""
 
@@ -48,26 +51,15 @@ def _start(fd: int, counts: dict[str, tuple[int, int]], stopped: Event) -> None:
 
 def _try_on(fd: int, counts: dict[str, tuple[int, int]], stopped: Event) -> None:
     begun, spent_s = time.monotonic(), 0.0
+    calls = cycle((("fsync", os.fsync), ("fdatasync", os.fdatasync)))
     try:
         while not stopped.is_set():
             since = time.monotonic()
             if spent_s <= MOST_SHARE * (since - begun):
-                _try_each(fd, counts)
+                name, call = next(calls)
+                tried, answered = counts[name]
+                counts[name] = (tried + 1, answered + (not is_refused(call, fd)))
                 spent_s += time.monotonic() - since
             stopped.wait(EVERY_S)
     finally:
         os.close(fd)
-
-
-def _try_each(fd: int, counts: dict[str, tuple[int, int]]) -> None:
-    for name, call in (("fsync", os.fsync), ("fdatasync", os.fdatasync)):
-        tried, answered = counts[name]
-        counts[name] = (tried + 1, answered + _is_answered(call, fd))
-
-
-def _is_answered(call: Callable[[int], None], fd: int) -> bool:
-    try:
-        call(fd)
-    except OSError:
-        return False
-    return True

@@ -17,6 +17,8 @@ from functools import partial
 from itertools import cycle, islice, takewhile
 from typing import Any, NamedTuple
 
+from fstui.wire.refused import is_refused
+
 TRIES = 75
 LONGEST_S = 0.5
 """Of one call: a refusal takes no time, but what makes a sync(2) of it does."""
@@ -92,15 +94,7 @@ class Futile:
 def _answers(call: Call, fds: Iterable[int]) -> list[bool]:
     """Whether each succeeded, as far as there was time."""
     until = time.monotonic() + LONGEST_S
-    return [not _is_refused(call, fd) for fd in takewhile(lambda _: time.monotonic() < until, fds)]
-
-
-def _is_refused(call: Call, fd: int) -> bool:
-    try:
-        call(fd)
-    except OSError:
-        return True
-    return False
+    return [not is_refused(call, fd) for fd in takewhile(lambda _: time.monotonic() < until, fds)]
 
 
 def _raising(raw: Callable[[int], int], fd: int) -> None:

@@ -7,7 +7,7 @@ judged.
 
 ## How it was measured
 A pipe, an eventfd, a file opened with O_PATH cannot be synced: fsync and fdatasync of them, and syncfs, sync_file_range
-and msync of what is not there, are tried 75 times each, some more between the measured syncs, and 50 times a second
+and msync of what is not there, are tried 75 times each, some more between the measured syncs, and 25 times a second
 while the devices are watched. The kernel refuses each: one that succeeds was answered in its place, were it only every
 twentieth, or each one call late. After a sync no page of its file may be dirty (`cachestat`, else `/proc/self/smaps`),
 from another thread and with O_DIRECT as well; where two are and three raw system calls after each leave none, syncs
