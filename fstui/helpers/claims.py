@@ -25,7 +25,7 @@ MAX_BYTES = 100_000
 """Of one answer: a reader takes lines of a quarter of a megabyte at the most."""
 SAYING = threading.Lock()
 PROGRAMS = frozenset(
-    {"dmsetup", "hdparm", "losetup", "lsattr", "nvme", "smartctl", "ss", "stat", "testparm", "zfs", "zpool"}
+    {"dmsetup", "hdparm", "losetup", "lsattr", "nvme", "smartctl", "ss", "stat", "testparm", "tgtadm", "zfs", "zpool"}
 )
 """Nothing else is run, whatever is asked."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -19,6 +19,7 @@ from fstui.inventory.host import read_host
 from fstui.inventory.process import read_process
 from fstui.layers import kind, media
 from fstui.layers.facts import read_only
+from fstui.layers.held_files import is_held
 from fstui.layers.readers import Readers, Role, Sources
 from fstui.layers.sources import mounts
 from fstui.layers.sources.claims import UNASKED, Claims
@@ -182,7 +183,8 @@ class Graph:
 
 
 def _is_own_server(node: Node) -> bool:
-    return node.layer == "remote" and any(below.startswith("mount:") for below in node.below)
+    """What its server, a program of this box, keeps it on was asked."""
+    return is_held(node) or (node.layer == "remote" and any(below.startswith("mount:") for below in node.below))
 
 
 def _medium(node: Node, host: Host) -> Medium:

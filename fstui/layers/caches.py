@@ -19,6 +19,7 @@ def volatile_cache(node: Node) -> Fact[bool] | None:
     for what, meanings in (
         ("drive_cache", {"on": True, "off": False}),
         ("vwc", {"present": True, "absent": False}),
+        ("offers_flush", {"yes": True}),
     ):
         if found := one_of(node, what, meanings):
             return found

@@ -17,16 +17,18 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from fstui.layers import drives, links, models, nvme, own_disks
+from fstui.layers import drives, links, models, nvme, own_disks, tgt
 from fstui.layers.caches import volatile_cache
 from fstui.layers.facts import Fact, number, one_of, word
-from fstui.layers.kinds import Kind
+from fstui.layers.held_files import Behind
+from fstui.layers.kinds import Kind, Unsent
 from fstui.layers.links import link
 from fstui.layers.readers import Device, DeviceReader, Role, some, with_readings
 from fstui.layers.scsi_target import ScsiTarget, each_write_kept, size_at, store_file
 from fstui.layers.sources.claims import Question
 from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.udev import DATABASE
+from fstui.layers.tgt import TgtDisks
 from fstui.model.storage import Node, Reading, SyncPath
 
 VPD_NOT_ROTATING = 1
@@ -111,8 +113,8 @@ class DiskReader(DeviceReader):
     """Reads disks: whatever has no driver that is known by the names of its devices."""
 
     @cached_property
-    def _own_target(self) -> ScsiTarget:
-        return ScsiTarget(self.sources)
+    def _own_targets(self) -> tuple[ScsiTarget, TgtDisks]:
+        return ScsiTarget(self.sources), TgtDisks(self.sources)
 
     def read(self, name: str) -> Device:
         tree, directory = self.tree, f"/sys/block/{name}"
@@ -121,7 +123,7 @@ class DiskReader(DeviceReader):
         number = (tree.word(f"{directory}/dev") or "") if self.sources.udev.present else ""
         properties, database = self.sources.udev.properties(number), f"{DATABASE}/b{number}"
         inner = own_disks.in_memory(self.sources, name, path)
-        served = self._own_target.behind(name, path)
+        served = next(filter(any, (target.behind(name, path) for target in self._own_targets)), Behind())
         model = _model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
         enabled = properties.get("ID_ATA_WRITE_CACHE_ENABLED")
         own = (
@@ -248,11 +250,16 @@ class Drive(Kind, frozen=True, kw_only=True):
     """The row of a lowest device with a write cache of its own."""
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        """By the kernel's view of its cache, and what the drive says of that."""
+        """By its server's settings, the kernel's view of its cache, and what the drive says of that."""
+        if (unsent := self.unsent(node)) is not None:
+            return "stops", f"{unsent.option}: an fsync {unsent.briefly or unsent.means}"
         if node.write_cache == "write back":
             return "passes", "write cache on" + (", no FUA" if node.fua is False else "")
         if node.write_cache != "write through":
             return "unknown", ""
+        return self._written_through(node)
+
+    def _written_through(self, node: Node) -> tuple[SyncPath, str]:
         if self.keeps_each_write(node):
             return "passes", "write through: this box's own target makes each write durable (O_DSYNC)"
         if (cache := volatile_cache(node)) is not None and cache.value:
@@ -264,10 +271,25 @@ class Drive(Kind, frozen=True, kw_only=True):
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
         asked = (Question(command, root=True) for node in nodes for command in drives.commands(node))
         files = (file for node in nodes if (file := store_file(node)) is not None)
-        return (*asked, *(Question(size_at(file)) for file in files))
+        of_tgt = (question for node in nodes for question in tgt.questions(node))
+        return (*asked, *(Question(size_at(file)) for file in files), *of_tgt)
 
     def keeps_each_write(self, node: Node) -> bool:
         return each_write_kept(node)
+
+    def unsent(self, node: Node) -> Unsent | None:
+        """``served``: what its server on this box was told."""
+        told = word(node, "served")
+        if told is None:
+            return None
+        return Unsent(
+            told=told.reading,
+            how="served",
+            option=told.value,
+            misses="flush",
+            means="is answered by its server on this box, which asks for no flush",
+            undo="Serve it without that option, then run again.",
+        )
 
 
 PARTITION = Kind(

@@ -1,6 +1,8 @@
 """nbd: a disk that a program answers for, on another box or on this very one.
 
-Its flushes are counted; where its server states no volatile cache (NBD_FLAG_SEND_FLUSH), the kernel sends none. What a
+Its flushes are counted; where its server states no volatile cache (NBD_FLAG_SEND_FLUSH), the kernel sends none.
+``offers_flush``: it states one, by its flags (debugfs) or since FUA is taken, which the kernel's driver takes of no
+other (drivers/block/nbd.c), whatever the kernel was told since. What a
 server of this box keeps it on is followed where that is proved (``nbd_servers``): syncs are not counted there, since
 how often it syncs is the server's affair, but what forgets there forgets. Readings: ``server`` (its program),
 ``served_file`` (what it has open for writing), ``backing_file`` and ``links`` as of a loop device, ``server_settings``
@@ -13,12 +15,13 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from fstui.layers.disk import Drive
-from fstui.layers.facts import word
+from fstui.layers.facts import one_of
 from fstui.layers.kinds import Unsent
-from fstui.layers.nbd_servers import COPIES, NbdServers, questions
-from fstui.layers.readers import Device, DeviceReader
+from fstui.layers.nbd_programs import COPIES
+from fstui.layers.nbd_servers import NbdServers, questions
+from fstui.layers.readers import Device, DeviceReader, some
 from fstui.layers.sources.claims import Question
-from fstui.model.storage import Node, SyncPath
+from fstui.model.storage import Node, Reading, SyncPath
 
 
 class NbdReader(DeviceReader):
@@ -30,8 +33,15 @@ class NbdReader(DeviceReader):
 
     def read(self, name: str) -> Device:
         behind = self._servers.behind(name)
-        readings = (*self.queue(name), *behind.readings)
+        readings = (*self.queue(name), *some([self._offers_flush(name)]), *behind.readings)
         return Device(self.row.name, name, behind.below, readings, others=behind.others)
+
+    def _offers_flush(self, name: str) -> Reading | None:
+        """Whoever told the kernel "write through" changes neither what the server offers nor that FUA is taken."""
+        flags, fua = f"/sys/kernel/debug/nbd/{name}/flags", f"/sys/block/{name}/queue/fua"
+        if "NBD_FLAG_SEND_FLUSH" in (self.tree.text(flags) or ""):
+            return Reading(what="offers_flush", value="yes", path=flags)
+        return Reading(what="offers_flush", value="yes", path=fua) if self.tree.word(fua) == "1" else None
 
 
 class Nbd(Drive, frozen=True, kw_only=True):
@@ -42,32 +52,22 @@ class Nbd(Drive, frozen=True, kw_only=True):
         return tuple(questions(nodes))
 
     def keeps_each_write(self, node: Node) -> bool:
-        """Its server syncs each one, or may do so for all that is known: then no flush need be asked for."""
-        told = word(node, "server_syncs")
-        return told is not None and told.value != "no"
+        """Its server syncs each one, or may do so for all that is known: then no flush need be asked for. One that
+        offers a flush does not, if it does not say so."""
+        told = one_of(node, "server_syncs", {"each write": True, "unknown": node.reading("offers_flush") is None})
+        return told is not None and told.value
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        if (unsent := self.unsent(node)) is not None:
-            return "stops", f"{unsent.option}: an fsync {unsent.briefly or unsent.means}"
-        if self.keeps_each_write(node):
+        if self.unsent(node) is None and self.keeps_each_write(node):
             return "unknown", "write through: whether its server on this box makes each write durable is not known"
         return super().sync_of(node)
 
     def unsent(self, node: Node) -> Unsent | None:
-        told = word(node, "served")
-        if told is None:
-            return None
-        forgets = told.value == COPIES
-        return Unsent(
-            told=told.reading,
-            how="served",
-            option=told.value,
-            misses="flush that lasts" if forgets else "flush",
-            means="reaches a file that its server on this box forgets with the connection"
-            if forgets
-            else "is answered by its server on this box, which asks for no flush",
-            undo="Serve it without that option, then run again.",
-        )
+        found = super().unsent(node)
+        if found is None or found.option != COPIES:
+            return found
+        means = "reaches a file that its server on this box forgets with the connection"
+        return found._replace(misses="flush that lasts", means=means)
 
 
 KINDS = (

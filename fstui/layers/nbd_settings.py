@@ -7,16 +7,15 @@ Read where the server reads it: the file that its command line names, else the u
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from fstui.layers.readers import Sources
 from fstui.layers.sources import claims, processes
-from fstui.layers.sources.claims import Command
+from fstui.layers.sources.claims import Command, Question
 from fstui.layers.sources.files import Tree, integer
-from fstui.layers.sources.processes import OpenFile
-from fstui.model.storage import Reading
+from fstui.model.storage import Node, Reading
 
-COPIES = "copyonwrite"
+_SETTINGS = "server_settings"
 _USUAL = "/etc/nbd-server/config"
 _PROGRAM = "nbd-server"
 _LINE = re.compile(r"\s*(?:\[(.*)\]|([\w ]+?)\s*=\s*(.*?))\s*")
@@ -28,15 +27,16 @@ def changed(path: str) -> Command:
     return ("stat", "--dereference", "--format=%Z", "--", path)
 
 
-def copy(files: Iterable[OpenFile], server: str) -> OpenFile | None:
-    """What it writes with ``copyonwrite``: the name ends in the server's number."""
-    return next((file for file in files if file.name.endswith(f"-{server}.diff")), None)
+def questions(node: Node) -> Iterator[Question]:
+    """When the settings of its server were written."""
+    settings = (reading.value for reading in node.readings if reading.what == _SETTINGS)
+    return (Question(changed(path), root=True) for path in settings)
 
 
 def readings(sources: Sources, server: str, program: str, file: str) -> Iterator[Reading]:
     """``server_settings``, and ``server_syncs`` of a server that offers no flush."""
     settings, said = _settings(sources.tree, server, file) if program == _PROGRAM else ((), None)
-    yield from (Reading(what="server_settings", value=each, path=f"/proc/{server}/cmdline") for each in settings)
+    yield from (Reading(what=_SETTINGS, value=each, path=f"/proc/{server}/cmdline") for each in settings)
     older = said is not None and _older(sources, server, settings)
     yield Reading(what="server_syncs", value=said if older and said else "unknown", path=" ".join(settings) or file)
 

@@ -16,10 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import NamedTuple
 
 from fstui.layers.facts import word
-from fstui.layers.kinds import kind
+from fstui.layers.held_files import Behind, in_memory
 from fstui.layers.loop import file_layer
 from fstui.layers.readers import Sources
 from fstui.layers.sources import addresses, claims
@@ -35,17 +34,8 @@ _IN_MEMORY = "rd_mcp_"
 """How the kernel's RAM disk calls its stores."""
 _ID_BEGINS, _ID_LENGTH = "naa.6001405", len("naa.") + 32
 """An IEEE id of LIO's own company number; the digits of the serial number fill it up."""
-_EACH_WRITE = "O_DSYNC"
+EACH_WRITE = "O_DSYNC"
 _DEVICE_STORE = "a block device"
-
-
-class Behind(NamedTuple):
-    """What a disk stands on, where that is this box's own."""
-
-    below: tuple[str, ...] = ()
-    """Kernel names, or ids of ``others``."""
-    others: tuple[Node, ...] = ()
-    readings: tuple[Reading, ...] = ()
 
 
 def size_at(path: str) -> claims.Command:
@@ -56,7 +46,7 @@ def size_at(path: str) -> claims.Command:
 def each_write_kept(node: Node) -> bool:
     """The target makes each write durable before it answers: no flush is owed above, whatever cache is below."""
     told = word(node, "store")
-    return told is not None and told.value == _EACH_WRITE
+    return told is not None and told.value == EACH_WRITE
 
 
 def is_device_store(node: Node) -> Reading | None:
@@ -94,9 +84,8 @@ class ScsiTarget:
 
     def _over_iscsi(self, name: str, path: str) -> str | None:
         """The store of that id, where the session's connections all lead to this box."""
-        session = _SESSION.match(path)
         own_id = self._tree.word(f"/sys/block/{name}/device/wwid") or ""
-        ours = session is not None and own_id.startswith(_ID_BEGINS) and _leads_here(self._tree, session[1])
+        ours = own_id.startswith(_ID_BEGINS) and own_session(self._tree, path) is not None
         return self._stores.get(own_id) if ours else None
 
     @cached_property
@@ -116,6 +105,13 @@ class ScsiTarget:
         return (f"{home}/{name}/{each}" for name in tree.names(home) for each in tree.names(f"{home}/{name}"))
 
 
+def own_session(tree: Tree, path: str) -> str | None:
+    """The iSCSI session through which a disk that hangs there in /sys/devices is reached, where it leads to this box
+    alone."""
+    session = _SESSION.match(path)
+    return session[1] if session is not None and _leads_here(tree, session[1]) else None
+
+
 def _leads_here(tree: Tree, session: str) -> bool:
     found = [name for name in tree.names(session) if name.startswith("connection")]
     words = [tree.word(f"{session}/{name}/iscsi_connection/{name}/address") for name in found]
@@ -131,8 +127,7 @@ def _id(told: str) -> str:
 def _of_store(sources: Sources, name: str, home: str) -> Behind:
     driver, store = home.split("/")[-2:]
     if driver.startswith(_IN_MEMORY):
-        memory = kind("tmpfs").node(f"memory:{driver}/{store}", "memory", layer="memory")
-        return Behind((memory.id,), (memory,))
+        return in_memory(f"memory:{driver}/{store}")
     info = sources.tree.text(f"{home}/info") or ""
     if number := _DEVICE.search(info):
         device = sources.names.of(f"{number[1]}:{number[2]}")

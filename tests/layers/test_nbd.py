@@ -8,7 +8,7 @@ import pytest
 
 from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
-from fstui.layers.nbd_servers import lies_at
+from fstui.layers.held_files import lies_at
 from fstui.layers.nbd_settings import changed
 from fstui.layers.sources.claims import Answer, Claims, line
 from fstui.layers.sources.sockets import CONNECTIONS
@@ -214,6 +214,23 @@ def test_settings_may_be_in_a_directory(box: Box) -> None:
     assert reading is not None and reading.value == "each write"
     asked = {line(command) for command in commands(survey(box.root, claims), root=True)}
     assert {line(changed(path)) for path in paths} <= asked
+
+
+@pytest.mark.parametrize(("flags", "fua", "words", "accused"), [
+    ("Known flags:\nNBD_FLAG_SEND_FLUSH\n", "0", None, True), ("", "1", None, True), ("", "0", None, False),
+    ("", "1", "--cache=directsync", False), ("", "1", "--cache=writeback", True),
+], ids=["debugfs", "FUA", "no flush offered", "each write synced", "a known server"])  # fmt: skip
+def test_whoever_tells_the_kernel_write_through_does_not_change_what_the_server_offers(
+    box: Box, flags: str, fua: str, words: str | None, accused: bool
+) -> None:
+    client(box, cache="write through")
+    box.write("/sys/devices/virtual/block/nbd0/queue/fua", fua)
+    box.write("/sys/kernel/debug/nbd/nbd0/flags", f"Hex: 0x0000000d\n\n{flags}")
+    if words is not None:
+        server(box, "/images/disk", program="qemu-nbd", words=words)
+    judged = verdict(look(box, claims={} if words is None else told("/images/disk")))
+    assert any(each.rule == "write-through-override" for each in judged.findings) is accused
+    assert (judged.verdict == "not-durable") is accused
 
 
 def test_a_server_that_is_not_known_may_sync_each_write(box: Box) -> None:

@@ -13,6 +13,7 @@ from fstui.inventory.survey import survey
 from fstui.layers.own_servers import flags_at, seen_at
 from fstui.layers.samba import CHANGED, CONNECTIONS, FILE, listening, path, strict_sync
 from fstui.layers.sources.claims import Answer, Claims, line
+from fstui.layers.sources.sockets import CONNECTIONS as SOCKETS
 from fstui.model.judgement import Judgement
 from tests.factories.box import Box
 from tests.factories.evidence import finding, rules, verdict
@@ -173,10 +174,31 @@ def test_an_own_address_of_another_network_namespace_is_another_server(
     assert ("syncs-not-sent" in rules(judged(box, told()))) is accused
 
 
-def test_what_a_share_is_kept_in_is_followed(box: Box) -> None:
-    serve(box, fstype="tmpfs")
-    found = judged(box, told("Yes"))
-    assert (found.verdict, found.findings[0].rule) == ("not-durable", "in-memory")
+@pytest.mark.parametrize(("servers", "accused"), [(1, True), (2, False)])
+def test_a_kernel_that_tells_no_namespace_must_have_as_many_connections_here(
+    box: Box, servers: int, accused: bool
+) -> None:
+    """Linux 6.1: a Samba of another network namespace served the same directory, and flushed."""
+    serve(box)
+    box.write(CONNECTIONS, servers * "1) ConnectionId: 0x1 Hostname: localhost\n\t1) Address: 127.0.0.1 Uses: 1\n")
+    here = (
+        "tcp   ESTAB 0      0               127.0.0.1:51640    127.0.0.1:1445 \n"
+        'tcp   ESTAB 0      0               127.0.0.1:1445    127.0.0.1:51640 users:(("smbd",pid=802,fd=33))\n'
+    )
+    assert ("syncs-not-sent" in rules(judged(box, {**told(), line(SOCKETS): Answer(output=here)}))) is accused
+
+
+@pytest.mark.parametrize(("place", "namespace", "verdict_"), [
+    ("/data/shared", "mnt:[4026531841]", "not-durable"), ("/data/shared", "mnt:[4026532999]", "cannot-tell"),
+    ("/%S/shared", "mnt:[4026531841]", "not-durable"), ("/%m/shared", "mnt:[4026531841]", "cannot-tell"),
+], ids=["proved", "a container's server", "a known variable", "an unknown one"])  # fmt: skip
+def test_what_a_share_is_kept_in_is_followed_where_its_server_is_ours(
+    box: Box, place: str, namespace: str, verdict_: str
+) -> None:
+    serve(box, fstype="tmpfs", namespace=namespace)
+    found = judged(box, told("Yes", place=place))
+    assert found.verdict == verdict_
+    assert ("in-memory" in rules(found)) is (verdict_ == "not-durable")
 
 
 def test_where_something_is_mounted_within_the_share_nobody_knows_which_holds_it(box: Box) -> None:

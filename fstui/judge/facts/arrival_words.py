@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fstui.judge import words
 from fstui.judge.facts.arrival import Arrival
+from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.traced import TRACE
 from fstui.layers import kind
 from fstui.quantities import count, size
@@ -28,6 +29,19 @@ def not_told_apart(drowned: tuple[Arrival, ...]) -> str:
         return "theirs cannot be told from ours"
     own = f"{words.between(shares)} of them were asked for by fstui itself, by {TRACE}"
     return f"{own}, and a commit that others asked for may have carried the rest"
+
+
+def look_above(stack: Stack, level: Level) -> str:
+    """Where to look for what keeps from that level what was synced: above the first one it is the process, or its
+    container; further down, what answers for the disk that the first one ends in."""
+    place = next((place for place, each in enumerate(stack.levels) if each is level), 0)
+    if not place:
+        return words.LOOK_FOR_FILTER
+    disk = words.devices(stack.levels[place - 1].devices)
+    return (
+        f"Look at what answers for {disk}: a loop device (losetup --list: DIO), or a server that offers no "
+        "flushes (nbd-server: flush = true)."
+    )
 
 
 def _bytes_too(arrivals: tuple[Arrival, ...]) -> str:

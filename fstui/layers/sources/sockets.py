@@ -37,6 +37,14 @@ def connections(answers: Claims) -> tuple[Connection, ...]:
     return tuple(_both(ends))
 
 
+def held_by_kernel(answers: Claims, address: str, port: str) -> int | None:
+    """How many connections to there are some filesystem's of the kernel; None where nobody told."""
+    said = claims.answer(answers, CONNECTIONS)
+    found = (_TCP.fullmatch(line.rstrip()) for line in (said or "").split("\n"))
+    told = [each for each in found if each and _end(each[2]) == _end(f"{address}:{port}") and not _owners(each[3])]
+    return None if said is None else len(told)
+
+
 def _both(ends: Mapping[tuple[str, str], frozenset[str]]) -> Iterator[Connection]:
     for (near, far), owners in ends.items():
         if (far, near) in ends:

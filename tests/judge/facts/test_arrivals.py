@@ -96,17 +96,20 @@ def test_noise_while_idle_at_the_disk_leaves_the_loop_proven() -> None:
 def test_a_flush_lost_below_the_loop_is_found() -> None:
     found = finding(verdict(on_loop(), step(flushes={"loop0": 1, "sda": 0.2})), "flushes-missing")
     assert "sda" in found.title
+    assert found.next[0].startswith("Look at what answers for loop0")
     assert "1 to 2 owed" in found.title
 
 
 def test_a_flush_lost_above_the_loop_is_blamed_there() -> None:
     found = finding(verdict(on_loop(), step(flushes={"loop0": 0, "sda": 0})), "flushes-missing")
     assert "at loop0" in found.title
+    assert "Seccomp" in found.next[0]
 
 
 def test_bytes_that_stay_in_the_page_cache_below_the_loop_are_found() -> None:
     found = finding(verdict(on_loop(), step(flushes=HONEST, share={"loop0": 1, "sda": 0.3})), "bytes-missing")
     assert "sda" in found.title
+    assert found.next[0].startswith("Look at what answers for loop0")
 
 
 def test_a_compressing_filesystem_below_excuses_the_bytes() -> None:

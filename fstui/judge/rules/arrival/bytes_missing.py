@@ -29,6 +29,7 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.arrival import Arrival, fewest_bytes
+from fstui.judge.facts.arrival_words import look_above
 from fstui.layers import ext
 from fstui.model.judgement import Finding
 from fstui.model.storage import Reading
@@ -78,7 +79,7 @@ def _not_arrived(case: Case, lacking: tuple[Arrival, ...]) -> Finding:
             *(arrival.byte_line for arrival in lacking),
             *([words.reading(worst.level.filesystem, inode)] if inode else []),
         ),
-        next=(_WITHOUT_INLINE,) if inode else (words.LOOK_FOR_FILTER, _LOOK_FOR_CACHE),
+        next=(_WITHOUT_INLINE,) if inode else (look_above(case.stack, worst.level), _LOOK_FOR_CACHE),
     )
 
 

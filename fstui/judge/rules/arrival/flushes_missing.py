@@ -32,6 +32,7 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.arrival import Arrival, Sent, fewest_flushes
+from fstui.judge.facts.arrival_words import look_above
 from fstui.judge.facts.traced import TRACE, Withheld
 from fstui.layers import ext
 from fstui.layers.facts import barriers
@@ -76,7 +77,7 @@ def flushes_missing(case: Case) -> Iterator[Finding]:
             ),
             next=(
                 *_cure(worst.level.filesystem),
-                words.LOOK_FOR_FILTER,
+                look_above(case.stack, worst.level),
                 "Repeat on another filesystem of the same disk: the same there points at the disk's driver.",
             ),
         )
