@@ -174,11 +174,19 @@ class LoopReader(DeviceReader):
         sectors = self.tree.integer(f"/sys/block/{name}/size")
         return said is not None and said[5] is not None and sectors is not None and int(said[5]) < sectors * _SECTOR
 
+    def _is_covered(self, name: str, path: str) -> bool:
+        """What holds that path was mounted when the loop was in use already: it had its file open by then."""
+        here = self.sources.holder(path)
+        above = self.sources.mounted(self.tree.word(f"/sys/block/{name}/dev") or "")
+        return here is not None and above is not None and here.place > above.place
+
     def _elsewhere(self, name: str, path: str) -> Node | None:
         """The file, where its path leads to another filesystem here, or to nothing: the loop was set up in another
         mount namespace, or something was mounted over it later."""
         identity, here = self._identities.get(name), self.sources.holder(path)
-        if identity is None and (self._is_nowhere(path) or self._is_smaller(name, path)):
+        if identity is None and (
+            self._is_nowhere(path) or self._is_smaller(name, path) or self._is_covered(name, path)
+        ):
             node = kind("backing-file").node(f"file:{path}", path)
             return msgspec.structs.replace(
                 node, because="it does not lie at its path here: its filesystem is not known"

@@ -12,6 +12,7 @@ from fstui.layers.loop import BACKING, at_path, facts, links_of
 from fstui.layers.sources.claims import Answer, line
 from fstui.model.storage import Target
 from tests.factories.box import Box
+from tests.factories.evidence import verdict
 from tests.factories.looking import edges, look, read
 
 
@@ -132,6 +133,19 @@ def test_a_smaller_file_at_the_path_is_another_one(box: Box, size: str, followed
     """With a file of that name: the loop has 1 GiB."""
     found = in_a_container(box, Answer(output=f"25 12 0:0{size}\n"))
     assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
+
+
+@pytest.mark.parametrize("covered", [True, False])
+def test_what_was_mounted_there_since_does_not_hold_the_file(box: Box, covered: bool) -> None:
+    """An ordinary user is told no identity, and a file of that size may lie on what was mounted over the path."""
+    box.mount("tmpfs", "/earlier" if covered else "/images", "tmpfs")
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    box.mount("tmpfs", "/images" if covered else "/later", "tmpfs", device="0:97")
+    claims = {line(at_path("/images/disk.img")): Answer(output="25 12 0:0 1073741824\n")}
+    found = target_of("/srv", survey(box.root, claims))
+    assert edges(found)["file:/images/disk.img"] == (() if covered else ("mount:/images",))
+    assert (verdict(found).verdict == "not-durable") is not covered
 
 
 def test_where_a_path_leads_is_asked_for_by_anybody(box: Box) -> None:
