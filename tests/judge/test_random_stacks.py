@@ -25,6 +25,8 @@ from tests.factories.stacks import Made, Maker
 ACCUSED = {"not-durable", "suspicious"}
 HARD_TO_MEET = (1102, 77, 96, 119, 173, 217, 257)
 """Random numbers that made stacks on which an earlier judge was wrong."""
+LIAR_ONCE_MISSED = 11004379
+"""Of two segments one took all the writes, below it dm-integrity's journal."""
 FORCED = SyncWrites(block_bytes=BLOCK, file_bytes=1 << 20, sync="none", open_flags=("direct", "dsync"))
 FLUSHED = SyncWrites(block_bytes=BLOCK, file_bytes=1 << 20)
 
@@ -91,3 +93,10 @@ def test_a_layer_that_drops_flushes_is_accused_wherever_counters_can_show_it(see
     liar.drops = True
     judgement = verdict(made, seed)
     assert judgement.verdict in ACCUSED or not missed, judgement.sentence
+
+
+def test_so_is_one_that_once_was_not() -> None:
+    made, liar = made_of(LIAR_ONCE_MISSED, 4)
+    assert asked_in_vain(made, liar, FLUSHED, LIAR_ONCE_MISSED)
+    liar.drops = True
+    assert verdict(made, LIAR_ONCE_MISSED).verdict in ACCUSED

@@ -99,8 +99,9 @@ class Composition:
             whole = node.id in self._gets_all
             edges = tuple(Edge(child, each if whole or not each.with_writes else AT_TIMES) for child, each in handed)
             data = [edge for edge in edges if edge.handed.bytes in ("each", "shared")]
-            alone = len(data) == 1
-            self._gets_all |= {edge.node.id for edge in data if whole and (alone or edge.handed.bytes == "each")}
+            took = [edge for edge in data if self._bytes_below(edge.node) > 0] or data  # a segment may have had none
+            whole_too = took if len(took) == 1 else [edge for edge in data if edge.handed.bytes == "each"]
+            self._gets_all |= {edge.node.id for edge in whole_too if whole}
             self._edges[node.id] = edges
         return self._edges[node.id]
 
@@ -158,13 +159,13 @@ class Composition:
         own = self._own(node, "bytes")
         if own is not None:
             return own.low
-        return sum(self._bytes_below(edge.node) for edge in self.edges(node)) if self.edges(node) else inf
+        return sum(self._bytes_below(child) for child, _ in self._below(node)) if self._below(node) else inf
 
     def _own(self, node: Node, what: What) -> Range | None:
         """What this layer tells of itself; None where those below must tell."""
         counters = self._counted(node)
         if what == "bytes":
-            written = counters.written_bytes if counters and node.counted and not self.edges(node) else None
+            written = counters.written_bytes if counters and node.counted and not self._below(node) else None
             return None if written is None else Range(written, written)
         asked = self._asked(node)
         if asked is not None:
