@@ -98,7 +98,8 @@ def count_down(stack: Stack, done: SyncStep, others: OtherWriters) -> tuple[Arri
             share = Range(1, 1) if len(below) == 1 else Range(0, 1)
             above = [device for device in level.devices if filesystem in stack.backing(device)]
             alike = all(kind(device.kind).flush_is_fsync for device in above)
-            expected[filesystem.id] = _passed_on(arrival, filesystem, share, len(above)) if alike else None
+            sure = share if _tells(arrival) else Range(0, share.high)
+            expected[filesystem.id] = _passed_on(arrival, filesystem, sure, len(above)) if alike else None
             compresses = kind(filesystem.kind).may_compress(filesystem)
             asked[filesystem.id] = Range(0 if compresses else arrival.asked.low * share.low, inf)
         for filesystem in stack.beneath_pools(level):  # which file of a pool's gets what is not known
@@ -143,6 +144,12 @@ def _expected(stack: Stack, level: Level, found: Received, expected: ExpectedFlu
     for device in devices[1:]:
         each |= expected.at(device.fua)
     return each
+
+
+def _tells(arrival: Arrival) -> bool:
+    """How many flushes came to these devices is known, or none of them counts: else a layer above may keep some back,
+    as dm-integrity's journal does each that no write came with."""
+    return arrival.flushes is not None or not any(device.counted for device in arrival.level.devices)
 
 
 def _passed_on(arrival: Arrival, filesystem: Node, share: Range, files: int) -> ExpectedFlushes | None:
