@@ -3,8 +3,7 @@
 Names tell most targets to everybody (``dm_names``), the table all of them to root (``dm_tables``): ``target``, and
 ``cache_mode`` (dm-cache), ``level`` (dm-raid), ``writecache_type`` (ssd | pmem), ``integrity_mode`` (J | B | D),
 ``persistent`` (yes | no: what a snapshot's store holds after a reboot), ``drops_writes`` (yes: at times,
-dm-flakey; in part: a segment is dm-zero), ``drops_from`` (the byte at which the first of those begins) and
-``filesystem_end`` (the byte at which the filesystem on it does). ``zero_targets``: how many tables have dm-zero.
+dm-flakey; in part: a segment is dm-zero, see ``dm_zero``).
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from functools import cached_property, partial
 
 import msgspec
 
-from fstui.layers import dm_names, dm_tables
+from fstui.layers import dm_names, dm_tables, dm_zero
 from fstui.layers.cached import Cached
-from fstui.layers.dm_tables import Table
-from fstui.layers.facts import Fact, number, one_of
+from fstui.layers.dm_tables import DROPS_PART, Table
+from fstui.layers.facts import Fact, one_of
 from fstui.layers.handing import (
     ALL,
     AT_TIMES,
@@ -37,17 +36,10 @@ from fstui.layers.kinds import Kind
 from fstui.layers.levels import Array
 from fstui.layers.readers import Device, DeviceReader, Role, with_readings
 from fstui.layers.sources import claims
-from fstui.layers.sources.claims import Command, Question
+from fstui.layers.sources.claims import Question
 from fstui.model.storage import Node, Reading
 
 PVMOVE = "pvmove"
-DROPS_PART = "in part"
-_ZERO_TARGETS = "zero_targets"
-
-
-def _superblock(name: str) -> Command:
-    """Where the filesystem on a device ends; the child reads its superblock itself."""
-    return ("superblock", f"/dev/{name}")
 
 
 class DmReader(DeviceReader):
@@ -96,10 +88,10 @@ class DmReader(DeviceReader):
         table = self._tables.get(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
         if table is None:
             return with_readings(node, self._missing), roles
-        in_part = DROPS_PART in (reading.value for reading in table.readings)
-        known = ("target",) if in_part else ("target", _ZERO_TARGETS)  # by its table: it is not asked of again
+        in_part = dm_zero.throws_part_away(table.readings)
+        known = ("target",) if in_part else ("target", dm_zero.TARGETS)  # by its table: it is not asked of again
         rest = tuple(reading for reading in node.readings if reading.what not in known)
-        ends = self._filesystem_end(node.id) if in_part else ()
+        ends = dm_zero.filesystem_end(node.id, self.sources.claims) if in_part else ()
         changed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *ends, *rest))
         told = dm_tables.named_roles(table, self.sources.names.of)
         by_name = roles if table.kind == node.kind else ()
@@ -111,14 +103,7 @@ class DmReader(DeviceReader):
 
     @cached_property
     def _zero_targets(self) -> tuple[Reading, ...]:
-        """Where dm-zero is a module, its users are the tables that have it."""
-        told = self.tree.reading(_ZERO_TARGETS, "/sys/module/dm_zero/refcnt")
-        return (told,) if told is not None and told.value != "0" else ()
-
-    def _filesystem_end(self, name: str) -> tuple[Reading, ...]:
-        command = _superblock(name)
-        said = (claims.answer(self.sources.claims, command) or "").strip()
-        return (Reading(what="filesystem_end", value=said, path=claims.line(command)),) if said.isdecimal() else ()
+        return dm_zero.targets(self.tree)
 
     @cached_property
     def _missing(self) -> tuple[Reading, ...]:
@@ -133,9 +118,8 @@ class Target(Kind, frozen=True, kw_only=True):
     """The row of a target."""
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        """One table tells of all; how far a filesystem reaches is asked where some device has dm-zero in it."""
-        asked = (Question(_superblock(node.id), root=True) for node in nodes if node.reading(_ZERO_TARGETS))
-        return (Question(dm_tables.COMMAND, root=True), *asked)
+        """One table tells of all."""
+        return (Question(dm_tables.COMMAND, root=True), *dm_zero.questions(nodes))
 
 
 _WITHOUT_JOURNAL = frozenset({"B", "D"})
@@ -150,12 +134,6 @@ def persistent(node: Node) -> Fact[bool] | None:
 def drops_writes(node: Node) -> Fact[bool] | None:
     """Whether it was told to throw writes away, at times, always or in a part of it, and to answer them."""
     return one_of(node, "drops_writes", {"yes": True, DROPS_PART: True})
-
-
-def drops_behind_filesystem(node: Node) -> bool:
-    """What it throws away lies behind the end of the filesystem on it, which never writes there."""
-    starts, ends = number(node, "drops_from"), number(node, "filesystem_end")
-    return starts is not None and ends is not None and ends.value <= starts.value
 
 
 def sends_requests(node: Node) -> bool | None:

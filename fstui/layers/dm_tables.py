@@ -25,6 +25,7 @@ _NUMBER = re.compile(r"\d+:\d+")
 _CACHE_MODES = frozenset({"writeback", "writethrough", "passthrough"})
 _MIRRORS = ("raid1", "raid10")
 _META = "meta_device:"
+DROPS_PART = "in part"
 _KINDS = {"striped": "stripe"}
 """Where our name is not the target's."""
 
@@ -68,7 +69,7 @@ def _table(segments: list[Segment]) -> Table:
     if any(map(_drops_writes, segments)):
         told["drops_writes"] = "yes"
     elif len(segments) > 1 and (nothing := [segment for segment in segments if segment.target == "zero"]):
-        told["drops_writes"] = "in part"  # alone it is the empty origin of a sparse snapshot, which is only read
+        told["drops_writes"] = DROPS_PART  # alone it is the empty origin of a sparse snapshot, which is only read
         told["drops_from"] = str(min(segment.starts_at for segment in nothing))
     roles = {number: role for segment in segments for number, role in _roles(segment)}
     return Table(

@@ -6,7 +6,7 @@ import pytest
 
 from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
-from fstui.layers import dm_tables
+from fstui.layers import dm, dm_tables
 from fstui.layers.sources.claims import Answer, Claims
 from fstui.model.storage import Target
 from tests.factories.box import Box
@@ -163,6 +163,21 @@ def test_paths_of_a_multipath_device(box: Box) -> None:
     box.disks("sda", "sdb")
     on_dm(box, "mpatha", "mpath-3600", ("sda", "sdb"))
     assert roles(look(box)) == {"sda": "path", "sdb": "path"}
+
+
+@pytest.mark.parametrize(("uuid", "sends"), [("mpath-3600", True), ("mpath-3600", False), ("", True)])
+def test_who_sends_requests_has_queues_of_them(box: Box, uuid: str, *, sends: bool) -> None:
+    box.disks("sda", "sdb")
+    on_dm(box, "mpatha", uuid, ("sda", "sdb"))
+    if sends:
+        box.write("/sys/block/dm-9/mq/0/nr_tags", "64")
+    assert dm.sends_requests(look(box).node("dm-9")) is sends
+
+
+def test_a_target_that_has_none_is_not_asked(box: Box) -> None:
+    box.disks("sda")
+    on_dm(box, "luks", "CRYPT-LUKS2-5f-luks", ("sda",))
+    assert dm.sends_requests(look(box).node("dm-9")) is None
 
 
 def test_asking_for_tables_is_left_to_boxes_with_device_mapper(box: Box) -> None:

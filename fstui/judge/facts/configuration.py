@@ -6,58 +6,24 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
-import msgspec
-
 from fstui.judge.facts import moved
 from fstui.judge.facts.forced_writes import HandedAsPlain, handed_as_plain
-from fstui.judge.facts.overrides import THROUGH, Overrides, overrides
+from fstui.judge.facts.overrides import Overrides, overrides
 from fstui.judge.facts.process import stub_signs
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep
 from fstui.judge.facts.switches import Switched, Switches
-from fstui.layers import disk, dm, kind, loop, zfs
-from fstui.layers.caches import protected_cache
-from fstui.layers.facts import Fact, barriers, volatile
+from fstui.judge.facts.without_barriers import WithoutBarriers, without_barriers
+from fstui.layers import dm, dm_zero, kind, loop, zfs
+from fstui.layers.dm_tables import DROPS_PART
+from fstui.layers.facts import Fact, volatile
 from fstui.layers.kinds import Unsent
-from fstui.layers.readers import BARRIERS_OFF
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
 
 _FLAT = 0.05
 """ZIL commits per sync. With sync=disabled zil_commit returns before it counts; others only add."""
-
-
-class WithoutBarriers(NamedTuple):
-    """A filesystem, or a volume of ZFS, that was told to send no flushes, and the disks and loop devices beneath it."""
-
-    filesystem: Node
-    barrier: Reading
-    caches: tuple[Node, ...]
-    corrected: bool = False
-    """It holds copies, and what stands on them tells by its checksums which are right."""
-    back: bool = False
-    """They were off for a time, and are on again."""
-
-    @property
-    def on(self) -> tuple[Node, ...]:
-        """Those whose write cache is on, in the kernel's view."""
-        return tuple(node for node in self.caches if node.write_cache == "write back")
-
-    @property
-    def off(self) -> tuple[Node, ...]:
-        return tuple(node for node in self.caches if node.write_cache == THROUGH)
-
-    @property
-    def unheard(self) -> tuple[Node, ...]:
-        """Those of them whose host offers no flush: that the kernel says "write through" means nothing there."""
-        offers = ((node, disk.facts(node).host_flushes) for node in self.off)
-        return tuple(node for node, offered in offers if offered and not offered.value)
-
-    @property
-    def loses_data(self) -> bool:
-        """A cache is on that nothing is said to keep through a power cut."""
-        return not self.corrected and not all(map(protected_cache, self.on))
 
 
 class Uncommitted(NamedTuple):
@@ -194,12 +160,7 @@ class Configuration:
     @cached_property
     def without_barriers(self) -> tuple[WithoutBarriers, ...]:
         """The filesystems, and ZFS volumes, whose barriers are off, or were switched off during the run."""
-        off = [(each, *told) for each in self._stack.written if (told := self._barriers_off(each))]
-        stale = self._stack.stale_with(tuple(each for each, *_ in off))
-        return tuple(
-            WithoutBarriers(each, reading, self._caches_beneath(each), corrected=each not in stale, back=back)
-            for each, reading, back in off
-        )
+        return without_barriers(self._stack, self._switches)
 
     @cached_property
     def overrides(self) -> Overrides:
@@ -235,11 +196,11 @@ class Configuration:
         """None of one that does so in a part where a volume or a partition above need not stand on that part, or the
         filesystem on it ends before."""
         told = dm.drops_writes(node)
-        if told is None or told.reading.value != dm.DROPS_PART:
+        if told is None or told.reading.value != DROPS_PART:
             return told
         above = (each for each in self._stack.nodes if node in self._stack.beneath(each))
         mounted = all(each.layer == "filesystem" for each in self._stack.nodes if node.id in each.below)
-        beyond = mounted and dm.drops_behind_filesystem(node)
+        beyond = mounted and dm_zero.drops_behind_filesystem(node)
         return None if beyond or any(kind(each.kind).takes_part for each in above) else told
 
     def _told_so(
@@ -249,22 +210,6 @@ class Configuration:
         told = [(node, found.reading) for node in self._stack.nodes if (found := fact(node)) and found.value]
         those = among(tuple(node for node, _ in told))
         return tuple((node, reading) for node, reading in told if node in those)
-
-    def _barriers_off(self, filesystem: Node) -> tuple[Reading, bool] | None:
-        """Where that was read, and whether they are on again."""
-        told = barriers(filesystem)
-        if told is None:
-            return None
-        what = told.reading.what
-        if switched := self._switches.to(filesystem.id, what, BARRIERS_OFF):
-            off = next(value for value in switched.step.values(filesystem.id, what) if value in BARRIERS_OFF)
-            return msgspec.structs.replace(told.reading, value=f"{off} {switched.when}"), switched.back
-        off_before = not told.value and self._switches.stayed(filesystem.id, what)
-        return (told.reading, False) if off_before else None
-
-    def _caches_beneath(self, filesystem: Node) -> tuple[Node, ...]:
-        """Disks and loop devices have a cache of their own; md always claims one, dm repeats what is below."""
-        return tuple(node for node in self._stack.flushed_beneath(filesystem) if self._stack.is_device(node))
 
 
 def _commits(done: SyncStep, dataset: Node) -> Uncommitted | None:

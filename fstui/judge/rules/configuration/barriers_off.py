@@ -26,7 +26,7 @@ from typing import NamedTuple
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.configuration import WithoutBarriers
+from fstui.judge.facts.without_barriers import WithoutBarriers
 from fstui.layers import kind
 from fstui.layers.caches import protected_cache
 from fstui.model.judgement import Confidence, Finding, Verdict

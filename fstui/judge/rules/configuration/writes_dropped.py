@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers.dm import DROPS_PART
+from fstui.layers.dm_tables import DROPS_PART
 from fstui.model.judgement import Finding
 
 _DOWN = "while it is down"

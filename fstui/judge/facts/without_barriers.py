@@ -1,0 +1,76 @@
+"""Filesystems, and ZFS volumes, that were told to send no flushes, and the write caches beneath them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from fstui.judge.facts.overrides import THROUGH
+from fstui.judge.facts.stack import Stack
+from fstui.judge.facts.switches import Switches
+from fstui.layers import disk
+from fstui.layers.caches import protected_cache
+from fstui.layers.facts import barriers
+from fstui.layers.readers import BARRIERS_OFF
+from fstui.model.storage import Node, Reading
+
+
+class WithoutBarriers(NamedTuple):
+    """A filesystem, or a volume of ZFS, that was told to send no flushes, and the disks and loop devices beneath it."""
+
+    filesystem: Node
+    barrier: Reading
+    caches: tuple[Node, ...]
+    corrected: bool = False
+    """It holds copies, and what stands on them tells by its checksums which are right."""
+    back: bool = False
+    """They were off for a time, and are on again."""
+
+    @property
+    def on(self) -> tuple[Node, ...]:
+        """Those whose write cache is on, in the kernel's view."""
+        return tuple(node for node in self.caches if node.write_cache == "write back")
+
+    @property
+    def off(self) -> tuple[Node, ...]:
+        return tuple(node for node in self.caches if node.write_cache == THROUGH)
+
+    @property
+    def unheard(self) -> tuple[Node, ...]:
+        """Those of them whose host offers no flush: that the kernel says "write through" means nothing there."""
+        offers = ((node, disk.facts(node).host_flushes) for node in self.off)
+        return tuple(node for node, offered in offers if offered and not offered.value)
+
+    @property
+    def loses_data(self) -> bool:
+        """A cache is on that nothing is said to keep through a power cut."""
+        return not self.corrected and not all(map(protected_cache, self.on))
+
+
+def without_barriers(stack: Stack, switches: Switches) -> tuple[WithoutBarriers, ...]:
+    """Those whose barriers are off, or were switched off during the run."""
+    off = [(each, *told) for each in stack.written if (told := _barriers_off(each, switches))]
+    stale = stack.stale_with(tuple(each for each, *_ in off))
+    return tuple(
+        WithoutBarriers(each, reading, _caches_beneath(stack, each), corrected=each not in stale, back=back)
+        for each, reading, back in off
+    )
+
+
+def _barriers_off(filesystem: Node, switches: Switches) -> tuple[Reading, bool] | None:
+    """Where that was read, and whether they are on again."""
+    told = barriers(filesystem)
+    if told is None:
+        return None
+    what = told.reading.what
+    if switched := switches.to(filesystem.id, what, BARRIERS_OFF):
+        off = next(value for value in switched.step.values(filesystem.id, what) if value in BARRIERS_OFF)
+        return msgspec.structs.replace(told.reading, value=f"{off} {switched.when}"), switched.back
+    off_before = not told.value and switches.stayed(filesystem.id, what)
+    return (told.reading, False) if off_before else None
+
+
+def _caches_beneath(stack: Stack, filesystem: Node) -> tuple[Node, ...]:
+    """Disks and loop devices have a cache of their own; md always claims one, dm repeats what is below."""
+    return tuple(node for node in stack.flushed_beneath(filesystem) if stack.is_device(node))
