@@ -20,8 +20,9 @@ SYNCS = 30
 BLOCK = 16384
 ASIDE = frozenset({"metadata", "log", "journal", "spare"})
 """Roles of those that hold none of the data."""
-SMALL = 0.1
-"""What has a smaller share of the bytes than its busiest neighbour's may be said to take no part."""
+SMALL = 0.2
+"""What has a smaller share of the bytes than its busiest neighbour's may be said to take no part: a tenth is, and the
+run with the liar draws other places for them."""
 
 
 @dataclass

@@ -90,3 +90,9 @@ def test_mtdblock_is_no_ssd_for_not_rotating(box: Box) -> None:
     assert (node.kind, node.below, node.counted) == ("mtdblock", ("mtd:mtd1",), True)
     box.mount("/dev/mtdblock1", "/srv", "ext4")
     assert [medium.class_ for node in look(box).lowest if (medium := node.medium)] == ["unknown"]
+
+
+def test_nor_is_one_whose_flash_the_kernel_does_not_show(box: Box) -> None:
+    box.device("mtdblock1", "platform/spi0.0/mtd/mtd1", request_based=True)
+    box.mount("/dev/mtdblock1", "/srv", "ext4")
+    assert [medium.class_ for node in look(box).lowest if (medium := node.medium)] == ["unknown"]
