@@ -1,13 +1,17 @@
 """One step: what is told of it while its probe prepares."""
 
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
 from fstui.engine import stepping
 from fstui.engine.machine.replay import ReplayMachine
 from fstui.engine.stepping import StepRunner
+from fstui.measures.sync_writes import SyncWrites
 from fstui.model.events import Event, StepPreparing
 from fstui.wire.frames import Frame, Samples
 from fstui.workspace import Held
@@ -60,3 +64,33 @@ async def test_a_probe_that_hangs_while_it_prepares_is_told_of_with_its_age(monk
     assert ages_s == sorted(ages_s)
     assert {(event.done, event.total) for event in told if event.silent_s} == {(1 << 20, 4 << 20)}
     assert step.status == "stopped"
+
+
+class RefusedProbe(SilentProbe):
+    """The filesystem does not take O_DIRECT, as UBIFS and JFFS2 do not."""
+
+    def __init__(self, call: str, code: int) -> None:
+        super().__init__()
+        self._said = {"call": call, "errno": code, "message": os.strerror(code)}
+
+    async def frames(self) -> AsyncIterator[Frame | Samples]:
+        yield Frame("error", self._said)
+
+
+@pytest.mark.parametrize(("call", "code", "flags", "status"), [
+    ("open", errno.EINVAL, ("direct",), "skipped"), ("pwrite", errno.EINVAL, ("direct",), "skipped"),
+    ("open", errno.EINVAL, (), "failed"), ("open", errno.EIO, ("direct",), "failed"),
+    ("fsync", errno.EINVAL, ("direct",), "failed"),
+])  # fmt: skip
+async def test_refused_o_direct_is_no_failure(call: str, code: int, flags: tuple[str, ...], status: str) -> None:
+    class Machine(ReplayMachine):
+        async def start(self, *_: object) -> RefusedProbe:  # type: ignore[override]
+            return RefusedProbe(call, code)
+
+    run = saved()
+    planned = plan_of(run).steps[0]
+    settings = SyncWrites(file_bytes=1 << 20, block_bytes=4096, open_flags=flags)
+    runner = StepRunner(0, msgspec.structs.replace(planned, settings=settings), Machine(run), (), lambda _: None)
+    step = await runner.run(Held("/data", 0, 0), facts=False)
+    assert step.status == status
+    assert (step.reason == stepping.NO_DIRECT) is (status == "skipped")

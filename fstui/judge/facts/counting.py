@@ -117,7 +117,8 @@ def _sync(filesystem: Node, done: SyncStep) -> Sync | None:
 def _arrival(
     stack: Stack, level: Level, done: SyncStep, others: OtherWriters, *, expected: ExpectedFlushes | None, asked: Range
 ) -> Arrival:
-    found = received(stack, level, done.step, forced=done.forced)
+    as_fua = done.forced and (expected is None or expected.fua.low == 0)  # else flushes come as well: data=journal
+    found = received(stack, level, done.step, forced=as_fua)
     owed = _expected(stack, level, found, expected)
     return Arrival(
         step=done.step,

@@ -65,12 +65,6 @@ def test_of_a_buffered_loop_the_page_cache_is_the_cache() -> None:
     assert "page cache" in override.contradictions[0]
 
 
-def test_barriers_are_off_above_the_caches_that_end_a_level() -> None:
-    (found,) = Case(evidence(on_loop(filesystem(name="/", barrier="nobarrier")))).configuration.without_barriers
-    assert [node.id for node in found.caches] == ["sda"]
-    assert found.loses_data and found.on == found.caches and found.off == ()
-
-
 @pytest.mark.parametrize(
     ("target", "line"),
     [

@@ -126,3 +126,13 @@ def test_the_paths_of_requests_are_not_asked_where_nothing_is_counted_above_them
     stack = target(filesystem(below=("dm-0",)), head, *BOTH)
     done = step(flushes={"sda": 0, "sdb": 0}, share={"sda": 0.5, "sdb": 0.5})
     assert verdict(stack, done).verdict == "cannot-tell"
+
+
+@pytest.mark.parametrize(("each", "says"), [((2.4, 2.6), "consistent"), ((2.4, 0.0), "not-durable")])
+def test_a_forced_write_through_a_journal_of_data_is_a_commit(each: tuple[float, float], says: str) -> None:
+    """md takes FUA, and each of its two disks had 488 and 512 flushes for 200 O_DSYNC writes (Linux 6.12)."""
+    top = filesystem("ext4", below=("md0",), data="journal", journal="yes", barrier="barrier")
+    stripe = block("md0", "md", "sda", "sdb", write_cache="write back", fua=True, readings=readings(level="raid0"))
+    flushes = dict(zip(("sda", "sdb"), each, strict=True))
+    done = step(sync="none", open_flags=("direct", "dsync"), flushes=flushes, share={"sda": 2.0, "sdb": 2.0})
+    assert verdict(target(top, stripe, *BOTH), done, idle=quiet("sda", "sdb")).verdict == says
