@@ -13,6 +13,7 @@ from fstui.engine.machine.replay import ReplayMachine
 from fstui.engine.stepping import StepRunner
 from fstui.measures.sync_writes import SyncWrites
 from fstui.model.events import Event, StepPreparing
+from fstui.model.settings import OpenFlag
 from fstui.wire.frames import Frame, Samples
 from fstui.workspace import Held
 from tests.factories.runs import plan_of, saved
@@ -82,7 +83,7 @@ class RefusedProbe(SilentProbe):
     ("open", errno.EINVAL, (), "failed"), ("open", errno.EIO, ("direct",), "failed"),
     ("fsync", errno.EINVAL, ("direct",), "failed"),
 ])  # fmt: skip
-async def test_refused_o_direct_is_no_failure(call: str, code: int, flags: tuple[str, ...], status: str) -> None:
+async def test_refused_o_direct_is_no_failure(call: str, code: int, flags: tuple[OpenFlag, ...], status: str) -> None:
     class Machine(ReplayMachine):
         async def start(self, *_: object) -> RefusedProbe:  # type: ignore[override]
             return RefusedProbe(call, code)
