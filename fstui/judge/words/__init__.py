@@ -20,6 +20,8 @@ LOOK_FOR_FILTER = (
 )
 VIRTUALBOX = "VirtualBox: set IgnoreFlush to 0 for this disk, then run again."
 _MOST_NAMES = 3
+_NO_TIME_S = 1e-9
+"""The clock of a step tells no less."""
 
 
 def capital(words: str) -> str:
@@ -72,7 +74,7 @@ def time_measured(steps: Iterable[Step]) -> str:
 
 def syncs_a_second(syncs: int, step: Step) -> str:
     """``9 120 syncs a second``: as many as were answered, whatever they were worth."""
-    return f"{rate(syncs / step.elapsed_s if step.elapsed_s else 0.0)} syncs a second"
+    return f"{rate(syncs / step.elapsed_s if step.elapsed_s > _NO_TIME_S else 0.0)} syncs a second"
 
 
 def between(values: Sequence[float]) -> str:

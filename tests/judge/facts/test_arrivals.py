@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fstui.judge import Case
+from fstui.judge import Case, words
 from fstui.model.counters import Idle
 from fstui.model.steps import Step, Turn
 from fstui.model.storage import Medium, Node, Target
@@ -208,3 +208,7 @@ def test_a_twentieth_is_missed_wherever_the_least_is_known(top: Node, flushes: f
 def test_what_syncs_came_to_where_the_configuration_tells_why(steps: tuple[Step, ...], said: str) -> None:
     case = Case(evidence(on_disk(filesystem(barrier="nobarrier")), *steps))
     assert case.arrivals.came_to == said
+
+
+def test_of_no_time_no_rate_is_told() -> None:
+    assert words.syncs_a_second(20, step(changes={"elapsed_s": 5e-324})) == "0 syncs a second"
