@@ -211,4 +211,4 @@ def test_what_syncs_came_to_where_the_configuration_tells_why(steps: tuple[Step,
 
 
 def test_of_no_time_no_rate_is_told() -> None:
-    assert words.syncs_a_second(20, step(changes={"elapsed_s": 5e-324})) == "0 syncs a second"
+    assert words.syncs_a_second(20, step(changes={"elapsed_s": 5e-324})) == "0.00 syncs a second"
