@@ -67,11 +67,12 @@ class Meanwhile:
         """A step begins: nothing has happened to it yet."""
         if self._listening.written():
             self._last = self._look()
+        self._listening.now(self._last)  # what came back between two steps is of neither
         self._seen, self._written = [self._last], set()
 
     def end(self) -> tuple[str, ...]:
         """It has ended: what became of the stack, a line each."""
-        self._written |= self._listening.written()
+        self._listen()
         self._last = self._look()
         counting = (node for node in self._before if _counting_of(node) in self._written)
         switched = changes(self._before, *self._seen, self._last)

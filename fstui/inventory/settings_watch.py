@@ -1,7 +1,8 @@
 """Was anything written to meanwhile that a stack was read from: a setting in /sys, the options of its mounts?
 
 Reading twice does not tell of what was switched and switched back in between. inotify(7) hears others' writes in sysfs,
-those too that leave a value as it was; of mounts the kernel's flag tells; what a device stands on is listed each time.
+those too that leave a value as it was; of mounts the kernel's flag tells; what a device or a btrfs stands on is listed
+each time: whatever was taken away and put back is another inode in sysfs.
 Heard is who writes through the same sysfs and mounts in the same namespace: a container has others of its own. What is
 written there shows where it is found as it is now, and not where it was over before anybody looked.
 """
@@ -18,10 +19,11 @@ from msgspec.structs import replace
 
 from fstui.inventory.blockdevices import write_cache
 from fstui.inventory.mount_flag import MountFlag
+from fstui.layers import btrfs
 from fstui.layers.readers import BARRIERS_OFF
 from fstui.layers.sources.files import Tree
 from fstui.layers.sources.mounts import MOUNTINFO, Mount, read_mounts
-from fstui.model.storage import Node
+from fstui.model.storage import Node, Reading
 
 _SYS = "/sys/"
 _MODIFIED, _OVERFLOWN = 0x2, 0x4000
@@ -39,7 +41,11 @@ class SettingsWatch:
         self._tree = Tree(root)
         self._points = {node.id.removeprefix("mount:") for node in nodes if node.layer == "filesystem"}
         self._inotify, self._paths = _listening(_settings(nodes), root)
-        self._stands_on = {node.id: (self._slaves(node), node.below) for node in nodes if self._slaves(node)}
+        homes = ((node.id, btrfs.home_of(self._tree, node.below)) for node in nodes if node.kind == "btrfs")
+        self._btrfs = {place: home for place, home in homes if home is not None}
+        listed = [(node, self._tree.inodes(self._links(node))) for node in nodes]
+        self._stands_on = {node.id: (tuple(links), node.below) for node, links in listed if links}
+        self._linked = {node.id: links for node, links in listed if links}
         self._flag = MountFlag() if self._tree.real else None
         self._mounts = self._before = self._own_mounts()
 
@@ -69,14 +75,26 @@ class SettingsWatch:
         counted = node.counted and self._tree.word(counting.path) != "0"
         return replace(node, write_cache=write_cache(self._tree.word(cache.path)), counted=counted)
 
-    def _slaves(self, node: Node) -> tuple[str, ...]:
-        return tuple(sorted(self._tree.names(f"/sys/block/{node.id}/slaves"))) if node.layer == "block" else ()
+    def _links(self, node: Node) -> str:
+        home = self._btrfs.get(node.id)
+        return f"/sys/block/{node.id}/slaves" if home is None else f"{home}/devices"
 
     def _placed(self, node: Node) -> Node:
-        """Who takes a device away and gives it back (a cache, an array's member) writes nowhere that is heard."""
-        slaves, below = self._stands_on.get(node.id, ((), ()))
-        now = self._slaves(node) if slaves else ()
-        return replace(node, below=below if now == slaves else now) if slaves else node
+        """Who takes a device away and gives it back (a cache, an array's member) writes nowhere that is heard. One that
+        came back since this was last asked is left out once."""
+        if node.id not in self._stands_on:
+            return node
+        first, below = self._stands_on[node.id]
+        links = self._tree.inodes(self._links(node))
+        before, self._linked[node.id] = self._linked[node.id], links
+        now = tuple(name for name, inode in links.items() if before.get(name, inode) == inode)
+        return replace(node, below=below if now == first else now, state=self._state(node))
+
+    def _state(self, node: Node) -> tuple[Reading, ...]:
+        home = self._btrfs.get(node.id)
+        if home is None:
+            return node.state
+        return (*(told for told in node.state if told.what != btrfs.EXCLUSIVE), *btrfs.under_way(self._tree, home))
 
     def _barriers(self, node: Node, options: tuple[str, ...] | None) -> Node:
         told = node.reading("barrier")

@@ -42,6 +42,8 @@ def _why(case: Case) -> str:
     top = case.stack.levels[0] if case.stack.levels else None
     if top is None or not top.devices:
         return "no device of this box that could count flushes is known to lie beneath."
+    if case.stack.reaches_further:
+        return "not all devices beneath are seen, so what arrived is not known."
     tops = [way[0] for done in case.steps.synced if (way := case.arrivals.of(done))]
     return _of_the_topmost(top, tops)
 

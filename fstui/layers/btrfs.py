@@ -11,7 +11,7 @@ from fstui.layers.facts import flagged_unchecked, word
 from fstui.layers.flushes import ONE, ExpectedFlushes, Range, Sync
 from fstui.layers.kinds import Kind
 from fstui.layers.readers import FilesystemReader
-from fstui.layers.sources.files import integer
+from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.mounts import MOUNTINFO, Mount
 from fstui.model.storage import Node, Reading
 
@@ -59,8 +59,7 @@ class BtrfsReader(FilesystemReader):
         """Members that are missing, or that have failed to read, write or flush; data on the move."""
         home = f"{_DIRECTORY}/{self._uuid_of.get(device)}"
         directory = f"{home}/devinfo"
-        work = self.tree.reading(EXCLUSIVE, f"{home}/{EXCLUSIVE}")
-        found = [work] if work is not None and work.value not in _AT_REST else []
+        found = list(under_way(self.tree, home))
         for member in self.tree.names(directory):
             missing = self.tree.reading("missing", f"{directory}/{member}/missing")
             if missing is not None and missing.value == "1":
@@ -77,6 +76,18 @@ class BtrfsReader(FilesystemReader):
         uuids = self.tree.names(_DIRECTORY)
         members = ((uuid, self.tree.names(f"{_DIRECTORY}/{uuid}/devices")) for uuid in uuids)
         return {name: uuid for uuid, names in members for name in names}
+
+
+def home_of(tree: Tree, members: tuple[str, ...]) -> str | None:
+    """The directory in sysfs of the filesystem that these are the members of."""
+    homes = (f"{_DIRECTORY}/{uuid}" for uuid in tree.names(_DIRECTORY))
+    return next((home for home in homes if not set(members).isdisjoint(tree.names(f"{home}/devices"))), None)
+
+
+def under_way(tree: Tree, home: str) -> tuple[Reading, ...]:
+    """The work that moves its data, where there is any."""
+    work = tree.reading(EXCLUSIVE, f"{home}/{EXCLUSIVE}")
+    return (work,) if work is not None and work.value not in _AT_REST else ()
 
 
 def _counts(line: str) -> bool:

@@ -66,7 +66,7 @@ def test_counting_that_was_written_to_is_told_though_it_is_as_it_was() -> None:
 
 async def test_what_was_switched_back_is_seen_while_the_step_runs() -> None:
     through = (filesystem(), disk(write_cache="write through"))
-    played = Played(through)
+    played = Played(STACK, through)
     meanwhile = Meanwhile(STACK, lambda: STACK, played)
     meanwhile.begin()
     following = asyncio.ensure_future(meanwhile.follow())
@@ -74,6 +74,15 @@ async def test_what_was_switched_back_is_seen_while_the_step_runs() -> None:
     following.cancel()
     await asyncio.wait({following})
     assert meanwhile.end() == ("sda: write cache write back → write through → write back",)
+
+
+def test_what_came_back_just_before_the_end_is_told_and_before_the_beginning_not() -> None:
+    apart = (filesystem(below=()), disk())
+    meanwhile = Meanwhile(STACK, lambda: STACK, Played(apart, STACK, STACK, apart))
+    meanwhile.begin()
+    assert meanwhile.end() == ()
+    meanwhile.begin()
+    assert meanwhile.end() == ("mount:/srv: stands on sda → nothing → sda",)
 
 
 def test_a_layer_that_is_gone_is_a_change() -> None:

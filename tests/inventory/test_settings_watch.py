@@ -85,3 +85,36 @@ def test_what_a_device_stands_on_is_told_as_it_is_now(box: Box) -> None:
     (box.root / "sdb").rename(slave)
     assert watch.now(alone) == stack
     watch.close()
+
+
+def test_a_member_that_was_taken_away_and_put_back_between_two_looks_is_left_out_once(box: Box) -> None:
+    """Its link in sysfs is another inode: md --re-add, btrfs device remove and add."""
+    box.disks("sda", "sdb")
+    for name in ("sda", "sdb"):
+        box.link(f"/sys/fs/btrfs/5f1c/devices/{name}", f"../../../../block/{name}")
+    box.mount("/dev/sda", "/srv", "btrfs", device="0:44")
+    stack = look(box).stack
+    watch = SettingsWatch(stack, box.root)
+    assert watch.now(stack) == stack
+    link = box.root / "sys/fs/btrfs/5f1c/devices/sdb"
+    link.rename(box.root / "old")  # its inode is still in use, so the new one is another
+    box.link("/sys/fs/btrfs/5f1c/devices/sdb", "../../../../block/sdb")
+    alone = watch.now(stack)
+    assert alone[0].below == ("sda",)
+    assert watch.now(alone) == stack
+    watch.close()
+
+
+def test_work_that_moves_the_data_of_a_btrfs_is_told_while_it_lasts(box: Box) -> None:
+    box.disk("sda")
+    box.link("/sys/fs/btrfs/5f1c/devices/sda", "../../../../block/sda")
+    box.write("/sys/fs/btrfs/5f1c/exclusive_operation", "none")
+    box.mount("/dev/sda", "/srv", "btrfs", device="0:44")
+    stack = look(box).stack
+    watch = SettingsWatch(stack, box.root)
+    box.write("/sys/fs/btrfs/5f1c/exclusive_operation", "balance")
+    during = watch.now(stack)
+    assert [told.value for told in during[0].state] == ["balance"]
+    box.write("/sys/fs/btrfs/5f1c/exclusive_operation", "none")
+    assert watch.now(during) == stack
+    watch.close()

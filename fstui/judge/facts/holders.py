@@ -48,8 +48,9 @@ class Holders:
         return bool(self.all) and not self.unseen
 
     def doubt(self, beside: Iterable[Node] = ()) -> str:
-        """The sentence, after a blank, that names those that were not seen. ``beside``: without these."""
-        named = {node.id for node in beside}
+        """The sentence, after a blank, that names those that were not seen. ``beside``: without these, and without
+        memory, of which it is known."""
+        named = {node.id for node in (*beside, *self._stack.in_memory)}
         left = [node for node in self.unseen if node.id not in named]
         if not left:
             return ""

@@ -163,7 +163,9 @@ def test_a_filesystem_larger_than_its_device_has_others_that_nothing_names(total
     """f2fs over several devices is mounted from the first: data and flushes went to the second."""
     where = on_disk(filesystem("f2fs", barrier="barrier"), disk(size_bytes=1000))
     sized = msgspec.structs.replace(where, space=Space(total_bytes=total_bytes, free_bytes=500, block_bytes=4096))
-    assert verdict(sized, step(flushes=0, share=0)).verdict == says
+    judgement = verdict(sized, step(flushes=0, share=0))
+    assert judgement.verdict == says
+    assert ("not all devices beneath are seen" in judgement.sentence) is (says == "cannot-tell")
 
 
 @pytest.mark.parametrize(("takes_fua", "flushes", "says"), [

@@ -134,6 +134,15 @@ def test_of_two_stripes_the_one_that_takes_no_time_is_named() -> None:
     assert found.doubt(beside=found.unseen) == ""
 
 
+def test_of_memory_it_is_known_what_becomes_of_it() -> None:
+    cached = block("dm-0", "dm-cache", "ram0", "sda", readings=readings(cache_mode="writethrough"))
+    memory = disk("ram0", medium=Medium(class_="memory"), readings=readings(role="cache"))
+    where = target(filesystem(below=("dm-0",)), cached, memory, disk())
+    found = holders(where, *growing("sda"), host=GUEST)
+    assert names(found.unseen) == ["ram0", "sda"]
+    assert found.doubt() == " What becomes of it beneath sda, on the host, cannot be seen from here."
+
+
 def test_without_a_stack_nothing_is_vouched_for() -> None:
     assert not holders(target(filesystem(below=()))).vouched
 
