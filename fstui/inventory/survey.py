@@ -41,7 +41,7 @@ def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
     every = mounts.read_mounts(tree)
     shown = mounts.visible(every)
     host = read_host(root)
-    graph = Graph(tree, shown, host, claims)
+    graph = Graph(tree, shown, host, claims, mounts.covered(every, shown))
     graph.build([*(f"mount:{mount.mount_point}" for mount in shown), *sorted(graph.devices.names.all)])
     without_device = nodev(tree)
     targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in shown]
@@ -69,11 +69,18 @@ def target_of(directory: str, inventory: Inventory) -> Target:
 class Graph:
     """The layers of one survey: each is built once and shared by all the stacks that it is part of."""
 
-    def __init__(self, tree: Tree, shown: tuple[Mount, ...], host: Host, claims: Claims = UNASKED) -> None:
-        self._mounts = {mount.mount_point: mount for mount in shown}
+    def __init__(
+        self,
+        tree: Tree,
+        shown: tuple[Mount, ...],
+        host: Host,
+        claims: Claims = UNASKED,
+        covered: tuple[Mount, ...] = (),
+    ) -> None:
+        self._mounts = {mount.mount_point: mount for mount in (*covered, *shown)}
         self._host = host
-        holder = partial(mounts.holder, by_mount_point=self._mounts)
-        mounted = partial(mounts.of_device, mounts=shown)
+        holder = partial(mounts.holder, by_mount_point={mount.mount_point: mount for mount in shown})
+        mounted = partial(mounts.of_device, mounts=(*shown, *covered))
         sources = Sources(tree, Udev(tree), Names(tree), claims, holder, mounted)
         self._readers = Readers(sources)
         self.devices = BlockDevices(sources, self._readers)

@@ -108,6 +108,18 @@ def test_a_path_that_leads_elsewhere_here_is_not_followed(box: Box) -> None:
     assert "259:7" in nowhere.node("file:/images/disk.img").because
 
 
+def test_a_file_on_what_was_mounted_over_is_found_there(box: Box) -> None:
+    """The tmpfs that holds it is still there, though no path leads to it."""
+    box.disk("vda", "pci0000:00/virtio1")
+    box.mount("/dev/vda", "/", "ext4")
+    box.mount("tmpfs", "/images", "tmpfs", device="0:46")
+    box.mount("/dev/vda", "/images", "ext4", root="/other")
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert [node.layer for node in asked(box, "0:46").lowest] == ["memory"]
+    assert [node.id for node in asked(box, box.number_of["vda"]).lowest] == ["vda"]
+
+
 def in_a_container(box: Box, stat: Answer) -> Target:
     """Without the loop's node, and with a tmpfs where its file's path begins: losetup tells no identity."""
     box.mount("tmpfs", "/images", "tmpfs")

@@ -76,6 +76,14 @@ def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
     return tuple(mount for mount in mounts if topmost.get(mount.mount_point) is mount)
 
 
+def covered(every: Sequence[Mount], shown: Sequence[Mount]) -> tuple[Mount, ...]:
+    """The others: what lies there is out of reach and still in use. Each has a name of its own, since its mount point
+    is that of what covers it."""
+    reached = frozenset(mount.number for mount in shown)
+    others = (mount for mount in every if mount.number not in reached)
+    return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in others)
+
+
 def holder(path: str, by_mount_point: Mapping[str, Mount]) -> Mount | None:
     """The mount that holds an absolute path: the longest mount point that begins it. Touches nothing."""
     for candidate in (path, *above(path)):

@@ -29,6 +29,8 @@ from fstui.model.judgement import Finding
 from fstui.model.steps import Step
 from fstui.quantities import count, seconds
 
+_TO, _MANY = " → ", 4
+
 
 @rule(place=110)
 def disturbed(case: Case) -> Iterator[Finding]:
@@ -53,7 +55,7 @@ def disturbed(case: Case) -> Iterator[Finding]:
 def _changed(steps: list[Step]) -> Iterator[Finding]:
     """What its counts would rest on was another at its end."""
     if steps:
-        changes = list(dict.fromkeys(line for step in steps for line in step.changed))
+        changes = list(dict.fromkeys(_briefly(line) for step in steps for line in step.changed))
         yield Finding(
             rule="disturbed",
             verdict=None,
@@ -66,6 +68,12 @@ def _changed(steps: list[Step]) -> Iterator[Finding]:
             because=tuple(f"{step.name}: {line}" for step in steps for line in step.changed),
             next=("Run again when nobody works on it.",),
         )
+
+
+def _briefly(line: str) -> str:
+    """Whatever was switched to and fro all the time: twice is enough."""
+    values = line.split(_TO)
+    return line if len(values) <= _MANY else _TO.join((*values[: _MANY - 1], "…"))
 
 
 def _held(step: Step) -> str:

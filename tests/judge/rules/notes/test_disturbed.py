@@ -11,3 +11,8 @@ def test_disturbed() -> None:
     found = finding(verdict(None, held, step("other")), "disturbed")
     assert found.steps == ("fdatasync",)
     assert "1 of 2 steps" in found.title
+
+
+def test_what_went_to_and_fro_is_told_briefly() -> None:
+    flapped = step(changes={"changed": ("sda: FUA yes → no → yes → no → yes → no",)})
+    assert "(sda: FUA yes → no → yes → …)" in finding(verdict(None, flapped), "disturbed").sentence
