@@ -46,13 +46,14 @@ def _failed(case: Case, step: Step, error: Failure) -> Finding:
     lost = error.errno == errno.EIO and (error.call in _SYNC_CALLS or _writes_are_synced(case, step))
     refused = error.call in _SYNC_CALLS and error.errno not in _FULL | {errno.EIO}
     name = errno.errorcode.get(error.errno or 0, "an error")
+    ended = f"failed with {name}" if error.errno is not None else "took only a part"  # wire.talk: no error at all
     return Finding(
         rule="sync-error",
         verdict="not-durable" if lost else "cannot-tell" if refused else None,
         confidence="high",
         scope="storage" if lost or refused else "step",
-        title=f"{error.call} failed with {name}",
-        sentence=f"In step {step.name}, {error.call} failed with {name} after {count(step.ops)} "
+        title=f"{error.call} {ended}",
+        sentence=f"In step {step.name}, {error.call} {ended} after {count(step.ops)} "
         f"operations, in {words.time_measured([step])}. {_meaning(error, lost=lost, refused=refused)}",
         steps=(step.name,),
         because=(f"{step.name}: {error.call}: {error.message}",),

@@ -56,3 +56,10 @@ def test_a_full_disk_is_a_note(number: int) -> None:
 
 def test_another_call_is_not_its_business() -> None:
     assert rules(verdict(None, failed("open", errno.EINVAL))) == set()
+
+
+def test_a_short_write_is_no_error() -> None:
+    short = Failure(call="pwrite", message="only 4096 of 16384 bytes at once, and no error")
+    found = finding(verdict(None, step(status="failed", changes={"error": short})), "sync-error")
+    assert "pwrite took only a part after" in found.sentence
+    assert "error" not in found.title
