@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Protocol
 
+from fstui.layers import kind
 from fstui.layers.btrfs import EXCLUSIVE
 from fstui.layers.dm import PVMOVE
 from fstui.layers.zfs import REPLAY
-from fstui.model.storage import Node
+from fstui.model.storage import Node, Target
 
 _READINGS = (
     *("barrier", "data", "volatile", "sync", "sync_option", "compress", "dax", "level"),
@@ -99,6 +100,16 @@ def changes(*seen: tuple[Node, ...]) -> tuple[str, ...]:
     """
     later = [{node.id: node for node in stack} for stack in seen[1:]]
     return tuple(line for node in seen[0] for line in _changed(node, [stack.get(node.id) for stack in later]))
+
+
+def still_there(before: Target, now: Target) -> tuple[Node, ...]:
+    """The stack as it is now; nothing where another filesystem was mounted over: what is measured stays where it was.
+
+    A btrfs whose first member was replaced tells another source.
+    """
+    places = [(target.mount_point, target.fstype) for target in (before, now)]
+    same = before.source == now.source or not kind(before.fstype).needs_device
+    return now.stack if places[0] == places[1] and same else ()
 
 
 def _changed(before: Node, later: list[Node | None]) -> Iterator[str]:

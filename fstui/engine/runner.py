@@ -16,7 +16,7 @@ import msgspec
 
 from fstui import __version__
 from fstui.children import HURRY
-from fstui.engine.changes import Meanwhile
+from fstui.engine.changes import Meanwhile, still_there
 from fstui.engine.hurry import hurry
 from fstui.engine.idle import IdleWatch
 from fstui.engine.machine.base import Machine, NoTrace, RunDirectory, Served, Servers, Trace
@@ -256,7 +256,7 @@ class RunInProgress:
     def _stack_now(self) -> tuple[Node, ...]:
         self._machine.survey()
         try:
-            return self._machine.target(self._target.path).stack
+            return still_there(self._target, self._machine.target(self._target.path))
         except Refused:
             return ()
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from fstui.engine.changes import Meanwhile, changes
+import msgspec
+
+from fstui.engine.changes import Meanwhile, changes, still_there
 from fstui.model.storage import Node, Reading
 from tests.factories.box import Box
 from tests.factories.looking import look
-from tests.factories.storage import block, disk, filesystem, readings
+from tests.factories.storage import block, disk, filesystem, readings, target
 
 STACK = (filesystem(), disk())
 
@@ -126,6 +128,23 @@ def test_a_step_in_the_middle_of_a_pvmove_is_disturbed(box: Box) -> None:
     assert changes(during, during) == ("dm-1: pvmove under way",)
     ended: tuple[Node, ...] = (during[0], block("dm-0", "dm-linear", "sdb"), disk("sdb"))
     assert "dm-0: stands on dm-1 → sdb" in changes(during, ended)
+
+
+def test_what_is_mounted_over_is_not_what_is_measured(box: Box) -> None:
+    box.disks("sda", "sdb")
+    box.mount("/dev/sda", "/srv", "ext4")
+    before = look(box)
+    assert still_there(before, look(box)) == before.stack
+    box.mount("/dev/sdb", "/srv", "ext4")
+    assert still_there(before, look(box)) == ()
+    box.mount("tmpfs", "/srv", "tmpfs")
+    assert still_there(before, look(box)) == ()
+
+
+def test_a_btrfs_may_be_named_after_another_member(box: Box) -> None:
+    before = msgspec.structs.replace(target(filesystem("btrfs", below=("sda",)), disk()), source="/dev/sda")
+    now = target(filesystem("btrfs", below=("sdb",)), disk("sdb"))
+    assert still_there(before, msgspec.structs.replace(now, source="/dev/sdb")) == now.stack
 
 
 def test_layers_that_came_are_told_whole_as_long_as_they_stay() -> None:

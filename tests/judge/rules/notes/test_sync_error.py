@@ -59,7 +59,7 @@ def test_another_call_is_not_its_business() -> None:
 
 
 def test_a_short_write_is_no_error() -> None:
-    short = Failure(call="pwrite", message="only 4096 of 16384 bytes at once, and no error")
+    short = Failure(call="pwrite", errno=None, message="only 4096 of 16384 bytes at once, and no error")
     found = finding(verdict(None, step(status="failed", changes={"error": short})), "sync-error")
     assert "pwrite took only a part after" in found.sentence
     assert "error" not in found.title
