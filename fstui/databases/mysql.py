@@ -28,7 +28,6 @@ and 11.0, which derives them from innodb_flush_method (https://mariadb.com/kb/en
 _SYSTEM_TABLES = ("system_tables.sql", "performance_tables.sql", "system_tables_data.sql")
 _QUICK_END = "--innodb-fast-shutdown=2"
 BINARY_LOG_BYTES = 64 << 20
-MOST_BINARY_LOGS = 4
 _OBSERVED = (
     "--performance-schema=ON",
     "--performance-schema-instrument=%=OFF",

@@ -15,7 +15,6 @@ from __future__ import annotations
 import mmap
 import os
 import random
-import signal
 import statistics
 import sys
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ from fstui.wire.talk import (
     clock,
     come_in,
     interrupted,
-    read_settings,
+    probe_settings,
     send,
     telling,
     write_frame,
@@ -207,9 +206,7 @@ class Flushes:
 
 
 def main() -> NoReturn:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    settings = read_settings()
-    os.set_blocking(1, False)
+    settings = probe_settings()
     commands = CommandLines()
     with telling("open"):
         come_in(settings)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 from typing import Any, NoReturn
@@ -19,7 +18,7 @@ from fstui.probes import own_filesystem
 from fstui.probes.replica_server import Server
 from fstui.probes.sysbench_program import Trouble, die_with_us, reason, telling_trouble
 from fstui.wire.held import enter
-from fstui.wire.talk import CommandLines, clock, interrupted, read_settings, send
+from fstui.wire.talk import CommandLines, clock, interrupted, probe_settings, send
 
 LATE_S = 60
 LOOK_S = 0.25
@@ -228,9 +227,7 @@ def measure(pair: Pair, settings: dict[str, Any]) -> None:
 
 
 def main() -> NoReturn:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    settings = read_settings()
-    os.set_blocking(1, False)
+    settings = probe_settings()
     with telling_trouble("replica-cut", "prepare the servers"):
         enter(settings["directory"], settings["identity"])
         for name, text in settings["scripts"].items():

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 import random
-import signal
 import sqlite3
 import sys
 import threading
@@ -21,7 +20,7 @@ from typing import Any, NoReturn
 from fstui.probes import sync_path
 from fstui.wire import frames
 from fstui.wire.held import enter
-from fstui.wire.talk import CommandLines, clock, interrupted, read_settings, send, telling, write_frame
+from fstui.wire.talk import CommandLines, clock, interrupted, probe_settings, send, telling, write_frame
 
 HAND_OVER_NS = 50_000_000
 SLOW_STEP_OPS = 50
@@ -193,9 +192,7 @@ def remove(path: str) -> None:
 
 
 def main() -> NoReturn:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    settings = read_settings()
-    os.set_blocking(1, False)
+    settings = probe_settings()
     with telling(MAKING):
         enter(settings["directory"], settings["identity"])
         if stubs := settings.get("facts"):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -20,7 +19,7 @@ from typing import Any, NoReturn
 from fstui.probes import sync_path, sysbench_text
 from fstui.probes.sysbench_program import Sysbench, Trouble, reason, telling_trouble
 from fstui.wire.held import enter
-from fstui.wire.talk import CommandLines, clock, read_settings, send
+from fstui.wire.talk import CommandLines, clock, probe_settings, send
 
 ROW_BYTES = 240  # of sysbench's table, its index included
 LATE_S = 20
@@ -200,9 +199,7 @@ def measure(settings: dict[str, Any]) -> None:
 
 
 def main() -> NoReturn:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    settings = read_settings()
-    os.set_blocking(1, False)
+    settings = probe_settings()
     with telling_trouble("sysbench", "start sysbench", errno_in):
         enter(settings["directory"], settings["identity"])
         lay_out(settings)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from typing import Any, NoReturn
@@ -20,7 +19,7 @@ from fstui.probes.files import try_direct
 from fstui.probes.sysbench_program import Trouble, die_with_us, reason, telling_trouble
 from fstui.probes.sysbench_text import COUNT, NUMBER
 from fstui.wire.held import enter
-from fstui.wire.talk import CommandLines, clock, read_settings, send
+from fstui.wire.talk import CommandLines, clock, probe_settings, send
 
 LATE_S = 20
 TIMES = "each write and each fsync is an event of its own in one histogram"
@@ -114,9 +113,7 @@ def measure(settings: dict[str, Any], commands: CommandLines) -> None:
 
 
 def main() -> NoReturn:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    settings = read_settings()
-    os.set_blocking(1, False)
+    settings = probe_settings()
     with telling_trouble("sysbench", "start sysbench"):
         enter(settings["directory"], settings["identity"])
         os.mkdir(settings["path"], 0o700)

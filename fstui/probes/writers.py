@@ -12,7 +12,6 @@ from __future__ import annotations
 import gc
 import mmap
 import os
-import signal
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -30,7 +29,7 @@ from fstui.wire.talk import (
     calling,
     clock,
     come_in,
-    read_settings,
+    probe_settings,
     send,
     send_failure,
     telling,
@@ -244,9 +243,7 @@ def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines)
 
 def main(kind: type[Writer], **usual: Any) -> NoReturn:
     """The program. ``usual``: settings that such a probe is not asked for, and always has."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    settings = {**usual, **read_settings()}
-    os.set_blocking(1, False)
+    settings = {**usual, **probe_settings()}
     path = settings["path"]
     with telling("open"):
         come_in(settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -97,6 +98,14 @@ def read_settings() -> dict[str, Any]:
     while not line.endswith(b"\n") and (letter := os.read(0, 1)):
         line += letter
     settings: dict[str, Any] = json.loads(line)
+    return settings
+
+
+def probe_settings() -> dict[str, Any]:
+    """Those of a probe: a Ctrl-C is for the app, and its stdout never makes it wait."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    settings = read_settings()
+    os.set_blocking(1, False)
     return settings
 
 

@@ -145,7 +145,7 @@ ALLOWED: dict[str, dict[str, dict[str, str]]] = {
 }
 """By reason and document: the fields in which findings of a rule differ; "" stands for the run's own."""
 
-MOST_LINES, WIDTH = 5, 76
+MOST_LINES, WIDTH = 4, 76
 """Of a sentence, on a screen of 80 columns."""
 
 FIELDS = ("verdict", "confidence", "scope", "title", "steps", "because", "next")

@@ -52,13 +52,13 @@ def _lost(figures: PowerCutFigures) -> Said:
         return Said(f"all {held} are gone", sentence, _WORTHLESS)
     lost, checked, reordered = count(figures.lost), count(figures.checked), count(figures.reordered)
     sentence = (
-        f"Of {checked} records that had to be there, {lost} are not: {_kinds_of_loss(figures)}. Each had been "
+        f"Lost: {lost} of {checked} records that had to be there, {_kinds_of_loss(figures)}. Each had been "
         "acknowledged after its sync returned."
     )
     if figures.lost:
         sentence += f" The oldest was acknowledged {seconds(figures.oldest_lost_s)} before the last one."
     if figures.reordered:
-        sentence += f" Of {reordered} of them a later record is there: they were not just the last ones."
+        sentence += f" Not just the last ones: {reordered} older than a record that is there."
     if not figures.cut_seen:
         sentence += " No power was cut that could be seen, which makes it no better."
     return Said(f"{lost} of {checked} acknowledged records lost", sentence, _WORTHLESS)

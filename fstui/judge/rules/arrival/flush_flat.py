@@ -68,9 +68,8 @@ def _works(case: Case, grown: list[FlushGrowth], lowest: str) -> Finding:
         confidence="medium" if known and case.holders.vouched else "low",
         scope="storage",
         title=f"a flush grows by {duration_ns(steepest.per_mib_ns)} per MiB",
-        sentence=f"A flush at {where} takes longer the more unsynced data it finds: {steepest.words} "
-        f"({steepest.pattern}, {duration_ns(steepest.per_mib_ns)} per MiB). It does work, in "
-        f"{words.time_measured(steps)}; only a power cut proves more.{case.holders.doubt()}",
+        sentence=f"A flush at {where} takes longer the more unsynced data it finds: {steepest.words}, in "
+        f"{words.time_measured(steps)}. It does work; only a power cut proves more.{case.holders.doubt()}",
         steps=words.names(steps),
         because=tuple(growth.because for growth in grown),
         next=(words.CUT_THE_POWER,),
@@ -87,8 +86,7 @@ def _flat(virtualization: str, patterns: tuple[FlushGrowth, ...], write: Cost, f
         scope="storage",
         title=f"a flush adds {extra}, and never more",
         sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {_why(patterns)} ({largest.words}), in "
-        f"{words.time_measured([largest.step])}. Behind a guest's disk that is either a host with a protected cache or "
-        "a host that ignores flushes.",
+        f"{words.time_measured([largest.step])}. The host's cache is protected, or the host ignores flushes.",
         steps=words.names([write.step, flushed.step, *(growth.step for growth in patterns)]),
         because=(write.because, flushed.because, *(growth.because for growth in patterns)),
         next=(_ask_the_host(virtualization), words.CUT_THE_POWER),

@@ -50,18 +50,17 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Finding]:
 def _too_fast(devices: tuple[Node, ...], write: Cost | None, flushed: Cost, *, free: bool) -> Finding:
     per_s = rate(flushed.step.rate_per_s)
     steps = [flushed.step, *([write.step] if write and free else [])]
-    how = f"{per_s} write-and-flush a second"
+    how = f"wrote and flushed {per_s} times a second"
     if write and free:
-        how += f", where the flush adds {added(write, flushed)} to a write of {duration_ns(write.ns)}"
+        how += f", a flush adding {added(write, flushed)} to a write of {duration_ns(write.ns)}"
     return Finding(
         rule="consumer-nand-too-fast",
         verdict="suspicious",
         confidence="medium",
         scope="storage",
         title=f"{per_s}/s flushed on NAND without protection",
-        sentence=f"{words.devices(devices)} did {how}, in {words.time_measured(steps)}. Programming a page of NAND "
-        "takes 200 µs to 1.4 ms, and this drive has no power-loss protection: it seems to answer a flush from its "
-        "volatile cache.",
+        sentence=f"{words.devices(devices)} {how}, in {words.time_measured(steps)}. NAND takes 200 µs to 1.4 ms for a "
+        "page: without power-loss protection it seems to answer from its volatile cache.",
         steps=words.names(steps),
         because=(flushed.because, *([write.because] if write else []), *map(words.medium, devices)),
         next=(

@@ -79,10 +79,9 @@ def _ignored(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost)
         confidence="medium",
         scope="storage",
         title=f"a forced write takes {duration_ns(forced.ns)}, a flushed one {duration_ns(flushed.ns)}",
-        sentence=f"With O_DIRECT+O_DSYNC the kernel marks each write FUA: {where} must have it on the medium before it "
-        f"answers. It answered after {duration_ns(forced.ns)}, as fast as without ({duration_ns(write.ns)}), while "
-        f"write and flush take {duration_ns(flushed.ns)}, {flushed.ns / forced.ns:.1f} × as long, in "
-        f"{words.time_measured(steps)}: it seems to ignore FUA.",
+        sentence=f"{where} answered a forced write (FUA) after {duration_ns(forced.ns)}, as fast as a plain one "
+        f"({duration_ns(write.ns)}); write and flush take {duration_ns(flushed.ns)}, {flushed.ns / forced.ns:.1f} × as "
+        f"long, in {words.time_measured(steps)}. It seems to ignore FUA.",
         steps=words.names(steps),
         because=(
             write.because,
