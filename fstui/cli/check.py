@@ -79,7 +79,7 @@ def leave_the_busy(checkup: Checkup, yes: bool) -> None:
     for subject in [subject for subject in checkup.subjects if subject.concerns]:
         what = ", ".join(subject.concerns)
         if not agreed(f"{subject.name}: {what}", "Check it all the same?", yes=yes):
-            checkup.leave_out(subject, f"{what}: --yes checks it all the same")
+            checkup.leave_out(subject, f"{what} (--yes checks it all the same)")
 
 
 class _Headless:

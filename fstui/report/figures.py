@@ -96,7 +96,7 @@ def failure(step: Step) -> str:
     """Why a step did not finish, in words; empty where it did."""
     if step.error is None:
         return step.reason or ""
-    said = f"{step.error.call}: {step.error.message}"
+    said = f"{step.error.call}: {step.error.message.removeprefix(f'[Errno {step.error.errno}] ')}"
     return f"{step.reason} ({said})" if step.reason else said
 
 

@@ -56,7 +56,10 @@ def is_ours(held: int) -> bool:
 
 def enter(directory: str, identity: Sequence[int]) -> None:
     """Make it the working directory. Raises OSError where it is not the one of that device and inode any more."""
-    os.chdir(directory)
+    try:
+        os.chdir(directory)
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "somebody removed it", directory) from None
     found = os.stat(".")
     if (found.st_dev, found.st_ino) != tuple(identity):
         raise OSError(errno.ESTALE, "another directory has taken its place", directory)

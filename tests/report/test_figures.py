@@ -11,7 +11,7 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.host import Writer
 from fstui.model.run import Evidence, Run
 from fstui.model.settings import OpenFlag
-from fstui.model.steps import Snapshot, Step
+from fstui.model.steps import Failure, Snapshot, Step
 from fstui.model.storage import Node, Reading, Target
 from fstui.report import compare, figures, findings, steps
 from fstui.report.figures import Counts
@@ -33,6 +33,11 @@ def per_sync(step: Step, target: Target | None = TARGET) -> float | None:
 
 def arrived(step: Step, target: Target | None = TARGET) -> float | None:
     return Counts(Evidence(target=target, steps=(step,))).bytes_ratio(step)
+
+
+def test_why_a_step_failed_names_no_number_of_the_kernel_s() -> None:
+    gone = Failure(call="chdir", errno=2, message="[Errno 2] somebody removed it: '/srv/.fstui-1'")
+    assert figures.failure(replace(SYNCED, error=gone)) == "chdir: somebody removed it: '/srv/.fstui-1'"
 
 
 def test_flushes_and_bytes_are_read_at_the_lowest_devices() -> None:

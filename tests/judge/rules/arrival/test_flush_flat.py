@@ -33,7 +33,7 @@ def test_in_a_guest_it_cannot_tell_though_every_flush_arrived() -> None:
     judgement = in_guest(*measured(flushes()))
     assert {"flushes-arrive", "flush-flat"} <= rules(judgement)
     assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "low")
-    assert "either a host with a protected cache or a host that ignores flushes" in judgement.sentence
+    assert "The host's cache is protected, or the host ignores flushes." in judgement.sentence
     assert "117 µs after nothing, 118 µs after 32.0 MiB" in judgement.sentence
 
 
