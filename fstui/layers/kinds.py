@@ -213,7 +213,7 @@ def sync_of(node: Node) -> tuple[SyncPath, str]:
     """What becomes of a sync at that layer, by what it alone says, and why."""
     barrier = barriers(node)
     if barrier is not None and not barrier.value:
-        return "stops", "nobarrier: no flush is sent"
+        return "stops", "nobarrier"
     return kind(node.kind).sync_of(node)
 
 

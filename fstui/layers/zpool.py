@@ -70,7 +70,7 @@ class Pools:
             name,
             below=below,
             sync=sync,
-            because=f"{dropped.what}=1: no flush is sent" if dropped is not None else because,
+            because=f"{dropped.what}=1" if dropped is not None else because,
             state=state,
             readings=(*self._properties.get(name, ()), *self._parameters, *more),
         )

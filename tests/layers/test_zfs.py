@@ -166,7 +166,7 @@ def test_a_module_parameter_that_drops_flushes_stops_them(pool: Box, parameter: 
     pool.write(path, "1")
     found = seen(pool, status=HEALTHY)
     bottom = found.node("pool:tank")
-    assert (bottom.sync, bottom.because) == ("stops", f"{parameter}=1: no flush is sent")
+    assert (bottom.sync, bottom.because) == ("stops", f"{parameter}=1")
     assert read(found.stack[0], "barrier") == ("nobarrier", path)
     assert read(bottom, parameter) == ("1", path)
 

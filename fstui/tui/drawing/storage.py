@@ -268,16 +268,18 @@ def _silence(target: Target, width: int) -> list[Text]:
 
 def _activity(now: Rate) -> str:
     parts = [
-        "" if now.busy is None else f"busy {now.busy:.0%}",
-        f"{_number(now.writes)} writes/s",
-        "" if now.ms_per_write is None else f"{duration_ns(now.ms_per_write * 1e6)} each",
-        "flushes not counted" if now.flushes is None else f"{_number(now.flushes)} flushes/s",
-        "" if now.ms_per_flush is None else f"{duration_ns(now.ms_per_flush * 1e6)} each",
+        "" if now.busy is None else f"{now.busy:.0%} busy",
+        f"{_number(now.writes)} writes/s{_each(now.ms_per_write)}",
+        "flushes not counted" if now.flushes is None else f"{_number(now.flushes)} flushes/s{_each(now.ms_per_flush)}",
         "" if now.written_bytes is None else f"{size(now.written_bytes)}/s",
         f"{_number(now.reads)} reads/s",
         "" if now.in_flight is None else f"{now.in_flight} in flight",
     ]
     return ", ".join(filter(None, parts))
+
+
+def _each(ms: float | None) -> str:
+    return "" if ms is None else f" of {duration_ns(ms * 1e6)}"
 
 
 def _haystack(entry: Entry) -> str:
