@@ -118,6 +118,14 @@ async def test_the_chosen_run_says_its_verdict_beside_the_bars_of_its_storage(si
         assert "bbb222" in "\n".join(await settled(pilot))
 
 
+async def test_a_rate_that_is_too_long_is_told_in_thousands() -> None:
+    saved("aaa111", 1, 1000)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        (row,) = (line for line in await pressed(pilot, "h") if "suspicious" in line and "/srv/data" in line)
+        assert "k " in row and "…" not in row.split("/srv")[0]
+
+
 async def test_a_storage_stands_among_those_that_ran_the_same() -> None:
     saved("aaa111", 1)
     slower = replace(saved("bbb222", 2, 0.5), target=replace(screens.DATA, path="/srv/other", identity="another"))

@@ -33,13 +33,13 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.drawing.cells import Run as Words
 from fstui.tui.glyphs import DOUBT, FAINT, HEAD, HEAT, not_bold, of_speed, of_verdict, word
 
-_BAR, _LONG_BAR, _VERY_WIDE = 8, 30, 150
+_BAR, _LONG_BAR, _VERY_WIDE, _RATE = 8, 30, 150, 6
 COLUMNS = (
     Column("WHEN", 12, gap=0),
     Column("VERDICT", 11, gap=2),
     Column("SLOW?", 7, gap=2, from_width=86),
     Column("SCENARIO", 14, gap=2, from_width=60),
-    Column("RATE/S", 6, gap=1, right=True),
+    Column("RATE/S", _RATE, gap=1, right=True),
     Column("BAR", _BAR, gap=1, from_width=70),
     Column("TARGET", gap=2, cut="left"),
     Column("RUN", 6, gap=2, from_width=92),
@@ -144,6 +144,12 @@ def where(summary: Summary, width: int) -> list[Text]:
     return [line((part, FAINT)) for part in wrapped(words, width - 2, indent=" ")]
 
 
+def _rate(per_s: float) -> str:
+    """Whole, or in thousands where it would be cut: memory does a million a second."""
+    words = rate(per_s)
+    return words if len(words) <= _RATE else f"{per_s / 1e3:.0f}k"
+
+
 def _row(summary: Summary, columns: Sequence[Column], bar: str, *, selected: bool, same_day: bool) -> Text:
     glyph, style = of_verdict(summary.verdict)
     remarks = [one for one in report.remarks(summary) if one not in _NOT_SAID or not _says_so(summary)]
@@ -153,7 +159,7 @@ def _row(summary: Summary, columns: Sequence[Column], bar: str, *, selected: boo
         "SLOW?": summary.speed or "",
         "SCENARIO": summary.scenario,
         "TARGET": (summary.target or Path(summary.path).name) + (f" ({', '.join(remarks)})" if remarks else ""),
-        "RATE/S": rate(summary.rate_per_s) if summary.rate_per_s else "",
+        "RATE/S": _rate(summary.rate_per_s) if summary.rate_per_s else "",
         "BAR": bar,
         "RUN": summary.id,
         "HOST": summary.hostname,
