@@ -28,6 +28,15 @@ def volatile_cache(node: Node) -> Fact[bool] | None:
     return one_of(node, "ID_ATA_WRITE_CACHE_ENABLED", {"1": True, "0": False})
 
 
+def has_cache(node: Node) -> bool | None:
+    """Whether flushes matter there: by the kernel's view, and where it tells none (before Linux 4.7, or a file that
+    cannot be read) by the device's own word; None where nobody says."""
+    if node.write_cache is not None:
+        return node.write_cache == "write back"
+    told = volatile_cache(node)
+    return told.value if told is not None else None
+
+
 def has_none(node: Node) -> bool:
     """The drive says that it has no volatile write cache (NVMe)."""
     found = node.reading("vwc")
@@ -35,10 +44,12 @@ def has_none(node: Node) -> bool:
 
 
 def protected_cache(node: Node) -> bool:
-    """It has a write cache that is said to outlive a power cut: a controller's battery, a drive's capacitors, what
-    empties an NVDIMM's queues."""
+    """It has a write cache that is said to outlive a power cut: a controller's battery, an array's, a drive's
+    capacitors, what empties an NVDIMM's queues."""
     medium = node.medium
-    return persistent(node) or (medium is not None and (medium.class_ == "raid-cache" or medium.write_cache == "plp"))
+    array = one_of(node, "grade", {"array": True}) is not None
+    told = medium is not None and (medium.class_ == "raid-cache" or medium.write_cache == "plp")
+    return persistent(node) or array or told
 
 
 def safe_drive(node: Node) -> bool:

@@ -3,7 +3,7 @@
 From sysfs, and from udev where it runs: ``cache_type`` (the driver's; "temporary" never shows there),
 ``ID_ATA_WRITE_CACHE_ENABLED`` (udev's, when the drive was found), ``rpm``, ``form_factor``, ``zoned``, ``F_FLUSH`` and
 ``CONFIG_WCE`` (yes | no, virtio-blk), ``vmbus_id`` and ``lun`` (Hyper-V), ``card`` (MMC | SD), ``grade`` (consumer |
-data centre | cloud | raid | virtual | hard disk, by the model table).
+data centre | cloud | raid | array | virtual | hard disk, by the model table).
 
 A card's flush is counted as any: the MMC driver takes it as a request, and ends it with the card's own cache flush
 (CMD6, EXT_CSD FLUSH_CACHE) where the card has a cache that is on; "write back" also stands for one without a cache that
@@ -51,7 +51,7 @@ class DiskFacts(NamedTuple):
     transport: Fact[str] | None
     """NVMe: pcie, tcp, rdma, fc, loop."""
     grade: Fact[str] | None
-    """consumer, data centre, cloud, raid, virtual, hard disk, by the model table."""
+    """consumer, data centre, cloud, raid, array, virtual, hard disk, by the model table."""
     link_rate: Fact[str] | None
     payload_mb_s: Fact[int] | None
     """What the link can carry at the most."""
@@ -84,7 +84,7 @@ def is_virtual(node: Node) -> bool:
 def is_attached_here(node: Node) -> bool:
     """A drive of this box with no host, bridge, controller or network between: what takes time there is its work."""
     row = models.known(node.model)
-    controller = row is not None and row.grade == "raid"
+    controller = row is not None and row.grade in {"raid", "array"}
     between = controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
     transport = word(node, "transport")
     fabric = transport is not None and transport.value in nvme.OF_ONES_OWN
@@ -98,9 +98,13 @@ def _is_a_drive(node: Node) -> bool:
 
 
 def writes(node: Node) -> models.Writes:
-    """Where a hard disk puts what it is given, by its model."""
+    """Where a hard disk puts what it is given, by its model: one of a name that nobody knows (a server's maker sells
+    others' under his own) may be one that has a log."""
     row = models.known(node.model)
-    return row.writes if row is not None else "in place"
+    if row is not None:
+        return row.writes
+    declared = node.medium is not None and node.medium.declared
+    return "log" if node.model and not declared else "in place"
 
 
 def over_own_network(node: Node) -> bool:
@@ -237,7 +241,7 @@ def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:
 
 def _udev_rpm(value: str | None, path: str) -> Reading | None:
     rate = integer(value)
-    return Reading(what="rpm", value=str(rate), path=path) if rate is not None and 0 <= rate <= 65535 else None
+    return Reading(what="rpm", value=str(rate), path=path) if rate == 0 or rate in _VPD_RATES else None
 
 
 def _state(tree: Tree, directory: str) -> tuple[Reading, ...]:

@@ -24,8 +24,6 @@ class Link(Base, frozen=True, kw_only=True):
     """A hypervisor, or this kernel, made the disk: its rotational flag says nothing."""
     writes_through: bool = False
     """The host may write each write through to its own disk, whether it is marked FUA or not."""
-    rotation_told: bool = False
-    """rotational=1 means a platter; a USB bridge says so of any drive behind it, and so do many network volumes."""
     hides_drive: bool = False
     """A bridge answers in the drive's place."""
     direct: bool = False
@@ -40,8 +38,8 @@ class Link(Base, frozen=True, kw_only=True):
 
 
 _LINKS = (
-    Link(name="sata", rotation_told=True, direct=True),
-    Link(name="sas", rotation_told=True, direct=True, drives_state_form=True),
+    Link(name="sata", direct=True),
+    Link(name="sas", direct=True, drives_state_form=True),
     Link(name="nvme", direct=True),
     Link(name="mmc", direct=True),
     Link(name="usb", hides_drive=True),

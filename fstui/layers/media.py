@@ -80,7 +80,7 @@ def _real(node: Node) -> Medium:
         return Medium(because=f"the USB bridge{named} hides the drive")
     rotational = f"/sys/block/{node.id}/queue/rotational"
     rpm = number(node, "rpm")
-    if (rpm is not None and rpm.value == 0) or node.rotational is False:
+    if (rpm is not None and rpm.value == 0) or (node.rotational is False and node.link is not None):
         return Medium(class_="ssd", write_cache=_cache(node), because=f"it does not rotate ({rotational}: 0)")
     if node.rotational:
         because = f"it rotates ({rotational}: 1), but does not say how fast"

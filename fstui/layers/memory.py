@@ -26,6 +26,9 @@ class MemoryDeviceReader(DeviceReader):
         return node.kind != "ram"
 
 
+_OF_MACHINES = ("xpram", "dcssblk", "ps3vram", "z2ram")
+"""Expanded storage and shared segments of IBM Z (a segment is kept where somebody saves it), the PlayStation's graphics
+memory, the Amiga's Zorro (drivers/s390/block, drivers/block)."""
 _forgets = partial(Kind, sync="stops", because="kept in memory", in_memory=True)
 
 KINDS = (
@@ -33,6 +36,7 @@ KINDS = (
     _forgets(name="zram", layer="block", device_names="zram", accounting="own"),
     _forgets(name="null_blk", layer="block", device_names="nullb"),
     _forgets(name="ram", layer="block", device_names="ram", accounting="none"),
+    *(_forgets(name=name, layer="block", device_names=name) for name in _OF_MACHINES),
 )
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from fstui.model.storage import MediumCache, MediumClass
 
-Grade = Literal["consumer", "data centre", "cloud", "raid", "virtual", "hard disk"]
+Grade = Literal["consumer", "data centre", "cloud", "raid", "array", "virtual", "hard disk"]
 Writes = Literal["in place", "log", "flash"]
 
 

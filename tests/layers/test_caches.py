@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.inventory.survey import survey
 from fstui.judge import judge
-from fstui.layers.caches import outlives_power_cut, protected_cache, safe_drive, volatile_cache
+from fstui.layers.caches import has_cache, outlives_power_cut, protected_cache, safe_drive, volatile_cache
 from fstui.layers.sources.claims import Answer
 from fstui.model.run import Evidence
 from fstui.model.storage import Medium, Node, Reading
@@ -80,3 +81,17 @@ def test_what_outlives_a_power_cut(medium: Medium | None, cache: bool, drive_its
 
 def test_a_drive_without_a_volatile_cache_is_safe_by_itself() -> None:
     assert safe_drive(drive(vwc="absent"))
+
+
+def test_where_the_kernel_tells_nothing_the_device_does() -> None:
+    """Before Linux 4.7 there is no write_cache; one may be unreadable, too."""
+    assert has_cache(drive(cache_type="write back"))
+    assert has_cache(drive(cache_type="write through")) is False
+    assert has_cache(drive()) is None
+    assert has_cache(replace(drive(cache_type="write back"), write_cache="write through")) is False
+
+
+def test_an_arrays_cache_outlives_a_power_cut_by_its_name() -> None:
+    """It may be asked for no flush; yet no drive is praised by it."""
+    array = drive(Medium(class_="network"), grade="array")
+    assert protected_cache(array) and not safe_drive(array)

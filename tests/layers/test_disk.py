@@ -103,6 +103,13 @@ def test_a_page_that_says_nothing_is_no_rate(box: Box, page: bytes) -> None:
     assert "rotates" in medium.because
 
 
+@pytest.mark.parametrize("rate", ["1", "2", "1024", "65535", "-1", "x"])
+def test_a_rate_of_udev_that_no_disk_has_is_none(box: Box, rate: str) -> None:
+    box.disk("sda", rotational=1)
+    box.write(f"/run/udev/data/b{box.number_of['sda']}", f"E:ID_ATA_ROTATION_RATE_RPM={rate}")
+    assert with_medium(box)[1].rpm is None
+
+
 def test_udev_knows_the_rate_and_the_cache_of_a_sata_disk(box: Box) -> None:
     box.disk("sda", rotational=1, write_cache="write through")
     box.write(

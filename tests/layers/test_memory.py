@@ -46,3 +46,17 @@ def test_a_device_of_this_kernel_that_nothing_identifies_is_no_ssd_for_not_rotat
     node = only(box)
     assert node.link == "virtual"
     assert node.medium and node.medium.class_ == "unknown"
+
+
+@pytest.mark.parametrize("name", ["xpram0", "dcssblk1", "ps3vram", "z2ram"])
+def test_memory_of_other_machines_is_memory(box: Box, name: str) -> None:
+    box.device(name, write_cache="write through")
+    node = only(box)
+    assert node.medium and node.medium.class_ == "memory"
+
+
+def test_what_hangs_nowhere_known_is_no_ssd_for_not_rotating(box: Box) -> None:
+    box.device("qblk0", "pci0000:00/0000:07:00.0", request_based=True, rotational=0)
+    node = only(box)
+    assert node.link is None
+    assert node.medium and node.medium.class_ == "unknown"

@@ -23,7 +23,7 @@ def medium(box: Box) -> Medium:
 def test_every_row_has_a_pattern_that_compiles_and_a_source(row: models.Model) -> None:
     assert re.compile(row.pattern)
     assert row.source.strip()
-    assert row.class_ not in {"unknown", "memory"} or row.grade in {"virtual", "hard disk", "raid"}
+    assert row.class_ not in {"unknown", "memory"} or row.grade in {"virtual", "hard disk", "raid", "array"}
     assert row.writes == "in place" or row.grade == "hard disk"
 
 
@@ -48,8 +48,13 @@ def test_every_row_has_a_pattern_that_compiles_and_a_source(row: models.Model) -
     ("HGST HUS726060AL", "hdd-7200", None, "hard disk"), ("WDC WD40EFAX-68J", "hdd-5400", None, "hard disk"),
     ("ST8000DM004-2CX1", "hdd-5400", None, "hard disk"), ("ST2000DX001-1CM1", "hdd-7200", None, "hard disk"),
     ("ST4000NM0035-1V4", "unknown", None, "hard disk"), ("WDC WD40EFRX-68N", "unknown", None, "hard disk"),
-    ("WDC  WUH721414AL", "unknown", None, "hard disk"), ("SAMSUNG HD103SJ", "unknown", None, "hard disk"),
+    ("WDC  WUH721414AL", "hdd-7200", None, "hard disk"), ("SAMSUNG HD103SJ", "unknown", None, "hard disk"),
     ("TOSHIBA AL15SEB060N", "unknown", None, "hard disk"), ("HGST HTS541010A9", "unknown", None, "hard disk"),
+    ("SEAGATE ST2400MM0129", "hdd-10000", None, "hard disk"), ("HGST HDN724040AL", "unknown", None, "hard disk"),
+    ("NETAPP LUN C-Mode", "unknown", None, "array"), ("PURE FlashArray", "unknown", None, "array"),
+    ("3PARdata VV", "unknown", None, "array"), ("IBM 2145", "unknown", None, "array"),
+    ("HP MSA 2040 SAS", "unknown", None, "array"), ("DELL MD32xx", "unknown", None, "array"),
+    ("HITACHI OPEN-V", "unknown", None, "array"), ("NetApp ONTAP Controller", "unknown", None, "array"),
 ])  # fmt: skip
 def test_known_models(model: str, class_: str, write_cache: str | None, grade: str) -> None:
     row = models.known(model)
@@ -59,7 +64,8 @@ def test_known_models(model: str, class_: str, write_cache: str | None, grade: s
 
 @pytest.mark.parametrize("model", [
     "INTEL SSDSC2CW12", "SSD", "INTEL SSDPEDMW400G4", "ACARD ANS-9010",
-    "SanDisk SDCFXPS-032", "HP MSA 2040 SAS", "DELL MD32xx", "TOSHIBA THNSNJ12", "SAMSUNG MZVL21T0HCLR-00B00",
+    "SanDisk SDCFXPS-032", "LIO-ORG vol1", "SUN COMSTAR", "TrueNAS iSCSI Disk",
+    "TOSHIBA THNSNJ12", "SAMSUNG MZVL21T0HCLR-00B00",
     "WDC WDS192T1D0D-01AJB0", "ADATA SR2000CP", "HGST SDLL1DLR480GCAA1", "HGST HUSMR1625ASS200",
 ])  # fmt: skip
 def test_models_that_the_table_does_not_know(model: str) -> None:
@@ -112,7 +118,8 @@ def test_the_table_is_read_from_wherever_the_package_lies() -> None:
 
 @pytest.mark.parametrize(("model", "writes"), [
     ("WDC WD20EZAZ-00GGJB0", "log"), ("WDC WD60EFAX-68SHWN0", "log"), ("ST2000LX001-1RG174", "flash"),
-    ("WDC WUS721010ALE6L4", "in place"), ("ST8000NM0055", "in place"), ("SEAGATE ST39173LW", "in place"),
+    ("WDC WUS721010ALE6L4", "log"), ("HGST HUH721010AL", "log"), ("WDC WD101KRYZ-01JPDB0", "log"),
+    ("HGST HUS724040AL", "in place"), ("ST8000NM0055", "in place"), ("SEAGATE ST39173LW", "in place"),
 ])  # fmt: skip
 def test_hard_disks_are_known_by_their_names_and_some_need_not_wait_for_a_block(model: str, writes: str) -> None:
     row = models.known(model)

@@ -12,9 +12,9 @@ ASSUMED_RPM = 15_000
 """For a hard disk that does not state its revolutions: the fastest that was ever sold."""
 SLOWEST_RPM = 5400
 """Of the disks that are named here."""
-LOGGED_PER_TURN = 20
-"""Synced writes of a disk that appends them to a log on its platters, wherever the head is: one of the Ultrastar 7K6000
-answered the quickest after 473 µs, 18 in a turn (serverfault.com/questions/857271)."""
+LOGGED_NS = 473_000
+"""The least that a synced write takes on a disk that appends it to a log on its platters, wherever the head is: seen of
+the Ultrastar 7K6000 (serverfault.com/questions/857271)."""
 NAND_PROGRAM_NS = 200_000
 """What SLC takes to program a page; MLC and TLC take 600 µs and more."""
 

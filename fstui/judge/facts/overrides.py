@@ -107,7 +107,8 @@ class _Told:
         # what a drive says of its cache was read before the run: whoever switched that off as well is honest
         if self._switches.stayed(node.id, _CACHE) and (told := volatile_cache(node)) and told.value:
             yield words.reading(node, told.reading)
-        cached = [each for each in self._stack.flushed_beneath(node) if each.write_cache == "write back"]
+        beneath = self._stack.flushed_beneath(node)
+        cached = [each for each in beneath if each.write_cache == "write back" and not outlives_power_cut(each)]
         below = [each for each in cached if self._switches.stayed(each.id, _CACHE)]
         for other in below:
             yield words.write_cache(other)

@@ -13,7 +13,7 @@ from fstui.judge import words
 from fstui.judge.facts.arrivals import Arrivals
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.costs import MEAN_TO_MEDIAN
-from fstui.judge.facts.limits import ASSUMED_RPM, LOGGED_PER_TURN, NAND_PROGRAM_NS, rewrites_per_s, rpm
+from fstui.judge.facts.limits import ASSUMED_RPM, LOGGED_NS, NAND_PROGRAM_NS, rewrites_per_s, rpm
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep, has_rate
 from fstui.layers import kind
@@ -51,9 +51,8 @@ class Platter(NamedTuple):
     @property
     def per_s(self) -> float:
         """Rewrites of one block."""
-        if self.writes == "flash":
-            return 1e9 / NAND_PROGRAM_NS
-        return rewrites_per_s(self.rpm) * (LOGGED_PER_TURN if self.writes == "log" else 1)
+        least_ns = {"log": LOGGED_NS, "flash": NAND_PROGRAM_NS}.get(self.writes)
+        return rewrites_per_s(self.rpm) if least_ns is None else 1e9 / least_ns
 
     @property
     def declared(self) -> bool:
@@ -241,13 +240,14 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     if protected_cache(node):
         return None  # it answers, not the platter
     turns = rpm(medium) if medium else None
+    grade = facts(node).grade
+    named = grade is not None and grade.value == "hard disk"
     if turns:
         # an array or a controller may state the turns of its disks, and answer from a cache of its own
         unknown = medium is not None and not medium.declared and link(node.link).may_be_an_array
-        return None if unknown else (turns, words.medium(node))
-    real = host.virtualization is None and link(node.link).rotation_told and not is_virtual(node)
-    grade = facts(node).grade
-    named = grade is not None and grade.value == "hard disk"  # flash that states nothing is called rotating as well
+        return None if unknown and not named else (turns, words.medium(node))
+    real = host.virtualization is None and not is_virtual(node)
+    # by name alone: flash that states nothing is called rotating as well, and so is any drive behind a USB bridge
     if real and named and node.rotational and (medium is None or medium.class_ == "unknown"):
         unstated = f"{node.id}: a rotating {node.link} disk that does not state its revolutions"
         return ASSUMED_RPM, f"{unstated}: {ASSUMED_RPM} rpm assumed"

@@ -10,7 +10,7 @@ from fstui.judge.facts.overrides import THROUGH
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switches
 from fstui.layers import disk
-from fstui.layers.caches import protected_cache
+from fstui.layers.caches import has_cache, protected_cache
 from fstui.layers.facts import barriers
 from fstui.layers.readers import BARRIERS_OFF
 from fstui.model.storage import Node, Reading
@@ -29,12 +29,12 @@ class WithoutBarriers(NamedTuple):
 
     @property
     def on(self) -> tuple[Node, ...]:
-        """Those whose write cache is on, in the kernel's view."""
-        return tuple(node for node in self.caches if node.write_cache == "write back")
+        """Those whose write cache is on."""
+        return tuple(node for node in self.caches if has_cache(node))
 
     @property
     def off(self) -> tuple[Node, ...]:
-        return tuple(node for node in self.caches if node.write_cache == THROUGH)
+        return tuple(node for node in self.caches if has_cache(node) is False)
 
     @property
     def unheard(self) -> tuple[Node, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fstui.judge import Case
 from fstui.judge.facts.rotation import Rotation, fastest
@@ -42,8 +43,8 @@ def test_what_says_nothing_is_no_platter() -> None:
 @pytest.mark.parametrize(
     ("model", "writes", "per_s"),
     [
-        ("HGST HUS726040AL", "log", 2400),
-        ("ST8000DM004-2CX1", "log", 2400),
+        ("HGST HUS726040AL", "log", 2114),
+        ("ST8000DM004-2CX1", "log", 2114),
         ("ST1000LM014-1EJ1", "flash", 5000),
         ("ST4000NM0033-9ZM", "in place", 120),
     ],
@@ -52,7 +53,7 @@ def test_a_disk_that_writes_elsewhere_first_waits_for_no_block(model: str, write
     where = on_disk(filesystem(), disk(medium=READ, model=model))
     platter = rotation(where).platter
     assert platter is not None
-    assert (platter.writes, platter.per_s) == (writes, per_s)
+    assert (platter.writes, int(platter.per_s)) == (writes, per_s)
     honest, lying = same_block(1.5 * per_s), same_block(1.5 * per_s + 1)
     assert not rotation(where, honest).too_fast
     assert [pace.step for pace in rotation(where, honest, lying).too_fast] == [lying]
@@ -97,6 +98,22 @@ def test_a_pace_below_that_of_a_log_shows_no_turning() -> None:
 )
 def test_there_is_none_where_something_else_may_answer(where: Target) -> None:
     assert rotation(where).platter is None
+
+
+@pytest.mark.parametrize("link", ["scsi", "fc", "usb"])
+def test_a_hard_disk_by_its_name_is_no_array(link: str) -> None:
+    """A drive that a controller passes through; an array and a USB bridge have names of their own."""
+    named = disk(medium=READ, link=link, rotational=True, readings=readings(grade="hard disk"))
+    assert rotation(on_disk(filesystem(), named)).platter is not None
+    assert rotation(on_disk(filesystem(), replace(named, medium=Medium()))).platter is not None
+
+
+def test_a_disk_of_a_name_that_nobody_knows_may_have_a_log() -> None:
+    """Servers' makers sell others' disks under their own names."""
+    platter = rotation(on_disk(filesystem(), disk(medium=READ, model="MB4000GVYZK"))).platter
+    assert platter is not None and platter.writes == "log"
+    yours = rotation(on_disk(filesystem(), disk(medium=replace(READ, declared=True), model="MB4000GVYZK"))).platter
+    assert yours is not None and yours.writes == "in place"
 
 
 @pytest.mark.parametrize("link", ["sata", "sas", "usb", "virtio", None])

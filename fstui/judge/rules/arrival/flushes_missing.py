@@ -18,7 +18,8 @@ journal's thread asked for may be fstui's, and counts for it. A layer that was a
 Other writers only add flushes, so too few stays too few. It does not tell who drops them: a seccomp filter that fakes
 the sync calls, a driver, a layer between; or the filesystem itself: ext4 without a journal sends none for fdatasync
 and O_DSYNC on Linux 6.1 (a power cut there loses what was acknowledged), and does on 6.18; ext4 with a journal on a
-device of its own flushes only that one for an fsync that commits (6.12: 477 of 477 records lost in two cuts).
+device of its own flushes only that one for an fsync that commits (6.12: 477 of 477 records lost in two cuts). A
+filesystem of which nobody knows what it owes (gfs2 and ocfs2 send none) may leave it out above a protected cache.
 
 ## What to do next
 `grep Seccomp /proc/self/status`; repeat outside the container; repeat on another filesystem of the same disk.

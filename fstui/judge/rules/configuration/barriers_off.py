@@ -6,12 +6,13 @@ the device has accepted the data, not when it is safe.
 
 ## How it was measured
 ext4: `/proc/fs/ext4/DEVICE/options`, which always states it; others: `/proc/self/mountinfo`. The caches beneath:
-`/sys/block/X/queue/write_cache` of every disk and loop device.
+`/sys/block/X/queue/write_cache` of every disk and loop device; where the kernel has none (before Linux 4.7), the
+driver's or the drive's own word.
 
 ## What it proves, and what not
-With a volatile cache beneath, syncs are not durable. Behind a controller whose cache survives a power cut, or where
-no device has a cache, it may be: that is a claim of the hardware, which nothing here can check. Of a filesystem that
-holds one member of a btrfs or ZFS mirror with checksums it is a note: what the others flushed is read.
+With a volatile cache beneath, syncs are not durable. Behind a controller or a storage array (by its name) whose
+cache survives a power cut, or where no device has a cache, it may be: a claim that nothing here can check. Of a
+filesystem that holds one member of a btrfs or ZFS mirror with checksums it is a note: what the others flushed is read.
 
 ## What to do next
 Turn barriers on and run again. Behind a RAID controller: check that the battery or capacitor is healthy, and that the
@@ -28,7 +29,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.without_barriers import WithoutBarriers
 from fstui.layers import kind
-from fstui.layers.caches import protected_cache
+from fstui.layers.caches import protected_cache, volatile_cache
 from fstui.model.judgement import Confidence, Finding, Verdict
 from fstui.model.storage import Node
 
@@ -112,4 +113,5 @@ def _barriers_on(found: WithoutBarriers) -> str:
 
 def _cache_line(node: Node) -> str:
     protected = f", {node.medium.because or node.medium.class_}" if node.medium and protected_cache(node) else ""
-    return words.write_cache(node) + protected
+    told = volatile_cache(node) if node.write_cache is None else None
+    return (words.reading(node, told.reading) if told is not None else words.write_cache(node)) + protected

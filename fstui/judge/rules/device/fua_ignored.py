@@ -13,6 +13,7 @@ SX8200PNP, 94 385, 91 375 (O_DSYNC) and 2 767 (fdatasync) per second.
 ## What it proves, and what not
 It speaks of FUA alone: fdatasync may be fine. The reverse, FUA slower than a flush, is normal. md always claims FUA, so
 only lowest devices count; a protected cache may answer FUA at once, so such drives are left alone, and so is what lies
+behind an adapter or a driver that hides it (a RAID controller may force from its own cache and flush to its drives) or
 beyond a network: Linux's own NVMe target says that it has a volatile cache whatever its disk has
 (drivers/nvme/target/admin-cmd.c), and the network's time stands in each of the three. Nor of Hyper-V and WSL2, whose
 host may write each write of a guest through, forced or not, and flush its filesystem for a flush (Microsoft, Hyper-V
@@ -59,9 +60,11 @@ def fua_ignored(case: Case) -> Iterator[Finding]:
 
 def _may_answer_at_once(node: Node) -> bool:
     """Its cache is protected, or lies where nobody sees whether it is; or its host forces every write."""
-    beyond_network = node.medium is not None and node.medium.class_ == "network"
+    class_ = node.medium.class_ if node.medium is not None else "unknown"
+    hidden = node.link is None or link(node.link).may_be_an_array
+    out_of_sight = class_ == "network" or (class_ == "unknown" and hidden)
     forced_by_host = link(node.link).writes_through
-    return outlives_power_cut(node) or over_own_network(node) or beyond_network or forced_by_host
+    return outlives_power_cut(node) or over_own_network(node) or out_of_sight or forced_by_host
 
 
 def _may_be_as_flash_is(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> bool:

@@ -12,8 +12,8 @@ declared; for one that does not say, and has a hard disk's name, 15 000 are assu
 AHCI or an array that says nothing is "rotational" as well. Never from `rotational=1` of a virtual disk. Silent above
 copy-on-write filesystems, caches and RAID controllers, and where a SAN or an unknown adapter states the turns of disks
 that an array may stand before. Several writers may share a turn (group commit), so their rate is never held against it.
-A disk whose model is known to append to a log on its platters (a media cache, shingled tracks) waits for no block: 20
-synced writes a turn are allowed; one that is known to write to flash of its own, what flash can be programmed, 5 000.
+A disk whose model may append to a log on its platters (a media cache, shingled tracks), or that nobody knows by its
+name, waits for no block: it may answer after 473 µs; one with flash of its own after 200 µs, as flash is programmed.
 
 ## What it proves, and what not
 Up to 1.1 times the limit the disk behaves like a platter: medium confidence where every lowest device took half of that

@@ -7,7 +7,7 @@ import pytest
 
 from tests.factories.evidence import busy, finding, rules, verdict
 from tests.factories.steps import step, traced
-from tests.factories.storage import block, disk, filesystem, on_disk, target
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,14 @@ def test_no_flush_at_all_contradicts_durability_on_any_filesystem(kind: str) -> 
     assert verdict(on_disk(filesystem(kind)), step(flushes=0)).verdict == "not-durable"
     with_fua = on_disk(filesystem(kind), disk(fua=True))
     assert verdict(with_fua, step(flushes=0)).verdict == "cannot-tell"  # FUA writes are not counted
+
+
+@pytest.mark.parametrize("kind", ["gfs2", "ocfs2", "vxfs"])
+def test_none_are_missed_at_a_cache_that_outlives_a_power_cut(kind: str) -> None:
+    """What is made for a SAN sends none to it."""
+    array = disk(link="fc", readings=readings(grade="array"))
+    assert verdict(on_disk(filesystem(kind), array), step(flushes=0)).verdict == "cannot-tell"
+    assert verdict(on_disk(filesystem("xfs"), array), step(flushes=0)).verdict == "not-durable"
 
 
 @pytest.mark.parametrize("kind", ["f2fs", "nilfs2", "exfat", "vfat", "ntfs3", "reiserfs"])

@@ -60,6 +60,21 @@ def test_above_caches_that_nobody_knows_cannot_be_told() -> None:
     assert finding(verdict(on_disk(NOBARRIER, unknown)), "barriers-off").verdict == "cannot-tell"
 
 
+@pytest.mark.parametrize(("driver", "expected"), [("write back", "not-durable"), ("write through", "plausible")])
+def test_a_kernel_that_tells_no_cache_leaves_it_to_the_device(driver: str, expected: str) -> None:
+    """Linux 3.10 has no queue/write_cache."""
+    told = disk(write_cache=None, counted=False, readings=readings(cache_type=driver))
+    found = finding(verdict(on_disk(NOBARRIER, told), step(flushes=None)), "barriers-off")
+    assert found.verdict == expected
+    assert any("cache_type" in line for line in found.because)
+
+
+@pytest.mark.parametrize(("grade", "expected"), [("array", "plausible"), ("virtual", "not-durable")])
+def test_above_an_array_is_plausible(grade: str, expected: str) -> None:
+    volume = disk(link="fc", readings=readings(grade=grade))
+    assert verdict(on_disk(NOBARRIER, volume), step(flushes=0)).verdict == expected
+
+
 def pool(*below: str) -> Node:
     return Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=below or ("sda",))
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model.steps import Step
-from fstui.model.storage import Node, Reading, Target
+from fstui.model.storage import Medium, Node, Reading, Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
@@ -28,6 +28,20 @@ def test_against_the_driver(claim: dict[str, str]) -> None:
     found = finding(judgement, "write-through-override")
     assert (found.verdict, found.confidence) == ("not-durable", "high")
     assert rules(judgement) == {"write-through-override"}
+
+
+@pytest.mark.parametrize(
+    ("below", "accuses"),
+    [
+        (disk(readings=readings(grade="array")), False),
+        (disk(medium=Medium(class_="ssd-plp", write_cache="plp")), False),
+        (disk(), True),
+    ],
+)
+def test_of_a_volume_above_what_outlives_a_power_cut(below: Node, accuses: bool) -> None:
+    volume = block("dm-0", "dm-linear", "sda", write_cache="write through")
+    found = rules(verdict(target(filesystem(below=("dm-0",)), volume, below), step(flushes=0)))
+    assert ("write-through-override" in found) is accuses
 
 
 def test_against_udev_where_the_driver_says_nothing() -> None:

@@ -41,8 +41,20 @@ def test_its_boundaries(tw: float, td: float, ts: float, hit: bool) -> None:
         disk(fua=True, medium=Medium(class_="network")),
         disk(fua=True, readings=readings(transport="tcp")),
         disk(fua=True, link="hyper-v"),
+        disk(fua=True, link="scsi"),
+        disk(fua=True, link=None),
     ],
-    ids=["no FUA", "write through", "protected", "controller", "a network's volume", "NVMe over TCP", "Hyper-V"],
+    ids=[
+        "no FUA",
+        "write through",
+        "protected",
+        "controller",
+        "a network's volume",
+        "NVMe over TCP",
+        "Hyper-V",
+        "a controller of no known name",
+        "what nobody knows",
+    ],
 )
 def test_a_device_that_may_answer_so_is_left_alone(device: Node) -> None:
     steps = write(10), forced(11, flushes=1), flushed(400)

@@ -135,8 +135,8 @@ def test_a_virtual_disk_that_says_it_rotates_is_left_alone() -> None:
     [
         ({"link": "sata"}, True),
         ({"link": "sas"}, True),
-        ({"link": "usb"}, False),
-        ({"link": None}, False),
+        ({"link": "usb"}, True),
+        ({"link": None}, True),
         ({"link": "sata", "model": "VBOX HARDDISK"}, False),
         ({"link": "sata", "rotational": False}, False),
         ({"link": "sata", "medium": Medium(class_="raid-cache")}, False),
