@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from fstui.judge.facts.overrides import THROUGH
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switches
 from fstui.layers import disk
