@@ -12,12 +12,11 @@ takes reliable writes, which is what FUA becomes (drivers/mmc/core/block.c, mmc.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from fstui.layers import drives, links, models, nvme, own_disks, tgt
+from fstui.layers import disk_readings, drives, links, models, nvme, own_disks, tgt
 from fstui.layers.caches import volatile_cache
 from fstui.layers.facts import Fact, number, one_of, word
 from fstui.layers.held_files import Behind
@@ -26,17 +25,10 @@ from fstui.layers.links import link
 from fstui.layers.readers import Device, DeviceReader, Role, some, with_readings
 from fstui.layers.scsi_target import ScsiTarget, each_write_kept, size_at, store_file
 from fstui.layers.sources.claims import Question
-from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.udev import DATABASE
 from fstui.layers.tgt import TgtDisks
 from fstui.model.storage import Node, Reading, SyncPath
 
-VPD_NOT_ROTATING = 1
-_VPD_RATES = range(0x0401, 0xFFFF)
-"""SBC: 1 is a medium that does not rotate, 0401h to FFFEh a rate in revolutions per minute."""
-_FEATURES = {"F_FLUSH": 9, "CONFIG_WCE": 11}
-"""Bits of virtio-blk (include/uapi/linux/virtio_blk.h); sysfs shows them from the lowest on, one character each."""
-_VMBUS = re.compile(r"/(?:VMBUS|MSFT1000)[^/]*/([0-9a-f]{8}-[0-9a-f-]+)/.*/\d+:\d+:\d+:(\d+)/", re.IGNORECASE)
 _CARDS = {"MMC": "eMMC", "SD": "an SD card"}
 _YES_NO = {"yes": True, "no": False}
 
@@ -128,19 +120,20 @@ class DiskReader(DeviceReader):
         properties, database = self.sources.udev.properties(number), f"{DATABASE}/b{number}"
         inner = own_disks.in_memory(self.sources, name, path)
         served = next(filter(any, (target.behind(name, path) for target in self._own_targets)), Behind())
-        model = _model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
+        model = disk_readings.model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
         enabled = properties.get("ID_ATA_WRITE_CACHE_ENABLED")
         own = (
-            _cache_type(tree, directory, name),
-            *(_features(tree, directory) if name.startswith("vd") else ()),
-            _zoned(tree, directory),
+            disk_readings.cache_type(tree, directory, name),
+            *(disk_readings.features(tree, directory) if name.startswith("vd") else ()),
+            disk_readings.zoned(tree, directory),
             Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=enabled, path=database) if enabled else None,
-            _form_factor(tree, directory, name),
-            _rpm(tree, directory, name) or _udev_rpm(properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
+            disk_readings.form_factor(tree, directory, name),
+            disk_readings.rpm(tree, directory, name)
+            or disk_readings.udev_rpm(properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
             *links.readings(tree, path, attached),
             *(nvme.readings(tree, name) if attached == "nvme" else ()),
             tree.reading("card", f"{directory}/device/type") if attached == "mmc" else None,
-            *_on_vmbus(path, directory),
+            *disk_readings.on_vmbus(path, directory),
             _grade(model),
         )
         return Device(
@@ -149,8 +142,8 @@ class DiskReader(DeviceReader):
             below=tuple(layer.id for layer in inner) or served.below or self.slaves(name),
             readings=(*self.queue(name), *some(own), *served.readings),
             others=(*inner, *served.others),
-            state=_state(tree, directory),
-            identity=_identity(tree, directory) or properties.get("ID_SERIAL", ""),
+            state=disk_readings.state(tree, directory),
+            identity=disk_readings.identity(tree, directory) or properties.get("ID_SERIAL", ""),
             model=model,
             link=attached,
         )
@@ -160,94 +153,9 @@ class DiskReader(DeviceReader):
         return with_readings(node, drives.told(node, self.sources.claims)), roles
 
 
-def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
-    """Whether the host offers a flush, and lets the guest switch its cache."""
-    path = f"{directory}/device/features"
-    bits = tree.word(path) or ""
-    if not bits or set(bits) - {"0", "1"} or len(bits) <= max(_FEATURES.values()):
-        return ()
-    named = (Reading(what=what, value="yes" if bits[at] == "1" else "no", path=path) for what, at in _FEATURES.items())
-    return (Reading(what="features", value=bits, path=path), *named)
-
-
-def _on_vmbus(path: str, directory: str) -> tuple[Reading, ...]:
-    """Hyper-V's id of the controller and the unit there, which tell Azure's disks from each other."""
-    match = _VMBUS.search(path)
-    told = zip(("vmbus_id", "lun"), match.groups(), strict=True) if match else ()
-    return tuple(Reading(what=what, value=value, path=directory) for what, value in told)
-
-
 def _grade(model: str | None) -> Reading | None:
     row = models.known(model)
     return Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row is not None else None
-
-
-def _model(tree: Tree, directory: str) -> str | None:
-    model = tree.word(f"{directory}/device/model")
-    vendor = tree.word(f"{directory}/device/vendor")
-    # libata says ATA for every vendor; PCI and virtio put a number there
-    if model is None or vendor is None or vendor == "ATA" or vendor.startswith("0x") or model.startswith(vendor):
-        return model
-    return f"{vendor} {model}"
-
-
-def _identity(tree: Tree, directory: str) -> str:
-    for path in ("wwid", "device/wwid", "serial", "device/serial"):
-        if (word := tree.word(f"{directory}/{path}")) is not None:
-            return word
-    return ""
-
-
-def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
-    """virtio's own word, or that of the SCSI disk driver, which asked the drive (mode page 8).
-
-    After "temporary …" was written there, the driver shows what it was told, without that word (drivers/scsi/sd.c).
-    """
-    if name.startswith("vd"):
-        return tree.reading("cache_type", f"{directory}/cache_type")
-    if name.startswith("sd"):
-        for address in tree.names(f"{directory}/device/scsi_disk"):
-            return tree.reading("cache_type", f"{directory}/device/scsi_disk/{address}/cache_type")
-    return None
-
-
-def _zoned(tree: Tree, directory: str) -> Reading | None:
-    """``host-managed`` or ``host-aware`` for a shingled or zoned disk; left out where it is ``none``."""
-    zoned = tree.reading("zoned", f"{directory}/queue/zoned")
-    return zoned if zoned is not None and zoned.value != "none" else None
-
-
-def _page_b1(tree: Tree, path: str, name: str) -> bytes:
-    page = tree.data(path, 64) if name.startswith("sd") else None
-    return page if page is not None and len(page) > 7 and page[1] == 0xB1 else bytes(8)
-
-
-def _form_factor(tree: Tree, directory: str, name: str) -> Reading | None:
-    """SCSI VPD page B1, the lower half of byte 7: 1 to 5 from 5.25 to under 1.8 inches; 0 is not told, as by arrays."""
-    path = f"{directory}/device/vpd_pgb1"
-    form = _page_b1(tree, path, name)[7] & 0xF
-    return Reading(what="form_factor", value=str(form), path=path) if form else None
-
-
-def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:
-    """The rotation rate of SCSI VPD page B1, bytes 4 and 5; 0 for a medium that does not rotate."""
-    path = f"{directory}/device/vpd_pgb1"
-    page = _page_b1(tree, path, name)
-    rate = int.from_bytes(page[4:6], "big")
-    if rate == VPD_NOT_ROTATING:
-        return Reading(what="rpm", value="0", path=path)
-    return Reading(what="rpm", value=str(rate), path=path) if rate in _VPD_RATES else None
-
-
-def _udev_rpm(value: str | None, path: str) -> Reading | None:
-    rate = integer(value)
-    return Reading(what="rpm", value=str(rate), path=path) if rate == 0 or rate in _VPD_RATES else None
-
-
-def _state(tree: Tree, directory: str) -> tuple[Reading, ...]:
-    """SCSI says ``running``, NVMe ``live`` where all is well."""
-    state = tree.reading("state", f"{directory}/device/state")
-    return (state,) if state is not None and state.value not in ("running", "live") else ()
 
 
 class Drive(Kind, frozen=True, kw_only=True):
