@@ -135,7 +135,7 @@ class Workspace:
         except OSError as error:
             raise Refused(
                 f"{error.filename}: {error.strerror}. fstui notes there what it makes before it makes it: "
-                "set XDG_STATE_HOME to a directory of yours."
+                "set XDG_STATE_HOME to another directory."
             ) from None
         keeper = await Child.start("helpers.directory", "keep", str(ledger.path_of(entry)))
         keeper.send(json.dumps(path))

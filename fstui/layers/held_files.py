@@ -69,9 +69,9 @@ def is_held(disk: Node) -> bool:
     return disk.reading(_FILE) is not None
 
 
-def in_memory(node_id: str) -> Behind:
-    """It is kept in memory, which no filesystem names."""
-    node = kind("tmpfs").node(node_id, "memory", layer="memory")
+def in_memory(node_id: str, of: str = "tmpfs") -> Behind:
+    """It is kept in memory, which no filesystem names: a memfd is tmpfs's (memfd_create(2)), or a program's own."""
+    node = kind(of).node(node_id, "memory", layer="memory")
     return Behind((node.id,), (node,))
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from fstui.layers.disk import Drive
 from fstui.layers.facts import one_of
-from fstui.layers.kinds import Unsent
+from fstui.layers.kinds import Kind, Unsent
 from fstui.layers.nbd_programs import COPIES
 from fstui.layers.nbd_servers import NbdServers, questions
 from fstui.layers.readers import Device, DeviceReader, some
@@ -79,5 +79,6 @@ KINDS = (
         networked=True,
         members_asked=True,
     ),
+    Kind(name="nbdkit", layer="memory", sync="stops", because="kept in the server's own memory", in_memory=True),
 )
 DEVICES = NbdReader

@@ -32,7 +32,7 @@ def without_a_disk(tree: Tree, server: str, program: str, files: Sequence[OpenFi
     """What it serves where that is no file that lasts; None where it may be one."""
     if program == "nbdkit" and not files:
         maps = tree.text(f"/proc/{server}/maps", _MAPS_BYTES) or ""
-        return held_files.in_memory(f"memory:nbdkit {server}") if _MEMORY_PLUGINS.search(maps) else None
+        return held_files.in_memory(f"memory:nbdkit {server}", "nbdkit") if _MEMORY_PLUGINS.search(maps) else None
     copies = [file for file in files if file.name.endswith(f"-{server}.diff")]  # of copyonwrite
     if program == "nbd-server" and copies:
         return Behind(readings=(Reading(what="served", value=COPIES, path=copies[0].descriptor),))

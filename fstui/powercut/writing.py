@@ -82,7 +82,7 @@ class Writing:
             mount_point = cut.header.target.mount_point
             entry = await note(cut.header.run, "directory", cut.header.directory, mount_point)
         except OSError as error:
-            raise Refused(f"{error.filename}: {error.strerror}. Set XDG_STATE_HOME to a directory of yours.") from None
+            raise Refused(f"{error.filename}: {error.strerror}. Set XDG_STATE_HOME to another directory.") from None
         process = await asyncio.create_subprocess_exec(
             *command("powercut.writer"),
             stdin=asyncio.subprocess.PIPE,

@@ -49,11 +49,11 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
             os.fchmod(file.fileno(), mode)
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            _sync(file.fileno(), path)
             temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:  # of a descriptor: write(2), fsync(2)
+        if isinstance(error, OSError) and error.filename is None:  # of a descriptor: write(2)
             error.filename = str(path)
         raise
     sync_directory(path.parent)
@@ -99,12 +99,17 @@ def sync_directory(directory: Path) -> None:
     """A new name is durable only after its directory is synced (fsync(2))."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(fd)
-    except OSError as error:
-        error.filename = str(directory)
-        raise
+        _sync(fd, directory)
     finally:
         os.close(fd)
+
+
+def _sync(fd: int, path: Path) -> None:
+    """Raises OSError, which says that it was the sync: whoever may write there would look for something else."""
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        raise OSError(error.errno, f"fsync failed: {error.strerror}", str(path)) from None
 
 
 def make_private(directory: Path) -> Path:

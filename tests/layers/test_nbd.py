@@ -160,7 +160,8 @@ def test_nbdkit_may_keep_it_in_its_own_memory(box: Box) -> None:
     found = look(box, claims=told(""))
     assert edges(found)["nbd0"] == ()
     box.write("/proc/857/maps", "7f00-7f01 r-xp 00000000 fe:00 9 /usr/lib/nbdkit/plugins/nbdkit-memory-plugin.so\n")
-    assert verdict(look(box, claims=told(""))).verdict == "not-durable"
+    judged = verdict(look(box, claims=told("")))
+    assert (judged.verdict, finding(judged, "in-memory").title) == ("not-durable", "in memory (nbdkit)")
 
 
 @pytest.mark.parametrize(("words", "dropped"), [

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import subprocess
@@ -164,7 +165,7 @@ def test_a_file_larger_than_the_memory_is_named_and_not_read() -> None:
 
 
 def test_an_error_names_its_file(tmp_path: Path) -> None:
-    """write(2) and fsync(2) know a descriptor alone."""
+    """write(2) knows a descriptor alone."""
     program = (
         "import resource, sys\n"
         "from pathlib import Path\n"
@@ -177,6 +178,22 @@ def test_an_error_names_its_file(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, check=True, text=True)
     assert done.stdout == f"{path}\n"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("syncs", [1, 2])
+def test_a_sync_that_fails_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, syncs: int) -> None:
+    """Of the file, and of its directory: no other owner or right would help."""
+    answers = iter([None] * (syncs - 1) + [OSError(errno.EIO, "Input/output error")])
+
+    def fsync(_: int) -> None:
+        if trouble := next(answers):
+            raise trouble
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    path = tmp_path / "run.json"
+    with pytest.raises(OSError, match="fsync failed: Input/output error") as found:
+        write_atomically(path, b"1")
+    assert (found.value.errno, found.value.filename) == (errno.EIO, str((path, tmp_path)[syncs - 1]))
 
 
 def test_a_deleted_run_takes_its_note_with_it_and_nothing_else_is_deleted(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def _partly(found: tuple[Node, ...]) -> Iterator[Finding]:
             scope="storage",
             title=f"in memory, and doubled: {where}",
             sentence=f"{where} is in memory, and what it holds is elsewhere too: a power cut takes it and loses no "
-            "data, but an array goes on without that member, and the next failure may be the last.",
+            "data. An array then lacks a member, and the next failure may be the last; a cache begins anew.",
             because=tuple(map(_because, found)),
             next=("Put a disk in its place, or keep to reads there (a read cache).",),
         )

@@ -74,6 +74,16 @@ def test_moved_to_memory_where_a_mirror_has_another_leg() -> None:
     assert "in-memory" not in rules(verdict(stack, moved))
 
 
+def test_a_cache_in_memory_is_not_said_to_be_an_array() -> None:
+    roles = {"sda": "origin", "ram0": "cache"}
+    cache = replace(
+        block("dm-0", "dm-cache", "sda", "ram0", readings=readings(cache_mode="writethrough")), below_roles=roles
+    )
+    found = finding(verdict(target(filesystem(below=("dm-0",)), cache, disk(), disk("ram0", kind="ram"))), "in-memory")
+    assert found.verdict is None
+    assert "a cache begins anew" in found.sentence
+
+
 @pytest.mark.parametrize(("beneath", "said"), [("zram0", True), ("sdb", False)])
 def test_moved_to_a_layer_over_memory(beneath: str, said: bool) -> None:
     """The name of what it moved to does not tell; what was read of it since does."""
