@@ -64,9 +64,9 @@ class Layer:
                 return
             what = "write" if what == "forced" else what
         self.asked += what in ("flush", "forced")
+        self.written_bytes += BLOCK * (what != "flush")
         if self.node.counted:
             self.flushes += what == "flush" or (what == "forced" and not self.node.fua)
-            self.written_bytes += BLOCK * (what != "flush")
         self.in_vain += what == "flush" and not self.dirty
         if self.does == "integrity journal" and what == "flush" and not self.dirty:
             return  # no section of its journal waits (drivers/md/dm-integrity.c: integrity_commit)
@@ -224,13 +224,8 @@ def flushes_at_times(layer: Layer) -> bool:
 
 
 def has_share(member: Layer, layer: Layer) -> bool:
-    """Of the bytes that came to the layer above."""
-    return bytes_below(member) > SMALL * max(map(bytes_below, layer.data))
-
-
-def bytes_below(layer: Layer) -> int:
-    """As they were counted in the run before."""
-    return layer.written_bytes if layer.node.counted else sum(bytes_below(below) for below, _ in layer.below)
+    """Of the bytes that came to the layer above, as they were in the run before."""
+    return member.written_bytes > SMALL * max(below.written_bytes for below in layer.data)
 
 
 def tells(layer: Layer, what: What) -> bool:

@@ -52,16 +52,23 @@ class Composition:
     """The layers beneath one filesystem, down to the next filesystem or the bottom, and what they counted."""
 
     def __init__(
-        self, filesystem: Node, below: Below, counted: Counted, asked: Asked = lambda _: None, *, of: Node | None = None
+        self,
+        filesystem: Node,
+        below: Below,
+        counted: Counted,
+        asked: Asked = lambda _: None,
+        *,
+        of: Node | None = None,
+        gets_all: bool = True,
     ) -> None:
         """``asked``: where it knows, it is believed before any counter. ``of``: the filesystem, where the first one
-        given is a layer beneath it."""
+        given is a layer beneath it. ``gets_all``: every write of what is measured comes to it."""
         self._asked = asked
         self._filesystem, self._of = filesystem, of or filesystem
         self._below = below
         self._counted = counted
         self._edges: dict[str, tuple[Edge, ...]] = {}
-        self._gets_all = {filesystem.id}
+        self._gets_all = {filesystem.id} if gets_all else set()
         """Those of which it is known that every write comes to them."""
 
     def arrived(self, what: What) -> Range:
@@ -93,17 +100,23 @@ class Composition:
     def edges(self, node: Node) -> tuple[Edge, ...]:
         """The ways down from one layer."""
         if node.id not in self._edges:
-            below = self._below(node)
-            row, beside = kind(node.kind), tuple(role for _, role in below)
-            handed = ((child, row.hands(node, Member(child.id, role), beside, self._of)) for child, role in below)
             whole = node.id in self._gets_all
-            edges = tuple(Edge(child, each if whole or not each.with_writes else AT_TIMES) for child, each in handed)
+            at_times = (
+                edge._replace(handed=AT_TIMES) if edge.handed.with_writes else edge for edge in self._ways(node)
+            )
+            edges = self._ways(node) if whole else tuple(at_times)
             data = [edge for edge in edges if edge.handed.bytes in ("each", "shared")]
             took = [edge for edge in data if self._bytes_below(edge.node) > 0] or data  # a segment may have had none
             whole_too = took if len(took) == 1 else [edge for edge in data if edge.handed.bytes == "each"]
-            self._gets_all |= {edge.node.id for edge in whole_too if whole}
+            self._gets_all |= {edge.node.id for edge in whole_too if whole and not kind(node.kind).reduces}
             self._edges[node.id] = edges
         return self._edges[node.id]
+
+    def _ways(self, node: Node) -> tuple[Edge, ...]:
+        """The same, as though every write came to that layer."""
+        below, row = self._below(node), kind(node.kind)
+        beside = tuple(role for _, role in below)
+        return tuple(Edge(child, row.hands(node, Member(child.id, role), beside, self._of)) for child, role in below)
 
     def _arrived(self, node: Node, what: What, ways: Counter[Told], found: dict[Told, Range]) -> Range:
         key = (node.id, what)
@@ -155,11 +168,14 @@ class Composition:
         return [edge for edge in each if written[edge.node.id] >= least]
 
     def _bytes_below(self, node: Node) -> float:
-        """Bytes at the devices beneath; infinite where one does not count them."""
+        """Bytes that came to it, by the devices beneath: of copies, one. Infinite where one does not count them."""
         own = self._own(node, "bytes")
         if own is not None:
             return own.low
-        return sum(self._bytes_below(child) for child, _ in self._below(node)) if self._below(node) else inf
+        ways = [(edge.handed, self._bytes_below(edge.node)) for edge in self._ways(node)]
+        copies = [amount for handed, amount in ways if handed.bytes == "each"]
+        parts = sum(amount / handed.copies for handed, amount in ways if handed.bytes != "each")
+        return max(*copies, parts) if copies else parts if ways else inf
 
     def _own(self, node: Node, what: What) -> Range | None:
         """What this layer tells of itself; None where those below must tell."""

@@ -30,7 +30,12 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, forced: bool)
 
     ``forced``: by writes that are each marked FUA, where the device below takes that.
     """
-    composed = Composition(level.filesystem, below_within(stack, level), lambda node: counters_of(node, step))
+    composed = Composition(
+        level.filesystem,
+        below_within(stack, level),
+        lambda node: counters_of(node, step),
+        gets_all=stack.gets_every_write(level),
+    )
     what: What = "forced" if forced and level.claims_fua is not False else "flushes"
     return Received(
         devices=composed.counting(what) or level.devices,

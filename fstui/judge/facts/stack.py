@@ -178,6 +178,10 @@ class Stack:
         """The filesystems that hold the files which pools of that level stand on."""
         return tuple(real for node in level.path if node.layer == "pool" for real in self.backing(node))
 
+    def gets_every_write(self, level: Level) -> bool:
+        """No level above it leaves any out."""
+        return not any(above.reduces for above in self.levels[: self.levels.index(level)])
+
     def drops_flushes(self, level: Level, device: Node) -> bool | None:
         """Whether the kernel drops flushes on the way to this device ("write through"); None where it does not say."""
         return self._drops.get((level.filesystem.id, device.id))
