@@ -29,6 +29,8 @@ STATISTICS = "/proc/net/rpc/nfsd"
 _EXPORTS_BYTES = 1 << 20
 LISTENING = "/proc/fs/nfsd/portlist"
 _USUAL_PORT = 2049
+_PROGRAMS = ("ganesha.nfsd",)
+"""Servers beside the kernel's."""
 _LINE = re.compile(rb"(/\S*)\t\S*?\(([^)]*)\)")
 
 
@@ -54,7 +56,7 @@ def export(sources: Sources, mount: Mount) -> Reading | None:
         here = sources.holder(path)
         return here is not None and here.mount_point == path
 
-    if not _served_here(sources.tree, mount.device):
+    if _server(sources.tree, mount.device) is None:
         return None
     file, found = _all_exports(sources.tree)
     candidates = _candidates(mount, found)
@@ -66,10 +68,18 @@ def export(sources: Sources, mount: Mount) -> Reading | None:
 
 def paths(sources: Sources, mount: Mount) -> tuple[str, ...]:
     """Where on this box it may lie, where its server is this box."""
-    if not _served_here(sources.tree, mount.device):
+    if _server(sources.tree, mount.device) is None:
         return ()
     within = mount.root.rstrip("/")  # of a bind mount
     return tuple(f"{path.rstrip('/')}{within}" or "/" for path in _candidates(mount, _all_exports(sources.tree)[1]))
+
+
+def kept_at(sources: Sources, mount: Mount) -> str | None:
+    """Where on this box it lies, where that is proved."""
+    server = _server(sources.tree, mount.device)
+    ours = server is not None and own_servers.may_answer(sources, server, _PROGRAMS, kernel=True)
+    found = paths(sources, mount) if ours else ()
+    return next((path for path in found if own_servers.is_same(sources.claims, mount.mount_point, path)), None)
 
 
 def _candidates(mount: Mount, exports: list[Export]) -> tuple[str, ...]:
@@ -92,13 +102,14 @@ def _has_answered(tree: Tree) -> bool:
     return told is None or int(told[1]) > 0
 
 
-def _served_here(tree: Tree, device: str) -> bool:
-    """The volume of that ``major:minor`` is mounted from an address of this network namespace."""
+def _server(tree: Tree, device: str) -> str | None:
+    """The ``ADDRESS:PORT`` of this network namespace that the volume of that ``major:minor`` is mounted from."""
     for line in (tree.text(VOLUMES) or "").split("\n"):
         words = line.split()  # version, server, port, device, …
-        if len(words) > 3 and words[3] == device and _hex(words[2]) in _ports(tree):
-            return addresses.is_own(tree, _address(words[1]))
-    return False
+        if len(words) > 3 and words[3] == device and (port := _hex(words[2])) in _ports(tree):
+            address = _address(words[1])
+            return f"{address}:{port}" if addresses.is_own(tree, address) else None
+    return None
 
 
 def _ports(tree: Tree) -> set[int]:

@@ -3,17 +3,19 @@
 A path that a server names is followed only where it is proved to lead to what is mounted: the directory that is seen
 through the mount has the inode and the times, to 100 ns (SMB counts no finer, MS-DTYP FILETIME), of the one that lies
 at the path. Another server at such an address (another network namespace has its own 127.0.0.1), and another mount
-namespace's directory of that name, are other directories. Reading of the mount: ``own_path``, where it may lie.
+namespace's directory of that name, are other directories. A copy of one image has the same inodes and times: what
+answers a port must be such a server, and not a program that hands on what a container's or another box's answers.
+Reading of the mount: ``own_path``, where it may lie.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from fstui.layers import zfs
 from fstui.layers.readers import Sources
-from fstui.layers.sources import claims, mounts
+from fstui.layers.sources import claims, mounts, processes, sockets
 from fstui.layers.sources.claims import Claims, Command, Question
 from fstui.layers.sources.mounts import MOUNTINFO, Mount
 from fstui.model.storage import Node, Reading
@@ -40,7 +42,20 @@ def readings(paths: Iterable[str]) -> Iterator[Reading]:
 def questions(node: Node) -> Iterator[Question]:
     """What must be seen to know whether it lies at one of its paths, and what is kept there."""
     paths = [reading.value for reading in node.readings if reading.what == PATH]
-    return (Question(asked) for path in paths for asked in (seen_at(node.name), seen_at(path), flags_at(path)))
+    yield from (Question(asked) for path in paths for asked in (seen_at(node.name), seen_at(path), flags_at(path)))
+    if paths:
+        yield Question(sockets.CONNECTIONS, root=True)
+
+
+def may_answer(sources: Sources, place: str, programs: Collection[str], *, kernel: bool = False) -> bool:
+    """What answers at that ``ADDRESS:PORT`` is one of these programs, to which a path means what it means to us; true
+    where nobody tells. ``kernel``: or the kernel, whose end of a connection no process has."""
+    ends, tree = sockets.answering(sources.claims, place), sources.tree
+    ours = {
+        each: processes.program(tree, each) in programs and processes.sees_our_files(tree, each)
+        for each in frozenset[str]().union(*(ends or ()))
+    }
+    return ends is None or ((kernel or any(ends)) and all(ours.values()))
 
 
 def is_same(answers: Claims, mounted: str, path: str, inode_shift: int | None = 0) -> bool:

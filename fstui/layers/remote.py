@@ -38,6 +38,7 @@ _SERVER_WRITE = 5
 """In the line ``bytes:``: after what the program read and wrote, plainly and with O_DIRECT, what the server sent."""
 _SHOWN = {"vers": "vers", "cache": "cache", "trans": "trans", "cache_mode": "cache"}
 _NFS, _CIFS = ("nfs", "nfs4"), ("cifs", "smb3")
+_9P_SERVERS, _9P_PORT = ("diod", "ganesha.nfsd", "u9fs"), "564"
 _SOCKETS, _SERVER = ("tcp", "unix", "fd", "rdma"), "the server"
 """Of 9p: ``trans`` (v9fs)."""
 _9P_INODE_SHIFT = 2
@@ -101,17 +102,17 @@ class RemoteReader(FilesystemReader):
 
     def _kept_on(self, mount: Mount) -> tuple[str, ...]:
         """The id of this box's own filesystem that holds its files, where that is proved."""
-        sources, at = self.sources, mount.mount_point
         if self.row.name in _NFS:
-            paths = nfs_exports.paths(sources, mount)
-            path = next((each for each in paths if own_servers.is_same(sources.claims, at, each)), None)
-            return own_servers.kept_on(sources, path, crosses=False) if path is not None else ()
-        if self.row.name in _CIFS:
-            path = samba.kept_at(sources, mount)
-        else:
-            paths = self._named_here(mount)
-            path = next((p for p in paths if own_servers.is_same(sources.claims, at, p, _9P_INODE_SHIFT)), None)
-        return own_servers.kept_on(sources, path) if path is not None else ()
+            path = nfs_exports.kept_at(self.sources, mount)
+            return own_servers.kept_on(self.sources, path, crosses=False) if path is not None else ()
+        path = samba.kept_at(self.sources, mount) if self.row.name in _CIFS else self._kept_by_9p(mount)
+        return own_servers.kept_on(self.sources, path) if path is not None else ()
+
+    def _kept_by_9p(self, mount: Mount) -> str | None:
+        place = f"{mount.source}:{mount.option('port') or _9P_PORT}"
+        ours = mount.option("trans") == "unix" or own_servers.may_answer(self.sources, place, _9P_SERVERS)
+        answers, paths = self.sources.claims, self._named_here(mount) if ours else ()
+        return next((p for p in paths if own_servers.is_same(answers, mount.mount_point, p, _9P_INODE_SHIFT)), None)
 
     def _named_here(self, mount: Mount) -> tuple[str, ...]:
         """Where 9p's server has it, if that is a program of this box."""

@@ -67,8 +67,8 @@ def _is_met_elsewhere(sources: Sources, address: str, port: str) -> bool:
     every = (tree.text(CONNECTIONS, _CONNECTIONS_BYTES) or "").split("ConnectionId:")[1:]
     servers = [each for each in every if f"Address: {address} " in each]
     told = {found for each in servers for found in _NAMESPACE.findall(each)}
-    here = sockets.held_by_kernel(sources.claims, address, port)
-    return bool(told - {ours}) if told else here is not None and here < len(servers)
+    here = sockets.answering(sources.claims, f"{address}:{port}")
+    return bool(told - {ours}) if told else here is not None and len(here) < len(servers)
 
 
 def listening(port: str) -> Command:

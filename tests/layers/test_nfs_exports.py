@@ -8,7 +8,8 @@ from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
 from fstui.judge.facts.stack import Stack
 from fstui.layers.own_servers import flags_at, seen_at
-from fstui.layers.sources.claims import Answer, line
+from fstui.layers.sources.claims import UNASKED, Answer, Claims, line
+from fstui.layers.sources.sockets import CONNECTIONS
 from fstui.model.storage import Target
 from tests.factories.box import Box
 from tests.factories.evidence import finding, rules, verdict
@@ -186,7 +187,9 @@ def test_root_knows_that_our_namespace_exports_nothing(box: Box) -> None:
     assert look(box).stack[0].reading("export") is None
 
 
-def on(box: Box, *, fstype: str = "ext4", seen: str = DIRECTORY, source: str = "/srv/data") -> Target:
+def on(
+    box: Box, *, fstype: str = "ext4", seen: str = DIRECTORY, source: str = "/srv/data", more: Claims = UNASKED
+) -> Target:
     """A mount at /mnt of what lies at /srv/data, and what stat says of both."""
     serve(box, "sync", path=source)
     box.disk("sda")
@@ -194,7 +197,7 @@ def on(box: Box, *, fstype: str = "ext4", seen: str = DIRECTORY, source: str = "
     box.mount(f"127.0.0.1:{source}", "/mnt", "nfs4", device="0:60", super_options="rw,hard")
     said = {line(seen_at("/mnt")): Answer(output=seen), line(seen_at(source)): Answer(output=DIRECTORY)}
     assert said.keys() <= {line(command) for command in commands(survey(box.root), root=False)}
-    return look(box, "/mnt", said)
+    return look(box, "/mnt", {**said, **more})
 
 
 def test_what_this_box_exports_from_memory_is_in_memory(box: Box) -> None:
@@ -202,6 +205,18 @@ def test_what_this_box_exports_from_memory_is_in_memory(box: Box) -> None:
     assert edges(found)["remote:127.0.0.1:/srv/data on mount:/srv/data"] == ("mount:/srv/data",)
     judged = verdict(found)
     assert (judged.verdict, finding(judged, "in-memory").title) == ("not-durable", "in memory (tmpfs)")
+
+
+@pytest.mark.parametrize(("owner", "verdict_"), [
+    ("", "not-durable"), ('users:(("ganesha.nfsd",pid=802,fd=5))', "not-durable"),
+    ('users:(("socat",pid=803,fd=5))', "cannot-tell"),
+], ids=["the kernel", "a server of this box", "what hands on"])  # fmt: skip
+def test_a_copy_of_one_image_behind_a_forwarded_port_is_not_followed(box: Box, owner: str, verdict_: str) -> None:
+    for number, program in (("802", "/usr/bin/ganesha.nfsd"), ("803", "/usr/bin/socat")):
+        box.link(f"/proc/{number}/exe", program)
+    talk = f"tcp ESTAB 0 0 127.0.0.1:701 127.0.0.1:2049 \ntcp ESTAB 0 0 127.0.0.1:2049 127.0.0.1:701 {owner}\n"
+    found = on(box, fstype="tmpfs", more={line(CONNECTIONS): Answer(output=talk)})
+    assert verdict(found).verdict == verdict_
 
 
 def test_what_this_box_exports_without_barriers_has_none(box: Box) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fstui.inventory.counters import difference, read_counters
+from fstui.inventory.questions import commands
+from fstui.inventory.survey import survey
 from fstui.layers.own_servers import seen_at
 from fstui.layers.sources.claims import Answer, line
+from fstui.layers.sources.sockets import CONNECTIONS
 from fstui.model.counters import DeviceCounters
 from tests.factories.box import Box
 from tests.factories.evidence import verdict
@@ -112,3 +115,29 @@ def test_a_9p_server_of_this_box_names_the_directory_that_it_serves(
     found = look(box, claims={line(seen_at(path)): Answer(output=text) for path, text in said.items()})
     assert ("mount:/dev/shm" in edges(found)) is followed
     assert (verdict(found).verdict == "not-durable") is followed
+
+
+@pytest.mark.parametrize(("program", "namespace", "accused"), [
+    ("/usr/sbin/diod", "mnt:[1]", True), ("/usr/bin/socat", "mnt:[1]", False), ("/usr/sbin/diod", "mnt:[2]", False),
+    ("", "mnt:[1]", False),
+], ids=["its server", "what hands on", "a container's", "out of sight"])  # fmt: skip
+def test_a_copy_of_one_image_behind_a_forwarded_port_is_not_followed(
+    box: Box, program: str, namespace: str, accused: bool
+) -> None:
+    """It has the same inodes and times."""
+    box.mount("tmpfs", "/dev/shm", "tmpfs")
+    box.mount("127.0.0.1", "/srv", "9p", super_options="rw,aname=/dev/shm/x,trans=tcp")
+    for number, where in (("self", "mnt:[1]"), ("802", namespace)):
+        box.link(f"/proc/{number}/ns/mnt", where)
+        box.link(f"/proc/{number}/root", "/")
+    box.link("/proc/802/exe", program or "/usr/sbin/diod")
+    owner = 'users:(("9p",pid=802,fd=5))' if program else ""
+    talk = f"tcp ESTAB 0 0 127.0.0.1:50000 127.0.0.1:564 \ntcp ESTAB 0 0 127.0.0.1:564 127.0.0.1:50000 {owner}\n"
+    times = "1795448016.648079866 1795448016.648079866"
+    said = {
+        line(CONNECTIONS): Answer(output=talk),
+        line(seen_at("/srv")): Answer(output=f"14 {times}\n"),
+        line(seen_at("/dev/shm/x")): Answer(output=f"12 {times}\n"),
+    }
+    assert said.keys() <= {line(command) for command in commands(survey(box.root), root=True)}
+    assert (verdict(look(box, claims=said)).verdict == "not-durable") is accused

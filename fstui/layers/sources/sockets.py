@@ -28,21 +28,28 @@ class Connection(NamedTuple):
 
 def connections(answers: Claims) -> tuple[Connection, ...]:
     """Each twice, once from either end."""
+    return tuple(_both(_ends(answers)))
+
+
+def answering(answers: Claims, place: str) -> tuple[frozenset[str], ...] | None:
+    """Of each TCP connection from some filesystem of the kernel to there (``ADDRESS:PORT``): the processes that have
+    the other end, none where the kernel has that too, or it is out of sight. None where nobody told."""
+    ends = _ends(answers)
+    far = _end(place)
+    towards = [end for end, owners in ends.items() if end[1] == far and owners == KERNEL]
+    told = claims.answer(answers, CONNECTIONS) is not None
+    return tuple(ends.get((end[1], end[0]), KERNEL) for end in towards) if told else None
+
+
+def _ends(answers: Claims) -> dict[tuple[str, str], frozenset[str]]:
+    """Whose each end is, by itself and the other."""
     ends: dict[tuple[str, str], frozenset[str]] = {}
     for line in (claims.answer(answers, CONNECTIONS) or "").split("\n"):
         if found := _TCP.fullmatch(line.rstrip()):
             ends[_end(found[1]), _end(found[2])] = _owners(found[3])
         elif found := _UNIX.fullmatch(line.rstrip()):
             ends[found[1], found[2]] = _owners(found[3] or "")
-    return tuple(_both(ends))
-
-
-def held_by_kernel(answers: Claims, address: str, port: str) -> int | None:
-    """How many connections to there are some filesystem's of the kernel; None where nobody told."""
-    said = claims.answer(answers, CONNECTIONS)
-    found = (_TCP.fullmatch(line.rstrip()) for line in (said or "").split("\n"))
-    told = [each for each in found if each and _end(each[2]) == _end(f"{address}:{port}") and not _owners(each[3])]
-    return None if said is None else len(told)
+    return ends
 
 
 def _both(ends: Mapping[tuple[str, str], frozenset[str]]) -> Iterator[Connection]:
