@@ -100,19 +100,37 @@ class Arrivals:
         return (line,) if line else ()
 
     @cached_property
-    def came_to(self) -> str:
-        """What syncs came to where the configuration tells why: ``9 120 syncs a second, 0.00 flushes each at loop2``.
+    def few_flushes(self) -> str:
+        """``9 120 syncs a second, 0.00 flushes each at loop2``: of the step with the fewest flushes for each sync.
 
-        Of the step with the fewest flushes for each; not of forced writes, which need none. Empty where none synced.
+        Not of forced writes, which need none. Empty where none had too few.
         """
-        done = [done for done in self._steps.synced if not done.forced]
-        counts = [arrival for each in done for arrival in self.of(each) if arrival.flushes]
+        counts = [arrival for each in self._unforced for arrival in self.of(each) if arrival.flushes]
         worst = min(counts, key=lambda arrival: arrival.sent.each, default=None)
-        if worst and worst.sent.each < ENOUGH:
-            where = words.devices(worst.sent.devices)
-            return f"{words.syncs_a_second(worst.syncs, worst.step)}, {ratio(worst.sent.each)} flushes each at {where}"
-        most = max(done, key=lambda done: done.syncs, default=None)
-        return words.syncs_a_second(most.syncs, most.step) if most else ""
+        if worst is None or worst.sent.each >= ENOUGH:
+            return ""
+        where = words.devices(worst.sent.devices)
+        return f"{words.syncs_a_second(worst.syncs, worst.step)}, {ratio(worst.sent.each)} flushes each at {where}"
+
+    @cached_property
+    def came_to(self) -> str:
+        """What syncs came to where the configuration tells why; empty where none synced."""
+        most = max(self._unforced, key=lambda done: done.syncs, default=None)
+        return self.few_flushes or (words.syncs_a_second(most.syncs, most.step) if most else "")
+
+    @property
+    def came_to_aside(self) -> str:
+        """The same in brackets, after a blank."""
+        return f" ({self.came_to})" if self.came_to else ""
+
+    @property
+    def returned_early(self) -> str:
+        """The same, or what it would come to."""
+        return self.came_to or "a sync returns before the data is safe"
+
+    @property
+    def _unforced(self) -> list[SyncStep]:
+        return [done for done in self._steps.synced if not done.forced]
 
     @cached_property
     def noisy(self) -> tuple[Arrival, ...]:

@@ -45,7 +45,7 @@ class _Said(NamedTuple):
 def barriers_off(case: Case) -> Iterator[Finding]:
     """The filesystem sends no flushes. What that means depends on the caches beneath."""
     for found in case.configuration.without_barriers:
-        said = _by_the_caches(found, case.arrivals.came_to)
+        said = _by_the_caches(found, case.arrivals.returned_early)
         yield Finding(
             rule="barriers-off",
             verdict=said.verdict,
@@ -68,11 +68,10 @@ def _sure(case: Case, verdict: Verdict | None) -> Confidence:
     return "high" if verdict in {"not-durable", None} else "medium"
 
 
-def _by_the_caches(found: WithoutBarriers, came_to: str) -> _Said:
+def _by_the_caches(found: WithoutBarriers, early: str) -> _Said:
     sends = "sent no flushes for a time (barriers off)" if found.back else "sends no flushes (barriers off)"
     off_here = f"{words.named(found.filesystem)} {sends}"
     if found.loses_data:
-        early = came_to or "a sync returns before the data is safe"
         to = f"{off_here} to {words.devices(found.on)}, whose write cache is on: {early}."
         return _Said("not-durable", "barriers off", to, (_barriers_on(found),))
     if found.corrected:

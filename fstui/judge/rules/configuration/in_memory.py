@@ -37,14 +37,14 @@ def in_memory(case: Case) -> Iterator[Finding]:
     else:
         found = case.stack.forgets
         kinds = words.listed(dict.fromkeys(map(_kind, found)))
-        came_to = f" ({case.arrivals.came_to})" if case.arrivals.came_to else ""
         yield Finding(
             rule="in-memory",
             verdict="not-durable",
             confidence="high",
             scope="storage",
             title=f"in memory ({kinds})",
-            sentence=f"The data ends in memory, {kinds}{came_to}: a power cut or a reboot loses everything.",
+            sentence=f"The data ends in memory, {kinds}{case.arrivals.came_to_aside}: a power cut or a reboot loses "
+            "everything.",
             because=tuple(map(_because, found)),
             next=("Put what must survive on a filesystem that stands on a disk: fstui list shows them.",),
         )

@@ -32,7 +32,6 @@ def overlay_volatile(case: Case) -> Iterator[Finding]:
     """An overlay that was told to leave every sync out."""
     for overlay, found in case.configuration.volatile_overlays:
         upper = upper_directory(overlay)
-        came_to = f" ({case.arrivals.came_to})" if case.arrivals.came_to else ""
         where = shlex.quote(upper.value) if upper else "DIR, which is its upper directory"
         yield Finding(
             rule="overlay-volatile",
@@ -40,8 +39,8 @@ def overlay_volatile(case: Case) -> Iterator[Finding]:
             confidence="high",
             scope="storage",
             title="overlay mounted volatile: syncs left out",
-            sentence=f"The overlay {overlay.name} is mounted volatile: fsync and fdatasync are left out{came_to}. "
-            "Files opened with O_DSYNC or O_SYNC are still flushed.",
+            sentence=f"The overlay {overlay.name} is mounted volatile: fsync and fdatasync are left out"
+            f"{case.arrivals.came_to_aside}. Files opened with O_DSYNC or O_SYNC are still flushed.",
             because=(words.reading(overlay, found), *case.arrivals.of_ours),
             next=(
                 f"Test the filesystem beneath: fstui run fsync-rate {where}",

@@ -42,6 +42,7 @@ def sync_stubbed(case: Case) -> Iterator[Finding]:
     """This process' syncs never reach the kernel's filesystems, or those of the one that it stands for."""
     signs = case.configuration.stub_signs
     if signs:
+        came_to = case.arrivals.few_flushes or signs[0]  # where only some are left out, flushes do not tell
         yield Finding(
             rule="sync-stubbed",
             verdict="not-durable",
@@ -49,7 +50,7 @@ def sync_stubbed(case: Case) -> Iterator[Finding]:
             scope="process",
             title="syncs of this process are stubbed out",
             sentence="A library or a filter answers syncs of this process in the kernel's place "
-            f"({_decisive(case, signs)}). The disk was not judged.",
+            f"({came_to}). The disk was not judged.",
             because=(*signs, *case.arrivals.of_ours),
             next=(
                 "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload; outside this container, if "
@@ -60,12 +61,6 @@ def sync_stubbed(case: Case) -> Iterator[Finding]:
     like = case.evidence.like
     if like and (loaded := tuple(stub_signs(like))):
         yield _of_another(like, loaded)
-
-
-def _decisive(case: Case, signs: tuple[str, ...]) -> str:
-    """What was measured of its syncs; where the flushes do not tell, since only some are left out, the first sign."""
-    came_to = case.arrivals.came_to
-    return came_to if "flushes" in came_to else signs[0]
 
 
 def _of_another(like: Process, loaded: tuple[str, ...]) -> Finding:

@@ -51,8 +51,7 @@ def write_through_override(case: Case) -> Iterator[Finding]:
             confidence="high",
             scope="storage",
             title=f"{node.id}: “write through” over a cache",
-            sentence=f"{_dropped(override)}, over a volatile cache: "
-            f"{case.arrivals.came_to or 'a sync returns before the data is safe'}.",
+            sentence=f"{_dropped(override)}, over a volatile cache: {case.arrivals.returned_early}.",
             because=(
                 _view(override),
                 *override.contradictions,

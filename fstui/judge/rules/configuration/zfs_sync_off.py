@@ -35,12 +35,11 @@ from fstui.quantities import count
 @rule(place=40)
 def zfs_sync_off(case: Case) -> Iterator[Finding]:
     """sync=disabled answers every sync at once; so does whatever keeps the intent log from committing."""
-    came_to = f" ({case.arrivals.came_to})" if case.arrivals.came_to else ""
     for dataset, sync in case.configuration.sync_disabled:
         yield _finding(
             dataset,
             "sync=disabled",
-            f"answers every sync at once{came_to} and writes some seconds later",
+            f"answers every sync at once{case.arrivals.came_to_aside} and writes some seconds later",
             because=(words.reading(dataset, sync),),
         )
     if case.configuration.uncommitted:
