@@ -15,9 +15,10 @@ from fstui.layers.dm import PVMOVE
 from fstui.layers.zfs import REPLAY
 from fstui.model.storage import Node, Target
 
+CACHE_MODE = "cache_mode"
 _READINGS = (
     *("barrier", "data", "volatile", "sync", "sync_option", "compress", "dax", "level"),
-    *("cache_mode", "cache_type", "dio"),
+    *(CACHE_MODE, "cache_type", "dio"),
     REPLAY,
 )
 """Readings that rules of counting rest on."""
@@ -82,7 +83,7 @@ class Meanwhile:
     @property
     def newly(self) -> tuple[Node, ...]:
         """The stack as it was last seen, where layers hold data that held none before the run: they were not there, or
-        were a spare or out."""
+        were a spare or out, or a cache that held copies."""
         known = set(map(_placed, self._before))
         return self._last if any(_placed(node) not in known for node in self._last) else ()
 
@@ -127,7 +128,8 @@ def _changed(before: Node, later: list[Node | None]) -> Iterator[str]:
 
 def _placed(node: Node) -> tuple[object, ...]:
     out = tuple(told for told in node.state if told.what in _OUT)
-    return node.id, frozenset(node.below), frozenset(node.below_roles.items()), out
+    mode = node.reading(CACHE_MODE)
+    return node.id, frozenset(node.below), frozenset(node.below_roles.items()), out, mode and mode.value
 
 
 def _counting_of(node: Node) -> str | None:

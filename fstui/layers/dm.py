@@ -225,7 +225,7 @@ _target = partial(Target, layer="block", sync="passes", because="would pass it o
 _cached = partial(CachedTarget, layer="block", sync="passes", may_cache=True)
 _COMMITS = "a flush commits the pool's metadata and goes below"
 _OTHERS = (
-    "dm-delay", "dm-dust", "dm-ebs", "dm-flakey", "dm-snapshot-merge", "dm-snapshot-origin", "dm-switch",
+    "dm-delay", "dm-dust", "dm-ebs", "dm-flakey", "dm-snapshot-merge", "dm-snapshot-origin",
     "dm-unstriped", "dm-verity",
 )  # fmt: skip
 
@@ -287,6 +287,8 @@ KINDS = (
     Zoned(name="dm-zoned", layer="block", sync="passes", because="a flush writes its metadata and goes below"),
     _target(name="dm-dedup", reduces=True),
     *(_target(name=name) for name in _OTHERS),
+    # drivers/md/dm-switch.c sets no num_flush_bios
+    Target(name="dm-switch", layer="block", sync="stops", because="it hands on no flush"),
     Target(name="dm-error", layer="block", sync="stops", because="every request fails here"),
     Target(name="dm-zero", layer="block", sync="stops", because="what is written is thrown away"),
 )

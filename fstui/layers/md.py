@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 
 from fstui.layers.facts import word
 from fstui.layers.handing import COPY, NOTHING, Handed, Member
+from fstui.layers.kinds import Unsent
 from fstui.layers.levels import Array
 from fstui.layers.readers import Device, DeviceReader, Role, some
 from fstui.model.storage import Node, Reading, SyncPath
@@ -102,15 +103,27 @@ class Md(Array, frozen=True, kw_only=True):
     """The row of this family."""
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        """A journal takes a flush first (drivers/md/raid5-cache.c). With a partial parity log a flush is answered at
-        once, and the members are flushed after their writes were answered (drivers/md/raid5-ppl.c)."""
+        """A journal takes a flush first (drivers/md/raid5-cache.c)."""
         policy = node.reading("consistency_policy")
-        if policy is not None and policy.value == "ppl":
-            return "stops", "its partial parity log answers a flush before the members are flushed"
         journalled = policy is None or "journal" in policy.value
         if node.reading("journal_mode") is not None and journalled:
             return "passes", "a flush goes to the journal, then to the members"
-        return self.sync, self.because
+        return super().sync_of(node)
+
+    def unsent(self, node: Node) -> Unsent | None:
+        """With a partial parity log a flush is answered at once, and the members are flushed after their writes were
+        answered (drivers/md/raid5-ppl.c). 56 syncs came to two members as 30 and 26 flushes (Linux 6.12)."""
+        policy = node.reading("consistency_policy")
+        if policy is None or policy.value != "ppl":
+            return None
+        return Unsent(
+            told=policy,
+            how="set up",
+            option="a partial parity log (ppl)",
+            misses="flush before the answer",
+            means="is answered before the members are flushed",
+            undo="mdadm --grow --consistency-policy=resync, then run again.",
+        )
 
     def may_add_bytes(self, node: Node) -> bool:
         """Each leg of a mirror stands by itself; parity and the halves of RAID10 add."""

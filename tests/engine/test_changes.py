@@ -161,6 +161,17 @@ def test_layers_that_came_are_told_whole_as_long_as_they_stay() -> None:
     assert not meanwhile.newly
 
 
+def test_a_cache_that_is_written_back_is_told_whole() -> None:
+    """It held copies alone."""
+    before, now = (
+        (block("bcache0", "bcache", readings=readings(cache_mode=mode)),) for mode in ("writethrough", "writeback")
+    )
+    meanwhile = Meanwhile(before, lambda: now, Played())
+    meanwhile.begin()
+    meanwhile.end()
+    assert meanwhile.newly == now
+
+
 def test_a_member_that_comes_back_is_told_whole(box: Box) -> None:
     box.disks("sda", "sdb")
     box.md("md0", "raid1", ("sda", "sdb"), **{"dev-sdb/state": "faulty"})

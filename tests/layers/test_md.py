@@ -6,6 +6,7 @@ import pytest
 
 from fstui.layers.kinds import sync_of
 from tests.factories.box import Box
+from tests.factories.evidence import verdict
 from tests.factories.looking import look, read, roles, trouble
 
 
@@ -45,11 +46,13 @@ def test_a_leg_is_written_behind_where_it_is_write_mostly_and_there_is_a_backlog
     assert [reading.value for reading in told if reading.what == "written_behind"] == behind
 
 
-def test_a_partial_parity_log_stops_a_flush(box: Box) -> None:
+@pytest.mark.parametrize(("policy", "found"), [("ppl", "not-durable"), ("resync", "cannot-tell")])
+def test_a_partial_parity_log_stops_a_flush(box: Box, policy: str, found: str) -> None:
     box.disk("sda")
-    box.md("md0", "raid5", ("sda",), consistency_policy="ppl")
+    box.md("md0", "raid5", ("sda",), consistency_policy=policy)
     box.mount("/dev/md0", "/srv", "ext4")
-    assert sync_of(look(box).node("md0"))[0] == "stops"
+    assert (sync_of(look(box).node("md0"))[0] == "stops") is (policy == "ppl")
+    assert verdict(look(box)).verdict == found
 
 
 @pytest.mark.parametrize(("level", "role"), [("raid1", "mirror leg"), ("raid10", "mirror leg"), ("raid0", "stripe"),

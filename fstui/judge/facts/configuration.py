@@ -186,7 +186,8 @@ class Configuration:
     @property
     def _ended_in_memory(self) -> tuple[moved.Moved, ...]:
         forgets = self._ended_on._stack.forgets if self._ended_on else ()
-        new = [node for node in forgets if self._is_new(node)]
+        before = {node.id for node in self._stack.forgets}  # what a cache only copied to was there, and written to
+        new = [node for node in forgets if node.id not in before]
         if not new:
             return ()
         switched = Switched(moved.came(self._evidence.steps, new[0]), back=False)

@@ -7,6 +7,7 @@ and the journal that finds it again a second later. f2fs with `checkpoint=disabl
 it was when it was mounted so. NFS from this very box, exported `async`: the server answers before it has written. SMB
 from this very box's Samba with `strict sync = no`: smbd leaves the flush out. An nbd device whose server on this box is
 qemu-nbd with `cache=unsafe`, or nbd-server with `copyonwrite`, which forgets what was written when the connection ends.
+An md array with a partial parity log: it answers a flush at once, and flushes its members later.
 
 ## How it was measured
 The option stands in `/proc/self/mountinfo`. CIFS had it by default before Linux 5.4; bcachefs shows it wherever it was

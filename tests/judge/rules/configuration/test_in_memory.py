@@ -10,6 +10,7 @@ from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
+CACHE = {"fast": "cache", "sda": "origin"}
 TMPFS = filesystem("tmpfs", below=("memory:tmpfs",))
 MEMORY = Node(id="memory:tmpfs", layer="memory", kind="tmpfs", name="memory", lowest=True)
 IN_TMPFS = Node(id="mount:/", layer="filesystem", kind="tmpfs", name="/", below=("memory:tmpfs",))
@@ -95,3 +96,21 @@ def test_moved_to_a_layer_over_memory(beneath: str, said: bool) -> None:
     assert ("in-memory" in rules(judgement)) is said
     if said:
         assert "moved /srv to zram0 since fdatasync" in finding(judgement, "in-memory").sentence
+
+
+@pytest.mark.parametrize(("kind", "said"), [("zram", True), ("disk", False)])
+def test_a_cache_of_copies_holds_the_data_once_it_is_written_back(kind: str, said: bool) -> None:
+    """It was there before the run, and written to."""
+    top, fast = filesystem(below=("bcache0",)), disk("fast", kind=kind)
+    stacks = [
+        (
+            top,
+            block("bcache0", "bcache", "fast", "sda", below_roles=CACHE, readings=readings(cache_mode=mode)),
+            fast,
+            disk(),
+        )
+        for mode in ("writethrough", "writeback")
+    ]
+    changed = ("bcache0: cache_mode writethrough → writeback",)
+    switched = step(status="disturbed", changes={"changed": changed, "stack": stacks[1]})
+    assert (verdict(target(*stacks[0]), switched).verdict == "not-durable") is said
