@@ -103,7 +103,8 @@ def count_down(stack: Stack, done: SyncStep, others: OtherWriters) -> tuple[Arri
             sure = share if _tells(arrival) else Range(0, share.high)
             expected[filesystem.id] = _passed_on(arrival, filesystem, sure, len(above)) if alike else None
             compresses = kind(filesystem.kind).may_compress(filesystem)
-            asked[filesystem.id] = Range(0 if compresses else arrival.asked.low * share.low, inf)
+            partly = compresses or not all(map(stack.backing, level.devices))  # a disk beside it may have a stripe
+            asked[filesystem.id] = Range(0 if partly else arrival.asked.low * share.low, inf)
         for filesystem in stack.beneath_pools(level):  # which file of a pool's gets what is not known
             expected.setdefault(filesystem.id, None)
             asked.setdefault(filesystem.id, Range(0, inf))

@@ -8,7 +8,7 @@ import pytest
 from fstui.model.storage import Space, Target
 from tests.factories.evidence import quiet, rules, verdict
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
 BOTH = (disk(), disk("sdb"))
 
@@ -37,6 +37,15 @@ def test_a_stripe_passes_each_flush_to_every_member(kind: str, level: str | None
     each = step(flushes={"sda": 1, "sdb": 1}, share={"sda": 0.5, "sdb": 0.5})
     assert verdict(array(kind, level), each).verdict == "consistent"
     assert verdict(array("dm-multipath"), each).verdict == "cannot-tell"  # a path takes its share only
+
+
+def test_beside_a_disk_a_backing_file_has_its_stripe_alone() -> None:
+    striped = filesystem(below=("dm-0",)), block("dm-0", "dm-stripe", "loop0", "sdb")
+    stack = target(*striped, *on_loop().stack[1:], disk("sdb"))
+    each = step(flushes=dict.fromkeys(("loop0", "sda", "sdb"), 1), share=dict.fromkeys(("loop0", "sda", "sdb"), 0.5))
+    assert verdict(stack, each).verdict == "consistent"
+    lost = step(flushes={"loop0": 1, "sda": 0, "sdb": 1}, share=dict.fromkeys(("loop0", "sda", "sdb"), 0.5))
+    assert verdict(stack, lost).verdict == "not-durable"
 
 
 def test_a_filesystem_of_large_blocks_writes_whole_ones() -> None:
