@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import msgspec
 import pytest
 
 from fstui.model.host import Host
 from fstui.model.steps import Latency
 from fstui.model.storage import Medium, Node
 from tests.factories.box import Box, vpd_page_b1
-from tests.factories.evidence import GUEST, METAL, finding, rules, verdict
+from tests.factories.evidence import GUEST, HONEST_PROCESS, METAL, busy, finding, rules, verdict
 from tests.factories.looking import look
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
@@ -35,6 +36,15 @@ RULE = "same-block-rotation"
 def test_its_boundaries_at_7200_rpm(rate: float, verdict_: str, confidence: str) -> None:
     found = finding(verdict(SPINNING, same_block(rate)), "same-block-rotation")
     assert (found.verdict, found.confidence, found.scope) == (verdict_, confidence, "storage")
+
+
+LIMITED = {"process": msgspec.structs.replace(HONEST_PROCESS, io_limits=readings(write_iops="100"))}
+
+
+@pytest.mark.parametrize("held_back", [LIMITED, {"idle": busy("sda", 3)}], ids=["a limit", "a neighbour"])
+def test_what_else_may_have_held_it_back_makes_it_less_sure(held_back: dict[str, Any]) -> None:
+    assert finding(verdict(SPINNING, same_block(60)), RULE).confidence == "medium"
+    assert finding(verdict(SPINNING, same_block(60), **held_back), RULE).confidence == "low"
 
 
 @pytest.mark.parametrize(("rate", "confidence"), [(600, "medium"), (601, "high")])
