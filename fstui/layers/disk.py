@@ -96,7 +96,8 @@ def writes(node: Node) -> models.Writes:
     if row is not None:
         return row.writes
     declared = node.medium is not None and node.medium.declared
-    return "log" if node.model and not declared else "in place"
+    unknown = node.model and facts(node).grade is None and not declared
+    return "log" if unknown else "in place"
 
 
 def over_own_network(node: Node) -> bool:

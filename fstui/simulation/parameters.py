@@ -81,7 +81,7 @@ class Device(Part, frozen=True, kw_only=True):
     medium: MediumClass = "unknown"
     medium_cache: MediumCache = "unknown"
     grade: str = ""
-    """``consumer`` or ``cloud``, where its model is known for it."""
+    """``consumer``, ``cloud`` or ``hard disk``, where its model is known for it."""
     command_us: float = 20.0
     """From a request to its answer where nothing else has to be waited for."""
     bytes_per_us: float = 500.0

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from fstui.judge import judge
 from fstui.measures.documents import decode_run
 from fstui.measures.powercut import PowerCut
+from fstui.model.judgement import Finding
 from fstui.model.run import Run
 from fstui.model.seal import sealed
 from fstui.powercut import power_cuts
@@ -25,13 +26,19 @@ def first_version(name: str) -> Run:
     return decode_run(data)
 
 
+def _but_for_its_wording(finding: Finding) -> Finding:
+    return replace(finding, sentence="")
+
+
 @pytest.mark.parametrize("name", ["kept", "lost"])
 def test_a_cut_of_the_first_version_is_judged_as_it_was(name: str) -> None:
     run = first_version(name)
     assert run.verdict == name
     again = judge(run)
-    assert (again.verdict, again.confidence, again.sentence) == (run.verdict, run.confidence, run.sentence)
-    assert again.findings == run.findings
+    assert (again.verdict, again.confidence) == (run.verdict, run.confidence)
+    assert [_but_for_its_wording(found) for found in again.findings] == [
+        _but_for_its_wording(found) for found in run.findings
+    ]
 
 
 def test_its_settings_and_figures_are_typed() -> None:
