@@ -65,9 +65,8 @@ def _of_the_topmost(level: Level, arrivals: list[Arrival]) -> str:
     if all(arrival.expected == (0, 0) for arrival in arrivals) and through != level.devices:
         return f"with these steps {where} is owed none that it would count: run a step with fdatasync."
     return (
-        f"the kernel takes {words.devices(through or level.devices)} for “write through” and sends it no flush that "
-        "could be counted. The device's word "
-        "that it has no volatile cache is all there is."
+        f"the kernel takes {words.devices(through or level.devices)} for “write through”: no flush is "
+        "sent that could be counted, and that word alone says that there is no volatile cache."
     )
 
 
