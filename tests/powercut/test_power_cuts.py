@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from fstui.judge import judge
 from fstui.measures.documents import decode_run
 from fstui.measures.powercut import PowerCut
-from fstui.model.judgement import Finding
 from fstui.model.run import Run
 from fstui.model.seal import sealed
 from fstui.powercut import power_cuts
@@ -26,19 +25,21 @@ def first_version(name: str) -> Run:
     return decode_run(data)
 
 
-def _but_for_its_wording(finding: Finding) -> Finding:
-    return replace(finding, sentence="")
+REWORDED = {
+    "lost": "Lost: 1 of 124 records that had to be there, 1 missing. Each had been acknowledged after its sync "
+    "returned. The oldest was acknowledged 0.0 s before the last one."
+}
+"""What is said in other words today."""
 
 
 @pytest.mark.parametrize("name", ["kept", "lost"])
 def test_a_cut_of_the_first_version_is_judged_as_it_was(name: str) -> None:
     run = first_version(name)
     assert run.verdict == name
-    again = judge(run)
-    assert (again.verdict, again.confidence) == (run.verdict, run.confidence)
-    assert [_but_for_its_wording(found) for found in again.findings] == [
-        _but_for_its_wording(found) for found in run.findings
-    ]
+    again, sentence = judge(run), REWORDED.get(name, run.sentence)
+    assert (again.verdict, again.confidence, again.sentence) == (run.verdict, run.confidence, sentence)
+    (found,) = run.findings
+    assert again.findings == (replace(found, sentence=REWORDED.get(name, found.sentence)),)
 
 
 def test_its_settings_and_figures_are_typed() -> None:

@@ -101,10 +101,9 @@ class Composition:
         """The ways down from one layer."""
         if node.id not in self._edges:
             whole = node.id in self._gets_all
-            at_times = (
-                edge._replace(handed=AT_TIMES) if edge.handed.with_writes else edge for edge in self._ways(node)
-            )
-            edges = self._ways(node) if whole else tuple(at_times)
+            ways = self._ways(node)
+            at_times = (edge._replace(handed=AT_TIMES) if edge.handed.with_writes else edge for edge in ways)
+            edges = ways if whole else tuple(at_times)
             data = [edge for edge in edges if edge.handed.bytes in ("each", "shared")]
             took = [edge for edge in data if self._bytes_below(edge.node) > 0] or data  # a segment may have had none
             whole_too = took if len(took) == 1 else [edge for edge in data if edge.handed.bytes == "each"]
