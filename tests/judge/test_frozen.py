@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from operator import itemgetter
-from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
@@ -24,8 +23,8 @@ from fstui.judge import judge, rule_names
 from fstui.judge.words import CUT_THE_POWER
 from fstui.measures.documents import decode_run
 from fstui.model.documents import encode
+from tests.judge.sentences import FROZEN, WRITTEN, sentences
 
-FROZEN = Path(__file__).parent / "frozen"
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in FROZEN.glob("*.json.gz"))
 
 ONE_WORDING = {
@@ -149,7 +148,7 @@ MOST_LINES, WIDTH = 4, 76
 """Of a sentence, on a screen of 80 columns."""
 
 FIELDS = ("verdict", "confidence", "scope", "title", "steps", "because", "next")
-"""Not the sentence: how it is worded is for the tests of its rule, and what it rests on stands in ``because``."""
+"""Not the sentence: those of today are held apart (``sentences``)."""
 
 
 @cache
@@ -203,6 +202,10 @@ def test_no_verdict_and_no_rule_differs_and_what_is_allowed_is_there() -> None:
     fields = {field for name in NAMES if name not in ALLOWED[ANSWERED] for _, field in allowed(name)}
     assert not fields & {"verdict", "scope", "rules"}
     assert not {field for name in ALLOWED[ANSWERED] for _, field in allowed(name)} & {"verdict", "scope"}
+
+
+def test_what_is_said_of_each_is_held_word_for_word() -> None:
+    assert {name: sentences(document(name)) for name in NAMES} == msgspec.json.decode(WRITTEN.read_bytes())
 
 
 @pytest.mark.parametrize("name", NAMES)
