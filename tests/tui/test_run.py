@@ -60,6 +60,18 @@ async def test_a_running_step_shows_its_numbers_both_ends_and_the_finding_so_far
         assert lines[-2] == "   others on sda before the start: 12 writes/s, 3 flushes/s"
 
 
+async def test_before_the_first_judgement_nothing_is_said_to_be_found() -> None:
+    until_judged = screens.events(until=5)[:1]
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, until_judged)
+        assert shown(pilot.app)[-3] == " not judged yet"
+        await watch(
+            pilot,
+            [*until_judged, FindingsChanged(judgement=Judgement(verdict="cannot-tell", confidence="low", sentence=""))],
+        )
+        assert shown(pilot.app)[-3] == " nothing found so far"
+
+
 async def test_other_writers_are_named() -> None:
     writers = tuple(Writer(pid=pid, name="mysqld", written_bytes=4096) for pid in (700, 701))
     idle = IdleMeasured(idle=msgspec.structs.replace(screens.IDLE, writers=writers))

@@ -124,7 +124,9 @@ def finding(progress: Progress, width: int) -> Text:
     if progress.preparing and progress.preparing.silent_s:
         words = f" ▲ writing its file: no answer for {seconds(progress.preparing.silent_s)}"
         return line((fit(words, width).rstrip(), BAD))
-    worst = leading(progress.judgement) if progress.judgement else None
+    if progress.judgement is None:
+        return line((" not judged yet", FAINT))
+    worst = leading(progress.judgement)
     if worst is None or worst.verdict is None:
         return _beside(line((" nothing found so far", FAINT)), progress, width)
     glyph, style = of_verdict(worst.verdict)
