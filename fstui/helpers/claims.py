@@ -80,7 +80,7 @@ def run(command: list[str]) -> dict[str, str]:
         data, _ = child.communicate(timeout=EACH_S)
     except subprocess.TimeoutExpired:
         child.kill()  # and no wait: it may sit in the kernel
-        return {"error": f"no answer for {EACH_S:.0f} s"}
+        return silent()
     output = data[:MAX_BYTES].decode("utf-8", "surrogateescape")
     if child.returncode:
         first = next((line.strip() for line in output.split("\n") if line.strip()), "")
@@ -89,7 +89,22 @@ def run(command: list[str]) -> dict[str, str]:
 
 
 def called(call: Callable[[str], int], device: str) -> dict[str, str]:
-    """What no tool tells."""
+    """What no tool tells; in a thread of its own, which is left behind where it hangs."""
+    said: queue.SimpleQueue[dict[str, str]] = queue.SimpleQueue()
+    threading.Thread(target=lambda: said.put(returned(call, device)), daemon=True).start()
+    try:
+        return said.get(timeout=EACH_S)
+    except queue.Empty:
+        return silent()
+
+
+def silent() -> dict[str, str]:
+    """Of what was not waited for any longer."""
+    return {"error": f"no answer for {EACH_S:.0f} s"}
+
+
+def returned(call: Callable[[str], int], device: str) -> dict[str, str]:
+    """Its number, or why it has none."""
     try:
         return {"output": f"{call(device)}\n"}
     except OSError as error:
@@ -110,7 +125,14 @@ def end_of_filesystem(device: str) -> int:
     return end(device)
 
 
-CALLS = {"open_by_handle_at": links_under, "superblock": end_of_filesystem}
+def cache_is_on(device: str) -> int:
+    """What a SCSI disk says of its write cache."""
+    from fstui.helpers.caching_page import is_on  # noqa: PLC0415  ctypes, for the boxes with such a disk
+
+    return int(is_on(device))
+
+
+CALLS = {"caching_page": cache_is_on, "open_by_handle_at": links_under, "superblock": end_of_filesystem}
 """No programs, but calls that may hang as well as one."""
 
 

@@ -1,5 +1,6 @@
 """What a drive itself says of its write cache, asked by root: ``drive_cache`` (on | off, now), ``vwc`` (present |
-absent, NVMe). By hdparm and smartctl for SCSI and ATA, by nvme for NVMe.
+absent, NVMe). By a SCSI disk's caching mode page, which libata has too; by hdparm and smartctl behind a USB bridge; by nvme
+for NVMe.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ import json
 import re
 from collections.abc import Iterable
 
+from fstui.layers.links import link
 from fstui.layers.nvme import controller_of
 from fstui.layers.sources.claims import Claims, Command, answer, line, missing
 from fstui.model.storage import Node, Reading
 
-_ATA_LINKS = frozenset({"sata", "usb"})
-_SCSI_LINKS = frozenset({"sata", "usb", "sas", "scsi"})
+_PAGE = "caching_page"
+_WCE = {"1": "on", "0": "off"}
 _HDPARM = re.compile(r"write-caching =\s+([01]) ")
 _SMARTCTL = re.compile(r"^Write cache is:\s+(Enabled|Disabled)", re.MULTILINE)
 _FEATURE = re.compile(r"Current value:\s*(?:0x)?([0-9a-fA-F]+)")
@@ -25,11 +27,13 @@ def commands(node: Node) -> tuple[Command, ...]:
         controller = controller_of(node.id)  # a path has no device file of its own: ask its controller
         device = f"/dev/nvme{controller}" if controller is not None else f"/dev/{node.id}"
         return ("nvme", "id-ctrl", device, "-o", "json"), ("nvme", "get-feature", device, "-f", "6")
-    if node.link not in _SCSI_LINKS or not node.id.startswith("sd"):
+    device = f"/dev/{node.id}"
+    if not node.id.startswith("sd"):
         return ()
-    # -n standby: a sleeping disk is left asleep
-    smartctl = ("smartctl", "-n", "standby", "-g", "wcache", f"/dev/{node.id}")
-    return (("hdparm", "-W", f"/dev/{node.id}"), smartctl) if node.link in _ATA_LINKS else (smartctl,)
+    if not link(node.link).hides_drive:
+        return ((_PAGE, device),)
+    # bridges that are asked for that page may hang: the kernel's driver leaves it out as well (drivers/usb/storage)
+    return ("hdparm", "-W", device), ("smartctl", "-n", "standby", "-g", "wcache", device)  # asleep, it is left so
 
 
 def told(node: Node, claims: Claims) -> tuple[Reading, ...]:
@@ -59,6 +63,8 @@ def _read(command: Command, output: str) -> Reading | None:
         return None if present is None else Reading(what="vwc", value="present" if present else "absent", path=path)
     if command[0] == "nvme" and (value := _FEATURE.search(output)):
         return Reading(what="drive_cache", value="on" if int(value[1], 16) & 1 else "off", path=path)
+    if command[0] == _PAGE and (state := _WCE.get(output.strip())):
+        return Reading(what="drive_cache", value=state, path=path)
     if match := _HDPARM.search(output) or _SMARTCTL.search(output):
         return Reading(what="drive_cache", value="on" if match[1] in ("1", "Enabled") else "off", path=path)
     return None

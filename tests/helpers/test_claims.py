@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from fstui.children import command
+from fstui.helpers import claims as claims_program
 from fstui.layers.sources import claims
 from fstui.layers.sources.claims import Answer
 
@@ -58,3 +60,13 @@ claims.main()
         "nvme answer": {"output": "answer\n"},
         "nvme hang": {"error": "no answer for 0 s"},
     }
+
+
+def test_a_call_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(device: str) -> int:
+        time.sleep(60)
+        return len(device)
+
+    monkeypatch.setattr(claims_program, "EACH_S", 0.1)
+    assert claims_program.called(hang, "/dev/sda") == {"error": "no answer for 0 s"}
+    assert claims_program.called(len, "/dev/sda") == {"output": "8\n"}

@@ -7,13 +7,13 @@ from fstui.inventory.survey import survey
 from fstui.layers.sources import claims
 from tests.factories.box import Box
 
-HDPARM = "hdparm -W /dev/sda"
-SMARTCTL = "smartctl -n standby -g wcache /dev/sda"
+BRIDGED = ("hdparm -W /dev/sdc", "smartctl -n standby -g wcache /dev/sdc")
 
 
 def test_what_is_asked_depends_on_what_is_here_and_on_who_asks(box: Box) -> None:
     box.disk("sda")
     box.disk("sdb", "pci0000:00/end_device-2:0/host2/target2:0:0/2:0:0:0")
+    box.disk("sdc", "pci0000:00/usb1/1-1/1-1:1.0/host6/target6:0:0/6:0:0:0")
     box.disk("vda", "pci0000:00/virtio1")
     box.device("nvme0n1", "virtual/nvme-subsystem/nvme-subsys0")
     box.disk("nvme0c3n1", "pci0000:00/nvme/nvme3")
@@ -30,6 +30,6 @@ def test_what_is_asked_depends_on_what_is_here_and_on_who_asks(box: Box) -> None
     }
     assert for_users == pools
     assert for_root - pools == {
-        HDPARM, SMARTCTL, "smartctl -n standby -g wcache /dev/sdb", "dmsetup table",
+        "caching_page /dev/sda", "caching_page /dev/sdb", *BRIDGED, "dmsetup table",
         "nvme id-ctrl /dev/nvme3 -o json", "nvme get-feature /dev/nvme3 -f 6",
     }  # fmt: skip
