@@ -88,7 +88,7 @@ def run(command: list[str]) -> dict[str, str]:
     return {"output": output}
 
 
-def called(call: Callable[[str], int], device: str) -> dict[str, str]:
+def called(call: Callable[[str], int | str], device: str) -> dict[str, str]:
     """What no tool tells; in a thread of its own, which is left behind where it hangs."""
     said: queue.SimpleQueue[dict[str, str]] = queue.SimpleQueue()
     threading.Thread(target=lambda: said.put(returned(call, device)), daemon=True).start()
@@ -103,8 +103,8 @@ def silent() -> dict[str, str]:
     return {"error": f"no answer for {EACH_S:.0f} s"}
 
 
-def returned(call: Callable[[str], int], device: str) -> dict[str, str]:
-    """Its number, or why it has none."""
+def returned(call: Callable[[str], int | str], device: str) -> dict[str, str]:
+    """What it told, or why it has nothing to tell."""
     try:
         return {"output": f"{call(device)}\n"}
     except OSError as error:
@@ -132,7 +132,19 @@ def cache_is_on(device: str) -> int:
     return int(is_on(device))
 
 
-CALLS = {"caching_page": cache_is_on, "open_by_handle_at": links_under, "superblock": end_of_filesystem}
+def connection_of(device: str) -> str:
+    """The two ends of the one that an nbd device has."""
+    from fstui.helpers import nbd_connection  # noqa: PLC0415  for the few boxes with such devices
+
+    return nbd_connection.connection(device, lambda: run([*nbd_connection.RECEIVED]).get("output", ""))
+
+
+CALLS: dict[str, Callable[[str], int | str]] = {
+    "caching_page": cache_is_on,
+    "nbd_connection": connection_of,
+    "open_by_handle_at": links_under,
+    "superblock": end_of_filesystem,
+}
 """No programs, but calls that may hang as well as one."""
 
 

@@ -1,6 +1,6 @@
 """What a drive itself says of its write cache, asked by root: ``drive_cache`` (on | off, now), ``vwc`` (present |
-absent, NVMe). By a SCSI disk's caching mode page, which libata has too; by hdparm and smartctl behind a USB bridge; by nvme
-for NVMe.
+absent, NVMe). By a SCSI disk's caching mode page, which libata has too, by hdparm and smartctl behind a USB bridge, by
+nvme for NVMe.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@ has one file of the disk's size open for writing (``held_files``).
 
 Which server it is: the client's socket is held by the process that serves the device (``/sys/block/nbdX/pid``, which
 then has the device open: NBD_DO_IT), or by the kernel alone (the netlink interface). Its other end is a process of this
-network namespace. Where the kernel alone holds it, the connection belongs to some nbd device of this box: to the only
-one of that size, or, where the size of what is served is no file's, to the only one in use (drivers/block/nbd.c). A
-server that has several files tells nothing.
+network namespace. Where the kernel alone holds it, the connection belongs to some nbd device of this box: to the one
+that root can read through it (TCP alone counts what comes), to the only one of that size, or, where the size of what is
+served is no file's, to the only one in use (drivers/block/nbd.c). A server that has several files tells nothing.
 """
 
 from __future__ import annotations
@@ -17,18 +17,26 @@ from functools import cached_property
 from fstui.layers import held_files, nbd_programs, nbd_settings
 from fstui.layers.held_files import Behind, HeldFiles
 from fstui.layers.readers import Sources
-from fstui.layers.sources import processes
-from fstui.layers.sources.claims import Question
+from fstui.layers.sources import claims, processes
+from fstui.layers.sources.claims import Command, Question
 from fstui.layers.sources.processes import OpenFile
-from fstui.layers.sources.sockets import CONNECTIONS, KERNEL, Connection, connections
+from fstui.layers.sources.sockets import CONNECTIONS, KERNEL, Connection, Ends, connections, ends_in
 from fstui.model.storage import Node, Reading
+
+
+def read_over(name: str) -> Command:
+    """The connection through which what is read from that device comes."""
+    return ("nbd_connection", f"/dev/{name}")
 
 
 def questions(nodes: Iterable[Node]) -> Iterator[Question]:
     """What must be known of the servers of those devices."""
+    in_use = [node for node in nodes if node.size_bytes]
+    if in_use:
+        yield Question(CONNECTIONS, root=True)
+    if len(in_use) > 1:
+        yield from (Question(read_over(node.id), root=True) for node in in_use)
     for node in nodes:
-        if node.size_bytes:
-            yield Question(CONNECTIONS, root=True)
         yield from held_files.questions(node)
         yield from nbd_settings.questions(node)
 
@@ -57,8 +65,9 @@ class NbdServers:
 
     def _servers(self, name: str) -> tuple[str, ...]:
         """The processes that may be its server; none of a device that is not in use."""
-        holder = self._holder(name)
-        ends = (each for each in self._connections if (holder in each.near if holder else each.near == KERNEL))
+        holder, own = self._holder(name), self._read_over(name)
+        kernels = (each for each in self._connections if each.near == KERNEL and own in (None, each.ends))
+        ends = (each for each in self._connections if holder in each.near) if holder else kernels
         found = dict.fromkeys(server for each in ends for server in sorted(each.far))
         return tuple(found) if self._held.size_bytes(name) else ()
 
@@ -79,6 +88,11 @@ class NbdServers:
         told = re.search(r"^Tgid:\t(\d+)$", status, re.M)  # a thread's is told
         return told[1] if told and processes.has_open(self._tree, told[1], f"/dev/{name}") else ""
 
+    def _read_over(self, name: str) -> Ends | None:
+        """The connection that was seen to be the device's."""
+        told = claims.answer(self._sources.claims, read_over(name))
+        return ends_in(told) if told is not None else None
+
     def _proved(self, name: str, server: str, files: tuple[OpenFile, ...]) -> Behind | None:
         """What it keeps the device on, where that cannot be another device's."""
         program, alone = processes.program(self._tree, server), self._is_only(name, None)
@@ -95,4 +109,5 @@ class NbdServers:
     def _is_only(self, name: str, size_bytes: int | None) -> bool:
         """No other device can be what the server serves: none of that size, or none at all; or its socket is known."""
         others = (size for other, size in self._in_use.items() if other != name)
-        return bool(self._holder(name)) or not any(size_bytes is None or size == size_bytes for size in others)
+        known = self._holder(name) or self._read_over(name) is not None
+        return bool(known) or not any(size_bytes is None or size == size_bytes for size in others)

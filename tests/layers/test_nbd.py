@@ -9,6 +9,7 @@ import pytest
 from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
 from fstui.layers.held_files import lies_at
+from fstui.layers.nbd_servers import read_over
 from fstui.layers.nbd_settings import changed
 from fstui.layers.sources.claims import Answer, Claims, line
 from fstui.layers.sources.sockets import CONNECTIONS
@@ -111,6 +112,30 @@ def test_of_two_devices_of_one_size_the_kernels_sockets_do_not_tell_which_is_who
     client(box, "nbd1", place="/mnt")
     server(box, "/dev/shm/disk")
     assert edges(look(box, claims=told("/dev/shm/disk")))["nbd0"] == ()
+
+
+OWN, OTHERS = "127.0.0.1:48254 127.0.0.1:10809\n", "127.0.0.1:48260 127.0.0.1:10809\n"
+
+
+@pytest.mark.parametrize(
+    ("over", "followed"), [(OWN, True), (OTHERS, False), ("10.0.0.2:48254 10.0.0.3:10809\n", False)]
+)
+def test_what_is_read_of_it_tells_which_is_whose(box: Box, over: str, followed: bool) -> None:
+    client(box)
+    client(box, "nbd1", place="/mnt")
+    server(box, "/dev/shm/disk")
+    claims = {**told("/dev/shm/disk"), line(read_over("nbd0")): Answer(output=over)}
+    assert (edges(look(box, claims=claims))["nbd0"] == ("file:/dev/shm/disk",)) is followed
+    assert edges(look(box, "/mnt", claims))["nbd1"] == ()
+
+
+def test_only_of_several_it_is_asked_what_is_read_over_which_connection(box: Box) -> None:
+    client(box)
+    asked = read_over("nbd0")
+    assert asked not in commands(survey(box.root), root=True)
+    client(box, "nbd1", place="/mnt")
+    assert asked in commands(survey(box.root), root=True)
+    assert asked not in commands(survey(box.root), root=False)
 
 
 def test_the_process_that_serves_the_device_tells_which_is_whose(box: Box) -> None:

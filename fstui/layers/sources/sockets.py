@@ -19,11 +19,22 @@ _OWNER = re.compile(r'\(".*?",pid=(\d{1,10}),fd=\d+\)', re.ASCII)
 KERNEL: frozenset[str] = frozenset()
 
 
+Ends = tuple[str, str]
+"""Where this end is, and where the other."""
+
+
 class Connection(NamedTuple):
     """One seen from one of its ends: the processes that have this end, and those that have the other."""
 
     near: frozenset[str]
     far: frozenset[str]
+    ends: Ends
+
+
+def ends_in(told: str) -> Ends:
+    """``127.0.0.1:48254 127.0.0.1:10809`` as a connection's."""
+    near, _, far = told.strip().partition(" ")
+    return _end(near), _end(far)
 
 
 def connections(answers: Claims) -> tuple[Connection, ...]:
@@ -41,9 +52,9 @@ def answering(answers: Claims, place: str) -> tuple[frozenset[str], ...] | None:
     return tuple(ends.get((end[1], end[0]), KERNEL) for end in towards) if told else None
 
 
-def _ends(answers: Claims) -> dict[tuple[str, str], frozenset[str]]:
+def _ends(answers: Claims) -> dict[Ends, frozenset[str]]:
     """Whose each end is, by itself and the other."""
-    ends: dict[tuple[str, str], frozenset[str]] = {}
+    ends: dict[Ends, frozenset[str]] = {}
     for line in (claims.answer(answers, CONNECTIONS) or "").split("\n"):
         if found := _TCP.fullmatch(line.rstrip()):
             ends[_end(found[1]), _end(found[2])] = _owners(found[3])
@@ -52,10 +63,10 @@ def _ends(answers: Claims) -> dict[tuple[str, str], frozenset[str]]:
     return ends
 
 
-def _both(ends: Mapping[tuple[str, str], frozenset[str]]) -> Iterator[Connection]:
+def _both(ends: Mapping[Ends, frozenset[str]]) -> Iterator[Connection]:
     for (near, far), owners in ends.items():
         if (far, near) in ends:
-            yield Connection(owners, ends[far, near])
+            yield Connection(owners, ends[far, near], (near, far))
 
 
 def _owners(told: str) -> frozenset[str]:
