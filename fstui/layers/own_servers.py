@@ -63,10 +63,21 @@ def is_same(answers: Claims, mounted: str, path: str, inode_shift: int | None = 
 
     ``inode_shift``: what the client adds to the server's number; None where it makes its own.
     """
-    there, here = (_SEEN.fullmatch((claims.answer(answers, seen_at(each)) or "").strip()) for each in (mounted, path))
-    if there is None or here is None or there.groups()[1:] != here.groups()[1:]:
+    there, here = (_seen(answers, each) for each in (mounted, path))
+    if there is None or here is None or there[1:] != here[1:]:
         return False
-    return inode_shift is None or int(there[1]) == int(here[1]) + inode_shift
+    return inode_shift is None or int(there[0]) == int(here[0]) + inode_shift
+
+
+def is_alike(answers: Claims, mounted: str, path: str) -> bool:
+    """Both were modified in the same second, which is all that a server tells that is known to be ours."""
+    there, here = (_seen(answers, each) for each in (mounted, path))
+    return there is not None and here is not None and there[1].partition(".")[0] == here[1].partition(".")[0]
+
+
+def _seen(answers: Claims, path: str) -> tuple[str, ...] | None:
+    found = _SEEN.fullmatch((claims.answer(answers, seen_at(path)) or "").strip())
+    return found.groups() if found is not None else None
 
 
 def kept_on(sources: Sources, path: str, *, crosses: bool = True) -> tuple[str, ...]:

@@ -3,9 +3,9 @@
 What the server does with a sync cannot be seen; what the client was told to do with one can: ``sync_option`` (sync |
 async), ``strict_sync`` (no: CIFS nostrictsync), ``vers``, ``hard`` (hard | soft), ``cache`` (CIFS and 9p), ``trans``
 (9p). ``commit_count``: NFS COMMIT calls so far. ``export`` (sync | async): of an NFS server that is this very box;
-``served``: of its Samba (``samba``). Of these two, and of 9p from an address of this box or through a socket in its
-files, what the server keeps its files on is followed where it is proved (``own_servers``): syncs are not counted there,
-since whether each must come that far is the server's affair, but what forgets there forgets.
+``served``: of its Samba (``samba``). Of these two, of sshfs to this box, and of 9p from an address of it or through a
+socket in its files, what the server keeps its files on is followed where it is proved (``own_servers``): syncs are not
+counted there, since whether each must come that far is the server's affair, but what forgets there forgets.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from fstui.layers import nfs_exports, own_servers, samba
+from fstui.layers import nfs_exports, own_servers, samba, sshfs
 from fstui.layers.facts import Fact, one_of, word
 from fstui.layers.kinds import Kind, Unsent, kind
 from fstui.layers.readers import Filesystem, FilesystemReader, some
@@ -105,8 +105,16 @@ class RemoteReader(FilesystemReader):
         if self.row.name in _NFS:
             path = nfs_exports.kept_at(self.sources, mount)
             return own_servers.kept_on(self.sources, path, crosses=False) if path is not None else ()
-        path = samba.kept_at(self.sources, mount) if self.row.name in _CIFS else self._kept_by_9p(mount)
+        if self.row.name in _CIFS:
+            path = samba.kept_at(self.sources, mount)
+        else:
+            path = self._kept_by_sshfs(mount) if mount.fstype == sshfs.FSTYPE else self._kept_by_9p(mount)
         return own_servers.kept_on(self.sources, path) if path is not None else ()
+
+    def _kept_by_sshfs(self, mount: Mount) -> str | None:
+        answers, paths = self.sources.claims, self._named_here(mount)
+        alike = (path for path in paths if own_servers.is_alike(answers, mount.mount_point, path))
+        return next(alike, None) if paths and sshfs.is_served_here(self.sources, mount) else None
 
     def _kept_by_9p(self, mount: Mount) -> str | None:
         place = f"{mount.source}:{mount.option('port') or _9P_PORT}"
@@ -115,7 +123,9 @@ class RemoteReader(FilesystemReader):
         return next((p for p in paths if own_servers.is_same(answers, mount.mount_point, p, _9P_INODE_SHIFT)), None)
 
     def _named_here(self, mount: Mount) -> tuple[str, ...]:
-        """Where 9p's server has it, if that is a program of this box."""
+        """Where the server of 9p or of sshfs has it, if that is a program of this box."""
+        if mount.fstype == sshfs.FSTYPE:
+            return sshfs.named_here(self.tree, mount)
         name = mount.option("aname") or ""
         trans = mount.option("trans")
         here = trans == "unix" or (trans == "tcp" and addresses.is_own(self.tree, mount.source))
