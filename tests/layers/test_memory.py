@@ -48,6 +48,18 @@ def test_a_device_of_this_kernel_that_nothing_identifies_is_no_ssd_for_not_rotat
     assert node.medium and node.medium.class_ == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("name", "driver", "class_"),
+    [("rd0", "rapiddisk", "memory"), ("rd0", "other", "unknown"), ("rd!c0d0", "rapiddisk", "unknown")],
+)
+def test_rapiddisk_is_memory_by_its_name_and_its_driver(box: Box, name: str, driver: str, class_: str) -> None:
+    """It says write back of itself."""
+    box.write(f"/sys/kernel/{driver}/mgmt", "RapidDisk 8.1.0")
+    box.device(name, write_cache="write back")
+    node = only(box)
+    assert node.medium and node.medium.class_ == class_
+
+
 @pytest.mark.parametrize("name", ["xpram0", "dcssblk1", "ps3vram", "z2ram"])
 def test_memory_of_other_machines_is_memory(box: Box, name: str) -> None:
     box.device(name, write_cache="write through")
