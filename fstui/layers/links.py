@@ -3,7 +3,7 @@
 ``link_rate`` ("6.0 Gbps", "8.0 GT/s × 4"); ``payload_mb_s``, what that rate can carry: after the line code, protocol
 overhead not taken off, so that nothing honest exceeds it: 8b/10b for SATA, SAS to 12 Gb/s, USB 5 Gb/s and PCIe 1 and 2;
 128b/130b for PCIe 3 to 5, 242B/256B for PCIe 6 (PCI Express Base), 128b/132b for USB 10 Gb/s and more (USB 3.2),
-128b/150b for SAS 22.5 Gb/s (SPL-4); ``usb_bridge``, ``usb_driver``.
+128b/150b for SAS 22.5 Gb/s (SPL-4); ``usb_bridge``, ``usb_driver``; ``controller``, the driver of a SCSI host.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ _ATA = re.compile(r"/ata(\d+)/")
 _SAS_PORT = re.compile(r"(.*/port-[\d:]+)/end_device-")
 _PCI = re.compile(r"(.*/[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/nvme/")
 _USB = re.compile(r"(.*/\d+-[\d.]+)/([^/]*:\d+\.\d+)/")
+_SCSI_HOST = re.compile(r"(.*?)/host\d+/")
 _NUMBER = re.compile(r"\d{1,5}(?:\.\d{1,2})?")
 
 
@@ -98,7 +99,10 @@ def link_of(path: str, name: str) -> str | None:
 
 
 def readings(tree: Tree, path: str, link: str | None) -> tuple[Reading, ...]:
-    """``link_rate`` and ``payload_mb_s`` of SATA, SAS, PCIe and USB; ``usb_bridge`` and ``usb_driver``."""
+    """Of SATA, SAS, PCIe and USB the rate, of USB the bridge and its driver, of a SCSI host the controller's driver."""
+    if link == "scsi" and (match := _SCSI_HOST.match(path)):
+        driver = (tree.link(f"{match[1]}/driver") or "").rpartition("/")[2]
+        return (Reading(what="controller", value=driver, path=f"{match[1]}/driver"),) if driver else ()
     if link == "sata" and (match := _ATA.search(path)):
         return _rated(tree.reading("link_rate", f"/sys/class/ata_link/link{match[1]}/sata_spd"), _sata)
     if link == "sas" and (match := _SAS_PORT.match(path)):

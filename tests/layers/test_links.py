@@ -65,3 +65,11 @@ def test_a_usb_bridge_is_named_with_its_driver_and_speed(box: Box, speed: str, p
     assert (read(node, "link_rate")[0], read(node, "payload_mb_s")[0]) == (f"{speed} Mb/s", payload)
     assert node.medium is not None
     assert "152d:0578 JMicron JMS578" in node.medium.because
+
+
+def test_the_driver_of_a_scsi_host_is_named(box: Box) -> None:
+    host = "pci0000:00/0000:03:00.0"
+    box.disk("sda", f"{host}/host0/target0:0:0/0:0:0:0")
+    assert only(box).reading("controller") is None
+    box.link(f"/sys/devices/{host}/driver", "../../../bus/pci/drivers/arcmsr")
+    assert read(only(box), "controller") == ("arcmsr", f"/sys/devices/{host}/driver")

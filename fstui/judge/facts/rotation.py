@@ -237,8 +237,9 @@ def fastest(paces: tuple[Pace, ...]) -> Pace:
 
 def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     medium = node.medium
-    if protected_cache(node):
-        return None  # it answers, not the platter
+    passed_through = facts(node).caching_controller is not None and not (medium is not None and medium.declared)
+    if protected_cache(node) or passed_through:
+        return None  # a cache answers, not the platter
     turns = rpm(medium) if medium else None
     grade = facts(node).grade
     named = grade is not None and grade.value == "hard disk"

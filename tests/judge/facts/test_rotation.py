@@ -108,6 +108,20 @@ def test_a_hard_disk_by_its_name_is_no_array(link: str) -> None:
     assert rotation(on_disk(filesystem(), replace(named, medium=Medium()))).platter is not None
 
 
+@pytest.mark.parametrize(
+    ("driver", "declared", "answers"), [("arcmsr", False, False), ("arcmsr", True, True), ("megaraid_sas", False, True)]
+)
+def test_a_controllers_cache_may_answer_for_a_disk_that_it_passes_through(
+    driver: str, declared: bool, answers: bool
+) -> None:
+    told = readings(grade="hard disk", controller=driver)
+    named = disk(medium=replace(READ, declared=declared), link="scsi", rotational=True, readings=told)
+    assert (rotation(on_disk(filesystem(), named)).platter is not None) is answers
+    if not declared:
+        unstated = replace(named, medium=Medium())
+        assert (rotation(on_disk(filesystem(), unstated)).platter is not None) is answers
+
+
 def test_a_disk_of_a_name_that_nobody_knows_may_have_a_log() -> None:
     """Servers' makers sell others' disks under their own names."""
     platter = rotation(on_disk(filesystem(), disk(medium=READ, model="MB4000GVYZK"))).platter
