@@ -41,7 +41,8 @@ def deleted_file(case: Case) -> Iterator[Finding]:
             scope="storage",
             title=f"{device.name}: its file was deleted",
             sentence=f"The file under {device.name} was deleted, and no name leads to it: it is there as long as "
-            f"{device.name} is. A power cut or a reboot takes it and all on it, synced or not.",
+            f"{device.name} is. A power cut or a reboot takes it and all on it, synced or not"
+            f"{case.arrivals.came_to_aside}.",
             because=_because(device, told),
             next=("Copy what must survive elsewhere now, and set the device up on a file that stays.",),
         )

@@ -43,7 +43,7 @@ def fua_dropped(case: Case) -> Iterator[Finding]:
             title=f"{target.id}: forced writes come as plain ones",
             sentence=f"{target.id} says that it takes forced writes (FUA), and this box's own SCSI target hands them "
             f"to {device.id} as plain ones: its write cache is on, and it knows no FUA. The end of a commit, and what "
-            "is written with O_DIRECT and O_DSYNC, is acknowledged before it is safe.",
+            f"is written with O_DIRECT and O_DSYNC{case.arrivals.forced_aside}, is acknowledged before it is safe.",
             because=(
                 f"{target.id}: fua 1",
                 *((words.reading(target, store),) if store else ()),

@@ -7,14 +7,16 @@ and the journal that finds it again a second later. f2fs with `checkpoint=disabl
 it was when it was mounted so. NFS from this very box, exported `async`: the server answers before it has written. SMB
 from this very box's Samba with `strict sync = no`: smbd leaves the flush out. An nbd device whose server on this box is
 qemu-nbd with `cache=unsafe`, or nbd-server with `copyonwrite`, which forgets what was written when the connection ends.
-An md array with a partial parity log: it answers a flush at once, and flushes its members later.
+An iSCSI disk whose tgtd on this box keeps it in a file with `bstype=aio`: tgtd leaves the flush out (0 came to the disk
+below for 50 syncs). An md array with a partial parity log: it answers a flush at once, and flushes its members later.
 
 ## How it was measured
 The option stands in `/proc/self/mountinfo`. CIFS had it by default before Linux 5.4; bcachefs shows it wherever it was
 set (fs/bcachefs/opts.h: "writes can be lost"). An export stands in `/proc/fs/nfsd/exports` of the box that serves it;
 `/proc/net/nfsfs/volumes` tells that the mount leads there, to an address of its own and a port that it serves. Samba's
 word is `testparm`'s, where the smbd that listens there (`ss`) was started after its settings were written. An nbd
-server is found by its connection (`ss`), what it was told by its command line and the files that it has open.
+server is found by its connection (`ss`), what it was told by its command line and the files that it has open; tgtd by
+its session, its stores by `tgtadm`.
 
 ## What it proves, and what not
 It is certain that no flush, or no commit, is asked for. A server that flushes every write by itself (`strict sync`
@@ -45,7 +47,7 @@ def syncs_not_sent(case: Case) -> Iterator[Finding]:
             scope="storage",
             title=f"{unsent.how} {unsent.option}: no {unsent.misses} is asked for",
             sentence=f"{filesystem.name} is {unsent.how} with {unsent.option}: an fsync there {unsent.means}, so it is "
-            "answered before anything is known to be on a disk.",
+            f"answered before anything is known to be on a disk{case.arrivals.came_to_aside}.",
             because=(words.reading(filesystem, unsent.told),),
             next=(unsent.undo,),
         )

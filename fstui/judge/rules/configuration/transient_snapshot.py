@@ -35,7 +35,7 @@ def transient_snapshot(case: Case) -> Iterator[Finding]:
             scope="storage",
             title=f"{snapshot.name}: a snapshot that forgets",
             sentence=f"{snapshot.name} is a snapshot whose store is not persistent: at the next boot its origin is "
-            "there, and everything that was written since is gone, synced or not.",
+            f"there, and everything that was written since is gone, synced or not{case.arrivals.came_to_aside}.",
             because=(words.reading(snapshot, told),),
             next=("Put what must survive elsewhere, or make the snapshot with a persistent store (P in its table).",),
         )

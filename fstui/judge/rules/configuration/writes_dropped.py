@@ -43,7 +43,7 @@ def writes_dropped(case: Case) -> Iterator[Finding]:
             scope="storage",
             title=f"{target.name}: writes are thrown away",
             sentence=f"{target.name} was told to answer writes and throw them away ({how}): "
-            f"what is written {when} is lost, synced or not.",
+            f"what is written {when} is lost, synced or not{case.arrivals.came_to_aside}.",
             because=(words.reading(target, told),),
             next=(f"Load its table without {how.removeprefix('dm-flakey with ')}, and measure again.",),
         )

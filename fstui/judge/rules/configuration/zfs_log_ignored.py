@@ -35,7 +35,7 @@ def zfs_log_ignored(case: Case) -> Iterator[Finding]:
             scope="storage",
             title="zil_replay_disable=1: the intent log is not read again",
             sentence=f"The {words.of_pool(dataset)} writes its syncs to the intent log, and ZFS was told not to "
-            "read that log at the next import: a power cut loses what was synced last.",
+            f"read that log at the next import: a power cut loses what was synced last{case.arrivals.came_to_aside}.",
             because=(words.reading(dataset, told),),
             next=("echo 0 > /sys/module/zfs/parameters/zil_replay_disable; look for it in /etc/modprobe.d too.",),
         )

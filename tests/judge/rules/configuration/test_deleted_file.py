@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fstui.model.storage import Node
-from tests.factories.evidence import rules, verdict
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, readings, target
 
 GONE, THERE = "/srv/a.img (deleted)", "/srv/a.img"
@@ -42,3 +43,9 @@ def test_a_mirrors_other_leg_keeps_the_data() -> None:
     legs = (disk(), loop("loop0", GONE, links="0"))
     mirror = block("md0", "md", "sda", "loop0", readings=readings(level="raid1"))
     assert "deleted-file" not in rules(verdict(target(filesystem(below=("md0",)), mirror, *legs)))
+
+
+def test_the_syncs_that_were_worth_nothing_are_told() -> None:
+    gone = target(filesystem(below=("loop0",)), loop("loop0", GONE, links="0"))
+    told = finding(verdict(gone, step(device="loop0")), "deleted-file").sentence
+    assert told.endswith("synced or not (2 000 syncs a second).")

@@ -6,6 +6,7 @@ import pytest
 
 from fstui.model.storage import Node
 from tests.factories.evidence import finding, rules, verdict
+from tests.factories.steps import step
 from tests.factories.storage import disk, filesystem, readings, target
 
 RULE = "fua-dropped"
@@ -44,3 +45,11 @@ def test_a_filesystem_that_may_send_flushes_alone_is_not_accused(fstype: str) ->
 def test_one_copy_of_two_with_checksums_loses_nothing() -> None:
     top = filesystem("btrfs", below=("sdb", "sdc"), level="raid1", metadata_level="raid1")
     assert RULE not in rules(verdict(target(top, served(), disk(fua=False), disk("sdc", fua=False))))
+
+
+def test_forced_writes_are_told_and_not_the_syncs_that_are_flushed() -> None:
+    stack = target(filesystem(below=("sdb",)), served(), disk(fua=False))
+    forced = step("forced", flushes=0.0, rate=500.0, sync="none", open_flags=("direct", "dsync"))
+    told = finding(verdict(stack, step(), forced), RULE).sentence
+    assert "written with O_DIRECT and O_DSYNC (500 syncs a second), is acknowledged" in told
+    assert "a second" not in finding(verdict(stack, step()), RULE).sentence

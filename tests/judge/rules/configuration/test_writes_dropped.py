@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.factories.evidence import finding, rules, verdict
+from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, readings, target
 
 RULE = "writes-dropped"
@@ -12,7 +13,8 @@ FLAKEY = block("dm-0", "dm-flakey", "sda", readings=readings(drops_writes="yes")
 
 
 def test_what_it_throws_away_is_lost_however_much_arrived() -> None:
-    assert RULE in rules(verdict(target(filesystem(below=("dm-0",)), FLAKEY, disk())))
+    judgement = verdict(target(filesystem(below=("dm-0",)), FLAKEY, disk()), step())
+    assert finding(judgement, RULE).sentence.endswith("is lost, synced or not (2 000 syncs a second).")
 
 
 def test_without_the_feature_or_its_table_it_is_a_layer_like_any_other() -> None:
