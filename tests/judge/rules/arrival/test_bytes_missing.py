@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fstui.judge import explain
 from fstui.measures.sync_writes import SyncWrites
 from fstui.model.storage import Target
 from tests.factories.evidence import finding, rules, verdict
@@ -38,6 +39,12 @@ def test_a_file_that_ext4_keeps_in_its_inode_is_named_as_the_reason() -> None:
     assert found.next[0].startswith("Sync such files with fsync")
     large = finding(verdict(inline, step(share=0)), "bytes-missing")
     assert "a cache above the device holds the rest" in large.sentence
+
+
+def test_its_page_tells_of_the_files_that_ext4_keeps_in_their_inodes() -> None:
+    page = explain("bytes-missing")
+    assert "`inline_data`" in page
+    assert "8 400" in page
 
 
 def test_an_inode_that_is_written_through_the_journal_is_nobody_else() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fstui.judge import explain
 from fstui.model.storage import Node, Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
@@ -30,3 +31,11 @@ def test_without_the_option_nothing_is_known(kind: str) -> None:
     judgement = verdict(served(kind))
     assert RULE not in rules(judgement)
     assert judgement.verdict == "cannot-tell"
+
+
+@pytest.mark.parametrize("option", [
+    "nostrictsync", "journal_flush_disabled", "checkpoint=disable", "`async`", "strict sync = no", "cache=unsafe",
+    "copyonwrite", "bstype=aio", "partial parity log",
+])  # fmt: skip
+def test_its_page_names_every_option_by_which_syncs_are_kept_back(option: str) -> None:
+    assert option in explain(RULE)
