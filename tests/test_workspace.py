@@ -163,3 +163,9 @@ class KilledKeeper(Child):
         await super().read_line()
         os.kill(self.pid, signal.SIGKILL)
         return b""
+
+
+async def test_the_room_is_told_with_the_size_of_the_filesystems_blocks(tmp_path: Path) -> None:
+    space, stated = (await inspect(str(tmp_path))).space, os.statvfs(tmp_path)
+    assert space is not None
+    assert (space.block_bytes, space.total_bytes) == (stated.f_frsize, stated.f_blocks * stated.f_frsize)

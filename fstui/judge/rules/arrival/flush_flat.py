@@ -44,7 +44,7 @@ CHEAP = 2
 def flush_flat(case: Case) -> Iterator[Finding]:
     """Flush time against the amount of unsynced O_DIRECT data before it."""
     patterns = case.flush_growth
-    if not patterns or case.configuration.breaks_sync or case.steps.mounted_sync:  # then nothing waits for a flush
+    if not patterns or case.steps.mounted_sync:  # then nothing waits for a flush
         return
     grown = [growth for growth in patterns if not growth.flat]
     proven = case.arrivals.at_the_bottom
@@ -52,9 +52,12 @@ def flush_flat(case: Case) -> Iterator[Finding]:
         yield _works(case, grown, words.devices(proven.devices))
     elif not grown and case.host.virtualization and not (case.rotation.answers or case.commits_are_safe):
         write, flushed = case.costs.write, case.costs.synced
-        cheap = write and flushed and flushed.ns - write.ns < CHEAP * write.ns
-        if write and flushed and cheap and case.arrivals.as_expected(flushed.step):
+        if write and flushed and _is_cheap(write, flushed) and case.arrivals.as_expected(flushed.step):
             yield _flat(case.host.virtualization, patterns, write, flushed)
+
+
+def _is_cheap(write: Cost, flushed: Cost) -> bool:
+    return flushed.ns - write.ns < CHEAP * write.ns
 
 
 def _works(case: Case, grown: list[FlushGrowth], lowest: str) -> Finding:

@@ -78,7 +78,7 @@ def sync_too_quick(case: Case) -> Iterator[Finding]:
 
 def _out_of_sight(stack: Stack) -> bool:
     """No device is known, and no server or program that may have been given the data by the write; no DAX."""
-    remote = any(kind(node.kind).remote or node.layer == "remote" for node in stack.nodes)
+    remote = any(kind(node.kind).remote for node in stack.nodes)
     past_cache = any(told.value for filesystem in stack.filesystems if (told := dax(filesystem)))
     return bool(stack.nodes) and not stack.lowest and not remote and not past_cache
 

@@ -131,6 +131,14 @@ def test_each_device_has_to_take_longer_by_its_own_counters(own: dict[str, float
     assert (found.verdict, found.confidence) == ("consistent", confidence)
     assert ("sdb 12 ms" in found.because[0]) is (own is not None)
     assert ("Of sda it does not show" in found.sentence) is (own is not None and confidence == "low")
+    seen = "sda and sdb" if own is None or confidence == "medium" else "sdb"
+    assert f"A flush at {seen} takes longer" in found.sentence
+
+
+def test_growth_that_no_device_counted_is_low_above_a_protected_cache_too() -> None:
+    protected = on_disk(filesystem(), disk(medium=Medium(class_="ssd-plp", write_cache="plp")))
+    found = finding(verdict(protected, flushed(400), flushes(GROWN_US, own=None), host=METAL), "flush-flat")
+    assert (found.verdict, found.confidence) == ("consistent", "low")
 
 
 def test_a_log_on_a_disk_of_its_own_is_named_by_what_counted_elsewhere() -> None:
@@ -174,8 +182,9 @@ def test_three_amounts_are_enough_for_a_slow_disk() -> None:
     assert finding(judgement, "flush-flat").verdict == "consistent"
 
 
-def test_beside_other_writers_it_proves_nothing() -> None:
-    judgement = in_guest(*measured(flushes(GROWN_US), ts=400), idle=busy("vda", 900))
+@pytest.mark.parametrize("ts", [200, 400], ids=["cheap", "dear"])
+def test_beside_other_writers_it_proves_nothing(ts: float) -> None:
+    judgement = in_guest(*measured(flushes(GROWN_US), ts=ts), idle=busy("vda", 900))
     assert "flush-flat" not in rules(judgement)
 
 
@@ -193,6 +202,11 @@ def test_a_loops_page_cache_is_not_the_disk() -> None:
 )
 def test_a_step_without_its_figures_says_nothing(changes: dict[str, Any]) -> None:
     assert "flush-flat" not in rules(in_guest(*measured(flushes(GROWN_US, **changes))))
+
+
+def test_where_every_write_is_synced_by_itself_nothing_is_left_for_a_flush() -> None:
+    synced = on_disk(filesystem(below=("vda",), sync_option="sync"), GUESTS_DISK.stack[1])
+    assert "flush-flat" not in rules(in_guest(*measured(flushes(), flushes=2), where=synced))
 
 
 def test_in_memory_nothing_else_is_said() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from fstui.judge import judge
 from fstui.model.host import Host, Process
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
 from fstui.quantities import duration_ns
-from tests.factories.evidence import rules, verdict
+from tests.factories.evidence import evidence, rules, verdict
 from tests.factories.steps import latency, step
 from tests.factories.storage import filesystem, on_disk, readings, target
 
@@ -70,12 +71,20 @@ def test_gvisor_has_no_dax_whatever_kernel_it_says_to_be() -> None:
     assert "sync-too-quick" not in rules(verdict(HIDDEN, quick(5_000), process=KNOWN, host=here))
 
 
-def test_without_memory_to_hold_it_against_nothing_is_said() -> None:
-    assert "sync-too-quick" not in rules(verdict(HIDDEN, quick(), host=NEW))
+@pytest.mark.parametrize("process", [Process(), Process(memory_sync_ns=160), Process(memory_write_ns=3_000)])
+def test_without_memory_to_hold_it_against_nothing_is_said(process: Process) -> None:
+    assert "sync-too-quick" not in rules(verdict(HIDDEN, quick(), process=process, host=NEW))
+
+
+def test_without_a_stack_nothing_is_said() -> None:
+    nowhere = msgspec.structs.replace(evidence(HIDDEN, quick(), process=KNOWN, host=NEW), target=None)
+    assert "sync-too-quick" not in rules(judge(nowhere))
 
 
 def test_a_sync_past_the_page_cache_has_only_the_processors_caches_to_write_back() -> None:
-    """statx tells of DAX through an overlay, whatever lies below it."""
+    """statx tells of DAX through an overlay, whatever lies below it; a mount option that forbids it is none."""
+    never = target(filesystem(below=(), dax="never"))
+    assert "sync-too-quick" in rules(verdict(never, quick(), process=KNOWN, host=NEW))
     dax = target(filesystem("overlay", "/", below=(), file_dax="x"))
     assert "sync-too-quick" not in rules(verdict(dax, quick(), process=KNOWN, host=NEW))
 
