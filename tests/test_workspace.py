@@ -10,9 +10,9 @@ import pytest
 from fstui import workspace
 from fstui.children import Child
 from fstui.model.errors import Refused
-from fstui.model.storage import Target
+from fstui.model.storage import Space, Target
 from fstui.state import ledger
-from fstui.workspace import Workspace, check_open, inspect, remove_left_behind
+from fstui.workspace import Place, Workspace, check_open, check_room, inspect, remove_left_behind
 
 
 @pytest.fixture(autouse=True)
@@ -169,3 +169,9 @@ async def test_the_room_is_told_with_the_size_of_the_filesystems_blocks(tmp_path
     space, stated = (await inspect(str(tmp_path))).space, os.statvfs(tmp_path)
     assert space is not None
     assert (space.block_bytes, space.total_bytes) == (stated.f_frsize, stated.f_blocks * stated.f_frsize)
+
+
+def test_what_states_no_size_is_not_called_too_full() -> None:
+    check_room(Place("/ramfs", None), 1 << 40)
+    with pytest.raises(Refused, match=r"/tmpfs is too full"):
+        check_room(Place("/tmpfs", Space(total_bytes=1 << 30, free_bytes=1 << 20)), 1 << 20)

@@ -50,7 +50,7 @@ def _buffered_rewrites(case: Case) -> dict[Call | None, SyncStep]:
     found: dict[Call | None, SyncStep] = {}
     for done in case.steps.measured:
         in_place = done.settings.offsets != "append" and not done.direct and done.settings.sync_every == 1
-        if in_place and done.settings.block_bytes and done.syncs >= MIN_SYNCS:
+        if in_place and done.syncs >= MIN_SYNCS:
             found.setdefault(done.call, done)
     return found
 
@@ -88,9 +88,10 @@ def _meaning(counted: float | None) -> str:
 
 
 def _owes(case: Case, done: SyncStep) -> bool:
-    """A device that the kernel takes for "write through" is owed no flush by either way."""
+    """A device that the kernel takes for "write through" is owed no flush by either way; what nobody knows of, such as
+    gfs2 above an array, may be owed none."""
     way = case.arrivals.of(done)
-    return any(arrival.expected is None or arrival.expected.low > 0 for arrival in way if arrival.flushes)
+    return any(arrival.flushes and arrival.expected and arrival.expected.low > 0 for arrival in way)
 
 
 def _line(done: SyncStep, flushes: float | None) -> str:

@@ -39,19 +39,20 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Finding]:
     devices, write, flushed = case.commit_devices, case.costs.write, case.costs.synced
     if not devices or not all(map(_is_consumer, devices)) or flushed is None:
         return
-    if case.configuration.breaks_sync or not case.arrivals.as_expected(flushed.step):
+    if not case.arrivals.as_expected(flushed.step):
         return
     # a slower write may be on the NAND already, and leave a flush nothing to do
     free = write is not None and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2
     if flushed.step.rate_per_s > NAND_PER_S or free:
-        yield _too_fast(devices, write, flushed, free=free)
+        yield _too_fast(devices, write if free else None, flushed)
 
 
-def _too_fast(devices: tuple[Node, ...], write: Cost | None, flushed: Cost, *, free: bool) -> Finding:
+def _too_fast(devices: tuple[Node, ...], write: Cost | None, flushed: Cost) -> Finding:
+    """``write``: to which the flush added next to nothing."""
     per_s = rate(flushed.step.rate_per_s)
-    steps = [flushed.step, *([write.step] if write and free else [])]
+    steps = [flushed.step, *([write.step] if write else [])]
     how = f"wrote and flushed {per_s} times a second"
-    if write and free:
+    if write:
         how += f", a flush adding {added(write, flushed)} to a write of {duration_ns(write.ns)}"
     return Finding(
         rule="consumer-nand-too-fast",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
-from tests.factories.storage import disk, filesystem, on_disk
+from tests.factories.storage import disk, filesystem, loop, on_disk, on_loop, readings
 
-RULE = "commits-without-flushes"
 SYNC = step()
 RULE = "odsync-cheaper"
 
@@ -32,6 +33,31 @@ def test_far_cheaper_with_its_flushes_is_a_note() -> None:
 
 def test_a_little_cheaper_is_nothing() -> None:
     assert RULE not in rules(verdict(None, SYNC, dsync(5000, 0.0)))
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        on_disk(filesystem(), disk(write_cache="write through")),
+        on_disk(filesystem("gfs2"), disk(link="fc", readings=readings(grade="array"))),
+        on_loop(device=loop(counted=False), below=disk(write_cache="write through")),
+    ],
+    ids=["write through", "nobody knows what is owed", "owed above, where none is counted"],
+)
+def test_where_none_is_known_to_be_owed_it_is_a_note(where: Target) -> None:
+    flushes = {"loop0": None, "sda": 0.0}
+    said = finding(verdict(where, step(flushes=flushes), dsync(9000, 0.0)), RULE)
+    assert said.verdict is None
+
+
+def test_what_is_dropped_by_both_is_said_elsewhere() -> None:
+    nobarrier = on_disk(filesystem(barrier="nobarrier"))
+    assert RULE not in rules(verdict(nobarrier, step(flushes=0), dsync(9000, 0.0)))
+
+
+def test_a_handful_of_writes_is_no_measure() -> None:
+    few = step("O_DSYNC", rate=9000, ops=19, flushes=0.0, open_flags=("dsync",), sync="none")
+    assert RULE not in rules(verdict(None, SYNC, few))
 
 
 def test_o_direct_may_be_one_forced_write() -> None:

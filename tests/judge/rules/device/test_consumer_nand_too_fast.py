@@ -23,6 +23,7 @@ def test_its_boundaries(tw: float, ts: float, hit: bool) -> None:
     assert ("consumer-nand-too-fast" in rules(judgement)) is hit
     if hit:
         assert (judgement.verdict, judgement.confidence) == ("suspicious", "medium")
+        assert ("a flush adding" in judgement.sentence) is (ts - tw < tw / 2)
 
 
 def test_a_write_that_took_as_long_as_nand_takes_leaves_the_flush_nothing_to_do() -> None:
@@ -44,6 +45,10 @@ def test_a_write_that_took_as_long_as_nand_takes_leaves_the_flush_nothing_to_do(
 def test_not_rotating_alone_is_no_consumer_drive(changes: dict[str, Any]) -> None:
     steps = write(60, flushes=0), flushed(80, flushes=0 if "write_cache" in changes else 1)
     assert "consumer-nand-too-fast" not in rules(verdict(consumer(**changes), *steps))
+
+
+def test_without_a_flush_that_was_measured_nothing_is_said() -> None:
+    assert "consumer-nand-too-fast" not in rules(verdict(consumer(), write(60)))
 
 
 def test_declared_it_counts_without_a_model() -> None:

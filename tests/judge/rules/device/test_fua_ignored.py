@@ -43,6 +43,7 @@ def test_its_boundaries(tw: float, td: float, ts: float, hit: bool) -> None:
         disk(fua=True, link="hyper-v"),
         disk(fua=True, link="scsi"),
         disk(fua=True, link=None),
+        disk(fua=True, link=None, medium=None),
     ],
     ids=[
         "no FUA",
@@ -54,6 +55,7 @@ def test_its_boundaries(tw: float, td: float, ts: float, hit: bool) -> None:
         "Hyper-V",
         "a controller of no known name",
         "what nobody knows",
+        "what nobody asked",
     ],
 )
 def test_a_device_that_may_answer_so_is_left_alone(device: Node) -> None:
@@ -79,6 +81,12 @@ def test_md_always_claims_fua_so_only_the_lowest_devices_count() -> None:
     claims = block("md0", "md", "sda", fua=True, write_cache="write back", readings=readings(level="linear"))
     stack = target(filesystem(below=("md0",)), claims, disk(fua=False))
     assert "fua-ignored" not in rules(verdict(stack, write(10), forced(11, flushes=1), flushed(400)))
+
+
+def test_where_no_device_is_seen_nothing_is_known_to_take_fua() -> None:
+    """In a container whose upper directory lies out of sight."""
+    hidden = target(filesystem("overlay", "/", below=()))
+    assert "fua-ignored" not in rules(verdict(hidden, write(10), forced(11), flushed(400)))
 
 
 def test_a_neighbour_that_slowed_one_of_two_flushed_steps_makes_no_case() -> None:

@@ -47,8 +47,16 @@ def test_what_can_be_that_fast_is_left_alone(changes: dict[str, Any]) -> None:
 
 def test_a_network_of_ones_own_is_left_alone() -> None:
     """As nbd on a cloud's box, whose server may be that box."""
-    where = on_disk(filesystem(), volume(id="nbd0", kind="nbd", model=None))
-    assert "network-too-fast" not in rules(verdict(where, step(rate=20_000), host=AWS))
+    where = on_disk(filesystem(below=("nbd0",)), volume(id="nbd0", kind="nbd", model=None))
+    judgement = verdict(where, step(rate=20_000, device="nbd0"), host=AWS)
+    assert (judgement.verdict, "network-too-fast" in rules(judgement)) == ("consistent", False)
+
+
+@pytest.mark.parametrize(("barrier", "share"), [("nobarrier", 1.0), ("barrier", 0.0)], ids=["flushes", "bytes"])
+def test_what_is_lost_above_never_went_over_the_network(barrier: str, share: float) -> None:
+    where = on_disk(filesystem(barrier=barrier), volume())
+    judgement = verdict(where, step(rate=20_000, share=share), host=AWS)
+    assert (judgement.verdict, "network-too-fast" in rules(judgement)) == ("not-durable", False)
 
 
 def test_a_volume_is_the_clouds_by_its_name_alone() -> None:

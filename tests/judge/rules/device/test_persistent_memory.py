@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from fstui.model.host import Process
 from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import GUEST, finding, rules, verdict
 from tests.factories.steps import step
-from tests.factories.storage import disk, filesystem, on_disk, readings
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 
 def pmem(domain: str | None = "memory_controller", provider: str = "ACPI.NFIT", **changes: Any) -> Node:
@@ -47,6 +48,18 @@ def test_without_that_word_it_cannot_tell_and_blames_no_kernel(options: dict[str
     assert (judgement.verdict, rules(judgement) & {"persistent-memory"}) == ("cannot-tell", set())
     assert "the platform does not say" in judgement.sentence
     assert "5.5" not in judgement.sentence
+
+
+def test_beside_a_disk_it_does_not_speak_for_both() -> None:
+    stripe = block("dm-0", "dm-stripe", "pmem0", "sda")
+    both = target(filesystem(below=("dm-0",)), stripe, pmem(), disk())
+    judgement = verdict(both, step(flushes={"pmem0": None, "sda": 1}, share={"pmem0": None, "sda": 0.5}))
+    assert "persistent-memory" not in rules(judgement)
+
+
+def test_where_syncs_do_not_reach_it_that_is_the_finding() -> None:
+    judgement = seen(on(pmem()), process=Process(pipe_fsync_fails=False))
+    assert rules(judgement) == {"sync-stubbed"}
 
 
 def test_before_a_run_it_is_silent() -> None:
