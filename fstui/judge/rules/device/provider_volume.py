@@ -42,7 +42,7 @@ def provider_volume(case: Case) -> Iterator[Finding]:
     found = _promised(case)
     through = any(node.write_cache == "write through" for node, _ in found.values())
     written = _written(case)
-    if found and through and written and not (case.configuration.breaks_sync or case.costs.beyond_network):
+    if through and written and not case.costs.beyond_network:
         yield _by_its_word(case, found, written)
 
 

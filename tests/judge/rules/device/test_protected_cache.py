@@ -14,12 +14,21 @@ from tests.judge.rules.device.drives import NAND, OPTANE, PLP, drive, over_cache
 
 
 @pytest.mark.parametrize(
-    ("medium", "confidence"),
-    [(PLP, "high"), (OPTANE, "high"), (Medium(class_="ssd-plp", declared=True), "medium")],
+    ("medium", "confidence", "kind"),
+    [
+        (PLP, "high", "a power-loss-protected drive"),
+        (OPTANE, "high", "Optane"),
+        (Medium(class_="ssd-plp", declared=True), "medium", "a power-loss-protected drive"),
+    ],
 )
-def test_a_cheap_flush_is_as_it_should_be(medium: Medium, confidence: str) -> None:
+def test_a_cheap_flush_is_as_it_should_be(medium: Medium, confidence: str, kind: str) -> None:
     judgement = verdict(on_disk(filesystem(), drive(medium)), write(20), flushed(40))
     assert (judgement.verdict, judgement.confidence) == ("plausible", confidence)
+    assert finding(judgement, "protected-cache").title == f"a flush adds 20.0 µs, on {kind}"
+
+
+def test_without_a_flush_to_hold_a_write_against_nothing_is_said() -> None:
+    assert "protected-cache" not in rules(verdict(on_disk(filesystem(), drive(PLP)), write(20)))
 
 
 def test_a_guest_is_told_so_with_less_confidence() -> None:

@@ -107,6 +107,18 @@ def test_every_leg_wants_a_word() -> None:
     assert "provider-volume" not in rules(verdict(mixed, step(**flat), host=AWS))
 
 
+def test_a_leg_that_lacks_its_flushes_is_what_is_said_of_both() -> None:
+    legs = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
+    both = target(filesystem(below=("md0",)), legs, volume(), volume(name="sdb", write_cache="write back"))
+    judgement = verdict(both, step(flushes={"sda": 0, "sdb": 0}), host=AWS)
+    assert rules(judgement) == {"flushes-missing"}
+
+
+def test_where_nobody_counts_what_is_written_nothing_is_said() -> None:
+    uncounted = on(volume(counted=False))
+    assert "provider-volume" not in rules(verdict(uncounted, step(flushes=None, share=None), host=AWS))
+
+
 def test_where_syncs_do_not_get_that_far_it_is_silent() -> None:
     through = volume(readings=readings(vwc="present"))
     judgement = verdict(on(through), write(500, flushes=0), flushed(600, flushes=0), host=AWS)

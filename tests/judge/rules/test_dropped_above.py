@@ -1,0 +1,38 @@
+"""Where syncs are known not to get that far, nothing is said of what lies there."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from fstui.judge import judge
+from fstui.model.host import Process
+from fstui.model.run import Evidence
+from fstui.model.storage import Medium, Node
+from tests.factories.evidence import GUEST, evidence, rules
+from tests.factories.steps import flushed, own_time, step, write
+from tests.factories.storage import disk, filesystem, on_disk, readings, target
+from tests.judge.rules.device.drives import CONTROLLER, consumer, drive
+
+STUBBED = Process(pipe_fsync_fails=False)
+SERVER = Node(id="remote:nfs4", layer="remote", kind="nfs4", name="filer:/vol1")
+NO_FLUSH = disk("vda", link="virtio", write_cache="write through", readings=readings(F_FLUSH="no", CONFIG_WCE="no"))
+ROTATING = drive(Medium(class_="hdd-7200", rpm=7200))
+CHEAP_FLAG = step("O_DSYNC", rate=9000, flushes=0.0, open_flags=("dsync",), sync="none")
+RESTING = {
+    "consumer-nand-too-fast": evidence(consumer(), write(60), flushed(80)),
+    "raid-cache": evidence(on_disk(filesystem(), drive(CONTROLLER)), flushed(100)),
+    "remote-filesystem": evidence(target(filesystem("nfs4", "/mnt", below=(SERVER.id,)), SERVER)),
+    "virtio-no-flush": evidence(on_disk(filesystem(below=("vda",)), NO_FLUSH), host=GUEST),
+    "usb-bridge": evidence(on_disk(filesystem(), disk(link="usb", write_cache="write through"))),
+    "odsync-cheaper": evidence(None, step(), CHEAP_FLAG),
+    "same-block-rotation": evidence(
+        on_disk(filesystem(), ROTATING), own_time(step("same", offsets="same", rate=118, ops=118), 8)
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "seen"), RESTING.items(), ids=RESTING)
+def test_a_process_whose_syncs_are_stubbed_out_tells_nothing_of_the_storage(rule: str, seen: Evidence) -> None:
+    assert rule in rules(judge(seen))
+    assert rule not in rules(judge(msgspec.structs.replace(seen, process=STUBBED)))
