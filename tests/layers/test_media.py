@@ -80,6 +80,12 @@ def test_a_card_is_no_ssd(box: Box, card: str | None, words: str) -> None:
     assert words in medium.because
 
 
+def test_what_hangs_where_no_link_is_known_is_no_ssd_for_not_rotating(box: Box) -> None:
+    box.disk("vsd0", "platform/vendor-disk.0", rotational=0)
+    node, medium = only(box)
+    assert (node.link, medium.class_, medium.because) == (None, "unknown", "nothing tells")
+
+
 @pytest.mark.parametrize("name", ["nbd0", "rbd0", "rnbd0", "etherd!e0.0"])
 def test_what_another_box_answers_for_is_a_network_whatever_its_flag_says(box: Box, name: str) -> None:
     box.disk(name, "virtual", rotational=1)

@@ -32,6 +32,14 @@ def test_a_write_goes_down_one_path_and_its_flush_down_the_other(kind: str) -> N
     assert verdict(array(kind), apart).verdict == "consistent"
 
 
+def test_a_multipath_device_of_which_nobody_read_how_it_hands_on_may_send_clones() -> None:
+    """Request-based, its paths count none of their flushes."""
+    untold = target(filesystem(below=("top",)), block("top", "dm-multipath", "sda", "sdb"), *BOTH)
+    none = step(flushes={"sda": 0, "sdb": 0}, share={"sda": 0.5, "sdb": 0.5})
+    assert verdict(untold, none).verdict == "cannot-tell"
+    assert verdict(array("dm-multipath"), none).verdict == "not-durable"
+
+
 @pytest.mark.parametrize(("kind", "level"), [("dm-stripe", None), ("md", "raid0"), ("dm-linear", None)])
 def test_a_stripe_passes_each_flush_to_every_member(kind: str, level: str | None) -> None:
     each = step(flushes={"sda": 1, "sdb": 1}, share={"sda": 0.5, "sdb": 0.5})

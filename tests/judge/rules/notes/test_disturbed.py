@@ -16,3 +16,9 @@ def test_disturbed() -> None:
 def test_what_went_to_and_fro_is_told_briefly() -> None:
     flapped = step(changes={"changed": ("sda: FUA yes → no → yes → no → yes → no",)})
     assert "(sda: FUA yes → no → yes → …)" in finding(verdict(None, flapped), "disturbed").sentence
+
+
+def test_a_step_whose_storage_changed_is_not_said_to_have_been_held_up_too() -> None:
+    changed = step(status="disturbed", changes={"changed": ("sda: FUA yes → no → yes",)})
+    found = finding(verdict(None, changed, step("other")), "disturbed")
+    assert found.title == "the storage changed in 1 of its steps: sda: FUA yes → no → yes"

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from fstui.model.host import Process
+from fstui.model.restraint import Restraint
 from fstui.model.run import ScenarioRef
 from fstui.model.steps import Step
 from tests.factories.evidence import finding, rules, verdict
@@ -36,6 +38,12 @@ def test_etcds_own_criterion(p99_ms: float, rate: float, word: str) -> None:
     assert any("etcd.io" in line for line in found.because)
 
 
+def test_a_run_that_was_held_back_or_whose_syncs_are_stubbed_is_no_measure_of_speed() -> None:
+    held_back = verdict(None, appends(), scenario=ETCD, restraint=Restraint(idle=True))
+    stubbed = verdict(None, appends(), scenario=ETCD, process=Process(pipe_fsync_fails=False))
+    assert "etcd-fit" not in rules(held_back) | rules(stubbed)
+
+
 def test_it_is_a_note_and_never_the_verdict() -> None:
     judgement = verdict(None, appends(50.0, 20), scenario=ETCD)
     assert finding(judgement, "etcd-fit").verdict is None
@@ -54,8 +62,9 @@ def test_it_is_the_percentile_of_the_sync_alone() -> None:
         (ETCD, step(changes={"sync_ns": latency(1e6)})),
         (ETCD, appends(status="disturbed")),
         (ETCD, step(offsets="append", prefill="none", flushes=2)),
+        (ETCD, appends(sync="fsync")),
     ],
-    ids=["another scenario", "overwrites", "disturbed", "no percentile"],
+    ids=["another scenario", "overwrites", "disturbed", "no percentile", "another call"],
 )
 def test_nothing_else_is_measured_by_it(scenario: ScenarioRef, steps: Step) -> None:
     assert "etcd-fit" not in rules(verdict(None, steps, scenario=scenario))

@@ -48,6 +48,11 @@ def test_where_no_flush_is_sent_or_counted_it_is_silent() -> None:
     assert RULE not in rules(verdict(through, by_fsync(flushes=0), by_fdatasync(flushes=0)))
     uncounted = on_disk(filesystem(), disk(counted=False))
     assert RULE not in rules(verdict(uncounted, by_fsync(flushes=None), by_fdatasync(flushes=None)))
+    assert RULE not in rules(verdict(None, by_fsync(), by_fdatasync(flushes=None)))
+
+
+def test_what_has_no_rate_is_compared_with_nothing() -> None:
+    assert RULE not in rules(verdict(None, by_fsync(changes={"rate_per_s": 0.0}), by_fdatasync()))
 
 
 @pytest.mark.parametrize(

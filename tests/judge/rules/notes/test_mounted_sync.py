@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import filesystem, on_disk
@@ -30,6 +32,12 @@ def test_a_directory_under_chattr_does_the_same_to_its_files() -> None:
     assert (found.title, found.next) == (
         "under chattr +S: every write is synced", ("To see what the calls do by themselves: chattr -S /srv",)
     )  # fmt: skip
+
+
+def test_the_mount_is_what_is_mounted_so_and_the_directory_what_is_flagged() -> None:
+    for told, said in (({"sync_option": "sync"}, "/srv is mounted"), ({"sync_flag": "S"}, "/srv/data is under")):
+        inside = replace(on_disk(filesystem(**told)), path="/srv/data")
+        assert finding(verdict(inside), "mounted-sync").sentence.startswith(said)
 
 
 def test_zfs_looks_at_the_programs_own_flags_and_not_at_the_mounts() -> None:
