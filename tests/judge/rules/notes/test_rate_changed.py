@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fstui.model.restraint import Restraint
 from fstui.model.steps import Step, TimelinePoint
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
@@ -29,6 +30,11 @@ def test_the_point_of_change_and_what_was_written_until_then() -> None:
     assert found.title == "fell from 7 400/s to 28.0/s after 22.6 GiB"
     assert (found.verdict, found.scope) == (None, "step")
     assert "3 m 20 s into the 10 m 0 s measured" in judgement.findings[-1].sentence
+
+
+def test_what_gave_way_to_others_says_nothing_of_a_rate() -> None:
+    fell = lasting([7400.0] * 20 + [28.0] * 40)
+    assert "rate-changed" not in rules(verdict(None, fell, restraint=Restraint(idle=True)))
 
 
 def test_a_rate_that_rises_is_told_as_well() -> None:

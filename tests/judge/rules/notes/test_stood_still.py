@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fstui.measures.dirty_flush import DirtyFlush
 from fstui.model.steps import Latency, Stall, Step
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
@@ -64,10 +65,11 @@ def test_the_device_s_work_for_others_is_named() -> None:
         held(2.1, 4.0, p50_s=2.0, ops=3),
         held(2.0, 3.0, stolen_ns=1_900_000_000),
         held(10.0, 13.0, writers=4),
+        held(10.0, 13.0, settings=DirtyFlush()),
         held(0.02, 1.0, unanswered=Stall(call="fdatasync", elapsed_s=0.6), status="stopped"),
         held(2.5, 90.0, p50_s=2.0, unanswered=Stall(call="fdatasync", elapsed_s=1.9), status="stopped"),
     ],
-    ids=["short", "a part", "slow", "without a cpu", "of several", "a moment", "slow, and stopped"],
+    ids=["short", "a part", "slow", "without a cpu", "of several", "growing amounts", "a moment", "slow, and stopped"],
 )
 def test_what_is_slow_or_short_did_not_stand_still(fine: Step) -> None:
     assert "stood-still" not in rules(verdict(None, step(), fine))
