@@ -44,15 +44,14 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Finding]:
     # a slower write may be on the NAND already, and leave a flush nothing to do
     free = write is not None and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2
     if flushed.step.rate_per_s > NAND_PER_S or free:
-        yield _too_fast(devices, write if free else None, flushed)
+        yield _too_fast(devices, write, flushed, free=free)
 
 
-def _too_fast(devices: tuple[Node, ...], write: Cost | None, flushed: Cost) -> Finding:
-    """``write``: to which the flush added next to nothing."""
+def _too_fast(devices: tuple[Node, ...], write: Cost | None, flushed: Cost, *, free: bool) -> Finding:
     per_s = rate(flushed.step.rate_per_s)
-    steps = [flushed.step, *([write.step] if write else [])]
+    steps = [flushed.step, *([write.step] if write and free else [])]
     how = f"wrote and flushed {per_s} times a second"
-    if write:
+    if write and free:
         how += f", a flush adding {added(write, flushed)} to a write of {duration_ns(write.ns)}"
     return Finding(
         rule="consumer-nand-too-fast",
