@@ -20,16 +20,16 @@ OVERWRITES = Stream.of(0, "fdatasync", "overwrite", 4096, 8192)
 
 
 @pytest.fixture
-def half_a_block() -> Iterator[None]:
-    """Files of this process may not grow beyond that; the write of more ends there instead of killing."""
+def half_a_second_block() -> Iterator[None]:
+    """Files of this process may not grow beyond the middle of it; a write ends there instead of killing."""
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2048, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6144, before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
     signal.signal(signal.SIGXFSZ, handler)
 
 
-@pytest.mark.usefixtures("half_a_block")
+@pytest.mark.usefixtures("half_a_second_block")
 def test_what_is_filled_with_half_a_record_is_said_to_have_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -40,14 +40,14 @@ def test_what_is_filled_with_half_a_record_is_said_to_have_failed(
     assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)
 
 
-@pytest.mark.usefixtures("half_a_block")
+@pytest.mark.usefixtures("half_a_second_block")
 def test_half_a_record_is_never_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "w0").mkdir()
     (tmp_path / "w0" / "0").touch()
     monkeypatch.chdir(tmp_path)
     output = Output(RUN, OVERWRITES)
     with pytest.raises(CallError) as failed:
-        output.put(0)
+        output.put(1)
     assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)
     os.close(output.fd)
     os.close(output.home_fd)

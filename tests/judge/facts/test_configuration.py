@@ -19,6 +19,9 @@ ZFS = target(
     Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda",)),
     disk(),
 )
+LINEAR = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
+DELETED = block("loop0", "loop", readings=readings(backing_file="/srv/a.img (deleted)", links="0"))
+SERVED = disk("sdb", lowest=False, below=("sda",), fua=True, readings=readings(store="a block device"))
 UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", commits=0),)})
 
 
@@ -37,10 +40,16 @@ UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", co
         (evidence(on_disk(filesystem(barrier="nobarrier"), disk(medium=PLP))), False),
         (evidence(on_disk(filesystem(), disk(write_cache="write through", readings=readings(vwc="present")))), True),
         (evidence(on_disk(filesystem(), disk(write_cache="write through"))), False),
+        (evidence(LINEAR, step(changes={"changed": ("dm-0: stands on sda → zram0",)})), True),
+        (evidence(LINEAR, step(changes={"changed": ("dm-0: stands on sda → sdb",)})), False),
+        (evidence(target(filesystem(below=("loop0",)), DELETED)), True),
+        (evidence(target(filesystem(below=("sdb",)), SERVED, disk(fua=False))), True),
+        (evidence(target(filesystem(below=("sdb",)), SERVED, disk(fua=True))), False),
     ],
     ids=[
         "honest", "stubbed", "another process is stubbed", "memory", "volatile", "sync=disabled", "no ZIL commits",
         "stubbed above ZFS", "no barriers", "no barriers, protected", "told write through", "write through",
+        "moved to memory", "moved to a disk", "a deleted file", "FUA handed on as plain", "FUA handed on as it is",
     ],
 )  # fmt: skip
 def test_what_breaks_a_sync(seen: Evidence, breaks: bool) -> None:
@@ -103,3 +112,32 @@ def test_a_layer_that_breaks_syncs_whatever_is_counted(above: Node) -> None:
 ], ids=["f2fs", "cifs", "bcachefs"])  # fmt: skip
 def test_a_filesystem_that_answers_syncs_by_itself_breaks_them(top: Node) -> None:
     assert Case(evidence(on_disk(top), step())).configuration.breaks_sync
+
+
+@pytest.mark.parametrize(("told", "volatile"), [("volatile", True), ("no", False)])
+def test_an_overlay_is_volatile_by_what_was_read_of_it(told: str, volatile: bool) -> None:
+    overlay = target(filesystem("overlay", volatile=told, below=()))
+    assert bool(Case(evidence(overlay)).configuration.volatile_overlays) is volatile
+
+
+@pytest.mark.parametrize(
+    ("level", "accused"), [("raid1", False), ("raid0", True)], ids=["a checked copy beside it", "alone"]
+)
+def test_of_a_server_that_leaves_flushes_out_the_copy_beside_it_is_enough(level: str, accused: bool) -> None:
+    told = disk("sdb", readings=readings(served="bstype=aio"))
+    where = target(filesystem("btrfs", below=("sda", "sdb"), level=level, metadata_level=level), disk(), told)
+    assert bool(Case(evidence(where, step())).configuration.unsent) is accused
+
+
+FLAKEY = block("dm-0", "dm-flakey", "sda", readings=readings(drops_writes="yes"))
+LATER = {"changed": ("dm-1: stands on sda → dm-0",)}
+
+
+@pytest.mark.parametrize("before", [(), (FLAKEY,)], ids=["it came", "it was there"])
+def test_a_layer_that_throws_writes_away_is_told_once_whenever_it_came(before: tuple[Node, ...]) -> None:
+    top, rest = filesystem(below=("dm-1",)), (disk(),)
+    first = target(top, block("dm-1", "dm-linear", "dm-0" if before else "sda"), *before, *rest)
+    stack = (top, block("dm-1", "dm-crypt", "dm-2"), block("dm-2", "dm-linear", "dm-0"), FLAKEY, *rest)
+    moved = step(status="disturbed", changes={**LATER, "stack": stack})
+    (found,) = Case(evidence(first, step(), moved)).configuration.dropping
+    assert found[0].id == "dm-0"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.judge.facts.moved import is_elsewhere, to_memory
+from fstui.judge.facts.moved import came, ended_on, is_elsewhere, to_memory
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switches
+from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, target
@@ -30,6 +31,16 @@ def test_a_layer_above_is_elsewhere_as_well(stands_on: str, elsewhere: bool) -> 
 
 def test_what_stayed_is_where_it_was() -> None:
     assert not is_elsewhere(STACK, (step(),), VOLUME)
+
+
+def test_without_a_stack_that_was_known_before_nothing_came() -> None:
+    later = step(changes={"stack": STACK.nodes})
+    assert ended_on(Evidence(steps=(later,))) is None
+
+
+def test_a_layer_came_in_the_step_at_whose_end_it_was_seen_first() -> None:
+    ran = [step("first"), step("second", changes={"stack": STACK.nodes}), step("third", changes={"stack": STACK.nodes})]
+    assert came(ran, VOLUME).name == "second"
 
 
 @pytest.mark.parametrize(("later", "devices"), [

@@ -42,6 +42,13 @@ def test_set_right_is_not_told_to_lose_data(changes: tuple[str, ...]) -> None:
     assert switches(*changes).to("sda", "write cache", THROUGH) is None
 
 
+@pytest.mark.parametrize("told", ["not stated → write back", "write through → none at all"])
+def test_what_loses_nothing_new_is_not_told_to_lose_data(told: str) -> None:
+    losing = (*THROUGH, "none at all")
+    done = step(changes={"changed": (f"sda: write cache {told}",)})
+    assert Switches([done]).to("sda", "write cache", losing) is None
+
+
 @pytest.mark.parametrize(
     ("changes", "times"), [(("btb",), 1), (("bt", "btb"), 1), (("btbtb",), 2), (("btb", "btb"), 2), (("tb", "tb"), 0)]
 )

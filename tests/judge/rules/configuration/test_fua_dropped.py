@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fstui.model.storage import Node
@@ -12,9 +14,11 @@ from tests.factories.storage import disk, filesystem, readings, target
 RULE = "fua-dropped"
 
 
-def served(name: str = "sdb", below: str = "sda", *, fua: bool | None = True, store: str = "a block device") -> Node:
+def served(
+    name: str = "sdb", below: str = "sda", *, fua: bool | None = True, store: str = "a block device", **changes: Any
+) -> Node:
     """A disk of this box's own target."""
-    return disk(name, lowest=False, below=(below,), fua=fua, readings=readings(store=store))
+    return disk(name, lowest=False, below=(below,), fua=fua, readings=readings(store=store), **changes)
 
 
 def test_what_ends_a_commit_waits_in_the_cache_of_a_disk_without_fua() -> None:
@@ -32,7 +36,8 @@ def test_a_log_of_its_own_is_enough() -> None:
 @pytest.mark.parametrize(("above", "below"), [
     (served(fua=False), disk(fua=False)), (served(), disk(fua=True)), (served(), disk(fua=None)),
     (served(), disk(fua=False, write_cache="write through")), (served(store="O_DSYNC"), disk(fua=False)),
-], ids=["none said", "taken", "unknown", "no cache", "a file"])  # fmt: skip
+    (served(write_cache="write through"), disk(fua=False)),
+], ids=["none said", "taken", "unknown", "no cache", "a file", "none sent"])  # fmt: skip
 def test_where_none_is_sent_taken_or_needed_none_is_lost(above: Node, below: Node) -> None:
     assert RULE not in rules(verdict(target(filesystem(below=("sdb",)), above, below)))
 

@@ -98,6 +98,22 @@ def test_moved_to_a_layer_over_memory(beneath: str, said: bool) -> None:
         assert "moved /srv to zram0 since fdatasync" in finding(judgement, "in-memory").sentence
 
 
+@pytest.mark.parametrize("to", ["ram0", "dm-1"])
+def test_what_was_in_memory_before_is_not_said_to_have_moved_there(to: str) -> None:
+    top, volume, memory = filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "zram0"), disk("zram0", kind="zram")
+    later = (top, replace(volume, below=("dm-1",)), block("dm-1", "dm-linear", "zram0"), memory)
+    moved = step(status="disturbed", changes={"changed": (f"dm-0: stands on zram0 → {to}",), "stack": later})
+    assert finding(verdict(target(top, volume, memory), moved), "in-memory").title == "in memory (zram)"
+
+
+def test_what_was_moved_stays_moved_where_the_steps_after_it_were_skipped() -> None:
+    top, volume = filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda")
+    later = (top, replace(volume, below=("dm-1",)), block("dm-1", "dm-linear", "zram0"), disk("zram0", kind="zram"))
+    moved = step("moving", status="disturbed", changes={"changed": ("dm-0: stands on sda → dm-1",), "stack": later})
+    judgement = verdict(target(top, volume, disk()), step("first"), moved, step("left out", ops=0, status="skipped"))
+    assert "moved /srv to zram0 since moving" in finding(judgement, "in-memory").sentence
+
+
 @pytest.mark.parametrize(("kind", "said"), [("zram", True), ("disk", False)])
 def test_a_cache_of_copies_holds_the_data_once_it_is_written_back(kind: str, said: bool) -> None:
     """It was there before the run, and written to."""

@@ -107,6 +107,25 @@ def test_of_a_read_only_loop_that_is_written_to() -> None:
     assert finding(judgement, "write-through-override").verdict == "not-durable"
 
 
+def test_not_of_a_read_only_loop_that_nobody_wrote_to_while_others_wrote_elsewhere() -> None:
+    seen = step(flushes={"loop0": 0, "sda": 0}, share={"loop0": 0, "sda": 1})
+    assert "write-through-override" not in rules(verdict(on_loop(device=read_only_loop()), seen))
+
+
+def test_of_a_disk_that_says_that_it_is_not_read_only() -> None:
+    told = disk(write_cache="write through", readings=readings(ro="0", cache_type="write back"))
+    assert rules(verdict(on_disk(filesystem(), told))) == {"write-through-override"}
+
+
+def test_what_is_memory_is_not_said_to_have_a_cache() -> None:
+    told = disk(write_cache="write through", readings=readings(cache_type="write back"), medium=Medium(class_="memory"))
+    assert rules(verdict(on_disk(filesystem(), told))) == {"in-memory"}
+    tmpfs = filesystem("tmpfs", name="/", below=("memory:tmpfs",))
+    memory = Node(id="memory:tmpfs", layer="memory", kind="tmpfs", name="memory", lowest=True)
+    buffered = target(*on_loop(tmpfs, device=loop(dio="0", write_cache="write through")).stack[:4], memory)
+    assert rules(verdict(buffered)) == {"in-memory"}
+
+
 def test_names_the_disk_and_not_the_dm_that_computes_its_flag_from_it() -> None:
     top = filesystem(below=("dm-0",))
     linear = block("dm-0", "dm-linear", "sda", write_cache="write through")
@@ -223,6 +242,16 @@ def test_a_drive_whose_kernel_is_told_again_and_again_is_suspicious() -> None:
     assert (found.verdict, found.confidence) == ("suspicious", "medium")
 
 
+def test_of_one_of_two_checked_copies_that_is_no_more_than_a_copy_less() -> None:
+    top = filesystem("btrfs", below=("sda", "sdb"), **MIRROR)
+    assert rules(verdict(target(top, disk(), disk("sdb")), *flicker(TWICE))) == {"disturbed"}
+
+
+def test_where_what_lies_beneath_contradicts_it_is_told_once() -> None:
+    line = TWICE.replace("sda", "loop0")
+    assert finding(verdict(on_loop(), *flicker(line)), "write-through-override").verdict == "not-durable"
+
+
 def test_a_drive_whose_own_cache_may_have_been_switched_is_not_accused() -> None:
     once = "sda: write cache write back → write through → write back"
     assert rules(verdict(on_disk(filesystem(), disk()), *flicker(once))) == {"disturbed"}
@@ -273,6 +302,13 @@ def test_a_volume_that_moved_to_a_disk_without_a_cache(stands_on: str | None, sa
     lines = (through, f"dm-0: stands on {stands_on}") if stands_on else (through,)
     judgement = verdict(stack, step(status="disturbed", changes={"changed": lines}))
     assert ("write-through-override" in rules(judgement)) is said
+
+
+def test_a_volume_that_was_told_before_it_moved_was_told_all_the_same() -> None:
+    told = block("dm-0", "dm-linear", "sda", write_cache="write through")
+    moved = step(status="disturbed", changes={"changed": ("dm-0: stands on sda → sdb",)})
+    judgement = verdict(target(filesystem(below=("dm-0",)), told, disk()), moved)
+    assert finding(judgement, "write-through-override").verdict == "not-durable"
 
 
 VOLUME = block("dm-0", "dm-linear", "sda", write_cache="write back")

@@ -60,6 +60,17 @@ def test_what_stands_on_a_part_of_it_need_not_stand_on_that_segment(above: str) 
     assert RULE not in rules(verdict(target(top, block("dm-1", above, "dm-0"), zero, disk())))
 
 
+def test_one_that_throws_all_of_it_away_does_so_to_a_part_too() -> None:
+    volume = block("dm-1", "dm-linear", "dm-0")
+    assert RULE in rules(verdict(target(filesystem(below=("dm-1",)), volume, FLAKEY, disk())))
+
+
+def test_a_partition_beneath_it_takes_no_part_of_it() -> None:
+    zero = block("dm-0", "dm-zero", "sda1", readings=readings(drops_writes="in part"))
+    where = target(filesystem(below=("dm-0",)), zero, block("sda1", "partition", "sda"), disk())
+    assert RULE in rules(verdict(where))
+
+
 @pytest.mark.parametrize(("kind", "store"), [("dm-snapshot", "cow"), ("dm-thin", "pool")])
 def test_an_origin_is_only_read(kind: str, store: str) -> None:
     """An image with zeros behind it, so that the snapshot of it may be larger."""

@@ -36,6 +36,10 @@ def test_sync_disabled_is_known_before_a_byte_is_written() -> None:
     assert found.because == ("mount:/tank sync: disabled (/read/sync)",)
 
 
+def test_a_log_that_then_stays_flat_is_not_told_again() -> None:
+    assert finding(verdict(dataset(sync="disabled"), committed(0)), "zfs-sync-off").title == "sync=disabled"
+
+
 @pytest.mark.parametrize(("value", "lies"), [("disabled", True), ("standard", False)])
 def test_a_volume_beneath_another_filesystem_answers_its_flushes_alike(value: str, lies: bool) -> None:
     read = readings(volume="tank/data", sync=value)
