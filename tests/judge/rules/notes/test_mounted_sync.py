@@ -35,8 +35,12 @@ def test_a_directory_under_chattr_does_the_same_to_its_files() -> None:
 
 
 def test_the_mount_is_what_is_mounted_so_and_the_directory_what_is_flagged() -> None:
-    for told, said in (({"sync_option": "sync"}, "/srv is mounted"), ({"sync_flag": "S"}, "/srv/data is under")):
-        inside = replace(on_disk(filesystem(**told)), path="/srv/data")
+    told = (
+        (filesystem(sync_option="sync"), "/srv is mounted"),
+        (filesystem(sync_flag="S"), "/srv/data is under"),
+    )
+    for top, said in told:
+        inside = replace(on_disk(top), path="/srv/data")
         assert finding(verdict(inside), "mounted-sync").sentence.startswith(said)
 
 
