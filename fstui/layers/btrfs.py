@@ -102,9 +102,10 @@ class Btrfs(Kind, frozen=True, kw_only=True):
         return _EXPECTED
 
     def tolerates(self, node: Node, members: int) -> int:
-        """By the profiles of its data and its metadata, the weaker of them (mkfs.btrfs(8))."""
+        """By the profiles of its data and its metadata, the weaker of them (mkfs.btrfs(8)), less what is missing."""
         told = [word(node, what) for what, _ in _LEVEL_OF]
-        return min((_TOLERATES.get(level.value, 0) for level in told if level is not None), default=0)
+        whole = min((_TOLERATES.get(level.value, 0) for level in told if level is not None), default=0)
+        return max(0, whole - sum(trouble.what == "missing" for trouble in node.state))
 
     def corrects(self, node: Node, members: int) -> int:
         """Where each block has copies, the checksums tell which is right, and it is taken."""

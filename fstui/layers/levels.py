@@ -7,6 +7,7 @@ from collections.abc import Collection
 from fstui.layers.facts import one_of
 from fstui.layers.handing import AT_TIMES, LOGGED_FIRST, PARITY, Handed, Member, by_role
 from fstui.layers.kinds import Kind, Spread
+from fstui.layers.sources.files import integer
 from fstui.model.storage import Node
 
 _SPREADS: dict[str, Spread] = {"linear": "one", "raid1": "raid1", "raid10": "raid10"}
@@ -22,7 +23,8 @@ class Array(Kind, frozen=True, kw_only=True):
         return level.value if level is not None else "stripe"
 
     def tolerates(self, node: Node, members: int) -> int:
-        return _parity(node) or super().tolerates(node, members)
+        """Of what parity stands for less where members are missing already; of a mirror those are not among them."""
+        return max(0, parity - _missing(node)) if (parity := _parity(node)) else super().tolerates(node, members)
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
         """Beside a journal, in which each write is logged and flushed, an empty flush ends here, and the members are
@@ -36,3 +38,8 @@ class Array(Kind, frozen=True, kw_only=True):
 def _parity(node: Node) -> int:
     level = one_of(node, "level", _PARITY)
     return level.value if level is not None else 0
+
+
+def _missing(node: Node) -> int:
+    """``degraded``: by how many members it has too few (Documentation/admin-guide/md.rst)."""
+    return next((integer(told.value) or 0 for told in node.state if told.what == "degraded"), 0)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from msgspec.structs import replace
+
 from fstui.layers import kind
+from fstui.model.storage import Reading
 from tests.factories.box import Box
 from tests.factories.looking import look, read, trouble
 from tests.factories.storage import filesystem
@@ -44,6 +48,13 @@ def test_btrfs_without_a_second_copy_of_its_metadata_can_do_without_no_member() 
     ):
         top = filesystem("btrfs", level=data, metadata_level=metadata)
         assert (kind("btrfs").tolerates(top, 3), kind("btrfs").corrects(top, 3)) == (tolerated, corrected)
+
+
+@pytest.mark.parametrize(("level", "missing", "tolerated"), [("raid1", 1, 0), ("raid1c3", 1, 1), ("raid5", 2, 0)])
+def test_btrfs_can_do_without_fewer_members_where_some_are_missing(level: str, missing: int, tolerated: int) -> None:
+    state = tuple(Reading(what="missing", value="1", path=f"devinfo/{number}/missing") for number in range(missing))
+    top = replace(filesystem("btrfs", level=level, metadata_level="raid1c3"), state=state)
+    assert kind("btrfs").tolerates(top, 3) == tolerated
 
 
 def test_btrfs_corrects_nothing_without_checksums() -> None:

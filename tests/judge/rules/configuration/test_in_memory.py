@@ -75,6 +75,26 @@ def test_moved_to_memory_where_a_mirror_has_another_leg() -> None:
     assert "in-memory" not in rules(verdict(stack, moved))
 
 
+@pytest.mark.parametrize(("level", "degraded", "found"), [
+    ("raid5", "1", "not-durable"), ("raid5", "0", None), ("raid6", "1", None), ("raid6", "2", "not-durable"),
+    ("raid1", "1", None),
+])  # fmt: skip
+def test_an_array_that_lacks_a_member_can_do_without_fewer(level: str, degraded: str, found: str | None) -> None:
+    """A mirror that lacks one has those that are left, one of which is a disk."""
+    state = readings(degraded=degraded) if degraded != "0" else ()
+    array = block("md0", "md", "sda", "sdb", "zram0", readings=readings(level=level), state=state)
+    stack = target(filesystem(below=("md0",)), array, disk(), disk("sdb"), disk("zram0", kind="zram"))
+    assert finding(verdict(stack), "in-memory").verdict == found
+
+
+@pytest.mark.parametrize(("missing", "found"), [(1, "not-durable"), (0, None)])
+def test_the_last_copy_of_a_btrfs_mirror_is_in_memory(missing: int, found: str | None) -> None:
+    top = filesystem("btrfs", below=("zram0", "sda")[: 2 - missing], level="raid1", metadata_level="raid1")
+    mirror = replace(top, state=readings(missing="1") * missing)
+    stack = target(mirror, disk("zram0", kind="zram"), *(disk() for _ in range(1 - missing)))
+    assert finding(verdict(stack), "in-memory").verdict == found
+
+
 def test_a_cache_in_memory_is_not_said_to_be_an_array() -> None:
     roles = {"sda": "origin", "ram0": "cache"}
     cache = replace(
