@@ -3,7 +3,7 @@
 Names tell most targets to everybody (``dm_names``), the table all of them to root (``dm_tables``): ``target``, and
 ``cache_mode`` (dm-cache), ``level`` (dm-raid), ``writecache_type`` (ssd | pmem), ``integrity_mode`` (J | B | D),
 ``persistent`` (yes | no: what a snapshot's store holds after a reboot), ``drops_writes`` (yes: at times,
-dm-flakey; in part: a segment is dm-zero, see ``dm_zero``).
+dm-flakey; in part: a segment is dm-zero, see ``dm_zero``; corrupt_bio_byte | random_write_corrupt: dm-flakey alters them).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from fstui.layers import dm_names, dm_tables, dm_zero
 from fstui.layers.cached import Cached
-from fstui.layers.dm_tables import DROPS_PART, Table
+from fstui.layers.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DROPS_PART, Table
 from fstui.layers.facts import Fact, one_of
 from fstui.layers.handing import (
     ALL,
@@ -132,8 +132,9 @@ def persistent(node: Node) -> Fact[bool] | None:
 
 
 def drops_writes(node: Node) -> Fact[bool] | None:
-    """Whether it was told to throw writes away, at times, always or in a part of it, and to answer them."""
-    return one_of(node, "drops_writes", {"yes": True, DROPS_PART: True})
+    """Whether it was told to throw writes away, at times, always or in a part of it, or to alter them, and to answer
+    them."""
+    return one_of(node, "drops_writes", dict.fromkeys(("yes", DROPS_PART, CORRUPTS_BYTE, CORRUPTS_AT_RANDOM), True))
 
 
 def sends_requests(node: Node) -> bool | None:

@@ -26,6 +26,8 @@ _CACHE_MODES = frozenset({"writeback", "writethrough", "passthrough"})
 _MIRRORS = ("raid1", "raid10")
 _META = "meta_device:"
 DROPS_PART = "in part"
+CORRUPTS_BYTE, CORRUPTS_AT_RANDOM = "corrupt_bio_byte", "random_write_corrupt"
+"""Features of dm-flakey by which what is kept is not what was written."""
 _KINDS = {"striped": "stripe"}
 """Where our name is not the target's."""
 
@@ -68,6 +70,8 @@ def _table(segments: list[Segment]) -> Table:
     told = {"target": targets, **_told(first)}
     if any(map(_drops_writes, segments)):
         told["drops_writes"] = "yes"
+    elif spoilt := next(filter(None, map(_spoils_writes, segments)), None):
+        told["drops_writes"] = spoilt
     elif len(segments) > 1 and (nothing := [segment for segment in segments if segment.target == "zero"]):
         told["drops_writes"] = DROPS_PART  # alone it is the empty origin of a sparse snapshot, which is only read
         told["drops_from"] = str(min(segment.starts_at for segment in nothing))
@@ -96,9 +100,22 @@ def _told(segment: Segment) -> dict[str, str]:
 
 
 def _drops_writes(segment: Segment) -> bool:
-    """``flakey <device> <offset> <up interval> <down interval> [<#features> <feature> …]``"""
+    return "drop_writes" in _flakey_features(segment)
+
+
+def _spoils_writes(segment: Segment) -> str | None:
+    """``corrupt_bio_byte <nth> <direction> <value> <flags>`` of writes, ``random_write_corrupt <probability>``."""
+    words = _flakey_features(segment)
+    for word, *rest in (words[place : place + 3] for place in range(len(words))):
+        if (word == CORRUPTS_BYTE and "w" in rest[1:]) or (word == CORRUPTS_AT_RANDOM and rest[:1] != ["0"]):
+            return word
+    return None
+
+
+def _flakey_features(segment: Segment) -> tuple[str, ...]:
+    """``flakey <device> <offset> <up interval> <down interval> [<#features> <feature> …]``: those that come to be."""
     words = segment.words
-    return segment.target == "flakey" and "drop_writes" in words[5:] and words[3] != "0"
+    return words[5:] if segment.target == "flakey" and words[3] != "0" else ()
 
 
 def _roles(segment: Segment) -> Iterator[tuple[str, str]]:

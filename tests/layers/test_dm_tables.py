@@ -38,6 +38,8 @@ def test_a_name_may_hold_blanks_and_colons() -> None:
     ("snapshot 8:1 8:2 P 8", ("persistent", "yes")),
     ("flakey 8:1 0 3 1 1 drop_writes", ("drops_writes", "yes")),
     ("flakey 8:1 0 0 9 2 random_read_corrupt drop_writes", ("drops_writes", "yes")),
+    ("flakey 8:1 0 0 9 5 corrupt_bio_byte 32 w 1 0", ("drops_writes", "corrupt_bio_byte")),
+    ("flakey 8:1 0 0 9 4 random_read_corrupt 5 random_write_corrupt 7", ("drops_writes", "random_write_corrupt")),
     ("raid raid6_zr 1 128 2 - 8:1 - 8:2", ("level", "raid6")),
     ("integrity 8:1 0 32 D 0", ("integrity_mode", "D")),
 ])  # fmt: skip
@@ -48,7 +50,15 @@ def test_what_the_words_of_a_target_tell(words: str, told: tuple[str, str]) -> N
 
 
 @pytest.mark.parametrize(
-    "words", ["flakey 8:1 0 9 0 1 drop_writes", "flakey 8:1 0 3 1", "flakey 8:1 0 3 1 1 error_writes"]
+    "words",
+    [
+        "flakey 8:1 0 9 0 1 drop_writes",
+        "flakey 8:1 0 3 1",
+        "flakey 8:1 0 3 1 1 error_writes",
+        "flakey 8:1 0 0 9 5 corrupt_bio_byte 32 r 1 0",
+        "flakey 8:1 0 9 0 5 corrupt_bio_byte 32 w 1 0",
+        "flakey 8:1 0 0 9 2 random_write_corrupt 0",
+    ],
 )
 def test_a_flakey_target_that_never_goes_down_or_fails_aloud_drops_nothing(words: str) -> None:
     (table,) = tables(f"x: 0 8 {words}").values()

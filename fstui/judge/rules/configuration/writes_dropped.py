@@ -2,18 +2,19 @@
 
 ## What it means
 A device-mapper target below the filesystem was told to answer writes and throw them away: dm-flakey with `drop_writes`,
-which tests use, or dm-zero in the place of one segment of a volume.
+which tests use, or dm-zero in the place of one segment of a volume. Or to alter them: dm-flakey with
+`corrupt_bio_byte` of writes or `random_write_corrupt`.
 
 ## How it was measured
 The feature stands in the target's line of the device-mapper table, and its down interval is not 0; or one line of
 several is dm-zero, and the filesystem on it does not end before that one begins. Only root can read it.
 
 ## What it proves, and what not
-It is certain that writes are lost while the target is down, or in that segment, synced or not. In the seconds that were
-measured they may all have arrived.
+It is certain that writes are lost or altered while the target is down, or in that segment, synced or not. In the seconds
+that were measured they may all have arrived.
 
 ## What to do next
-Load the table without `drop_writes` or dm-zero, and measure again.
+Load the table without that feature or dm-zero, and measure again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers.dm_tables import DROPS_PART
+from fstui.layers.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DROPS_PART
 from fstui.model.judgement import Finding
 
 _DOWN = "while it is down"
@@ -31,19 +32,19 @@ _DOWN = "while it is down"
 
 @rule(place=72)
 def writes_dropped(case: Case) -> Iterator[Finding]:
-    """A layer was told to answer writes and throw them away."""
+    """A layer was told to answer writes and throw them away, or to alter them."""
     for target, told in case.configuration.dropping:
-        how, when = (
-            ("dm-zero", "in that segment") if told.value == DROPS_PART else ("dm-flakey with drop_writes", _DOWN)
-        )
+        spoils = told.value in (CORRUPTS_BYTE, CORRUPTS_AT_RANDOM)
+        feature = told.value if spoils else "drop_writes"
+        how, when = ("dm-zero", "in that segment") if told.value == DROPS_PART else (f"dm-flakey with {feature}", _DOWN)
         yield Finding(
             rule="writes-dropped",
             verdict="not-durable",
             confidence="high",
             scope="storage",
-            title=f"{target.name}: writes are thrown away",
-            sentence=f"{target.name} was told to answer writes and throw them away ({how}): "
-            f"what is written {when} is lost, synced or not{case.arrivals.came_to_aside}.",
+            title=f"{target.name}: writes are {'altered' if spoils else 'thrown away'}",
+            sentence=f"{target.name} was told to answer writes and {'alter them' if spoils else 'throw them away'} "
+            f"({how}): what is written {when} is {'spoilt' if spoils else 'lost'}, synced or not{case.arrivals.came_to_aside}.",
             because=(words.reading(target, told),),
             next=(f"Load its table without {how.removeprefix('dm-flakey with ')}, and measure again.",),
         )

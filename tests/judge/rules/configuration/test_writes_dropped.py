@@ -17,6 +17,15 @@ def test_what_it_throws_away_is_lost_however_much_arrived() -> None:
     assert finding(judgement, RULE).sentence.endswith("is lost, synced or not (2 000 syncs a second).")
 
 
+@pytest.mark.parametrize("feature", ["corrupt_bio_byte", "random_write_corrupt"])
+def test_what_it_alters_is_not_said_to_be_thrown_away(feature: str) -> None:
+    flakey = block("dm-0", "dm-flakey", "sda", readings=readings(drops_writes=feature))
+    said = finding(verdict(target(filesystem(below=("dm-0",)), flakey, disk())), RULE)
+    assert said.verdict == "not-durable"
+    assert f"alter them (dm-flakey with {feature}): what is written while it is down is spoilt" in said.sentence
+    assert said.next == (f"Load its table without {feature}, and measure again.",)
+
+
 def test_without_the_feature_or_its_table_it_is_a_layer_like_any_other() -> None:
     flakey = block("dm-0", "dm-flakey", "sda")
     assert RULE not in rules(verdict(target(filesystem(below=("dm-0",)), flakey, disk())))
