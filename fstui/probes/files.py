@@ -39,14 +39,24 @@ def make_file(settings: dict[str, Any]) -> None:
         if settings.get("block_bytes", PAGE) % PAGE == 0:
             with contextlib.suppress(OSError):  # a hint
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        directory = calling("open", os.open, ".", os.O_RDONLY | os.O_DIRECTORY)
-        calling("fsync", os.fsync, directory)
-        os.close(directory)
+        sync_directory()
     except BaseException:
         remove(path)
         raise
     finally:
         os.close(fd)
+
+
+def sync_directory() -> None:
+    """The one that the file is in. Some filesystems have no fsync for directories (HFS: EINVAL); their files have."""
+    directory = calling("open", os.open, ".", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise CallError("fsync", error) from error
+    finally:
+        os.close(directory)
 
 
 def fill(fd: int, size: int, how: str, bytes_per_s: int | None = None) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
+from pathlib import Path
 
 import pytest
 
-from fstui.probes.files import give_up_if_slow
+from fstui.probes.files import give_up_if_slow, make_file
 from fstui.wire.talk import CallError
 
 MIB, S = 1 << 20, 1_000_000_000
@@ -24,3 +26,27 @@ def test_one_that_would_take_minutes_is_given_up(done: int, size: int) -> None:
     with pytest.raises(CallError, match="too slow for a file of that size") as given_up:
         give_up_if_slow(done * MIB, size * MIB, 32 * S)
     assert (given_up.value.call, given_up.value.errno) == ("pwrite", errno.ETIMEDOUT)
+
+
+@pytest.mark.parametrize("refusal", [errno.EINVAL, errno.EIO])
+def test_a_filesystem_without_fsync_for_directories_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: int
+) -> None:
+    """HFS has none; one that fails is another thing."""
+    fsync = os.fsync
+
+    def refused(fd: int) -> None:
+        if os.path.isdir(f"/proc/self/fd/{fd}"):
+            raise OSError(refusal, os.strerror(refusal))
+        fsync(fd)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "fsync", refused)
+    settings = {"path": "data", "file_bytes": 4096, "offsets": "append", "prefill": "none"}
+    if refusal == errno.EINVAL:
+        make_file(settings)
+        assert Path("data").exists()
+    else:
+        with pytest.raises(CallError, match=os.strerror(refusal)):
+            make_file(settings)
+        assert not Path("data").exists()
