@@ -30,7 +30,10 @@ from fstui.helpers import holding
 from fstui.wire.held import MARK, NotOurs, make
 
 PREFIX = ".fstui-"
-ELSEWHERE = "leads into another mount namespace, which is not seen from here (nsenter -m -t PID runs fstui there)"
+COVERED = "lies beneath what was mounted over it, and no path leads to it"
+ELSEWHERE = (
+    "leads to what is not mounted here: in another mount namespace (nsenter -m -t PID runs fstui there), or unmounted"
+)
 REMOVE_S = 8.0
 STATX_DIOALIGN, STATX_ATTR_DAX = 0x2000, 0x200000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
@@ -73,9 +76,9 @@ def inspect(path: str) -> None:
     """Where the path leads, what is there, whether it can be written, how much room there is, what O_DIRECT wants."""
     try:
         real = os.path.realpath(path, strict=True)
-        # /proc/PID/root and /proc/PID/cwd may lead where no path of ours does
+        # /proc/PID/root, /proc/PID/cwd and the directory that we are in may be where no path of ours leads
         if not os.path.samestat(os.stat(path), os.stat(real)):
-            raise OSError(errno.EXDEV, ELSEWHERE)
+            raise OSError(errno.EXDEV, COVERED if is_mounted(path) else ELSEWHERE)
         mode = os.stat(real).st_mode
         found = os.statvfs(real)
         renamers = holding.renamers(real) if os.geteuid() == 0 else None
@@ -93,6 +96,17 @@ def inspect(path: str) -> None:
         block_bytes=found.f_frsize,
         fsid=found.f_fsid,
     )
+
+
+def is_mounted(path: str) -> bool:
+    """Its mount is one of this namespace's (proc_pid_fdinfo(5), proc_pid_mountinfo(5))."""
+    fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        with open(f"/proc/self/fdinfo/{fd}") as told, open("/proc/self/mountinfo", "rb") as mounts:
+            number = next(line.split()[1] for line in told if line.startswith("mnt_id:"))
+            return any(line.split(b" ", 1)[0] == number.encode() for line in mounts)
+    finally:
+        os.close(fd)
 
 
 def statx(directory: int, name: str) -> bytes:

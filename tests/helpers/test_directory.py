@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import stat
 import struct
 import subprocess
@@ -61,6 +62,23 @@ def test_a_directory_in_another_mount_namespace_is_not_taken_for_one_of_ours(tmp
         said = answer("inspect", f"/proc/{other.pid}/root{tmp_path}")
         other.stdin.close()
     assert "another mount namespace" in said["error"]
+
+
+@pytest.mark.parametrize(
+    ("then", "path", "said"), [("true", ".", "mounted over it"), ("umount -l .", "/proc/$$/cwd", "or unmounted")]
+)
+def test_a_directory_that_something_was_mounted_over_is_not_taken_for_that(
+    tmp_path: Path, then: str, path: str, said: str
+) -> None:
+    """We are in it, and its path is that of what covers it."""
+    inspect = shlex.join(command("helpers.directory", "inspect"))
+    steps = [f"mount -t tmpfs one {tmp_path}", f"cd {tmp_path}", then, f"mount -t tmpfs two {tmp_path}"]
+    script = " && ".join([*steps, f'echo "\\"{path}\\"" | {inspect}'])
+    unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script]
+    done = subprocess.run(unshare, check=False, capture_output=True, text=True)
+    if "permitted" in done.stderr:
+        pytest.skip("no mount namespace of one's own can be made here: root, or user namespaces")
+    assert said in json.loads(done.stdout)["error"]
 
 
 @pytest.mark.parametrize("name", [b"caf\xe9", b"a\nb", b"[bold]\x1b[2J"])

@@ -37,7 +37,7 @@ def test_a_fuse_filesystem_on_a_disk_shows_the_program_between(box: Box) -> None
     assert edges(look(box)) == {"mount:/srv": ("remote:/dev/sdb",), "remote:/dev/sdb": ("sdb",), "sdb": ()}
 
 
-@pytest.mark.parametrize("fstype", ["nfs", "nfs4", "cifs", "9p", "virtiofs", "ceph", "fuse", "fuse.sshfs"])
+@pytest.mark.parametrize("fstype", ["nfs", "nfs4", "cifs", "9p", "virtiofs", "hostfs", "ceph", "fuse", "fuse.sshfs"])
 def test_a_remote_filesystem_ends_at_its_server(box: Box, fstype: str) -> None:
     box.mount("filer:/vol1", "/srv", fstype)
     top, server = look(box).stack

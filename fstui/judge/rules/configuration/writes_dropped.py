@@ -10,8 +10,8 @@ The feature stands in the target's line of the device-mapper table, and its down
 several is dm-zero, and the filesystem on it does not end before that one begins. Only root can read it.
 
 ## What it proves, and what not
-It is certain that writes are lost or altered while the target is down, or in that segment, synced or not. In the seconds
-that were measured they may all have arrived.
+It is certain that writes are lost or altered while the target is down, or in that segment, synced or not. In the
+seconds that were measured they may all have arrived.
 
 ## What to do next
 Load the table without that feature or dm-zero, and measure again.
