@@ -21,11 +21,17 @@ from fstui.layers.kinds import Kind
 from fstui.model.storage import Node
 
 
+WRITES_PAST = "writes_past"
+"""dm-writecache was told to take no new blocks (cleaner), or metadata alone: the others go straight to the slow device,
+and so does each flush (drivers/md/dm-writecache.c: writecache_map_write, num_flush_bios)."""
+_WRITTEN_PAST = Handed("each", "sometimes", "shared")
+
+
 class Cached(Kind, frozen=True, kw_only=True):
     """The row of a layer in which one device caches for another."""
 
     always_behind: bool = False
-    """The slow device is always written later; else its cache mode decides."""
+    """The slow device is always written later, unless ``writes_past`` is read; else its cache mode decides."""
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """The fast device where writes are held back, else the slow one; None where mode or roles were not read."""
@@ -36,6 +42,8 @@ class Cached(Kind, frozen=True, kw_only=True):
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
         """A flush goes to both devices, but for one that is always written later; a write where the mode says."""
+        if self.always_behind and node.reading(WRITES_PAST) is not None:
+            return by_role(member.role, BYTES_ALONE if member.role == "cache" else _WRITTEN_PAST)
         later = self._written_later(node)
         if (later, member.role) == ("cache", "metadata"):
             return COPIES_NOTED
@@ -50,6 +58,6 @@ class Cached(Kind, frozen=True, kw_only=True):
     def _written_later(self, node: Node) -> str | None:
         """The role of the device that no sync waits for."""
         if self.always_behind:
-            return "origin"
+            return "origin" if node.reading(WRITES_PAST) is None else None
         mode = word(node, "cache_mode")
         return None if mode is None else "origin" if mode.value == "writeback" else "cache"

@@ -23,6 +23,7 @@ _LINE = re.compile(r"(.+?): (\d+) \d+ (\S+)(?: (.*))?")
 _SECTOR_BYTES = 512
 _NUMBER = re.compile(r"\d+:\d+")
 _CACHE_MODES = frozenset({"writeback", "writethrough", "passthrough"})
+_PAST_WRITECACHE = ("cleaner", "metadata_only")
 _MIRRORS = ("raid1", "raid10")
 _META = "meta_device:"
 DROPS_PART = "in part"
@@ -89,7 +90,8 @@ def _told(segment: Segment) -> dict[str, str]:
         mode = next((word for word in words[4:] if word in _CACHE_MODES), "writeback")  # the kernel's default
         return {"cache_mode": mode}
     if segment.target == "writecache":
-        return {"writecache_type": {"s": "ssd", "p": "pmem"}.get(words[0], words[0])}
+        past = {"writes_past": word for word in words[4:] if word in _PAST_WRITECACHE}
+        return {"writecache_type": {"s": "ssd", "p": "pmem"}.get(words[0], words[0]), **past}
     if segment.target in ("snapshot", "snapshot-merge") and len(words) > 2:
         return {"persistent": "no" if words[2].startswith("N") else "yes"}
     if segment.target == "raid":

@@ -34,6 +34,7 @@ def test_a_name_may_hold_blanks_and_colons() -> None:
     ("cache 8:1 8:2 8:3 512 1 writethrough smq 0", ("cache_mode", "writethrough")),
     ("cache 8:1 8:2 8:3 512 0 smq 0", ("cache_mode", "writeback")),
     ("writecache s 8:1 8:2 4096 0", ("writecache_type", "ssd")),
+    ("writecache s 8:1 8:2 4096 3 high_watermark 60 cleaner", ("writes_past", "cleaner")),
     ("snapshot 8:1 8:2 N 8", ("persistent", "no")),
     ("snapshot 8:1 8:2 P 8", ("persistent", "yes")),
     ("flakey 8:1 0 3 1 1 drop_writes", ("drops_writes", "yes")),

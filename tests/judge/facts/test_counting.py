@@ -144,6 +144,20 @@ def test_the_origin_of_a_dm_writecache_gets_none() -> None:
     assert verdict(array("dm-writecache"), cached).verdict == "cannot-tell"  # which is which was not read
 
 
+@pytest.mark.parametrize("told", ["cleaner", "metadata_only"])
+@pytest.mark.parametrize(
+    ("flushes", "said"), [({"sda": 0, "sdb": 1}, "consistent"), ({"sda": 1, "sdb": 0}, "not-durable")]
+)
+def test_a_dm_writecache_that_data_is_written_past_flushes_its_origin(
+    told: str, flushes: dict[str, float], said: str
+) -> None:
+    """Measured (Linux 6.12): 300 overwrites with fdatasync came to its origin as 300 flushes, none to its cache."""
+    fast, slow = disk(readings=readings(role="cache")), disk("sdb", readings=readings(role="origin"))
+    past = block("top", "dm-writecache", "sda", "sdb", readings=readings(writes_past=told))
+    stack = target(filesystem(below=("top",)), past, fast, slow)
+    assert verdict(stack, step(flushes=flushes, share={"sda": 0, "sdb": 1})).verdict == said
+
+
 def test_twenty_stripes_are_twenty_parts() -> None:
     names = [f"sd{letter}" for letter in "abcdefghijklmnopqrst"]
     stripe = block("md0", "md", *names, readings=readings(level="raid0"))
