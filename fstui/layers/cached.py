@@ -20,7 +20,6 @@ from fstui.layers.handing import (
 from fstui.layers.kinds import Kind
 from fstui.model.storage import Node
 
-
 WRITES_PAST = "writes_past"
 """dm-writecache was told to take no new blocks (cleaner), or metadata alone: the others go straight to the slow device,
 and so does each flush (drivers/md/dm-writecache.c: writecache_map_write, num_flush_bios)."""

@@ -90,8 +90,9 @@ def _told(segment: Segment) -> dict[str, str]:
         mode = next((word for word in words[4:] if word in _CACHE_MODES), "writeback")  # the kernel's default
         return {"cache_mode": mode}
     if segment.target == "writecache":
-        past = {"writes_past": word for word in words[4:] if word in _PAST_WRITECACHE}
-        return {"writecache_type": {"s": "ssd", "p": "pmem"}.get(words[0], words[0]), **past}
+        told = {"writecache_type": {"s": "ssd", "p": "pmem"}.get(words[0], words[0])}
+        past = next((word for word in words[4:] if word in _PAST_WRITECACHE), None)
+        return told if past is None else {**told, "writes_past": past}
     if segment.target in ("snapshot", "snapshot-merge") and len(words) > 2:
         return {"persistent": "no" if words[2].startswith("N") else "yes"}
     if segment.target == "raid":

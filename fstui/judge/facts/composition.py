@@ -78,8 +78,10 @@ class Composition:
         return self._arrived(self._filesystem, what, ways, {})
 
     def counting(self, what: What) -> tuple[Node, ...]:
-        """The layers that count what must arrive there, each once."""
-        return tuple({end.id: end for end, _ in self._ends(self._filesystem, what)}.values())
+        """The layers that count what must arrive there, each once; where any does, none at which flushes end unseen."""
+        ends = {end.id: (end, self._own(end, told)) for end, told in self._ends(self._filesystem, what)}
+        seen = tuple(end for end, own in ends.values() if own != OPEN)
+        return seen or tuple(end for end, _ in ends.values())
 
     def forced_alike(self) -> bool:
         """Every write marked FUA comes to each of the layers that count flushes, as each flush does. No: it goes to one

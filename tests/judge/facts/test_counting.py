@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from fstui.model.storage import Space, Target
-from tests.factories.evidence import quiet, rules, verdict
+from tests.factories.evidence import finding, quiet, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
@@ -156,6 +156,15 @@ def test_a_dm_writecache_that_data_is_written_past_flushes_its_origin(
     past = block("top", "dm-writecache", "sda", "sdb", readings=readings(writes_past=told))
     stack = target(filesystem(below=("top",)), past, fast, slow)
     assert verdict(stack, step(flushes=flushes, share={"sda": 0, "sdb": 1})).verdict == said
+
+
+def test_where_flushes_end_unseen_none_is_said_to_have_arrived() -> None:
+    """A copy in memory beside the disk: zram counts no flushes, and is sent none."""
+    cache = block("top", "dm-cache", "sda", "zram0", readings=readings(cache_mode="passthrough"))
+    fast = disk("zram0", kind="zram", write_cache="write through", counted=False, readings=readings(role="cache"))
+    stack = target(filesystem(below=("top",)), cache, disk(readings=readings(role="origin")), fast)
+    judgement = verdict(stack, step(flushes={"sda": 1}, share={"sda": 1}))
+    assert finding(judgement, "flushes-arrive").title == "1.00 flushes per sync at sda"
 
 
 def test_twenty_stripes_are_twenty_parts() -> None:
