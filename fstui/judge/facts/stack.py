@@ -51,6 +51,13 @@ class Level(NamedTuple):
         return any(kind(node.kind).reduces for node in self.path)
 
 
+class Aside(NamedTuple):
+    """What a layer keeps on a device that its data does not lie on."""
+
+    layer: Node
+    role: str
+
+
 class Stack:
     """The layers of a target. Without a target there are none."""
 
@@ -109,6 +116,13 @@ class Stack:
     def lost_with(self, gone: tuple[Node, ...]) -> tuple[Node, ...]:
         """Those of them with which the data is gone."""
         return self._lost(self.nodes[0], gone) if self.nodes and gone else ()
+
+    def aside(self, node: Node) -> Aside | None:
+        """Whose journal, log or metadata lies there, where nothing else does; None where data does."""
+        above = [each for each in self.nodes if node.id in each.below]
+        roles = [(each, each.below_roles.get(node.id)) for each in above]
+        found = [Aside(each, role) if role in _ALONE and role is not None else self.aside(each) for each, role in roles]
+        return found[0] if found and all(found) else None
 
     def stale_with(self, late: tuple[Node, ...]) -> tuple[Node, ...]:
         """Those of them that come back after a power cut with old data which nothing above would correct."""

@@ -2,7 +2,8 @@
 
 ## What it means
 The data ends in memory: tmpfs, ramfs, zram or a RAM disk lies at the bottom of the stack, perhaps below a loop device,
-an overlay or a dm device. A power cut or a reboot loses it.
+an overlay or a dm device. A power cut or a reboot loses it. Or what it cannot be found or read without is there: a
+journal, a log, the metadata of a cache or a pool.
 
 ## How it was measured
 Read from `/proc/self/mountinfo` and `/sys/block`, following each layer down. Nothing is written for it.
@@ -23,6 +24,7 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.moved import Moved
+from fstui.judge.facts.stack import Aside
 from fstui.layers import kind
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
@@ -37,17 +39,25 @@ def in_memory(case: Case) -> Iterator[Finding]:
     else:
         found = case.stack.forgets
         kinds = words.listed(dict.fromkeys(map(_kind, found)))
+        what, lost = _what(tuple(map(case.stack.aside, found)))
         yield Finding(
             rule="in-memory",
             verdict="not-durable",
             confidence="high",
             scope="storage",
             title=f"in memory ({kinds})",
-            sentence=f"The data ends in memory, {kinds}{case.arrivals.came_to_aside}: a power cut or a reboot loses "
-            "everything.",
+            sentence=f"{what} in memory, {kinds}{case.arrivals.came_to_aside}: a power cut or a reboot loses {lost}.",
             because=tuple(map(_because, found)),
             next=("Put what must survive on a filesystem that stands on a disk: fstui list shows them.",),
         )
+
+
+def _what(aside: tuple[Aside | None, ...]) -> tuple[str, str]:
+    """What is in memory, and what is lost with it: all, or what cannot be found or read without it."""
+    first = aside[0]
+    if first is None or None in aside:
+        return "The data ends", "everything"
+    return f"The {first.role} of {words.named(first.layer)} is", "it, and with it what was acknowledged"
 
 
 def _moved(found: Moved) -> Finding:

@@ -95,6 +95,24 @@ def test_the_last_copy_of_a_btrfs_mirror_is_in_memory(missing: int, found: str |
     assert finding(verdict(stack), "in-memory").verdict == found
 
 
+@pytest.mark.parametrize(("roles", "said"), [
+    ({"zram0": "metadata", "sda": "data"}, "The metadata of dm-0 is in memory, zram: a power cut or a reboot loses it"),
+    ({"zram0": "data", "sda": "metadata"}, "The data ends in memory, zram: a power cut or a reboot loses everything."),
+])  # fmt: skip
+def test_metadata_in_memory_is_not_said_to_be_the_data(roles: dict[str, str], said: str) -> None:
+    pool = block("dm-0", "dm-thin-pool", "zram0", "sda", below_roles=roles)
+    stack = target(filesystem(below=("dm-0",)), pool, disk("zram0", kind="zram"), disk())
+    assert finding(verdict(stack), "in-memory").sentence.startswith(said)
+
+
+def test_memory_that_holds_both_is_said_to_hold_the_data() -> None:
+    roles = {"dm-1": "metadata", "dm-2": "data"}
+    volumes = (block("dm-1", "dm-linear", "zram0"), block("dm-2", "dm-linear", "zram0"))
+    pool = block("dm-0", "dm-thin-pool", "dm-1", "dm-2", below_roles=roles)
+    stack = target(filesystem(below=("dm-0",)), pool, *volumes, disk("zram0", kind="zram"))
+    assert finding(verdict(stack), "in-memory").sentence.startswith("The data ends in memory, zram:")
+
+
 def test_a_cache_in_memory_is_not_said_to_be_an_array() -> None:
     roles = {"sda": "origin", "ram0": "cache"}
     cache = replace(
