@@ -1,4 +1,5 @@
-"""bcache: ``cache_mode``, ``bcache_state``, and which device caches for which.
+"""bcache: ``cache_mode``, ``bcache_state``, ``synchronous`` (0: what is in the cache is forgotten at the next start),
+and which device caches for which.
 
 Documentation/admin-guide/bcache.rst.
 """
@@ -6,11 +7,13 @@ Documentation/admin-guide/bcache.rst.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from fstui.layers.cached import Cached
+from fstui.layers.handing import COPIES_NOTED, COPY, Handed, Member
+from fstui.layers.kinds import Unsent
 from fstui.layers.readers import Device, DeviceReader, Role, some
-from fstui.model.storage import Reading
+from fstui.model.storage import Node, Reading
 
 
 class BcacheReader(DeviceReader):
@@ -28,11 +31,12 @@ class BcacheReader(DeviceReader):
         )
 
     def _own(self, directory: str) -> tuple[Reading, ...]:
-        """``cache_mode``, and ``bcache_state`` (clean, dirty, no cache …)."""
+        """``cache_mode``, ``bcache_state`` (clean, dirty, no cache …), and ``synchronous`` of its cache set."""
         path = f"{directory}/cache_mode"
         chosen = re.search(r"\[(\w+)\]", self.tree.text(path) or "")
         mode = Reading(what="cache_mode", value=chosen[1], path=path) if chosen else None
-        return some([mode, self.tree.reading("bcache_state", f"{directory}/state")])
+        synchronous = self.tree.reading(_SYNCHRONOUS, f"{directory}/cache/{_SYNCHRONOUS}")
+        return some([mode, self.tree.reading("bcache_state", f"{directory}/state"), synchronous])
 
     def _roles(self, slaves: tuple[str, ...]) -> Iterator[Role]:
         """The backing device has a cache mode of its own, the caching device a replacement policy."""
@@ -44,8 +48,39 @@ class BcacheReader(DeviceReader):
                     break
 
 
+_SYNCHRONOUS = "synchronous"
+
+
+class Bcache(Cached, frozen=True, kw_only=True):
+    """The row of this family."""
+
+    def unsent(self, node: Node) -> Unsent | None:
+        """Without a synchronous cache no flush commits its journal, and the next start throws away what is in it
+        (drivers/md/bcache/journal.c: bch_journal; super.c: run_cache_set). 300 syncs were no flush there (Linux
+        6.12)."""
+        if (told := _unsynced(node)) is None or self._written_later(node) != "origin":
+            return None
+        return Unsent(
+            told=told,
+            how="set up",
+            option=f"{_SYNCHRONOUS} 0",
+            misses="flush",
+            means="commits no journal of the cache, whose blocks the next start throws away",
+            undo=f"echo 1 > {told.path}, then run again.",
+        )
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        found = super().hands(node, member, beside, filesystem)
+        return COPIES_NOTED if found == COPY and _unsynced(node) is not None else found
+
+
+def _unsynced(node: Node) -> Reading | None:
+    told = node.reading(_SYNCHRONOUS)
+    return told if told is not None and told.value == "0" else None
+
+
 KINDS = (
-    Cached(
+    Bcache(
         name="bcache",
         layer="block",
         device_names="bcache",

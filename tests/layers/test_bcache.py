@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.factories.box import Box
+from tests.factories.evidence import rules, verdict
 from tests.factories.looking import look, read, roles
+from tests.factories.steps import step
+from tests.factories.storage import block, disk, filesystem, readings, target
 
 
 def test_bcache_shows_both_devices_and_its_mode(box: Box) -> None:
@@ -29,3 +34,29 @@ def test_bcache_tells_the_fast_device_from_the_slow_one(box: Box) -> None:
     found = look(box)
     assert roles(found) == {"sda": "origin", "nvme0n1p1": "cache"}
     assert read(found.node("bcache0"), "bcache_state")[0] == "dirty"
+
+
+@pytest.mark.parametrize(("written", "mode", "said"), [
+    ("0", "[writeback]", True), ("0", "[writethrough]", False), ("1", "[writeback]", False),
+])  # fmt: skip
+def test_a_cache_that_is_not_synchronous_forgets_what_it_holds_back(
+    box: Box, written: str, mode: str, said: bool
+) -> None:
+    box.disks("sda", "sdb")
+    box.write("/sys/class/block/sda/bcache/cache_mode", mode)
+    box.write("/sys/class/block/sdb/bcache/cache_replacement_policy", "[lru] fifo random")
+    path = box.device("bcache0", slaves=("sda", "sdb"))
+    box.write(f"{path}/bcache/cache_mode", mode)
+    box.write(f"{path}/bcache/cache/synchronous", written)
+    box.mount("/dev/bcache0", "/srv", "ext4")
+    judgement = verdict(look(box))
+    assert ("syncs-not-sent" in rules(judgement)) is said
+
+
+@pytest.mark.parametrize(("synchronous", "said"), [("0", "consistent"), ("1", "not-durable")])
+def test_copies_in_a_cache_that_is_not_synchronous_are_owed_no_flush(synchronous: str, said: str) -> None:
+    told = readings(cache_mode="writethrough", synchronous=synchronous)
+    below = (disk(readings=readings(role="origin")), disk("sdb", readings=readings(role="cache")))
+    stack = target(filesystem(below=("bcache0",)), block("bcache0", "bcache", "sda", "sdb", readings=told), *below)
+    measured = step(flushes={"sda": 1, "sdb": 0}, share={"sda": 1, "sdb": 1})
+    assert verdict(stack, measured).verdict == said

@@ -7,6 +7,7 @@ from math import isinf
 from typing import NamedTuple
 
 from fstui.judge import words
+from fstui.judge.facts.received import counted
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.traced import TRACE, Traced
 from fstui.layers.flushes import Range
@@ -162,9 +163,21 @@ class Arrival(NamedTuple):
     def sent(self) -> Sent:
         """What is told of its flushes: what was counted, or, where that is not what decides, what the trace saw."""
         if self.traced is None or self.lacks_counted or self.proves_by_counters:
-            return Sent(self.devices, self.flushes.low if self.flushes else 0, self.expected, self.syncs, None)
+            return Sent(self._short, self.flushes.low if self.flushes else 0, self.expected, self.syncs, None)
         number = self.traced.most if self.lacks_ours else self.traced.least
         return Sent(self.traced.devices, number, self.traced.expected, self.syncs, self.traced)
+
+    @property
+    def _short(self) -> tuple[Node, ...]:
+        """Where too few arrived, without the legs that have enough by themselves."""
+        if not self.lacks_counted or self.expected is None:
+            return self.devices
+        own = {device.id: counted(device, self.step) for device in self.devices}
+        enough = {name for name, found in own.items() if found and self._is_enough(found.flushes, self.expected)}
+        return tuple(device for device in self.devices if device.id not in enough) or self.devices
+
+    def _is_enough(self, flushes: int | None, expected: Range) -> bool:
+        return flushes is not None and not self._too_few(flushes, expected)
 
     @property
     def flush_line(self) -> str:

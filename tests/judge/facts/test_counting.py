@@ -158,6 +158,15 @@ def test_a_dm_writecache_that_data_is_written_past_flushes_its_origin(
     assert verdict(stack, step(flushes=flushes, share={"sda": 0, "sdb": 1})).verdict == said
 
 
+def test_a_leg_that_got_its_flushes_is_not_said_to_lack_them() -> None:
+    stack = target(
+        filesystem(below=("md0",)), block("md0", "md", "sda", "sdb", readings=readings(level="raid1")), *BOTH
+    )
+    found = finding(verdict(stack, step(flushes={"sda": 1, "sdb": 0})), "flushes-missing")
+    assert found.title == "0.00 flushes per sync at sdb, 1 owed"
+    assert "reached sdb as 0 flushes" in found.sentence
+
+
 def test_where_flushes_end_unseen_none_is_said_to_have_arrived() -> None:
     """A copy in memory beside the disk: zram counts no flushes, and is sent none."""
     cache = block("top", "dm-cache", "sda", "zram0", readings=readings(cache_mode="passthrough"))

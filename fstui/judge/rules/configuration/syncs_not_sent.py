@@ -9,6 +9,7 @@ from this very box's Samba with `strict sync = no`: smbd leaves the flush out. A
 qemu-nbd with `cache=unsafe`, or nbd-server with `copyonwrite`, which forgets what was written when the connection ends.
 An iSCSI disk whose tgtd on this box keeps it in a file with `bstype=aio`: tgtd leaves the flush out (0 came to the disk
 below for 50 syncs). An md array with a partial parity log: it answers a flush at once, and flushes its members later.
+A bcache that writes back to a cache with `synchronous` 0: the next start throws away what is in it.
 
 ## How it was measured
 The option stands in `/proc/self/mountinfo`. CIFS had it by default before Linux 5.4; bcachefs shows it wherever it was
