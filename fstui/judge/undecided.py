@@ -24,18 +24,25 @@ def why_undecided(case: Case) -> str:
         return (
             "The configuration shows no fault, and nothing was measured yet: run fsync-rate to follow its syncs down."
         )
-    if not case.steps.synced and all(step.changed for step in case.steps.all):
+    if not case.steps.synced:
+        return _unsynced(case)
+    covered = words.time_measured(done.step for done in case.steps.synced)
+    return f"In {covered} nothing contradicts durability, and nothing shows it: {_why(case)}"
+
+
+def _unsynced(case: Case) -> str:
+    failures = [step.error for step in case.steps.all if step.error]
+    if all(step.changed for step in case.steps.all):
         return (
             "The storage became another while it was measured, so nothing of it is judged: run again when nobody works "
             "on it."
         )
-    if not case.steps.synced:
-        return (
-            f"No step was measured to its end in which one writer synced at least {MIN_SYNCS} times, so there is "
-            "nothing to follow down: run fsync-rate, or give it more seconds."
-        )
-    covered = words.time_measured(done.step for done in case.steps.synced)
-    return f"In {covered} nothing contradicts durability, and nothing shows it: {_why(case)}"
+    if len(failures) == len(case.steps.all):
+        return f"Every step failed, the first with {failures[0].said}: nothing of it is judged."
+    return (
+        f"No step was measured to its end in which one writer synced at least {MIN_SYNCS} times, so there is "
+        "nothing to follow down: run fsync-rate, or give it more seconds."
+    )
 
 
 def _why(case: Case) -> str:

@@ -24,6 +24,11 @@ class Failure(Base, frozen=True, kw_only=True):
     errno: int | None
     message: str
 
+    @property
+    def said(self) -> str:
+        """In words: ``pwrite: No space left on device``."""
+        return f"{self.call}: {self.message.removeprefix(f'[Errno {self.errno}] ')}"
+
 
 class Latency(Base, frozen=True, kw_only=True):
     """Percentiles in ns. p99 is None below 100 samples, p99_9 below 1 000."""

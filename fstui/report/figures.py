@@ -96,8 +96,7 @@ def failure(step: Step) -> str:
     """Why a step did not finish, in words; empty where it did."""
     if step.error is None:
         return step.reason or ""
-    said = f"{step.error.call}: {step.error.message.removeprefix(f'[Errno {step.error.errno}] ')}"
-    return f"{step.reason} ({said})" if step.reason else said
+    return f"{step.reason} ({step.error.said})" if step.reason else step.error.said
 
 
 def writes_at_most(plan: Plan) -> str:

@@ -59,7 +59,7 @@ def enter(directory: str, identity: Sequence[int]) -> None:
     try:
         os.chdir(directory)
     except FileNotFoundError:
-        raise FileNotFoundError(errno.ENOENT, "somebody removed it", directory) from None
+        raise FileNotFoundError(errno.ENOENT, "somebody moved or removed it", directory) from None
     found = os.stat(".")
     if (found.st_dev, found.st_ino) != tuple(identity):
         raise OSError(errno.ESTALE, "another directory has taken its place", directory)

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fstui.judge import Case, decisive, judge
 from fstui.judge.rules import all_rules
@@ -18,7 +19,7 @@ from fstui.model.documents import encode
 from fstui.model.host import Host
 from fstui.model.judgement import VERDICTS, Confidence, Finding, Scope, Verdict
 from fstui.model.run import Evidence, Run, ScenarioRef
-from fstui.model.steps import Step, TimelinePoint
+from fstui.model.steps import Failure, Step, TimelinePoint
 from fstui.model.storage import Medium, Target
 from tests.factories.evidence import GUEST, METAL, evidence, verdict
 from tests.factories.steps import latency, step
@@ -224,6 +225,14 @@ def test_a_saved_run_is_judged_as_it_was(run: Run) -> None:
     again = decode_run(encode(run))
     assert judge(again) == judge(run)
     assert judge(again).findings
+
+
+def test_where_every_step_failed_the_first_failure_is_said() -> None:
+    gone = Failure(call="chdir", errno=2, message="[Errno 2] somebody moved or removed it: '/srv/.fstui-1'")
+    failed = replace(step(), status="failed", error=gone, ops=0, syncs=0)
+    judgement = verdict(on_disk(filesystem()), failed, failed)
+    assert judgement.verdict == "cannot-tell"
+    assert "the first with chdir: somebody moved or removed it: '/srv/.fstui-1'" in judgement.sentence
 
 
 def test_an_honest_box_has_no_flag() -> None:
