@@ -1,8 +1,8 @@
 """device-mapper, by target. Its core hands a flush to each device below (Documentation/admin-guide/device-mapper).
 
 Names tell most targets to everybody (``dm_names``), the table all of them to root (``dm_tables``): ``target``, and
-``cache_mode`` (dm-cache), ``level`` (dm-raid), ``writecache_type`` (ssd | pmem), ``writes_past`` (cleaner |
-metadata_only: a dm-writecache that data is written past), ``integrity_mode`` (J | B | D),
+``cache_mode`` (dm-cache), ``level`` and ``missing`` (dm-raid: members), ``writecache_type`` (ssd | pmem),
+``writes_past`` (cleaner | metadata_only: a dm-writecache that data is written past), ``integrity_mode`` (J | B | D),
 ``persistent`` (yes | no: what a snapshot's store holds after a reboot), ``drops_writes`` (yes: at times,
 dm-flakey; in part: a segment is dm-zero, see ``dm_zero``; corrupt_bio_byte | random_write_corrupt: dm-flakey alters
 them).

@@ -96,7 +96,8 @@ def _told(segment: Segment) -> dict[str, str]:
     if segment.target in ("snapshot", "snapshot-merge") and len(words) > 2:
         return {"persistent": "no" if words[2].startswith("N") else "yes"}
     if segment.target == "raid":
-        return {"level": words[0].partition("_")[0]}
+        missing = sum(word == "-" for word in _raid_devices(words)[1::2])
+        return {"level": words[0].partition("_")[0], **({"missing": str(missing)} if missing else {})}
     if segment.target == "integrity" and len(words) > 3:
         return {"integrity_mode": words[3]}
     return {}
@@ -155,16 +156,20 @@ _ALL = {"multipath": "path", "striped": "stripe"}
 def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """``<type> <#params> <params> <#devices> <metadata0> <device0> …``; a dash stands for none. Of the parameters
     ``journal_dev`` names a device."""
-    skipped = integer(words[1]) if len(words) > 1 else None
-    if skipped is None or skipped < 0:
-        return
-    for name, word in pairwise(words[2 : 2 + skipped]):
+    devices = _raid_devices(words)
+    for name, word in pairwise(words[2 : len(words) - len(devices) - 1] if devices else ()):
         if name == "journal_dev":
             yield word, "journal"
     leg = "mirror leg" if words[0].startswith(_MIRRORS) else "stripe"
-    for place, word in enumerate(words[3 + skipped :]):
+    for place, word in enumerate(devices):
         if _NUMBER.fullmatch(word):
             yield word, leg if place % 2 else "metadata"
+
+
+def _raid_devices(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Metadata and data of each member in turn."""
+    skipped = integer(words[1]) if len(words) > 1 else None
+    return words[3 + skipped :] if skipped is not None and skipped >= 0 else ()
 
 
 def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:

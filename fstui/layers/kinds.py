@@ -163,8 +163,8 @@ class Kind(Base, frozen=True, kw_only=True):
         return {"raid1": members - 1, "raid10": 1}.get(self.spread(node), 0)
 
     def loses(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
-        """Whether what this one holds is lost with those of the layers below."""
-        return len(gone) > self.tolerates(node, len(members))
+        """Whether what this one holds is lost with those of the layers below: with too many, or with all there are."""
+        return len(gone) > min(self.tolerates(node, len(members)), max(0, len(members) - 1))
 
     def corrects(self, node: Node, members: int) -> int:
         """How many of so many layers below may come back without the last they acknowledged: it tells their stale

@@ -13,6 +13,7 @@ from fstui.model.storage import Node
 _SPREADS: dict[str, Spread] = {"linear": "one", "raid1": "raid1", "raid10": "raid10"}
 _PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
 """Members that an array of that level can do without."""
+_TOO_FEW = ("degraded", "missing")
 
 
 class Array(Kind, frozen=True, kw_only=True):
@@ -41,5 +42,6 @@ def _parity(node: Node) -> int:
 
 
 def _missing(node: Node) -> int:
-    """``degraded``: by how many members it has too few (Documentation/admin-guide/md.rst)."""
-    return next((integer(told.value) or 0 for told in node.state if told.what == "degraded"), 0)
+    """``degraded``: by how many members it has too few (Documentation/admin-guide/md.rst); of dm-raid, those that its
+    table has a dash for."""
+    return sum(integer(told.value) or 0 for told in (*node.state, *node.readings) if told.what in _TOO_FEW)

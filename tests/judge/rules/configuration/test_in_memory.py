@@ -87,6 +87,21 @@ def test_an_array_that_lacks_a_member_can_do_without_fewer(level: str, degraded:
     assert finding(verdict(stack), "in-memory").verdict == found
 
 
+@pytest.mark.parametrize(("members", "found"), [(("zram0",), "not-durable"), (("zram0", "sda"), None)])
+def test_the_only_member_left_of_a_raid10_is_in_memory(members: tuple[str, ...], found: str | None) -> None:
+    """Of one with far copies it is not read which members hold the same."""
+    array = block("md0", "md", *members, readings=readings(level="raid10"))
+    stack = target(filesystem(below=("md0",)), array, disk("zram0", kind="zram"), *(disk() for _ in members[1:]))
+    assert finding(verdict(stack), "in-memory").verdict == found
+
+
+@pytest.mark.parametrize(("told", "found"), [({"missing": "1"}, "not-durable"), ({}, None)])
+def test_so_can_one_of_device_mapper(told: dict[str, str], found: str | None) -> None:
+    array = block("dm-0", "dm-raid", "sda", "zram0", readings=readings(level="raid5", **told))
+    stack = target(filesystem(below=("dm-0",)), array, disk(), disk("zram0", kind="zram"))
+    assert finding(verdict(stack), "in-memory").verdict == found
+
+
 @pytest.mark.parametrize(("missing", "found"), [(1, "not-durable"), (0, None)])
 def test_the_last_copy_of_a_btrfs_mirror_is_in_memory(missing: int, found: str | None) -> None:
     top = filesystem("btrfs", below=("zram0", "sda")[: 2 - missing], level="raid1", metadata_level="raid1")
