@@ -44,7 +44,8 @@ def writes_dropped(case: Case) -> Iterator[Finding]:
             scope="storage",
             title=f"{target.name}: writes are {'altered' if spoils else 'thrown away'}",
             sentence=f"{target.name} was told to answer writes and {'alter them' if spoils else 'throw them away'} "
-            f"({how}): what is written {when} is {'spoilt' if spoils else 'lost'}, synced or not{case.arrivals.came_to_aside}.",
+            f"({how}): what is written {when} is {'spoilt' if spoils else 'lost'}, synced or not"
+            f"{case.arrivals.came_to_aside}.",
             because=(words.reading(target, told),),
             next=(f"Load its table without {how.removeprefix('dm-flakey with ')}, and measure again.",),
         )
