@@ -69,6 +69,11 @@ class ExpectedFlushes(NamedTuple):
             return self
         return ExpectedFlushes(self.plain | self.fua, self.fua)
 
+    def with_commits_repeated(self) -> ExpectedFlushes:
+        """Where each commit has one more: as many as may come, or not, with a sync. A FUA write is not counted."""
+        more = 0 if isinf(self.plain.high) else self.plain.high - self.plain.low
+        return ExpectedFlushes(Range(self.plain.low, self.plain.high + more), self.fua)
+
     def and_at_most(self, more: float) -> ExpectedFlushes:
         """The same with that many more allowed."""
         return ExpectedFlushes(*(Range(each.low, each.high + more) for each in self))

@@ -65,6 +65,8 @@ class Kind(Base, frozen=True, kw_only=True):
     """Who counts its reads and writes: the queue where queue/iostats says so, the driver whatever that says, nobody."""
     flush_is_fsync: bool = False
     """One that stands on a file: each flush of it is one fsync of that file, and nothing else syncs it."""
+    repeats_commits: bool = False
+    """What is written with a flush before it and FUA, as a commit is, comes to one of those below with a flush more."""
     takes_part: bool = False
     """It may stand on a part of what is below, and have nothing to do with the rest."""
     adds_bytes: bool = True

@@ -51,6 +51,7 @@ UNHEARD = "a disk whose host offers no flush may be as fast on a protected drive
 SINGULAR = "one stall is no stalls"
 ITS_COMMAND = "what to run next stands there as a command that can be run"
 NOTHING = "a flush that takes no longer adds nothing, rather than 0 ns"
+REPEATED = "device-mapper has one device flushed once more for a commit, which is nobody else's"
 TOGETHER = "several writers who got too few flushes for one of them are named, too"
 
 ALLOWED: dict[str, dict[str, dict[str, str]]] = {
@@ -97,7 +98,7 @@ ALLOWED: dict[str, dict[str, dict[str, str]]] = {
         "machine-dm-cache": {"": "confidence order", "flush-flat": "confidence"},
         "machine-ext4-virtio": {"": "confidence order", "flush-flat": "confidence"},
         "machine-hdd-7200": {"": "confidence order", "flush-flat": "confidence"},
-        "machine-luks-lvm": {"": "confidence order", "flush-flat": "confidence"},
+        "machine-luks-lvm": {"": "confidence order"},
         "machine-md-raid1": {"": "confidence order", "flush-flat": "confidence"},
         "machine-md-raid10": {"": "confidence order", "flush-flat": "confidence"},
         "machine-nvme-ignores-fua": {"": "order", "flush-flat": "confidence"},
@@ -122,6 +123,10 @@ ALLOWED: dict[str, dict[str, dict[str, str]]] = {
         },
     },
     ANSWERED: {"machine-raid-controller": {"": "order rules"}},
+    REPEATED: {
+        "machine-luks-lvm": {"": "order rules"},
+        "machine-luks-lvm-ignores-flush": {"": "order rules"},
+    },
     UNHEARD: {"made-up-virtio-no-flush-suspicious-1": {"": "confidence", "virtio-no-flush": "confidence"}},
     SINGULAR: {
         "machine-dm-cache": {"stalls": "because title"},
@@ -199,9 +204,10 @@ def test_a_document_is_judged_as_it_was(name: str) -> None:
 
 def test_no_verdict_and_no_rule_differs_and_what_is_allowed_is_there() -> None:
     assert {name for documents in ALLOWED.values() for name in documents} <= set(NAMES)
-    fields = {field for name in NAMES if name not in ALLOWED[ANSWERED] for _, field in allowed(name)}
+    fewer = {*ALLOWED[ANSWERED], *ALLOWED[REPEATED]}
+    fields = {field for name in NAMES if name not in fewer for _, field in allowed(name)}
     assert not fields & {"verdict", "scope", "rules"}
-    assert not {field for name in ALLOWED[ANSWERED] for _, field in allowed(name)} & {"verdict", "scope"}
+    assert not {field for name in fewer for _, field in allowed(name)} & {"verdict", "scope"}
 
 
 def test_what_is_said_of_each_is_held_word_for_word() -> None:

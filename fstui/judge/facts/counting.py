@@ -142,6 +142,8 @@ def _expected(stack: Stack, level: Level, found: Received, expected: ExpectedFlu
         return None
     if expected == MORE_THAN_NONE and all(map(outlives_power_cut, level.devices)):
         return None  # what nobody measured may send none, and nothing is lost by it
+    if any(kind(node.kind).repeats_commits for node in level.path):
+        expected = expected.with_commits_repeated()
     if not found.forced_alike:
         expected = expected.in_part()
     if all(stack.drops_flushes(level, device) for device in devices):

@@ -136,3 +136,24 @@ def test_a_forced_write_through_a_journal_of_data_is_a_commit(each: tuple[float,
     flushes = dict(zip(("sda", "sdb"), each, strict=True))
     done = step(sync="none", open_flags=("direct", "dsync"), flushes=flushes, share={"sda": 2.0, "sdb": 2.0})
     assert verdict(target(top, stripe, *BOTH), done, idle=quiet("sda", "sdb")).verdict == says
+
+
+@pytest.mark.parametrize(("kind", "each", "says"), [
+    ("dm-stripe", (2.5, 3.5), "consistent"), ("dm-stripe", (2.5, 0.0), "not-durable"),
+    ("md", (2.5, 3.5), "cannot-tell"), ("dm-stripe", (2.5, 5.0), "cannot-tell"),
+], ids=["device-mapper", "one that drops them", "md has no such flush", "somebody else's"])  # fmt: skip
+def test_device_mapper_has_one_device_flushed_again_for_a_commit(
+    kind: str, each: tuple[float, float], says: str
+) -> None:
+    """500 and 700 for 200 syncs on its stripe, 500 and 500 on that of md (Linux 6.12)."""
+    top = filesystem("ext4", below=("top",), data="journal", journal="yes", barrier="barrier")
+    stripe = block("top", kind, "sda", "sdb", write_cache="write back", fua=False, readings=readings(level="raid0"))
+    done = step(flushes=dict(zip(("sda", "sdb"), each, strict=True)), share={"sda": 2.0, "sdb": 2.0})
+    assert verdict(target(top, stripe, *BOTH), done, idle=quiet("sda", "sdb")).verdict == says
+
+
+@pytest.mark.parametrize(("flushes", "says"), [(1.0, "consistent"), (1.5, "cannot-tell"), (0.0, "not-durable")])
+def test_an_overwrite_is_no_commit(flushes: float, says: str) -> None:
+    linear = block("dm-0", "dm-linear", "sda", write_cache="write back")
+    stack = target(filesystem(below=("dm-0",)), linear, disk())
+    assert verdict(stack, step(flushes=flushes), idle=quiet("sda")).verdict == says
