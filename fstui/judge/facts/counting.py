@@ -85,7 +85,7 @@ def count_down(stack: Stack, done: SyncStep, others: OtherWriters) -> tuple[Arri
     sync = _sync(top.filesystem, done)
     each = expected_flushes(top.filesystem, sync, top.claims_fua) if sync else None
     alone = done.settings.writers == 1
-    expected = {top.filesystem.id: each if alone or each is None else each.shared_by(done.settings.writers)}
+    expected = {top.filesystem.id: each.shared_by(done.settings.writers) if each else None}
     asked = {top.filesystem.id: _asked(top, done, stack.block_bytes)}
     found: list[Arrival] = []
     for level in stack.levels:

@@ -9,11 +9,14 @@ import pytest
 from fstui.judge import Case
 from fstui.judge.facts.arrival import Arrival, fewest_bytes, fewest_flushes
 from tests.factories.evidence import busy, evidence
-from tests.factories.steps import step
+from tests.factories.steps import step, traced
+from tests.factories.storage import filesystem, on_disk
 
 
-def arrival(flushes: float = 1.0, share: float = 1.0, **fields: Any) -> Arrival:
-    seen = evidence(None, step(flushes=flushes, share=share), **fields)
+def arrival(
+    flushes: float = 1.0, share: float = 1.0, changes: dict[str, Any] | None = None, **fields: Any
+) -> Arrival:
+    seen = evidence(None, step(flushes=flushes, share=share, changes=changes), **fields)
     ((found,),) = Case(seen).arrivals.synced
     return found
 
@@ -27,6 +30,7 @@ def arrival(flushes: float = 1.0, share: float = 1.0, **fields: Any) -> Arrival:
         (1.04, 1.0, False, False, False),
         (1.06, 1.0, False, False, True),
         (1.0, 1.06, False, False, True),
+        (1.0, 1.04, False, False, False),
     ],
 )
 def test_too_little_and_too_much(
@@ -42,6 +46,27 @@ def test_a_busy_neighbour_spoils_the_proof_and_excuses_nothing() -> None:
     assert (quiet.noisy, quiet.proves, quiet.others_per_s) == (False, True, 0.0)
     assert (spoilt.noisy, spoilt.proves, spoilt.others_per_s) == (True, False, 101.0)
     assert arrival(0.5, idle=busy("sda", 101)).lacks_flushes
+
+
+def test_what_the_trace_saw_asked_for_proves_nothing_where_the_counters_say_that_less_was_done() -> None:
+    ours = {"trace": (traced(us=2000, others=4000),)}
+    noisy = {"idle": busy("sda", 900)}
+    assert arrival(3.0, 2.0, changes=ours, **noisy).proves_by_trace
+    fewer, less = arrival(0.5, 2.0, changes=ours, **noisy), arrival(3.0, 0.5, changes=ours, **noisy)
+    assert not (fewer.proves_by_trace or less.proves_by_trace)
+    assert (fewer.sent.traced, fewer.sent.flushes) == (None, 1000)
+
+
+def test_where_too_few_were_ours_it_is_told_how_many_may_have_been() -> None:
+    few = arrival(3.0, 2.0, changes={"trace": (traced(us=100, kernel=300, others=5600),)})
+    assert few.lacks_ours
+    assert few.sent.flushes == 400
+
+
+def test_of_a_filesystem_that_may_owe_any_number_the_trace_proves_none_either() -> None:
+    seen = step(flushes=1, changes={"trace": (traced(us=2000),)})
+    ((found,),) = Case(evidence(on_disk(filesystem("f2fs")), seen)).arrivals.synced
+    assert found.traced is not None and not found.proves
 
 
 def test_what_arrived_is_told_in_a_line() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from fstui.judge import Case
 from fstui.model.storage import Space, Target
-from tests.factories.evidence import finding, quiet, rules, verdict
+from tests.factories.evidence import evidence, finding, quiet, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
@@ -54,6 +55,32 @@ def test_beside_a_disk_a_backing_file_has_its_stripe_alone() -> None:
     assert verdict(stack, each).verdict == "consistent"
     lost = step(flushes={"loop0": 1, "sda": 0, "sdb": 1}, share=dict.fromkeys(("loop0", "sda", "sdb"), 0.5))
     assert verdict(stack, lost).verdict == "not-durable"
+
+
+@pytest.mark.parametrize(("flushes", "says"), [(0, "not-durable"), (1, "consistent")])
+def test_a_backing_file_on_a_disk_with_fua_owes_its_flush_all_the_same(flushes: float, says: str) -> None:
+    where = on_loop(below=disk(fua=True))
+    assert verdict(where, step(flushes={"loop0": 1, "sda": flushes})).verdict == says
+
+
+def test_what_a_server_makes_of_a_flush_is_not_known() -> None:
+    """No loop device: a disk of this box's own target, whose file is on a filesystem here."""
+    served = disk("sdb", lowest=False, below=("mount:/",), readings=readings(store="a file"))
+    where = target(filesystem(below=("sdb",)), served, filesystem(name="/"), disk())
+    measured = step(flushes={"sdb": 1, "sda": 0}, share={"sdb": 1, "sda": 1})
+    assert "flushes-missing" not in rules(verdict(where, measured, idle=quiet("sda", "sdb")))
+
+
+def test_a_mount_that_forbids_dax_is_counted_as_any() -> None:
+    assert verdict(on_disk(filesystem(dax="never")), step(flushes=0)).verdict == "not-durable"
+
+
+def test_of_plain_writes_no_byte_is_asked_for() -> None:
+    seen = evidence(None, step(sync="none", flushes=0, share=0))
+    case = Case(seen)
+    (done,) = case.steps.measured
+    (arrival,) = case.arrivals.of(done)
+    assert (arrival.asked.low, arrival.lacks_bytes) == (0, False)
 
 
 def test_a_filesystem_of_large_blocks_writes_whole_ones() -> None:

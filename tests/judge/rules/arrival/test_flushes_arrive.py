@@ -222,6 +222,23 @@ def test_hide_between_one_and_two_only_where_there_is_no_exact_count() -> None:
     assert verdict(None, fsync, step(flushes=1.9)).verdict == "cannot-tell"
 
 
+def test_a_step_that_is_owed_none_spoils_no_other() -> None:
+    """More bytes than it wrote came with the forced writes, of which no flush is counted."""
+    forced = step("forced", flushes=0, share=1.2, sync="none", open_flags=("direct", "dsync"))
+    judgement = verdict(on_disk(filesystem(), disk(fua=True)), step(), forced)
+    assert (judgement.verdict, finding(judgement, "flushes-arrive").steps) == ("consistent", ("fdatasync",))
+
+
+def test_an_exact_count_goes_before_one_that_may_be_one_or_two() -> None:
+    both = verdict(None, step("fsync", sync="fsync", flushes=1.2), step())
+    assert finding(both, "flushes-arrive").steps == ("fdatasync",)
+
+
+def test_beside_bytes_that_are_missing_nothing_is_called_arrived() -> None:
+    judgement = verdict(None, step(), step("less", share=0.5))
+    assert (judgement.verdict, "flushes-arrive" in rules(judgement)) == ("not-durable", False)
+
+
 def test_in_one_step_of_three_do_not_spoil_the_others() -> None:
     judgement = verdict(None, step("a"), step("b", flushes=1.5), step("c"))
     assert judgement.verdict == "consistent"

@@ -8,7 +8,7 @@ import pytest
 
 from fstui.model.storage import Medium
 from tests.factories.evidence import rules, verdict
-from tests.factories.steps import flushed, write
+from tests.factories.steps import flushed, forced, write
 from tests.factories.storage import readings
 from tests.judge.rules.device.drives import NAND, PLP, consumer, over_cache
 
@@ -45,6 +45,16 @@ def test_a_write_that_took_as_long_as_nand_takes_leaves_the_flush_nothing_to_do(
 def test_not_rotating_alone_is_no_consumer_drive(changes: dict[str, Any]) -> None:
     steps = write(60, flushes=0), flushed(80, flushes=0 if "write_cache" in changes else 1)
     assert "consumer-nand-too-fast" not in rules(verdict(consumer(**changes), *steps))
+
+
+def test_each_step_is_held_against_its_own_count() -> None:
+    forced_first = forced(70, flushes=0), write(60), flushed(80)
+    assert "consumer-nand-too-fast" in rules(verdict(consumer(fua=True), *forced_first))
+
+
+def test_where_no_flush_is_counted_it_is_not_known_whether_any_arrived() -> None:
+    blind = consumer(counted=False)
+    assert "consumer-nand-too-fast" not in rules(verdict(blind, write(60, flushes=None), flushed(80, flushes=None)))
 
 
 def test_without_a_flush_that_was_measured_nothing_is_said() -> None:
