@@ -13,9 +13,7 @@ from tests.factories.steps import step, traced
 from tests.factories.storage import filesystem, on_disk
 
 
-def arrival(
-    flushes: float = 1.0, share: float = 1.0, changes: dict[str, Any] | None = None, **fields: Any
-) -> Arrival:
+def arrival(flushes: float = 1.0, share: float = 1.0, changes: dict[str, Any] | None = None, **fields: Any) -> Arrival:
     seen = evidence(None, step(flushes=flushes, share=share, changes=changes), **fields)
     ((found,),) = Case(seen).arrivals.synced
     return found

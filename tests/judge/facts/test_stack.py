@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.judge.facts.stack import Stack
-from fstui.model.storage import Medium, Node, Target
-from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, target
+from fstui.layers.facts import DEVICE_UNSEEN
+from fstui.model.storage import Medium, Node, Space, Target
+from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
 
 
 def levels(where: Target) -> list[tuple[str, list[str]]]:
@@ -77,3 +79,47 @@ def test_the_backing_file_of_a_loop_leads_to_its_filesystem() -> None:
     stack = Stack(on_loop())
     assert [node.id for node in stack.backing(loop())] == ["mount:/"]
     assert stack.backing(disk()) == ()
+
+
+def test_a_stack_ends_at_a_server_of_this_box_and_not_at_the_disk_that_it_keeps_its_files_on() -> None:
+    server = Node(id="remote:nfs4", layer="remote", kind="nfs4", name="here:/export", below=("mount:/export",))
+    own = target(filesystem("nfs4", below=("remote:nfs4",)), server, filesystem(name="/export"), disk())
+    assert [node.id for node in Stack(own).lowest] == ["remote:nfs4"]
+    beside = replace(own.stack[0], below=("remote:nfs4", "sdb"))
+    assert [node.id for node in Stack(target(beside, *own.stack[1:], disk("sdb"))).lowest] == ["remote:nfs4", "sdb"]
+    elsewhere = replace(server, below=(), lowest=True)
+    assert [node.id for node in Stack(target(own.stack[0], elsewhere)).lowest] == ["remote:nfs4"]
+    assert [node.id for node in Stack(on_loop()).lowest] == ["sda"]
+
+
+def sized(*stack: Node, total_bytes: int = 1001) -> Stack:
+    return Stack(replace(target(*stack), space=Space(total_bytes=total_bytes, free_bytes=500)))
+
+
+def test_a_filesystem_reaches_further_only_where_all_its_devices_are_of_known_size() -> None:
+    both = filesystem(below=("sda", "sdb"))
+    assert sized(filesystem(), disk(size_bytes=1000)).reaches_further
+    assert not sized(filesystem(), disk(size_bytes=1000), total_bytes=1000).reaches_further
+    assert not sized(both, disk(size_bytes=1000), disk("sdb")).reaches_further
+    assert not sized(both, disk(size_bytes=1000), disk("sdb", size_bytes=1)).reaches_further
+    assert not sized(filesystem("nfs4", below=())).reaches_further
+    assert sized(filesystem(**{DEVICE_UNSEEN: "/dev/sdz"}), disk()).reaches_further
+    assert not Stack(None).reaches_further
+
+
+@pytest.mark.parametrize(
+    ("devices", "claims"),
+    [
+        ((disk(fua=False), disk("sdb", fua=True, readings=readings(role="log"))), False),
+        ((disk(fua=True), disk("sdb", fua=False, readings=readings(role="journal"))), True),
+        ((disk(fua=True), disk("sdb", fua=False)), None),
+        ((disk(fua=True), block("sdb", "partition", "sdc"), disk("sdc", fua=True)), True),
+        ((disk(fua=True), block("sdb", "partition", "sdc"), disk("sdc", fua=False)), None),
+        ((disk(fua=True), block("sdb", "md", "sdc", "sdd"), disk("sdc", fua=True), disk("sdd", fua=True)), None),
+        ((disk(fua=True),), None),
+    ],
+    ids=["a log apart", "a journal apart", "one of two", "a partition's disk", "a disk without", "an array", "unseen"],
+)
+def test_what_the_datas_devices_say_of_fua(devices: tuple[Node, ...], claims: bool | None) -> None:
+    (level,) = Stack(target(filesystem("xfs", below=("sda", "sdb")), *devices)).levels
+    assert level.claims_fua is claims
