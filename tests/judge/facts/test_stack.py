@@ -103,7 +103,8 @@ def test_a_filesystem_reaches_further_only_where_all_its_devices_are_of_known_si
     assert not sized(both, disk(size_bytes=1000), disk("sdb")).reaches_further
     assert not sized(both, disk(size_bytes=1000), disk("sdb", size_bytes=1)).reaches_further
     assert not sized(filesystem("nfs4", below=())).reaches_further
-    assert sized(filesystem(**{DEVICE_UNSEEN: "/dev/sdz"}), disk()).reaches_further
+    unseen = replace(filesystem(), readings=readings(**{DEVICE_UNSEEN: "/dev/sdz"}))
+    assert sized(unseen, disk()).reaches_further
     assert not Stack(None).reaches_further
 
 
