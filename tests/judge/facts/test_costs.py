@@ -32,6 +32,16 @@ def test_each_of_the_three_is_told_by_its_own_step() -> None:
     assert found.fastest_synced is not None and found.fastest_synced.name == "O_DIRECT+O_DSYNC"
 
 
+def test_a_forced_write_is_one_with_o_direct_and_o_dsync() -> None:
+    buffered = timed("O_DSYNC", 11, sync="none", open_flags=("dsync",))
+    by_call = timed("O_DIRECT+fdatasync", 60, open_flags=("direct",))
+    assert costs(buffered, by_call).dsync is None
+
+
+def test_a_log_that_grows_is_no_measure_of_a_write() -> None:
+    assert costs(write(20, offsets="append", prefill="none")).write is None
+
+
 def test_of_two_measurements_of_the_same_the_shorter_stands() -> None:
     assert ns(costs(flushed(400), flushed(300)).synced) == 300_000
 

@@ -85,3 +85,10 @@ def test_it_is_told_per_mib_and_in_words() -> None:
     assert growth(GROWN, own={"sda": 1.0}).because.endswith(
         "1.00 had arrived before; the last at the device: sda 12 ms"
     )
+
+
+def test_a_device_that_was_as_slow_before_does_not_work_longer() -> None:
+    """Its flush of less had taken as long: what grew is somebody else's."""
+    us = (300, 700, 12_000, 12_500, 12_900)
+    assert growth(us, own={"sda": 1.0}).working == set()
+    assert growth(GROWN, own={"sda": 1.0}).working == {"sda"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -11,6 +13,7 @@ from fstui.judge.facts.rotation import Rotation, fastest
 from fstui.model.steps import Step
 from fstui.model.storage import Medium, Target
 from tests.factories.evidence import GUEST, evidence
+from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 from tests.judge.rules.rotation.platters import NO_CACHE, READ, SPINNING, declared, o_direct, same_block
 
@@ -161,6 +164,54 @@ def test_without_a_cache_its_writes_take_the_time() -> None:
     through = on_disk(filesystem(), disk(medium=READ, write_cache="write through"))
     assert rotation(through, same_block(100, flushes=0)).answers
     assert not rotation(through, same_block(100, flushes=0, own=0.4)).answers
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        same_block(100, flushes=0.5),
+        same_block(100, share=0.5),
+        same_block(100, sync_every=4),
+        step("same block, fdatasync", offsets="same", rate=100, ops=100),
+    ],
+    ids=["flushes are missing", "bytes are missing", "rare syncs", "its own time was not counted"],
+)
+def test_a_step_that_is_no_plain_rewrite_shows_no_turning(done: Step) -> None:
+    assert not rotation(SPINNING, done).answers
+
+
+@pytest.mark.parametrize(
+    "changes", [{"status": "disturbed"}, {"prefill": "none"}, {"offsets": "append"}], ids=["held up", "new", "a log"]
+)
+def test_o_direct_is_early_only_where_it_rewrote_as_fast_as_it_could(changes: dict[str, Any]) -> None:
+    assert rotation(declared(), o_direct(900, offsets="same")).early
+    assert not rotation(declared(), o_direct(900, **{"offsets": "same", **changes})).early
+
+
+def test_above_a_log_any_offset_has_the_logs_limit() -> None:
+    where = on_disk(filesystem(), disk(medium=READ, model="HGST HUS726040AL"))
+    for platter, limit_per_s in ((where, 2115), (SPINNING, 240)):
+        within, beyond = (
+            step("anywhere", offsets="random", rate=1.5 * limit_per_s + more, ops=400) for more in (-2, 2)
+        )
+        assert not rotation(platter, within).too_fast
+        assert rotation(platter, beyond).too_fast
+
+
+def test_an_overlay_leaves_the_writing_to_what_it_lies_over() -> None:
+    over = target(filesystem("overlay", "/merged", below=("mount:/srv",)), *SPINNING.stack)
+    assert rotation(over).platter is not None
+
+
+@pytest.mark.parametrize(("zoned", "known"), [("none", True), ("host-aware", False)])
+def test_a_zoned_disk_writes_elsewhere_first(zoned: str, known: bool) -> None:
+    where = on_disk(filesystem(), disk(medium=READ, readings=readings(zoned=zoned)))
+    assert (rotation(where).platter is not None) is known
+
+
+def test_a_hard_disk_by_its_name_that_is_something_else_by_its_medium_is_no_platter() -> None:
+    told: dict[str, Any] = {"rotational": True, "readings": readings(grade="hard disk")}
+    assert rotation(on_disk(filesystem(), disk(**told, medium=Medium(class_="network")))).platter is None
 
 
 def test_where_others_write_too_the_time_may_be_theirs() -> None:

@@ -67,6 +67,11 @@ def test_what_is_too_fast_or_only_noise_is_no_growth(us: tuple[float, ...]) -> N
     assert finding(in_guest(*measured(flushes(us))), "flush-flat").verdict == "cannot-tell"
 
 
+def test_a_slow_flush_that_meets_more_data_and_takes_no_longer_is_no_growth() -> None:
+    noise = flushes((9_000, 40_000, 39_000, 30_000, 41_000), own=None)
+    assert finding(in_guest(*measured(noise)), "flush-flat").verdict == "cannot-tell"
+
+
 def test_growth_that_is_a_cache_above_the_device_does_not_count() -> None:
     judgement = in_guest(*measured(flushes((80, 2000, 8000, 25000, 48000), arrived=0.0)))
     assert finding(judgement, "flush-flat").verdict == "cannot-tell"

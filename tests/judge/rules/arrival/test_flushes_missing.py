@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -126,6 +128,15 @@ def test_several_writers_share_each_flush_once_each(flushes: float, accused: boo
     assert together.verdict == ("not-durable" if accused else "cannot-tell")
     if accused:
         assert "owes 0.25 to 1" in finding(together, "flushes-missing").sentence
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"sync_every": 10}, {"sync": "none"}, {"changes": {"changed": ("sda: FUA no → yes",)}}, {"status": "failed"}],
+    ids=["rare syncs", "none", "the storage changed", "failed"],
+)
+def test_several_writers_who_do_not_sync_each_write_are_owed_nothing_known(changes: dict[str, Any]) -> None:
+    assert "flushes-missing" not in rules(verdict(None, step(flushes=0, writers=4, **changes)))
 
 
 def test_a_filesystem_that_never_flushes_is_found_by_several_writers_alone() -> None:
