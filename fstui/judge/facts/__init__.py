@@ -57,7 +57,7 @@ class Case:
     @cached_property
     def holders(self) -> Holders:
         """The devices that what was acknowledged lies on."""
-        grown = (growth.working for growth in self.flush_growth if growth.own_times and not growth.flat)
+        grown = (growth.working for growth in self.flush_growth if not growth.flat)
         at_work = self.rotation.turning.union(*(grown if self.arrivals.at_the_bottom else ()))
         return Holders(self.host, self.stack, at_work)
 

@@ -34,6 +34,7 @@ def test_nothing_is_known_of_nothing() -> None:
     assert (case.commit_devices, case.flush_growth, case.arrivals.synced, case.stack.levels) == ((), (), (), ())
     assert case.arrivals.proven is None and case.rotation.platter is None and case.costs.write is None
     assert case.received(step(), step().settings) is None
+    assert not case.commits_are_safe
 
 
 def test_a_graph_that_turns_in_a_circle_ends() -> None:

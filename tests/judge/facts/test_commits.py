@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.judge import Case
 from fstui.judge.facts.commits import CommitStep, DatabaseCommits
 from fstui.model.settings import Commits
 from fstui.model.steps import Step
 from tests.factories.evidence import evidence
-from tests.factories.steps import step
+from tests.factories.steps import step, traced
 from tests.factories.storage import disk, filesystem, on_disk
 from tests.judge.rules.database.test_commits_without_flushes import commits, sqlite
 
@@ -43,6 +44,33 @@ def test_they_are_compared_with_a_sync_of_the_same_kind_that_arrived() -> None:
     )
     assert database(commits(0.5)).counted == ()
     assert database(step(flushes=0.0), commits(0.5)).counted == ()
+
+
+def by_trace(*steps: Step, top: str = "ext4", **changes: Any) -> list[bool]:
+    """Whether commits of which the trace saw no flush lack them, on a disk that counts none."""
+    unseen = replace(commits(None, **changes), trace=(traced(us=0),))
+    where = on_disk(filesystem(top), disk(counted=False))
+    return [each.lacking for each in Case(evidence(where, *steps, unseen)).commits.counted]
+
+
+def test_the_trace_accuses_only_beside_a_sync_that_it_saw_arrive_or_a_library() -> None:
+    blind: dict[str, Any] = {"flushes": None, "share": None}
+    seen, dropped = (step(**blind, changes={"trace": (traced(us=us),)}) for us in (2000, 0))
+    assert by_trace(seen) == [True]
+    assert by_trace() == by_trace(dropped) == by_trace(step(**blind)) == []
+    assert by_trace(preloads=["/usr/lib/libeatmydata.so"]) == [True]
+
+
+def test_where_nobody_knows_how_many_are_owed_the_trace_accuses_nobody() -> None:
+    assert by_trace(preloads=["/usr/lib/libeatmydata.so"], top="f2fs") == []
+
+
+def test_of_two_witnesses_the_one_that_misses_some_is_believed() -> None:
+    ours = step(changes={"trace": (traced(us=2000),)})
+    unseen, uncounted = (replace(commits(flushes), trace=(traced(us=us),)) for flushes, us in ((1.0, 0), (0.5, 5000)))
+    for lacking, by_the_trace in ((unseen, True), (uncounted, False)):
+        (found,) = database(ours, lacking).counted
+        assert (found.lacking, found.traced is not None) == (True, by_the_trace)
 
 
 def test_steps_without_a_database_are_none() -> None:

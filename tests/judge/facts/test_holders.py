@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.judge import Case
 from fstui.judge.facts.holders import Holders
@@ -26,6 +27,15 @@ def holders(where: Target, *steps: Step, host: Host = METAL) -> Holders:
 def growing(*at: str) -> tuple[Step, Step]:
     """Every flush arrived, and took longer at these the more there was to write."""
     return flushed(400, device="sda"), flushes(GROWN_US, own=dict.fromkeys(at, 1.0))
+
+
+def test_growth_above_the_device_and_on_a_storage_that_changed_shows_no_work() -> None:
+    honest, grown = growing("sda")
+    assert holders(on_disk(), honest, grown).vouched
+    above = flushes(GROWN_US, 0.0, own={"sda": 1.0})
+    changed = replace(grown, changed=("sda: FUA no → yes",))
+    assert not holders(on_disk(), honest, above).vouched
+    assert not holders(on_disk(), honest, changed).vouched
 
 
 def names(nodes: tuple[Node, ...]) -> list[str]:
