@@ -17,8 +17,9 @@ def test_above_a_write_cache_is_not_durable() -> None:
     assert rules(judgement) == {"barriers-off"}  # flushes-missing would tell the same story twice
     found = finding(judgement, "barriers-off")
     assert (found.verdict, found.confidence) == ("not-durable", "high")
-    assert "/srv" in found.sentence
-    assert "sda" in found.sentence
+    assert "/srv sends no flushes (barriers off) to sda, whose write cache is on" in found.sentence
+    assert found.next == ("mount -o remount,barrier=1 /srv, then run fsync-rate there.",)
+    assert "sda write cache: write back (/sys/block/sda/queue/write_cache)" in found.because
 
 
 def test_stays_so_beside_a_neighbour_that_commits() -> None:
@@ -55,9 +56,28 @@ def test_of_the_filesystem_below_a_loop_counts_as_well() -> None:
     assert "ext4 /" in finding(judgement, "barriers-off").sentence
 
 
-def test_above_caches_that_nobody_knows_cannot_be_told() -> None:
-    unknown = disk(write_cache=None)
-    assert finding(verdict(on_disk(NOBARRIER, unknown)), "barriers-off").verdict == "cannot-tell"
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        (on_disk(NOBARRIER, disk(write_cache=None)), "does not say whether it has a write cache"),
+        (target(filesystem(barrier="nobarrier", below=())), "does not say whether it has a write cache"),
+        (
+            on_disk(NOBARRIER, disk(write_cache="write through", readings=readings(F_FLUSH="no"))),
+            "the host of sda offers none",
+        ),
+    ],
+    ids=["not stated", "no device is seen", "a host that offers no flush"],
+)
+def test_above_caches_that_nobody_knows_cannot_be_told(where: Target, words: str) -> None:
+    found = finding(verdict(where), "barriers-off")
+    assert (found.verdict, found.confidence) == ("cannot-tell", "medium")
+    assert words in found.sentence
+
+
+def test_who_says_that_a_cache_is_protected_is_told_beside_it() -> None:
+    protected = disk(medium=Medium(class_="ssd-plp", write_cache="plp", because="the model says so"))
+    found = finding(verdict(on_disk(NOBARRIER, protected)), "barriers-off")
+    assert found.because[1] == "sda write cache: write back (/sys/block/sda/queue/write_cache), the model says so"
 
 
 @pytest.mark.parametrize(("driver", "expected"), [("write back", "not-durable"), ("write through", "plausible")])
@@ -150,6 +170,13 @@ def test_switched_off_during_the_run(change: str, accuses: bool) -> None:
     assert ("barriers-off" in {each.rule for each in judgement.findings if each.verdict == "not-durable"}) is accuses
     if accuses:
         assert any("nobarrier since fdatasync" in line for line in finding(judgement, "barriers-off").because)
+
+
+def test_switched_off_for_a_time_is_told_so() -> None:
+    there_and_back = ("mount:/srv: barrier barrier → nobarrier → barrier",)
+    found = finding(verdict(None, step(changes={"changed": there_and_back})), "barriers-off")
+    assert found.verdict == "not-durable"
+    assert "sent no flushes for a time (barriers off)" in found.sentence
 
 
 @pytest.mark.parametrize(("metadata", "verdict_"), [("raid1", None), ("single", "not-durable")])

@@ -21,6 +21,7 @@ def test_what_is_on_a_file_that_nothing_leads_to_is_gone_after_a_reboot(file: st
     judgement = verdict(target(filesystem(below=("loop0",)), loop("loop0", file, links="0")))
     assert (judgement.verdict, judgement.confidence) == ("not-durable", "high")
     assert "The file under loop0 was deleted" in judgement.sentence
+    assert "loop0 links: 0 (/read/links)" in judgement.findings[0].because
 
 
 def test_where_nobody_counted_its_links_it_is_neither_accused_nor_praised() -> None:

@@ -43,6 +43,14 @@ def test_a_disk_that_is_memory_by_its_model_is_named() -> None:
     assert finding(verdict(stack), "in-memory").title == "in memory (sda)"
 
 
+def test_what_was_declared_to_be_memory_is_said_to_be_so() -> None:
+    declared = on_disk(filesystem(), disk(medium=Medium(class_="memory", declared=True)))
+    found = finding(verdict(declared), "in-memory")
+    assert (found.title, found.because) == ("in memory (declared)", ("sda: declared by you to be memory",))
+    zram = on_disk(filesystem(below=("zram0",)), disk("zram0", kind="zram", medium=Medium(class_="memory")))
+    assert finding(verdict(zram), "in-memory").title == "in memory (zram)"
+
+
 def test_a_loop_in_memory_gets_its_flushes_and_is_still_not_durable() -> None:
     judgement = verdict(target(*on_loop(IN_TMPFS).stack[:4], MEMORY), step(device="loop0"))
     assert judgement.verdict == "not-durable"

@@ -230,6 +230,11 @@ def test_told_for_a_time_above_a_cache() -> None:
     assert (found.verdict, found.confidence) == ("not-durable", "high")
     assert "for a time in fdatasync" in found.sentence
     assert "it says “write back” again" in found.next[0]
+    line = "loop0: write cache write back → write through"
+    stayed = finding(verdict(on_loop(), *flicker(line)), "write-through-override")
+    assert "since somebody told it so during fdatasync" in stayed.sentence
+    assert stayed.next[0].startswith("echo 'write back' > /sys/block/loop0/queue/write_cache")
+    assert stayed.because[0].startswith("loop0 kernel's view: write back → write through (")
 
 
 def test_set_right_meanwhile_is_no_lie() -> None:
