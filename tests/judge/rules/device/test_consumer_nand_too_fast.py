@@ -8,7 +8,7 @@ import pytest
 
 from fstui.model.storage import Medium
 from tests.factories.evidence import rules, verdict
-from tests.factories.steps import flushed, forced, write
+from tests.factories.steps import flushed, write
 from tests.factories.storage import readings
 from tests.judge.rules.device.drives import NAND, PLP, consumer, over_cache
 
@@ -48,8 +48,8 @@ def test_not_rotating_alone_is_no_consumer_drive(changes: dict[str, Any]) -> Non
 
 
 def test_each_step_is_held_against_its_own_count() -> None:
-    forced_first = forced(70, flushes=0), write(60), flushed(80)
-    assert "consumer-nand-too-fast" in rules(verdict(consumer(fua=True), *forced_first))
+    uncounted = flushed(90, flushes=None, share=None)
+    assert "consumer-nand-too-fast" in rules(verdict(consumer(), uncounted, write(60), flushed(80)))
 
 
 def test_where_no_flush_is_counted_it_is_not_known_whether_any_arrived() -> None:

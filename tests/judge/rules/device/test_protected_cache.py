@@ -43,6 +43,15 @@ def test_where_the_bytes_were_not_counted_they_may_be_in_a_memory_above() -> Non
     assert (found.verdict, found.confidence) == ("plausible", "low")
 
 
+@pytest.mark.parametrize(
+    ("top", "share"), [("f2fs", 1.0), ("ext4", 0.5)], ids=["it may have compressed them", "some are missing"]
+)
+def test_bytes_that_are_not_all_seen_leave_it_low(top: str, share: float) -> None:
+    where = on_disk(filesystem(top), drive(PLP))
+    found = finding(verdict(where, write(20), flushed(40, share=share)), "protected-cache")
+    assert (found.verdict, found.confidence) == ("plausible", "low")
+
+
 def test_what_a_protected_log_is_emptied_to_has_to_keep_it_too() -> None:
     pool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda", "sdb"))
     log = drive(PLP, readings=readings(role="slog"))
