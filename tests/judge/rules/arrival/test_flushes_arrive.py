@@ -12,7 +12,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Medium, Node
 from tests.factories.evidence import GUEST, METAL, busy, finding, rules, verdict
 from tests.factories.steps import step, traced
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
 
 def test_one_flush_per_fdatasync_is_consistent() -> None:
@@ -39,6 +39,15 @@ def test_what_a_device_does_with_a_flush_is_seen_of_none(medium: Medium, host: H
     on = on_disk(filesystem(), disk(medium=medium))
     found = finding(verdict(on, step(), host=host), "flushes-arrive")
     assert (found.verdict, found.confidence) == ("consistent", confidence)
+
+
+def test_above_a_protected_drive_it_is_low_where_nobody_looked_or_something_further_down_is_not_known() -> None:
+    protected = disk(medium=Medium(class_="ssd-plp", write_cache="plp"))
+    assert finding(verdict(on_disk(None, protected), step(), idle=None), "flushes-arrive").confidence == "low"
+    both: dict[str, Any] = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
+    for backing, confidence in (("ext4", "medium"), ("a-new-one", "low")):
+        below = on_loop(filesystem(backing, name="/"), below=protected)
+        assert finding(verdict(below, step(**both)), "flushes-arrive").confidence == confidence
 
 
 def test_without_an_idle_sample_the_confidence_is_low() -> None:

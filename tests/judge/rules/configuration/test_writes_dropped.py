@@ -14,7 +14,9 @@ FLAKEY = block("dm-0", "dm-flakey", "sda", readings=readings(drops_writes="yes")
 
 def test_what_it_throws_away_is_lost_however_much_arrived() -> None:
     judgement = verdict(target(filesystem(below=("dm-0",)), FLAKEY, disk()), step())
-    assert finding(judgement, RULE).sentence.endswith("is lost, synced or not (2 000 syncs a second).")
+    told = finding(judgement, RULE).sentence
+    assert "(dm-flakey with drop_writes): what is written while it is down" in told
+    assert told.endswith("is lost, synced or not (2 000 syncs a second).")
 
 
 @pytest.mark.parametrize("feature", ["corrupt_bio_byte", "random_write_corrupt"])
