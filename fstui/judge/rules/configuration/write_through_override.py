@@ -5,10 +5,11 @@ The kernel takes a device for "write through" and drops every flush to it, altho
 somebody wrote to `queue/write_cache`, which changes the kernel's view and not the device.
 
 ## How it was measured
-`/sys/block/X/queue/write_cache` against what the drive itself answers (`hdparm -W`, `smartctl -g wcache`, NVMe's `vwc`
-and feature 6; root only), what the driver says (`cache_type`), what udev found (`ID_ATA_WRITE_CACHE_ENABLED`), and what
-every layer beneath says, the filesystem of a loop device's backing file included. A loop device without direct-io keeps
-data in the page cache: that is a cache too; so does an nbd server of this box that offers no flush.
+`/sys/block/X/queue/write_cache` against what the drive itself answers (SCSI's caching mode page, which SATA drives have
+by libata; `hdparm -W` and `smartctl` behind USB; NVMe's `vwc` and feature 6; root only), what the driver says
+(`cache_type`), what udev found (`ID_ATA_WRITE_CACHE_ENABLED`), and what every layer beneath says, the filesystem of a
+loop device's backing file included. A loop device without direct-io keeps data in the page cache: that is a cache too;
+so does an nbd server of this box that offers no flush.
 
 ## What it proves, and what not
 Flushes do not get past this layer: that is certain. The best witness counts alone: the drive, then the driver, then
