@@ -63,6 +63,11 @@ def test_a_volume_is_the_clouds_by_its_name_alone() -> None:
     assert "network-too-fast" in rules(verdict(on_disk(filesystem(), volume()), step(rate=20_000), host=GUEST))
 
 
+def test_where_no_device_is_seen_none_is_a_volume() -> None:
+    hidden = target(filesystem("overlay", "/", below=()))
+    assert "network-too-fast" not in rules(verdict(hidden, step(rate=20_000, flushes={}), host=AWS))
+
+
 def test_sixteen_writers_may_be() -> None:
     where = on_disk(filesystem(), volume())
     assert "network-too-fast" not in rules(verdict(where, step(rate=20_000, writers=16), host=AWS))
