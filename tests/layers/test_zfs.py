@@ -108,6 +108,11 @@ def test_a_pool_stands_on_its_vdevs_each_with_its_part(pool: Box) -> None:
     assert roles(found) == {
         "sda1": "mirror leg", "sdb1": "mirror leg", "nvme0n1p1": "slog", "nvme0n1p2": "l2arc", "sdc": "spare",
     }  # fmt: skip
+    known = {node.id: node.below_roles for node in found.stack if node.below_roles}
+    assert known == {
+        "pool:tank": {"nvme0n1p1": "slog", "nvme0n1p2": "l2arc", "sdc": "spare"},
+        "vdev:tank/mirror-0": {"sda1": "mirror leg", "sdb1": "mirror leg"},
+    }  # a role is one to the layer directly above
     kinds = [(node.layer, node.kind) for node in found.stack[1:3]]
     assert kinds == [("pool", "zpool"), ("pool", "mirror")]
     assert trouble(found.node("pool:tank")) == []
