@@ -1,7 +1,7 @@
 """device-mapper, by target. Its core hands a flush to each device below (Documentation/admin-guide/device-mapper).
 
 Names tell most targets to everybody (``dm_names``), the table all of them to root (``dm_tables``): ``target``, and
-``cache_mode`` (dm-cache), ``level`` and ``missing`` (dm-raid: members), ``writecache_type`` (ssd | pmem),
+``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writecache_type`` (ssd | pmem),
 ``writes_past`` (cleaner | metadata_only: a dm-writecache that data is written past), ``integrity_mode`` (J | B | D),
 ``persistent`` (yes | no: what a snapshot's store holds after a reboot), ``drops_writes`` (yes: at times,
 dm-flakey; in part: a segment is dm-zero, see ``dm_zero``; corrupt_bio_byte | random_write_corrupt: dm-flakey alters
@@ -87,7 +87,7 @@ class DmReader(DeviceReader):
 
     def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
         """By its table, which knows the true target, and more of what the devices below do than their names."""
-        table = self._tables.get(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
+        table = self._tables.get(dm_names.unmangled(self.tree.word(f"/sys/block/{node.id}/dm/name") or ""))
         if table is None:
             return with_readings(node, self._missing), roles
         in_part = dm_zero.throws_part_away(table.readings)

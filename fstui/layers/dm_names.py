@@ -49,6 +49,14 @@ _WITH_ROLES = frozenset({
 })  # fmt: skip
 
 
+_MANGLED = re.compile(r"\\x([0-9A-Fa-f]{2})")
+
+
+def unmangled(name: str) -> str:
+    """As dmsetup prints a name that has other letters than udev takes (libdm-common.c: unmangle_string)."""
+    return _MANGLED.sub(lambda found: chr(int(found[1], 16)), name)
+
+
 def kind(uuid: str, names_below: Iterable[str]) -> str:
     """The target, as ``dm-crypt``; plain ``dm`` where nothing tells it."""
     if uuid.startswith("LVM-"):

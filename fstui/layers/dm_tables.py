@@ -97,7 +97,7 @@ def _told(segment: Segment) -> dict[str, str]:
         return {"persistent": "no" if words[2].startswith("N") else "yes"}
     if segment.target == "raid":
         missing = sum(word == "-" for word in _raid_devices(words)[1::2])
-        return {"level": words[0].partition("_")[0], **({"missing": str(missing)} if missing else {})}
+        return {"level": words[0].partition("_")[0], **({"missing_members": str(missing)} if missing else {})}
     if segment.target == "integrity" and len(words) > 3:
         return {"integrity_mode": words[3]}
     return {}

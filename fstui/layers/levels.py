@@ -13,7 +13,7 @@ from fstui.model.storage import Node
 _SPREADS: dict[str, Spread] = {"linear": "one", "raid1": "raid1", "raid10": "raid10"}
 _PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
 """Members that an array of that level can do without."""
-_TOO_FEW = ("degraded", "missing")
+_TOO_FEW = ("degraded", "missing_members")
 
 
 class Array(Kind, frozen=True, kw_only=True):

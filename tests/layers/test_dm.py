@@ -110,6 +110,15 @@ def test_each_target_names_its_devices_in_its_own_order(
     assert read(found.node("dm-9"), reading[0])[0] == reading[1]
 
 
+def test_a_name_with_blanks_and_quotes_has_its_table(box: Box) -> None:
+    """The kernel has it as udev takes it."""
+    (number,) = box.disks("sda")
+    on_dm(box, "a\\x20b\\x22c", "", ("sda",))
+    found = seen(box, f'a b"c: 0 8 flakey {number} 0 0 9 1 drop_writes\n')
+    assert found.node("dm-9").kind == "dm-flakey"
+    assert read(found.node("dm-9"), "drops_writes")[0] == "yes"
+
+
 def test_no_key_of_an_encrypted_device_is_kept(box: Box) -> None:
     (number,) = box.disks("sda")
     on_dm(box, "luks", "CRYPT-LUKS2-1-luks", ("sda",))

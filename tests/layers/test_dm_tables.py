@@ -42,7 +42,7 @@ def test_a_name_may_hold_blanks_and_colons() -> None:
     ("flakey 8:1 0 0 9 5 corrupt_bio_byte 32 w 1 0", ("drops_writes", "corrupt_bio_byte")),
     ("flakey 8:1 0 0 9 4 random_read_corrupt 5 random_write_corrupt 7", ("drops_writes", "random_write_corrupt")),
     ("raid raid6_zr 1 128 2 - 8:1 - 8:2", ("level", "raid6")),
-    ("raid raid5_ls 1 128 3 - 8:1 - - 8:2 8:3", ("missing", "1")),
+    ("raid raid5_ls 1 128 3 - 8:1 - - 8:2 8:3", ("missing_members", "1")),
     ("integrity 8:1 0 32 D 0", ("integrity_mode", "D")),
 ])  # fmt: skip
 def test_what_the_words_of_a_target_tell(words: str, told: tuple[str, str]) -> None:

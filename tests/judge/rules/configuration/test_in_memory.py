@@ -103,7 +103,7 @@ def test_the_only_member_left_of_a_raid10_is_in_memory(members: tuple[str, ...],
     assert finding(verdict(stack), "in-memory").verdict == found
 
 
-@pytest.mark.parametrize(("told", "found"), [({"missing": "1"}, "not-durable"), ({}, None)])
+@pytest.mark.parametrize(("told", "found"), [({"missing_members": "1"}, "not-durable"), ({}, None)])
 def test_so_can_one_of_device_mapper(told: dict[str, str], found: str | None) -> None:
     array = block("dm-0", "dm-raid", "sda", "zram0", readings=readings(level="raid5", **told))
     stack = target(filesystem(below=("dm-0",)), array, disk(), disk("zram0", kind="zram"))
