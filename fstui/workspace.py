@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,6 +82,11 @@ async def inspect(directory: str, *, trusting: bool = False) -> Place:
 def _closed(directory: str, found: dict[str, Any], trusting: bool) -> str | None:
     if found["read_only"]:
         return f"{directory} is on a filesystem that is mounted read-only. Remount it rw, or name another directory."
+    if not found["writable"] and os.geteuid() == 0:
+        return (
+            f"{directory} is not writable for root either: it is immutable (lsattr -d), or its server takes root for "
+            "nobody. Name another directory on the same mount."
+        )
     if not found["writable"]:
         return f"{directory} is not writable for this user. Name a directory of yours on the same mount, or use sudo."
     if found["renamers"] and not trusting:

@@ -90,6 +90,16 @@ def test_a_directory_that_this_user_may_not_write_to(workshop: Path) -> None:
     assert str(storage.directory) in sentence and "not writable" in sentence and "sudo" in sentence
 
 
+def test_an_immutable_directory_is_closed_to_root_as_well(workshop: Path) -> None:
+    chattr = disks.tool("chattr")
+    with disks.on_loop(workshop) as storage:
+        (storage.directory / "fixed").mkdir()
+        subprocess.run([chattr, "+i", storage.directory / "fixed"], check=True)
+        sentence = refusal(headless.call("run", "fsync-rate", storage.directory / "fixed"))
+        subprocess.run([chattr, "-i", storage.directory / "fixed"], check=True)
+    assert "not writable for root either" in sentence and "lsattr -d" in sentence and "sudo" not in sentence
+
+
 def test_a_directory_that_this_user_may_not_enter(workshop: Path) -> None:
     (workshop / "closed").mkdir(mode=0o700)
     with ordinary_user(workshop) as (words, environment):
