@@ -10,9 +10,9 @@ from itertools import groupby
 from typing import Protocol
 
 from fstui.layers import kind
-from fstui.layers.btrfs import EXCLUSIVE
-from fstui.layers.dm import PVMOVE
-from fstui.layers.zfs import REPLAY
+from fstui.layers.filesystems.btrfs import EXCLUSIVE
+from fstui.layers.stacked.dm import PVMOVE
+from fstui.layers.zfs.datasets import REPLAY
 from fstui.model.storage import Node, Target
 
 CACHE_MODE = "cache_mode"

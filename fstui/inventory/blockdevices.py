@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from fstui.layers import disk
+from fstui.layers.devices import disk
 from fstui.layers.kinds import kind, sync_of
 from fstui.layers.readers import Device, Readers, Role, Sources
 from fstui.layers.sources.files import integer

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from fstui.inventory.blockdevices import write_cache
 from fstui.inventory.mount_flag import MountFlag
-from fstui.layers import btrfs
+from fstui.layers.filesystems import btrfs
 from fstui.layers.readers import BARRIERS_OFF
 from fstui.layers.sources.files import Tree
 from fstui.layers.sources.mounts import MOUNTINFO, Mount, read_mounts

@@ -17,9 +17,9 @@ from fstui.inventory.blockdevices import BlockDevices
 from fstui.inventory.filesystems import is_pseudo, mounted, nodev
 from fstui.inventory.host import read_host
 from fstui.inventory.process import read_process
-from fstui.layers import kind, media
+from fstui.layers import kind
+from fstui.layers.devices import media
 from fstui.layers.facts import read_only
-from fstui.layers.held_files import is_held
 from fstui.layers.readers import Readers, Role, Sources
 from fstui.layers.sources import mounts
 from fstui.layers.sources.claims import UNASKED, Claims
@@ -27,6 +27,7 @@ from fstui.layers.sources.files import Tree
 from fstui.layers.sources.mounts import Mount
 from fstui.layers.sources.names import Names
 from fstui.layers.sources.udev import Udev
+from fstui.layers.targets.held_files import is_held
 from fstui.model.errors import Refused
 from fstui.model.host import Host, Inventory
 from fstui.model.storage import Medium, Node, Reading, Target

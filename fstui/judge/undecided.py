@@ -10,7 +10,7 @@ from fstui.judge.facts.arrival import Arrival
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.steps import MIN_SYNCS
 from fstui.layers import kind
-from fstui.layers.disk import PARTITION
+from fstui.layers.devices.disk import PARTITION
 
 
 def why_undecided(case: Case) -> str:

@@ -229,7 +229,7 @@ def kind(name: str) -> Kind:
 @cache
 def modules() -> tuple[ModuleType, ...]:
     """The modules of the families: those that have ``KINDS``."""
-    found = pkgutil.iter_modules(fstui.layers.__path__, "fstui.layers.")
+    found = pkgutil.walk_packages(fstui.layers.__path__, "fstui.layers.")
     return tuple(module for each in found if hasattr(module := importlib.import_module(each.name), "KINDS"))
 
 

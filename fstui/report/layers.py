@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fstui.layers import disk, kind
+from fstui.layers import kind
+from fstui.layers.devices import disk
 from fstui.model.storage import Node, Target
 
 

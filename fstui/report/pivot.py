@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from fstui.layers.zfs import PROPERTIES
+from fstui.layers.zfs.datasets import PROPERTIES
 from fstui.measures.sysbench import ReportedLatency
 from fstui.model.run import Run
 from fstui.quantities import count, counted, duration_ns, short_size

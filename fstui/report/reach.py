@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fstui.layers.caches import outlives_power_cut
+from fstui.layers.devices.caches import outlives_power_cut
 from fstui.measures.base import StepSettings
 from fstui.model.settings import Settings, UnknownFigures
 from fstui.model.storage import Node, Target

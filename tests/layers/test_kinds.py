@@ -13,7 +13,7 @@ from fstui.layers import Kind, kind
 from fstui.model.storage import Node, Reading
 
 MODULES = [
-    importlib.import_module(f"fstui.layers.{found.name}") for found in pkgutil.iter_modules(fstui.layers.__path__)
+    importlib.import_module(found.name) for found in pkgutil.walk_packages(fstui.layers.__path__, "fstui.layers.")
 ]
 ROWS = [row for module in MODULES for row in getattr(module, "KINDS", ())]
 

@@ -21,7 +21,7 @@ from fstui.judge.facts.received import Received, counted_at, received
 from fstui.judge.facts.rotation import Rotation
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, forces
-from fstui.layers.caches import safe_medium
+from fstui.layers.devices.caches import safe_medium
 from fstui.layers.flushes import Range
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings

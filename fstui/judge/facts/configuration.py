@@ -14,10 +14,12 @@ from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep
 from fstui.judge.facts.switches import Switched, Switches
 from fstui.judge.facts.without_barriers import WithoutBarriers, without_barriers
-from fstui.layers import dm, dm_zero, kind, loop, zfs
-from fstui.layers.dm_tables import DROPS_PART
+from fstui.layers import kind
 from fstui.layers.facts import Fact, volatile
 from fstui.layers.kinds import Unsent
+from fstui.layers.stacked import dm, dm_zero, loop
+from fstui.layers.stacked.dm_tables import DROPS_PART
+from fstui.layers.zfs import datasets
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
@@ -79,7 +81,7 @@ class Configuration:
         return tuple(
             (dataset, told.disabled.reading)
             for dataset in self._stack.nodes
-            if (told := zfs.facts(dataset))
+            if (told := datasets.facts(dataset))
             and told.disabled
             and told.disabled.value
             and self._switches.stayed(dataset.id, told.disabled.reading.what)
@@ -92,7 +94,7 @@ class Configuration:
         Only where the program's own filesystem is the dataset, and nothing above swallows its syncs.
         """
         dataset = next((level.filesystem for level in self._stack.levels), None)
-        told = zfs.facts(dataset) if dataset else None
+        told = datasets.facts(dataset) if dataset else None
         swallowed = self.stub_signs or self.volatile_overlays
         if dataset is None or told is None or swallowed or (told.disabled and told.disabled.value):
             return ()
@@ -106,7 +108,7 @@ class Configuration:
         return tuple(
             (dataset, told.replayed.reading)
             for dataset in self._stack.nodes
-            if (told := zfs.facts(dataset))
+            if (told := datasets.facts(dataset))
             and told.replayed
             and not told.replayed.value
             and self._switches.stayed(dataset.id, told.replayed.reading.what)

@@ -55,9 +55,10 @@ from fstui.judge.facts.received import Received, counted_at, received
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import SyncStep
 from fstui.judge.facts.traced import traced
-from fstui.layers import ext, kind
-from fstui.layers.caches import outlives_power_cut
+from fstui.layers import kind
+from fstui.layers.devices.caches import outlives_power_cut
 from fstui.layers.facts import dax
+from fstui.layers.filesystems import ext
 from fstui.layers.flushes import (
     MORE_THAN_NONE,
     NOTHING,

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.judge.facts.stack import Stack
-from fstui.layers import kind, scsi_target
-from fstui.layers.caches import outlives_power_cut
-from fstui.layers.disk import PARTITION
+from fstui.layers import kind
+from fstui.layers.devices.caches import outlives_power_cut
+from fstui.layers.devices.disk import PARTITION
 from fstui.layers.flushes import Sync, expected_flushes
+from fstui.layers.targets import scsi_target
 from fstui.model.storage import Node
 
 _FORCED = Sync("O_DSYNC", direct=True)

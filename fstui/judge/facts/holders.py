@@ -15,8 +15,8 @@ from functools import cached_property
 from fstui.judge import words
 from fstui.judge.facts.stack import Stack
 from fstui.layers import kind
-from fstui.layers.caches import safe_medium
-from fstui.layers.disk import is_attached_here
+from fstui.layers.devices.caches import safe_medium
+from fstui.layers.devices.disk import is_attached_here
 from fstui.layers.handing import Member
 from fstui.model.host import Host
 from fstui.model.storage import Node

@@ -9,9 +9,10 @@ from fstui.judge import words
 from fstui.judge.facts import moved
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switched, Switches
-from fstui.layers import dm, kind, loop
-from fstui.layers.caches import outlives_power_cut, volatile_cache
+from fstui.layers import kind
+from fstui.layers.devices.caches import outlives_power_cut, volatile_cache
 from fstui.layers.facts import read_only
+from fstui.layers.stacked import dm, loop
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Node

@@ -17,11 +17,11 @@ from fstui.judge.facts.limits import ASSUMED_RPM, LOGGED_NS, NAND_PROGRAM_NS, re
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep, has_rate
 from fstui.layers import kind
-from fstui.layers.caches import protected_cache
-from fstui.layers.disk import facts, is_virtual, writes
+from fstui.layers.devices.caches import protected_cache
+from fstui.layers.devices.disk import facts, is_virtual, writes
+from fstui.layers.devices.links import link
+from fstui.layers.devices.models import Writes
 from fstui.layers.facts import zoned
-from fstui.layers.links import link
-from fstui.layers.models import Writes
 from fstui.model.host import Host
 from fstui.model.run import Evidence
 from fstui.model.steps import Step

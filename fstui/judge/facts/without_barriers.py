@@ -8,8 +8,8 @@ import msgspec
 
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switches
-from fstui.layers import disk
-from fstui.layers.caches import has_cache, protected_cache
+from fstui.layers.devices import disk
+from fstui.layers.devices.caches import has_cache, protected_cache
 from fstui.layers.facts import barriers
 from fstui.layers.readers import BARRIERS_OFF
 from fstui.model.storage import Node, Reading

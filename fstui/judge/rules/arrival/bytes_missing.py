@@ -30,7 +30,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.arrival import Arrival, fewest_bytes
 from fstui.judge.facts.arrival_words import look_above
-from fstui.layers import ext
+from fstui.layers.filesystems import ext
 from fstui.model.judgement import Finding
 from fstui.model.storage import Reading
 from fstui.quantities import ratio, size

@@ -35,8 +35,8 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.arrival import Arrival, Sent, fewest_flushes
 from fstui.judge.facts.arrival_words import look_above
 from fstui.judge.facts.traced import TRACE, Withheld
-from fstui.layers import ext
 from fstui.layers.facts import barriers
+from fstui.layers.filesystems import ext
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
 from fstui.quantities import count, ratio

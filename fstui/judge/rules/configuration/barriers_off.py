@@ -29,7 +29,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.without_barriers import WithoutBarriers
 from fstui.layers import kind
-from fstui.layers.caches import protected_cache, volatile_cache
+from fstui.layers.devices.caches import protected_cache, volatile_cache
 from fstui.model.judgement import Confidence, Finding, Verdict
 from fstui.model.storage import Node
 

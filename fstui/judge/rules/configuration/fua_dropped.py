@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers import scsi_target
+from fstui.layers.targets import scsi_target
 from fstui.model.judgement import Finding
 
 

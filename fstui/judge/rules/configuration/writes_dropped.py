@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DROPS_PART
+from fstui.layers.stacked.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DROPS_PART
 from fstui.model.judgement import Finding
 
 _DOWN = "while it is down"

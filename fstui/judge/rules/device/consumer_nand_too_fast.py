@@ -25,7 +25,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost, added
 from fstui.judge.facts.limits import NAND_PROGRAM_NS
-from fstui.layers.disk import facts
+from fstui.layers.devices.disk import facts
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
 from fstui.quantities import duration_ns, rate

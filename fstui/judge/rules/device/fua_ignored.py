@@ -33,9 +33,9 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost
 from fstui.judge.facts.limits import NAND_PROGRAM_NS
-from fstui.layers.caches import outlives_power_cut
-from fstui.layers.disk import over_own_network
-from fstui.layers.links import link
+from fstui.layers.devices.caches import outlives_power_cut
+from fstui.layers.devices.disk import over_own_network
+from fstui.layers.devices.links import link
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
 from fstui.quantities import duration_ns

@@ -26,7 +26,7 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import has_rate
 from fstui.layers import kind
-from fstui.layers.disk import facts, is_virtual
+from fstui.layers.devices.disk import facts, is_virtual
 from fstui.model.judgement import Finding
 from fstui.model.steps import Step
 from fstui.model.storage import Node

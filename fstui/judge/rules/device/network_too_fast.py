@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers import clouds
-from fstui.layers.disk import facts, over_own_network
+from fstui.layers.devices import clouds
+from fstui.layers.devices.disk import facts, over_own_network
 from fstui.model.judgement import Finding
 from fstui.model.steps import Step
 from fstui.model.storage import Node

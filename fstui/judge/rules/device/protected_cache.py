@@ -23,7 +23,7 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost, added
-from fstui.layers.caches import has_none, safe_drive
+from fstui.layers.devices.caches import has_none, safe_drive
 from fstui.model.judgement import Confidence, Finding
 from fstui.model.storage import Node
 from fstui.quantities import duration_ns

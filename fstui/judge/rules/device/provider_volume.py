@@ -28,7 +28,7 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.arrival import Arrival
-from fstui.layers.clouds import DMI, Model, name_line, provided
+from fstui.layers.devices.clouds import DMI, Model, name_line, provided
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
 

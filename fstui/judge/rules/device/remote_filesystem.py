@@ -24,7 +24,8 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.stack import Stack
-from fstui.layers import kind, remote
+from fstui.layers import kind
+from fstui.layers.network import remote
 from fstui.model.judgement import Finding
 from fstui.model.steps import Step
 from fstui.model.storage import Node

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers.disk import facts
-from fstui.layers.links import link
+from fstui.layers.devices.disk import facts
+from fstui.layers.devices.links import link
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
 

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers import clouds
-from fstui.layers.clouds import Model
+from fstui.layers.devices import clouds
+from fstui.layers.devices.clouds import Model
 from fstui.model.judgement import Finding
 
 

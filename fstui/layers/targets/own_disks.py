@@ -1,0 +1,49 @@
+"""Disks that this very box makes for itself: its NVMe target looped back, null_blk (its SCSI target: ``scsi_target``).
+
+Such a disk may be a file in memory, which its model does not say. In configfs: the ``device_path`` of an NVMe
+namespace; a null_blk device under the name that it was given there (drivers/nvme/target/configfs.c;
+drivers/block/null_blk/main.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.layers.kinds import kind
+from fstui.layers.readers import Sources
+from fstui.layers.stacked.loop import file_layer
+from fstui.model.storage import Node
+
+_CONFIGFS = "/sys/kernel/config"
+
+
+def in_memory(sources: Sources, name: str, path: str) -> tuple[Node, ...]:
+    """What holds that disk's data, where it is this box's own memory. ``path``: where it hangs in /sys/devices.
+
+    Nothing else is told: what a flush becomes there is a matter of how the store was opened.
+    """
+    found = (layer for layer in (*_nvme(sources, name), *_null(sources, name, path)) if layer is not None)
+    return tuple(layer for layer in found if _forgets(sources, layer))[:1]
+
+
+def _nvme(sources: Sources, name: str) -> Iterator[Node | None]:
+    directory = f"/sys/block/{name}"
+    if sources.tree.word(f"{directory}/device/transport") == "loop":
+        subsystem = sources.tree.word(f"{directory}/device/subsysnqn") or ""
+        number = sources.tree.word(f"{directory}/nsid") or ""
+        home = f"{_CONFIGFS}/nvmet/subsystems/{subsystem}/namespaces/{number}"
+        file = sources.tree.word(f"{home}/device_path")
+        yield file_layer(sources, file) if file else None
+
+
+def _null(sources: Sources, name: str, path: str) -> Iterator[Node]:
+    if "/virtual/" in path and sources.tree.word(f"{_CONFIGFS}/nullb/{name}/power") == "1":
+        yield kind("null_blk").node(f"memory:null_blk/{name}", "memory", layer="memory")
+
+
+def _forgets(sources: Sources, layer: Node) -> bool:
+    if layer.layer == "memory":
+        return True
+    holder = sources.holder(layer.name)
+    device = sources.names.at(layer.name) is not None or (holder is not None and holder.fstype == "devtmpfs")
+    return holder is not None and kind(holder.fstype).in_memory and not device

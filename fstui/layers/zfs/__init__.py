@@ -1,0 +1,1 @@
+"""ZFS: its datasets and volumes, and the pools that they stand on."""

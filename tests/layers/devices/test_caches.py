@@ -1,0 +1,97 @@
+"""Whether a drive's cache is on: the one answer that the tree, the medium and the flag rest on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.inventory.survey import survey
+from fstui.judge import judge
+from fstui.layers.devices.caches import has_cache, outlives_power_cut, protected_cache, safe_drive, volatile_cache
+from fstui.layers.sources.claims import Answer
+from fstui.model.run import Evidence
+from fstui.model.storage import Medium, Node, Reading
+from tests.factories.box import Box
+from tests.factories.looking import target
+
+
+def drive(medium: Medium | None = None, **readings: str) -> Node:
+    found = tuple(Reading(what=what, value=value, path=f"/read/{what}") for what, value in readings.items())
+    return Node(id="sda", layer="block", kind="disk", name="sda", medium=medium, readings=found)
+
+
+@pytest.mark.parametrize(
+    ("readings", "cache_on", "who"),
+    [
+        ({"drive_cache": "off", "vwc": "present", "cache_type": "write back"}, False, "drive_cache"),
+        ({"drive_cache": "on", "cache_type": "write through"}, True, "drive_cache"),
+        ({"vwc": "present"}, True, "vwc"),
+        ({"vwc": "absent", "cache_type": "write back"}, False, "vwc"),
+        ({"cache_type": "write back", "ID_ATA_WRITE_CACHE_ENABLED": "0"}, True, "cache_type"),
+        ({"cache_type": "temporary write back"}, True, "cache_type"),
+        ({"cache_type": "write back, no read (daft)"}, True, "cache_type"),
+        ({"cache_type": "none"}, False, "cache_type"),
+        ({"ID_ATA_WRITE_CACHE_ENABLED": "1"}, True, "ID_ATA_WRITE_CACHE_ENABLED"),
+    ],
+)
+def test_the_best_witness_decides(readings: dict[str, str], cache_on: bool, who: str) -> None:
+    fact = volatile_cache(drive(None, **readings))
+    assert fact is not None
+    assert (fact.value, fact.reading.what) == (cache_on, who)
+
+
+def test_nobody_says() -> None:
+    assert volatile_cache(drive()) is None
+
+
+def test_an_nvme_drive_with_a_cache_that_the_kernel_was_told_to_take_for_write_through(tmp_path: Path) -> None:
+    """The tree, the medium and the flag say the same."""
+    box = Box(tmp_path)
+    box.disk("nvme0n1", "pci0000:00/0000:00:01.0/nvme/nvme0", write_cache="write through")
+    box.mount("/dev/nvme0n1", "/srv", "xfs")
+    told = {"nvme id-ctrl /dev/nvme0n1 -o json": Answer(output='{"vwc": 1}')}
+    found = target(survey(tmp_path, told), "/srv")
+    node = found.node("nvme0n1")
+    assert (node.sync, node.because) == (
+        "stops",
+        "the kernel was told write through, the drive says its write cache is on",
+    )
+    assert node.medium is not None
+    assert node.medium.write_cache == "volatile"
+    assert "write-through-override" in {finding.rule for finding in judge(Evidence(target=found)).findings}
+
+
+@pytest.mark.parametrize(
+    ("medium", "cache", "drive_itself", "outlives"),
+    [
+        (Medium(class_="raid-cache"), True, False, True),
+        (Medium(class_="ssd", write_cache="plp"), True, True, True),
+        (Medium(class_="ssd-plp", write_cache="volatile"), False, True, True),
+        (Medium(class_="optane", write_cache="none"), False, True, True),
+        (Medium(class_="ssd", write_cache="volatile"), False, False, False),
+        (None, False, False, False),
+    ],
+)
+def test_what_outlives_a_power_cut(medium: Medium | None, cache: bool, drive_itself: bool, outlives: bool) -> None:
+    node = drive(medium)
+    assert (protected_cache(node), safe_drive(node), outlives_power_cut(node)) == (cache, drive_itself, outlives)
+
+
+def test_a_drive_without_a_volatile_cache_is_safe_by_itself() -> None:
+    assert safe_drive(drive(vwc="absent"))
+
+
+def test_where_the_kernel_tells_nothing_the_device_does() -> None:
+    """Before Linux 4.7 there is no write_cache; one may be unreadable, too."""
+    assert has_cache(drive(cache_type="write back"))
+    assert has_cache(drive(cache_type="write through")) is False
+    assert has_cache(drive()) is None
+    assert has_cache(replace(drive(cache_type="write back"), write_cache="write through")) is False
+
+
+def test_an_arrays_cache_outlives_a_power_cut_by_its_name() -> None:
+    """It may be asked for no flush; yet no drive is praised by it."""
+    array = drive(Medium(class_="network"), grade="array")
+    assert protected_cache(array) and not safe_drive(array)
