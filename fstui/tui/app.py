@@ -105,6 +105,8 @@ class FstuiApp(App[int]):
             return
         finally:
             self._looking_back = False
+        if not self.screen_stack:  # quit meanwhile
+            return
         self.left_behind, self.keymap = before.left_behind, before.keys
         self.set_keymap(self.keymap)
         if before.theme:

@@ -14,6 +14,7 @@ from textual.command import Hit
 from fstui.engine.machine.replay import ReplayMachine
 from fstui.model.events import Event
 from fstui.session import history
+from fstui.session.kept import Before
 from fstui.state import runs
 from fstui.tui import commands
 from fstui.tui.palette import Entries
@@ -47,6 +48,20 @@ class Stoppable(screens.PreparedRunning):
 
     def stop(self) -> None:
         self._stop.set()
+
+
+async def test_what_was_left_from_before_may_come_when_all_screens_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = PreparedApp()
+    kept = await app.session.from_before()
+
+    async def late() -> Before:
+        while app.screen_stack:
+            await asyncio.sleep(0)
+        return kept
+
+    monkeypatch.setattr(app.session, "from_before", late)
+    async with app.run_test(size=(80, 24)):
+        pass  # what a worker raises meanwhile is raised again here
 
 
 @pytest.mark.parametrize(("key", "code"), [("q", 0), ("ctrl+q", 0), ("ctrl+c", 130)])
