@@ -141,7 +141,7 @@ class FstuiApp(App[int]):
             self.exit(1)
 
     def tell(self, words: str) -> None:
-        if words and isinstance(self.screen, BaseScreen):
+        if words and self.screen_stack and isinstance(self.screen, BaseScreen):
             self.screen.say(words)
 
     @work(group="remember")

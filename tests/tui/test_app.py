@@ -55,7 +55,7 @@ async def test_what_was_left_from_before_may_come_when_all_screens_are_gone(monk
     kept = await app.session.from_before()
 
     async def late() -> Before:
-        while app.screen_stack:
+        for _ in iter(lambda: bool(app.screen_stack), False):
             await asyncio.sleep(0)
         return kept
 
