@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 from fstui.layers.facts import Fact, one_of, word
 from fstui.layers.kinds import Kind, Unsent, kind
-from fstui.layers.network import nfs_exports, own_servers, samba, sshfs
+from fstui.layers.network import nfs_exports, ninep, own_servers, samba, sshfs
 from fstui.layers.readers import Filesystem, FilesystemReader, some
-from fstui.layers.sources import addresses
 from fstui.layers.sources.claims import Question
 from fstui.layers.sources.files import Tree, integer
 from fstui.layers.sources.mounts import MOUNTINFO, Mount, unescape
@@ -38,11 +37,8 @@ _SERVER_WRITE = 5
 """In the line ``bytes:``: after what the program read and wrote, plainly and with O_DIRECT, what the server sent."""
 _SHOWN = {"vers": "vers", "cache": "cache", "trans": "trans", "cache_mode": "cache"}
 _NFS, _CIFS = ("nfs", "nfs4"), ("cifs", "smb3")
-_9P_SERVERS, _9P_PORT = ("diod", "ganesha.nfsd", "u9fs"), "564"
 _SOCKETS, _SERVER = ("tcp", "unix", "fd", "rdma"), "the server"
 """Of 9p: ``trans`` (v9fs)."""
-_9P_INODE_SHIFT = 2
-"""fs/9p/vfs_inode.c: v9fs_qid2ino."""
 
 
 class NfsCounts(NamedTuple):
@@ -108,28 +104,9 @@ class RemoteReader(FilesystemReader):
         if self.row.name in _CIFS:
             path = samba.kept_at(self.sources, mount)
         else:
-            path = self._kept_by_sshfs(mount) if mount.fstype == sshfs.FSTYPE else self._kept_by_9p(mount)
+            keeper = sshfs.kept_at if mount.fstype == sshfs.FSTYPE else ninep.kept_at
+            path = keeper(self.sources, mount)
         return own_servers.kept_on(self.sources, path) if path is not None else ()
-
-    def _kept_by_sshfs(self, mount: Mount) -> str | None:
-        answers, paths = self.sources.claims, self._named_here(mount)
-        alike = (path for path in paths if own_servers.is_alike(answers, mount.mount_point, path))
-        return next(alike, None) if paths and sshfs.is_served_here(self.sources, mount) else None
-
-    def _kept_by_9p(self, mount: Mount) -> str | None:
-        place = f"{mount.source}:{mount.option('port') or _9P_PORT}"
-        ours = mount.option("trans") == "unix" or own_servers.may_answer(self.sources, place, _9P_SERVERS)
-        answers, paths = self.sources.claims, self._named_here(mount) if ours else ()
-        return next((p for p in paths if own_servers.is_same(answers, mount.mount_point, p, _9P_INODE_SHIFT)), None)
-
-    def _named_here(self, mount: Mount) -> tuple[str, ...]:
-        """Where the server of 9p or of sshfs has it, if that is a program of this box."""
-        if mount.fstype == sshfs.FSTYPE:
-            return sshfs.named_here(self.tree, mount)
-        name = mount.option("aname") or ""
-        trans = mount.option("trans")
-        here = trans == "unix" or (trans == "tcp" and addresses.is_own(self.tree, mount.source))
-        return (f"{name.rstrip('/')}{mount.root.rstrip('/')}" or "/",) if here and name.startswith("/") else ()
 
     def more(self, mount: Mount) -> tuple[Reading, ...]:
         """``sync_option``, ``hard``, ``strict_sync``, ``vers``, ``cache``, ``trans``, ``export``, ``commit_count``."""
@@ -156,7 +133,8 @@ class RemoteReader(FilesystemReader):
         elif self.row.name in _CIFS:
             yield from samba.readings(self.sources, mount)
         else:
-            yield from own_servers.readings(self._named_here(mount))
+            named_here = sshfs.named_here if mount.fstype == sshfs.FSTYPE else ninep.named_here
+            yield from own_servers.readings(named_here(self.tree, mount))
 
     @cached_property
     def _sent(self) -> Mapping[str, NfsCounts]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from fstui.layers.network import own_servers
 from fstui.layers.readers import Sources
 from fstui.layers.sources import addresses, processes, sockets
 from fstui.layers.sources.files import Tree
@@ -30,7 +31,14 @@ def named_here(tree: Tree, mount: Mount) -> tuple[str, ...]:
     return (f"{found[2].rstrip('/')}{mount.root.rstrip('/')}" or "/",) if found is not None and here else ()
 
 
-def is_served_here(sources: Sources, mount: Mount) -> bool:
+def kept_at(sources: Sources, mount: Mount) -> str | None:
+    """The same, where it is proved to be what is mounted."""
+    paths = named_here(sources.tree, mount)
+    alike = (path for path in paths if own_servers.is_alike(sources.claims, mount.mount_point, path))
+    return next(alike, None) if paths and _is_served_here(sources, mount) else None
+
+
+def _is_served_here(sources: Sources, mount: Mount) -> bool:
     """By every sshfs that may be the mount's."""
     tree = sources.tree
     every = [number for number in tree.names("/proc") if number.isdecimal()]
