@@ -28,6 +28,8 @@ from fstui.layers.stacked.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DR
 from fstui.model.judgement import Finding
 
 _DOWN = "while it is down"
+_DROPPED = ("throw them away", "thrown away", "lost")
+_SPOILT = ("alter them", "altered", "spoilt")
 
 
 @rule(place=72)
@@ -36,16 +38,16 @@ def writes_dropped(case: Case) -> Iterator[Finding]:
     for target, told in case.configuration.dropping:
         spoils = told.value in (CORRUPTS_BYTE, CORRUPTS_AT_RANDOM)
         feature = told.value if spoils else "drop_writes"
+        does, done, becomes = _SPOILT if spoils else _DROPPED
         how, when = ("dm-zero", "in that segment") if told.value == DROPS_PART else (f"dm-flakey with {feature}", _DOWN)
         yield Finding(
             rule="writes-dropped",
             verdict="not-durable",
             confidence="high",
             scope="storage",
-            title=f"{target.name}: writes are {'altered' if spoils else 'thrown away'}",
-            sentence=f"{target.name} was told to answer writes and {'alter them' if spoils else 'throw them away'} "
-            f"({how}): what is written {when} is {'spoilt' if spoils else 'lost'}, synced or not"
-            f"{case.arrivals.came_to_aside}.",
+            title=f"{target.name}: writes are {done}",
+            sentence=f"{target.name} was told to answer writes and {does} ({how}): what is written {when} is "
+            f"{becomes}, synced or not{case.arrivals.came_to_aside}.",
             because=(words.reading(target, told),),
             next=(f"Load its table without {how.removeprefix('dm-flakey with ')}, and measure again.",),
         )
