@@ -11,7 +11,7 @@ from typing import Protocol
 
 from fstui.layers import kind
 from fstui.layers.filesystems.btrfs import EXCLUSIVE
-from fstui.layers.stacked.dm import PVMOVE
+from fstui.layers.stacked.dm_reader import PVMOVE
 from fstui.layers.zfs.datasets import REPLAY
 from fstui.model.storage import Node, Target
 

@@ -30,6 +30,6 @@ def test_what_is_asked_depends_on_what_is_here_and_on_who_asks(box: Box) -> None
     }
     assert for_users == pools
     assert for_root - pools == {
-        "caching_page /dev/sda", "caching_page /dev/sdb", *BRIDGED, "dmsetup table",
+        "caching_page /dev/sda", "caching_page /dev/sdb", *BRIDGED, "dmsetup table", "dmsetup status --noflush",
         "nvme id-ctrl /dev/nvme3 -o json", "nvme get-feature /dev/nvme3 -f 6",
     }  # fmt: skip

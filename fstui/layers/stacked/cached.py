@@ -11,6 +11,7 @@ from fstui.layers.handing import (
     BYTES_ALONE,
     COPIES_NOTED,
     COPY,
+    NOTHING,
     PART,
     WRITTEN_LATER,
     Handed,
@@ -41,9 +42,10 @@ class Cached(Kind, frozen=True, kw_only=True):
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
         """A flush goes to both devices, but for one that is always written later; a write where the mode says."""
-        if self.always_behind and node.reading(WRITES_PAST) is not None:
-            return by_role(member.role, BYTES_ALONE if member.role == "cache" else _WRITTEN_PAST)
         later = self._written_later(node)
+        if self.always_behind and node.reading(WRITES_PAST) is not None:
+            cached = NOTHING if later == "cache" else BYTES_ALONE
+            return by_role(member.role, cached if member.role == "cache" else _WRITTEN_PAST)
         if (later, member.role) == ("cache", "metadata"):
             return COPIES_NOTED
         if later is None or member.role not in ("cache", "origin"):
@@ -57,6 +59,12 @@ class Cached(Kind, frozen=True, kw_only=True):
     def _written_later(self, node: Node) -> str | None:
         """The role of the device that no sync waits for."""
         if self.always_behind:
-            return "origin" if node.reading(WRITES_PAST) is None else None
+            return "origin" if node.reading(WRITES_PAST) is None else "cache" if _is_emptied(node) else None
         mode = word(node, "cache_mode")
         return None if mode is None else "origin" if mode.value == "writeback" else "cache"
+
+
+def _is_emptied(node: Node) -> bool:
+    """It takes no new blocks, and holds none: all that is in it is on the slow device too."""
+    past, held = word(node, WRITES_PAST), word(node, "cached_blocks")
+    return past is not None and past.value == "cleaner" and held is not None and held.value == "0"

@@ -1,19 +1,18 @@
 """device-mapper, by target. Its core hands a flush to each device below (Documentation/admin-guide/device-mapper).
 
-Names tell most targets to everybody (``dm_names``), the table all of them to root (``dm_tables``): ``target``, and
+Names tell most targets to everybody (``dm_names``), the table all of them to root (``dm_tables``; in what state they
+are, ``dm_status``): ``target``, and
 ``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writecache_type`` (ssd | pmem),
 ``writes_past`` (cleaner | metadata_only: a dm-writecache that data is written past), ``integrity_mode`` (J | B | D),
 ``persistent`` (yes | no: what a snapshot's store holds after a reboot), ``drops_writes`` (yes: at times,
 dm-flakey; in part: a segment is dm-zero, see ``dm_zero``; corrupt_bio_byte | random_write_corrupt: dm-flakey alters
-them).
+them), ``cached_blocks`` (0: a dm-writecache that holds none).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property, partial
-
-import msgspec
+from collections.abc import Collection, Sequence
+from functools import partial
 
 from fstui.layers.facts import Fact, one_of
 from fstui.layers.handing import (
@@ -32,88 +31,13 @@ from fstui.layers.handing import (
     by_role,
 )  # fmt: skip
 from fstui.layers.kinds import Kind
-from fstui.layers.readers import Device, DeviceReader, Role, with_readings
-from fstui.layers.sources import claims
 from fstui.layers.sources.claims import Question
-from fstui.layers.stacked import dm_names, dm_tables, dm_zero
+from fstui.layers.stacked import dm_status, dm_tables, dm_zero
 from fstui.layers.stacked.cached import Cached
-from fstui.layers.stacked.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DROPS_PART, Table
+from fstui.layers.stacked.dm_reader import DmReader
+from fstui.layers.stacked.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DROPS_PART
 from fstui.layers.stacked.levels import Array
-from fstui.model.storage import Node, Reading
-
-PVMOVE = "pvmove"
-
-
-class DmReader(DeviceReader):
-    """Reads device-mapper devices."""
-
-    def read(self, name: str) -> Device:
-        directory, slaves = f"/sys/block/{name}/dm", self.slaves(name)
-        uuid = self.tree.word(f"{directory}/uuid") or ""
-        label = self.tree.word(f"{directory}/name") or name
-        names = {slave: self.tree.word(f"/sys/block/{slave}/dm/name") or "" for slave in slaves}
-        kind = dm_names.kind(uuid, names.values())
-        target = Reading(what="target", value=kind.removeprefix("dm-"), path=f"{directory}/uuid")
-        roles = ((slave, dm_names.role(kind, name), f"/sys/block/{slave}/dm/name") for slave, name in names.items())
-        return Device(
-            kind=kind,
-            label=dm_names.lvm_name(label) if uuid.startswith("LVM-") else label,
-            below=slaves,
-            readings=(
-                *((target,) if kind != "dm" else ()),
-                *self._requests(name, kind),
-                *self.queue(name),
-                *self._zero_targets,
-            ),
-            state=tuple(self._trouble(directory, label)),
-            identity=uuid,
-            roles=tuple((slave, Reading(what="role", value=role, path=path)) for slave, role, path in roles if role),
-        )
-
-    def _trouble(self, directory: str, label: str) -> Iterator[Reading]:
-        """It is suspended, or the mirror by which LVM moves volumes from one disk to another (pvmove(8))."""
-        suspended = self.tree.reading("suspended", f"{directory}/suspended")
-        if suspended is not None and suspended.value == "1":
-            yield suspended
-        if dm_names.moves(label):
-            yield Reading(what=PVMOVE, value="under way", path=f"{directory}/name")
-
-    def _requests(self, name: str, kind: str) -> tuple[Reading, ...]:
-        """``request_based`` (yes | no): multipath is, unless its table says ``queue_mode bio``."""
-        if kind not in ("dm", "dm-multipath"):
-            return ()
-        path = f"/sys/block/{name}/mq"
-        return (Reading(what="request_based", value="yes" if self.tree.exists(path) else "no", path=path),)
-
-    def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
-        """By its table, which knows the true target, and more of what the devices below do than their names."""
-        table = self._tables.get(dm_names.unmangled(self.tree.word(f"/sys/block/{node.id}/dm/name") or ""))
-        if table is None:
-            return with_readings(node, self._missing), roles
-        in_part = dm_zero.throws_part_away(table.readings)
-        known = ("target",) if in_part else ("target", dm_zero.TARGETS)  # by its table: it is not asked of again
-        rest = tuple(reading for reading in node.readings if reading.what not in known)
-        ends = dm_zero.filesystem_end(node.id, self.sources.claims) if in_part else ()
-        changed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *ends, *rest))
-        told = dm_tables.named_roles(table, self.sources.names.of)
-        by_name = roles if table.kind == node.kind else ()
-        return changed, tuple({**dict(by_name), **dict(told)}.items())
-
-    @cached_property
-    def _tables(self) -> Mapping[str, Table]:
-        return dm_tables.read(self.sources.claims)
-
-    @cached_property
-    def _zero_targets(self) -> tuple[Reading, ...]:
-        return dm_zero.targets(self.tree)
-
-    @cached_property
-    def _missing(self) -> tuple[Reading, ...]:
-        """Says so where the tables were not read."""
-        if claims.answer(self.sources.claims, dm_tables.COMMAND) is not None:
-            return ()
-        asked, unasked = [dm_tables.COMMAND], "root only, or not asked yet"
-        return (claims.missing("the device-mapper table", asked, self.sources.claims, unasked),)
+from fstui.model.storage import Node
 
 
 class Target(Kind, frozen=True, kw_only=True):
@@ -127,8 +51,9 @@ class Target(Kind, frozen=True, kw_only=True):
     repeats_commits: bool = True
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        """One table tells of all."""
-        return (Question(dm_tables.COMMAND, root=True), *dm_zero.questions(nodes))
+        """One answer tells of all."""
+        asked = (Question(command, root=True) for command in (dm_tables.COMMAND, dm_status.COMMAND))
+        return (*asked, *dm_zero.questions(nodes))
 
 
 _WITHOUT_JOURNAL = frozenset({"B", "D"})
@@ -180,13 +105,13 @@ class Untold(Target, frozen=True, kw_only=True):
 class Integrity(Target, frozen=True, kw_only=True):
     """The row of dm-integrity. With its journal a flush becomes journal sections marked FUA, of which a disk that takes
     FUA counts no flush, and each comes to those alone that hold its block (drivers/md/dm-integrity.c: write_journal);
-    else it is handed on."""
+    else it is handed on, to metadata on a device of its own as well (dm_integrity_flush_buffers; 200 each, 6.12)."""
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        if len(beside) > 1:
-            return AT_TIMES  # its metadata has a device of its own
         mode = node.reading("integrity_mode")
-        return FLUSHED if mode is not None and mode.value in _WITHOUT_JOURNAL else JOURNALED
+        if mode is not None and mode.value in _WITHOUT_JOURNAL:
+            return FLUSHES_ONLY if member.role == "metadata" else FLUSHED
+        return JOURNALED if len(beside) == 1 else AT_TIMES
 
 
 class Clone(Target, frozen=True, kw_only=True):

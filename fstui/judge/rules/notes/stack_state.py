@@ -3,12 +3,12 @@
 ## What it means
 The stack itself is in trouble: an md array degraded or resyncing, errors counted by ext4 or btrfs, a filesystem forced
 read-only, a path offline, a disk that was pulled out from under its filesystem (device: gone) or its medium out of it
-(size: 0); or data is on the move (btrfs replace and balance, pvmove). What is measured now does not tell how it behaves
-when whole.
+(size: 0), a thin pool that is full, a snapshot that overflowed; or data is on the move (btrfs replace and balance,
+pvmove). What is measured now does not tell how it behaves when whole.
 
 ## How it was measured
 `/sys/block/mdN/md/`, `/sys/fs/ext4/*/errors_count`, `/sys/fs/btrfs/`, `/proc/self/mountinfo`, device states and
-sizes in `/sys`.
+sizes in `/sys`; as root `dmsetup status`.
 
 ## What it proves, and what not
 It says what the kernel says of itself at the time of the survey. It is no verdict on how syncs are kept.

@@ -1,0 +1,52 @@
+"""In what state device-mapper devices are, as ``dmsetup status`` prints it to root: a pool that is full, a snapshot
+that overflowed, a cache that failed or holds nothing.
+
+Formats: the kernel's admin-guide/device-mapper (thin-provisioning, snapshot, cache, writecache). Without ``--noflush``
+a pool would commit its metadata before it answers (dm-thin.c: pool_status).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fstui.layers.sources import claims
+from fstui.layers.sources.claims import Claims, Command
+from fstui.model.storage import Reading
+
+COMMAND: Command = ("dmsetup", "status", "--noflush")
+PATH = claims.line(COMMAND)
+_LINE = re.compile(r"(.+?): \d+ \d+ (\S+)(?: (.*))?")
+_TROUBLE: Mapping[str, frozenset[str]] = {
+    "thin-pool": frozenset({"out_of_data_space", "ro", "needs_check", "Fail", "Error"}),
+    "thin": frozenset({"Fail", "Error"}),
+    "cache": frozenset({"ro", "needs_check", "Fail", "Error"}),
+    "snapshot": frozenset({"Invalid", "Overflow", "Unknown"}),
+    "snapshot-merge": frozenset({"Invalid", "Overflow", "Unknown", "Merge failed"}),
+}
+"""Words that say what is wrong, by target."""
+
+
+class Status(NamedTuple):
+    """What one device says."""
+
+    trouble: tuple[Reading, ...] = ()
+    readings: tuple[Reading, ...] = ()
+
+
+def read(found: Claims) -> Mapping[str, Status]:
+    """By name; empty where none was told."""
+    lines = map(_LINE.fullmatch, (claims.answer(found, COMMAND) or "").split("\n"))
+    return {line[1]: _status(line[2], line[3] or "") for line in lines if line is not None}
+
+
+def _status(target: str, told: str) -> Status:
+    words = told.split(" ")
+    wrong = [word for word in dict.fromkeys((told, *words)) if word in _TROUBLE.get(target, ())]
+    # writecache: <error> <blocks> <free blocks> …
+    empty = target == "writecache" and len(words) > 2 and words[1] == words[2]
+    return Status(
+        trouble=tuple(Reading(what="status", value=word, path=PATH) for word in wrong),
+        readings=(Reading(what="cached_blocks", value="0", path=PATH),) if empty else (),
+    )
