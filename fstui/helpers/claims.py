@@ -125,6 +125,13 @@ def end_of_filesystem(device: str) -> int:
     return end(device)
 
 
+def devices_of_f2fs(device: str) -> str:
+    """Those that the f2fs on it lies on, a line each."""
+    from fstui.helpers.superblocks import f2fs_devices  # noqa: PLC0415  for the few boxes with such a filesystem
+
+    return "\n".join(f2fs_devices(device))
+
+
 def cache_is_on(device: str) -> int:
     """What a SCSI disk says of its write cache."""
     from fstui.helpers.caching_page import is_on  # noqa: PLC0415  ctypes, for the boxes with such a disk
@@ -141,6 +148,7 @@ def connection_of(device: str) -> str:
 
 CALLS: dict[str, Callable[[str], int | str]] = {
     "caching_page": cache_is_on,
+    "f2fs_devices": devices_of_f2fs,
     "nbd_connection": connection_of,
     "open_by_handle_at": links_under,
     "superblock": end_of_filesystem,

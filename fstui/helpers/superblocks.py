@@ -1,4 +1,5 @@
-"""Where the filesystem on a block device ends, by its own superblock: a device may be larger than what it holds.
+"""What a filesystem's own superblock tells: where it ends on its block device, which may be larger than what it holds,
+and on which further devices an f2fs lies, which it tells nowhere else.
 
 Read past the page cache, in which a superblock may be older than the filesystem. On the disk (the kernel's
 Documentation/filesystems/ext4/super.rst, fs/xfs/libxfs/xfs_format.h, include/uapi/linux/btrfs_tree.h and
@@ -16,25 +17,39 @@ PAGE_BYTES = 4096
 BTRFS_AT = 65536
 EXT_MAGIC, F2FS_MAGIC = 0xEF53, 0xF2F52010
 EXT_64BIT = 0x80
+F2FS_DEVICES_AT, F2FS_DEVICES, F2FS_PATH_BYTES, F2FS_SEGMENTS_BYTES = 2201, 8, 64, 4
+"""``devs`` in its superblock: of each a path, by which the kernel opens it as well, and how large it is."""
 
 
 def end(device: str) -> int:
     """In bytes. Raises OSError, also where it is of another kind."""
-    file = os.open(device, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
-    try:
-        found = in_page(page(file, 0)) or in_btrfs(page(file, BTRFS_AT))
-    finally:
-        os.close(file)
+    found = in_page(page(device, 0)) or in_btrfs(page(device, BTRFS_AT))
     if found is None:
         raise OSError(22, "no superblock that is known")
     return found
 
 
-def page(file: int, offset: int) -> bytes:
+def f2fs_devices(device: str) -> tuple[str, ...]:
+    """The paths of its devices, as mkfs was told them; nothing where it has but one. Raises OSError, also where it is
+    no f2fs."""
+    superblock = page(device, 0)[1024:]
+    if struct.unpack_from("<I", superblock)[0] != F2FS_MAGIC:
+        raise OSError(22, "no superblock of f2fs")
+    each = F2FS_PATH_BYTES + F2FS_SEGMENTS_BYTES
+    starts = range(F2FS_DEVICES_AT, F2FS_DEVICES_AT + F2FS_DEVICES * each, each)
+    paths = (superblock[start : start + F2FS_PATH_BYTES].partition(b"\0")[0] for start in starts)
+    return tuple(os.fsdecode(path) for path in paths if path)
+
+
+def page(device: str, offset: int) -> bytes:
     """One page of it; O_DIRECT wants aligned memory."""
-    with mmap.mmap(-1, PAGE_BYTES) as memory:
-        read = os.preadv(file, [memory], offset)
-        return memory[:read].ljust(PAGE_BYTES, b"\0")
+    file = os.open(device, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    try:
+        with mmap.mmap(-1, PAGE_BYTES) as memory:
+            read = os.preadv(file, [memory], offset)
+            return memory[:read].ljust(PAGE_BYTES, b"\0")
+    finally:
+        os.close(file)
 
 
 def in_page(first: bytes) -> int | None:

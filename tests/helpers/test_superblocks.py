@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 
@@ -43,3 +44,12 @@ def test_each_filesystem_tells_its_end(tmp_path: Path, fields: tuple[tuple[int, 
 def test_what_is_not_known_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no superblock"):
         superblocks.end(image(tmp_path / "image"))
+
+
+def test_f2fs_names_its_devices(tmp_path: Path) -> None:
+    names = b"/dev/sda", b"/dev/disk/by-id/z" + b"9" * 40
+    devices = tuple((1024 + 2201 + 68 * at, name) for at, name in enumerate(names))
+    assert superblocks.f2fs_devices(image(tmp_path / "image", (1024, F2FS), *devices)) == tuple(map(os.fsdecode, names))
+    assert superblocks.f2fs_devices(image(tmp_path / "one", (1024, F2FS))) == ()
+    with pytest.raises(OSError, match="no superblock of f2fs"):
+        superblocks.f2fs_devices(image(tmp_path / "other", *ext(25600, 2, wide=False)))

@@ -1,12 +1,20 @@
 """F2FS (Documentation/filesystems/f2fs.rst): ``fsync_mode=nobarrier`` keeps its flushes back; ``checkpoint`` (disable)
-keeps all of them, and a power cut takes the filesystem back to where it was when it was mounted so."""
+keeps all of them, and a power cut takes the filesystem back to where it was when it was mounted so.
+
+Which devices it lies on, where they are several, its superblock tells to root.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from fstui.layers.facts import word
 from fstui.layers.filesystems.plain import FlushesOnce
+from fstui.layers.handing import AT_TIMES, Handed, Member
 from fstui.layers.kinds import Unsent
 from fstui.layers.readers import FilesystemReader
+from fstui.layers.sources import claims
+from fstui.layers.sources.claims import Command, Question
 from fstui.layers.sources.mounts import MOUNTINFO, Mount
 from fstui.model.storage import Node, Reading
 
@@ -14,8 +22,20 @@ _DISABLED = "checkpoint=disable"
 """A number may follow, of the space that may be unusable meanwhile."""
 
 
+def _superblock(name: str) -> Command:
+    """The devices that the f2fs on a device names; the child reads its superblock itself."""
+    return ("f2fs_devices", f"/dev/{name}")
+
+
 class F2fsReader(FilesystemReader):
     """Reads filesystems of this family."""
+
+    def members(self, mount: Mount) -> tuple[str, ...]:
+        """The device that is mounted, and those that its superblock names after that."""
+        mounted = super().members(mount)
+        told = (claims.answer(self.sources.claims, _superblock(name)) or "" for name in mounted)
+        named = [self.sources.names.at(path) for paths in told for path in paths.split("\n")[1:]]
+        return tuple(dict.fromkeys((*mounted, *filter(None, named))))
 
     def more(self, mount: Mount) -> tuple[Reading, ...]:
         off = any(option.partition(":")[0] == _DISABLED for option in mount.super_options)
@@ -25,6 +45,14 @@ class F2fsReader(FilesystemReader):
 
 class F2fs(FlushesOnce, frozen=True, kw_only=True):
     """The row of this family."""
+
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+        return tuple(Question(_superblock(node.below[0]), root=True) for node in nodes if node.below)
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        """Of several devices a sync flushes those that its file was written to (fs/f2fs/segment.c:
+        submit_flush_wait)."""
+        return super().hands(node, member, beside, filesystem) if len(beside) == 1 else AT_TIMES
 
     def unsent(self, node: Node) -> Unsent | None:
         told = word(node, "checkpoint")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from fstui.inventory.questions import commands
+from fstui.inventory.survey import survey
+from fstui.layers.sources.claims import Answer
+from tests.factories import storage
 from tests.factories.box import Box
 from tests.factories.evidence import finding, rules, verdict
-from tests.factories.looking import look, read
+from tests.factories.looking import look, read, target
 from tests.factories.steps import step
-from tests.factories.storage import filesystem, on_disk
+from tests.factories.storage import disk, filesystem, on_disk
 
 
 @pytest.mark.parametrize(("options", "barrier"), [
@@ -45,3 +49,23 @@ def test_merged_checkpoints_are_checkpoints(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "f2fs", super_options="rw,checkpoint_merge,fsync_mode=posix")
     assert look(box).stack[0].reading("checkpoint") is None
+
+
+@pytest.mark.parametrize(("told", "below"), [
+    ("/dev/sda\n/dev/zram0", ("sda", "zram0")), ("/dev/old\n/dev/nowhere", ("sda",)), ("", ("sda",)),
+    ("/dev/sda\n/dev/sda", ("sda",)),
+])  # fmt: skip
+def test_its_further_devices_are_those_of_its_superblock(box: Box, told: str, below: tuple[str, ...]) -> None:
+    box.disk("sda")
+    box.disk("zram0", "virtual")
+    box.mount("/dev/sda", "/srv", "f2fs", super_options="rw,fsync_mode=posix")
+    found = target(survey(box.root, {"f2fs_devices /dev/sda": Answer(output=told)}), "/srv")
+    assert found.stack[0].below == below
+    assert ("in-memory" in rules(verdict(found))) is ("zram0" in below)
+    assert ("f2fs_devices", "/dev/sda") in commands(survey(box.root), root=True)
+
+
+def test_of_several_devices_those_are_flushed_that_the_file_was_written_to() -> None:
+    two = storage.target(filesystem("f2fs", below=("sda", "sdb"), barrier="barrier"), disk(), disk("sdb"))
+    one = step(flushes={"sda": 0, "sdb": 1}, share={"sda": 0, "sdb": 1})
+    assert not rules(verdict(two, one)) & {"flushes-missing", "bytes-missing"}
