@@ -105,17 +105,18 @@ def settings(tree: Tree, device: str, mount_options: Sequence[str]) -> tuple[Rea
 def journal_device(tree: Tree, device: str) -> str | None:
     """The kernel name of the device that the journal has to itself; None where it lies within the filesystem.
 
-    The journal's kernel thread is called after it: ``jbd2/sdb1``, with ``-8`` for a journal within.
+    The journal's kernel thread is called after it: ``jbd2/sdb1``; for a journal within, after the device
+    that the filesystem is on, and the journal's inode: ``jbd2/sda1-8``.
     """
     task = tree.integer(_journal_task(device))
     name = (tree.word(f"/proc/{task}/comm") or "") if task is not None and task > 0 else ""
-    if not name.startswith("jbd2/") or len(name) == _CUT or name.endswith("-8"):
+    if not name.startswith("jbd2/") or len(name) == _CUT or name == f"jbd2/{_within(device)}":
         return None
     return name.removeprefix("jbd2/")
 
 
 def _journal(tree: Tree, device: str, data: str | None, options_path: str) -> tuple[Reading, ...]:
-    inner = f"/proc/fs/jbd2/{device}-8"  # 8 is the journal's inode
+    inner = f"/proc/fs/jbd2/{_within(device)}"
     if tree.exists(inner):
         return (Reading(what="journal", value="yes", path=inner),)
     task = _journal_task(device)
@@ -125,6 +126,11 @@ def _journal(tree: Tree, device: str, data: str | None, options_path: str) -> tu
         return ()
     # the data mode is part of the full list wherever there is a journal
     return (Reading(what="journal", value="yes" if data is not None else "no", path=options_path),)
+
+
+def _within(device: str) -> str:
+    """What the kernel calls a journal within; 8 is its inode."""
+    return f"{device}-8"
 
 
 def _journal_task(device: str) -> str:

@@ -79,3 +79,13 @@ def test_an_ext4_journal_on_a_device_of_its_own_is_part_of_the_stack(
     found = look(box)
     assert roles(found) == journal
     assert found.stack[0].below == ("sda", *journal)
+
+
+def test_a_journal_on_dm_8_is_none_within(box: Box) -> None:
+    box.disks("sda", "sdb")
+    box.dm("dm-8", "journal", "", ("sda",))
+    box.mount("/dev/sdb", "/srv", "ext4")
+    box.ext4("sdb", "rw barrier data=ordered", journal=False)
+    box.write("/sys/fs/ext4/sdb/journal_task", "512")
+    box.write("/proc/512/comm", "jbd2/dm-8")
+    assert roles(look(box)) == {"dm-8": "journal"}
