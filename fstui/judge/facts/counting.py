@@ -56,7 +56,7 @@ from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import SyncStep
 from fstui.judge.facts.traced import traced
 from fstui.layers import kind
-from fstui.layers.devices.caches import outlives_power_cut
+from fstui.layers.devices.caches import may_outlive_power_cut
 from fstui.layers.facts import dax
 from fstui.layers.filesystems import ext
 from fstui.layers.flushes import (
@@ -141,7 +141,7 @@ def _expected(stack: Stack, level: Level, found: Received, expected: ExpectedFlu
     devices = found.devices
     if expected is None or not devices:
         return None
-    if expected == MORE_THAN_NONE and all(map(outlives_power_cut, level.devices)):
+    if expected == MORE_THAN_NONE and all(map(may_outlive_power_cut, level.devices)):
         return None  # what nobody measured may send none, and nothing is lost by it
     if any(kind(node.kind).repeats_commits for node in level.path):
         expected = expected.with_commits_repeated()

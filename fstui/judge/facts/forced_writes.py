@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fstui.judge.facts.stack import Stack
 from fstui.layers import kind
-from fstui.layers.devices.caches import outlives_power_cut
+from fstui.layers.devices.caches import may_outlive_power_cut
 from fstui.layers.devices.disk import PARTITION
 from fstui.layers.flushes import Sync, expected_flushes
 from fstui.layers.targets import scsi_target
@@ -55,5 +55,5 @@ def _keeps_all(stack: Stack, device: Node) -> bool:
     what has one."""
     below = stack.children(device)
     if not below:
-        return outlives_power_cut(device)
+        return may_outlive_power_cut(device)
     return kind(device.kind).takes_part and all(_keeps_all(stack, each) for each in below)

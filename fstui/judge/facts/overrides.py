@@ -10,7 +10,7 @@ from fstui.judge.facts import moved
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switched, Switches
 from fstui.layers import kind
-from fstui.layers.devices.caches import outlives_power_cut, volatile_cache
+from fstui.layers.devices.caches import may_outlive_power_cut, volatile_cache
 from fstui.layers.facts import read_only
 from fstui.layers.stacked import dm, loop
 from fstui.model.run import Evidence
@@ -61,7 +61,7 @@ class _Told:
         found = [
             Override(node, tuple(self._contradictions(node, switched)), switched)
             for node, switched in self._written_through()
-            if not (node in self._stack.in_memory or outlives_power_cut(node) or self._is_only_read(node))
+            if not (node in self._stack.in_memory or may_outlive_power_cut(node) or self._is_only_read(node))
             and not (kind(node.kind).keeps_each_write(node) or self._gets_requests(node))
         ]
         overrides = tuple(override for override in found if override.contradictions)
@@ -109,7 +109,7 @@ class _Told:
         if self._switches.stayed(node.id, _CACHE) and (told := volatile_cache(node)) and told.value:
             yield words.reading(node, told.reading)
         beneath = self._stack.flushed_beneath(node)
-        cached = [each for each in beneath if each.write_cache == "write back" and not outlives_power_cut(each)]
+        cached = [each for each in beneath if each.write_cache == "write back" and not may_outlive_power_cut(each)]
         below = [each for each in cached if self._switches.stayed(each.id, _CACHE)]
         for other in below:
             yield words.write_cache(other)

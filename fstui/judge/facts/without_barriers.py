@@ -9,7 +9,7 @@ import msgspec
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switches
 from fstui.layers.devices import disk
-from fstui.layers.devices.caches import has_cache, protected_cache
+from fstui.layers.devices.caches import has_cache, hidden_by_controller, protected_cache
 from fstui.layers.facts import barriers
 from fstui.layers.readers import BARRIERS_OFF
 from fstui.model.storage import Node, Reading
@@ -42,9 +42,15 @@ class WithoutBarriers(NamedTuple):
         return tuple(node for node, offered in offers if offered and not offered.value)
 
     @property
+    def hidden(self) -> tuple[Node, ...]:
+        """Those whose cache is on, while nobody tells whether it is a controller's, with a battery."""
+        return tuple(filter(hidden_by_controller, self.on))
+
+    @property
     def loses_data(self) -> bool:
-        """A cache is on that nothing is said to keep through a power cut."""
-        return not self.corrected and not all(map(protected_cache, self.on))
+        """A cache is on that nothing keeps through a power cut."""
+        kept = (protected_cache(node) or hidden_by_controller(node) for node in self.on)
+        return not self.corrected and not all(kept)
 
 
 def without_barriers(stack: Stack, switches: Switches) -> tuple[WithoutBarriers, ...]:

@@ -7,6 +7,11 @@ from fstui.layers.facts import Fact, one_of
 from fstui.model.storage import Node
 
 _SAFE_DRIVES = frozenset({"ssd-plp", "optane"})
+_RAID_DRIVERS = frozenset({
+    "3w-9xxx", "3w-sas", "3w-xxxx", "aacraid", "arcmsr", "hpsa", "hptiop", "ipr", "ips", "megaraid", "megaraid_sas",
+    "mpi3mr", "mvumi", "smartpqi", "stex",
+})  # fmt: skip
+"""Drivers of controllers that may have a memory with a battery (drivers/scsi)."""
 
 
 def volatile_cache(node: Node) -> Fact[bool] | None:
@@ -73,3 +78,16 @@ def outlives_power_cut(node: Node) -> bool:
     """By its medium: what such a device has, in a cache or not, may be answered at once."""
     medium = node.medium
     return protected_cache(node) or (medium is not None and medium.class_ in _SAFE_DRIVES)
+
+
+def hidden_by_controller(node: Node) -> bool:
+    """It hangs on a RAID controller, and is neither a volume of a name that is known nor a drive passed through, which
+    states its form: a cache with a battery may answer, or the drives' own without one."""
+    declared = node.medium is not None and node.medium.declared
+    named = declared or any(node.reading(what) is not None for what in ("grade", "form_factor"))
+    return not named and one_of(node, "controller", dict.fromkeys(_RAID_DRIVERS, True)) is not None
+
+
+def may_outlive_power_cut(node: Node) -> bool:
+    """What it has in a cache does, or nobody can tell."""
+    return outlives_power_cut(node) or hidden_by_controller(node)

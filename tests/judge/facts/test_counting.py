@@ -57,6 +57,26 @@ def test_beside_a_disk_a_backing_file_has_its_stripe_alone() -> None:
     assert verdict(stack, lost).verdict == "not-durable"
 
 
+@pytest.mark.parametrize(
+    ("kind", "at_loop", "says"),
+    [("dm-thin", 1, "not-durable"), ("dm-cache", 1, "cannot-tell"), ("dm-thin", None, "cannot-tell")],
+    ids=["all of them", "which is the cache was not read", "it did not count"],
+)
+def test_a_backing_file_owes_what_is_known_to_have_come_to_its_loop(kind: str, at_loop: int | None, says: str) -> None:
+    over = filesystem(below=("dm-0",)), block("dm-0", kind, "loop0")
+    stack = target(*over, *on_loop().stack[1:])
+    assert verdict(stack, step(flushes={"loop0": at_loop, "sda": 0.3})).verdict == says
+
+
+def test_a_backing_file_below_what_deduplicates_does_not_get_each_write() -> None:
+    """Of a RAID10, whose pairs share the writes, one pair may have had none of them."""
+    over = filesystem(below=("dm-0",)), block("dm-0", "dm-vdo", "loop0")
+    mirrored = filesystem(name="/", below=("md0",)), block("md0", "md", "sda", "sdb", readings=readings(level="raid10"))
+    stack = target(*over, *on_loop().stack[1:3], *mirrored, *BOTH)
+    each = step(flushes=dict.fromkeys(("loop0", "sda", "sdb"), 1), share={"loop0": 0.5, "sda": 0.5, "sdb": 0})
+    assert verdict(stack, each).verdict == "consistent"
+
+
 @pytest.mark.parametrize(("flushes", "says"), [(0, "not-durable"), (1, "consistent")])
 def test_a_backing_file_on_a_disk_with_fua_owes_its_flush_all_the_same(flushes: float, says: str) -> None:
     where = on_loop(below=disk(fua=True))

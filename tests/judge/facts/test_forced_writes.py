@@ -53,6 +53,8 @@ def test_a_cache_that_outlives_a_power_cut_needs_no_force() -> None:
     assert found(filesystem(below=("sdb",)), SERVED, PROTECTED) == []
     raid = disk(medium=Medium(class_="raid-cache"))
     assert found(filesystem(below=("sdb",)), SERVED, raid) == []
+    unknown = disk(readings=readings(controller="megaraid_sas"))
+    assert found(filesystem(below=("sdb",)), SERVED, unknown) == []
     assert found(filesystem(below=("sdb",)), ON_VOLUME, volume("dm-linear"), PROTECTED) == []
 
 

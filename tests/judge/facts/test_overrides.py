@@ -6,7 +6,7 @@ from fstui.judge.facts.overrides import Override, overrides
 from fstui.judge.facts.stack import Stack
 from fstui.model.run import Evidence
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 TOLD = block("dm-0", "dm-linear", "sdb", write_cache="write through")
 MIRROR = block("md0", "md", "sda", "dm-0", readings=readings(level="raid1"), write_cache="write back")
@@ -32,3 +32,8 @@ def test_since_when_data_lies_there_is_said_with_its_name() -> None:
     override = Override(TOLD, ())
     assert override.name == "dm-0"
     assert override._replace(came=step("fsync")).name == "dm-0, where data lies since fsync,"
+
+
+def test_a_controllers_volume_of_an_unknown_name_may_have_a_battery() -> None:
+    told = disk(write_cache="write through", link="scsi", readings=readings(cache_type="write back", controller="stex"))
+    assert overrides(Evidence(target=on_disk(filesystem(), told)), Stack(on_disk(filesystem(), told))) == ((), (), ())

@@ -11,8 +11,9 @@ driver's or the drive's own word.
 
 ## What it proves, and what not
 With a volatile cache beneath, syncs are not durable. Behind a controller or a storage array (by its name) whose
-cache survives a power cut, or where no device has a cache, it may be: a claim that nothing here can check. Of a
-filesystem that holds one member of a btrfs or ZFS mirror with checksums it is a note: what the others flushed is read.
+cache survives a power cut, or where no device has a cache, it may be: a claim that nothing here can check. A volume
+of an unknown name may have such a cache where the driver is a RAID controller's: *cannot-tell*. Of a filesystem
+that holds one member of a btrfs or ZFS mirror with checksums it is a note: what the others flushed is read.
 
 ## What to do next
 Turn barriers on and run again. Behind a RAID controller: check that the battery or capacitor is healthy, and that the
@@ -32,6 +33,11 @@ from fstui.layers import kind
 from fstui.layers.devices.caches import protected_cache, volatile_cache
 from fstui.model.judgement import Confidence, Finding, Verdict
 from fstui.model.storage import Node
+
+_CHECK_CONTROLLER = (
+    "Check the controller's battery or capacitor: charged, and its cache set to write back only with it.",
+    "Check that the write caches of the drives behind the controller are off.",
+)
 
 
 class _Said(NamedTuple):
@@ -80,16 +86,12 @@ def _by_the_caches(found: WithoutBarriers, early: str) -> _Said:
             "data, but until a scrub it is there once fewer."
         )
         return _Said(None, "barriers off, and doubled", copies, (_barriers_on(found),))
+    outlives = f"{off_here}: durable only if the cache of {words.devices(found.on)} really outlives a power cut"
+    if found.hidden:
+        unsure = f"{outlives}, and no model tells whether the RAID controller has a battery."
+        return _Said("cannot-tell", "barriers off behind a RAID controller", unsure, _CHECK_CONTROLLER)
     if found.on:
-        return _Said(
-            "plausible",
-            "barriers off above a protected cache",
-            f"{off_here}: durable only if the cache of {words.devices(found.on)} really outlives a power cut.",
-            (
-                "Check the controller's battery or capacitor: charged, and its cache set to write back only with it.",
-                "Check that the write caches of the drives behind the controller are off.",
-            ),
-        )
+        return _Said("plausible", "barriers off above a protected cache", f"{outlives}.", _CHECK_CONTROLLER)
     if found.caches and len(found.off) == len(found.caches) and not found.unheard:
         return _Said(
             "plausible",

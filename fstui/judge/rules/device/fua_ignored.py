@@ -33,7 +33,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost
 from fstui.judge.facts.limits import NAND_PROGRAM_NS
-from fstui.layers.devices.caches import outlives_power_cut
+from fstui.layers.devices.caches import may_outlive_power_cut
 from fstui.layers.devices.disk import over_own_network
 from fstui.layers.devices.links import link
 from fstui.model.judgement import Finding
@@ -64,7 +64,7 @@ def _may_answer_at_once(node: Node) -> bool:
     hidden = node.link is None or link(node.link).may_be_an_array
     out_of_sight = class_ == "network" or (class_ == "unknown" and hidden)
     forced_by_host = link(node.link).writes_through
-    return outlives_power_cut(node) or over_own_network(node) or out_of_sight or forced_by_host
+    return may_outlive_power_cut(node) or over_own_network(node) or out_of_sight or forced_by_host
 
 
 def _may_be_as_flash_is(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> bool:

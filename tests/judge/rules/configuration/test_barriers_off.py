@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.model.storage import Medium, MediumCache, MediumClass, Node, Target
 from tests.factories.evidence import finding, rules, verdict
@@ -38,6 +39,27 @@ def test_above_a_protected_cache_is_plausible(class_: MediumClass, cache: Medium
     assert (found.verdict, found.confidence) == ("plausible", confidence)
     assert "battery" in found.next[0]
     assert rules(judgement) == {"barriers-off"}
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict_then"),
+    [
+        ({}, "cannot-tell"),
+        ({"grade": "raid"}, "not-durable"),
+        ({"form_factor": "2"}, "not-durable"),
+        ({"controller": "mpt3sas"}, "not-durable"),
+    ],
+    ids=["unknown", "a controller without a cache, by its name", "a drive that it passes through", "an HBA"],
+)
+def test_a_volume_of_an_unknown_name_on_a_raid_controller_may_have_a_battery(
+    told: dict[str, str], verdict_then: str
+) -> None:
+    volume = disk(link="scsi", model="Inspur PM8222", readings=readings(**{"controller": "smartpqi", **told}))
+    found = finding(verdict(on_disk(NOBARRIER, volume), step(flushes=0)), "barriers-off")
+    assert found.verdict == verdict_then
+    assert ("whether the RAID controller has a battery" in found.sentence) is (verdict_then == "cannot-tell")
+    declared = replace(volume, medium=Medium(class_="hdd-7200", declared=True))
+    assert finding(verdict(on_disk(NOBARRIER, declared)), "barriers-off").verdict == "not-durable"
 
 
 def test_above_disks_without_caches_is_plausible() -> None:
