@@ -1,20 +1,24 @@
-"""Disks that this very box makes for itself: its NVMe target looped back, null_blk (its SCSI target: ``scsi_target``).
+"""Disks that this very box makes for itself: those of its own NVMe target, null_blk (its SCSI target: ``scsi_target``).
 
 Such a disk may be a file in memory, which its model does not say. In configfs: the ``device_path`` of an NVMe
-namespace; a null_blk device under the name that it was given there (drivers/nvme/target/configfs.c;
-drivers/block/null_blk/main.c).
+namespace, looped back or reached at an address of this box, where the disk has the namespace's own ``device_uuid``; a
+null_blk device under the name that it was given there (drivers/nvme/target/configfs.c; drivers/block/null_blk/main.c).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from fstui.layers.kinds import kind
 from fstui.layers.readers import Sources
+from fstui.layers.sources import addresses
+from fstui.layers.sources.files import Tree
 from fstui.layers.stacked.loop import file_layer
 from fstui.model.storage import Node
 
 _CONFIGFS = "/sys/kernel/config"
+_ADDRESS = re.compile(r"\btraddr=([^,\s]+)")
 
 
 def in_memory(sources: Sources, name: str, path: str) -> tuple[Node, ...]:
@@ -27,13 +31,22 @@ def in_memory(sources: Sources, name: str, path: str) -> tuple[Node, ...]:
 
 
 def _nvme(sources: Sources, name: str) -> Iterator[Node | None]:
+    home = _namespace(sources.tree, name)
+    file = sources.tree.word(f"{home}/device_path") if home is not None else None
+    yield file_layer(sources, file) if file else None
+
+
+def _namespace(tree: Tree, name: str) -> str | None:
+    """Where this box's own target has that disk; None of one that may be another box's."""
     directory = f"/sys/block/{name}"
-    if sources.tree.word(f"{directory}/device/transport") == "loop":
-        subsystem = sources.tree.word(f"{directory}/device/subsysnqn") or ""
-        number = sources.tree.word(f"{directory}/nsid") or ""
-        home = f"{_CONFIGFS}/nvmet/subsystems/{subsystem}/namespaces/{number}"
-        file = sources.tree.word(f"{home}/device_path")
-        yield file_layer(sources, file) if file else None
+    subsystem, number = tree.word(f"{directory}/device/subsysnqn"), tree.word(f"{directory}/nsid")
+    home = f"{_CONFIGFS}/nvmet/subsystems/{subsystem}/namespaces/{number}"
+    if tree.word(f"{directory}/device/transport") == "loop":
+        return home
+    address = _ADDRESS.search(tree.text(f"{directory}/device/address") or "")
+    uuid = tree.word(f"{directory}/uuid")
+    ours = address is not None and addresses.is_own(tree, address[1]) and uuid == tree.word(f"{home}/device_uuid")
+    return home if uuid and ours else None
 
 
 def _null(sources: Sources, name: str, path: str) -> Iterator[Node]:
