@@ -2,7 +2,8 @@
 
 qemu-nbd may be told to drop flushes (``cache=unsafe``, qemu-nbd(8)) or to sync each write, as nbdkit may by a filter
 (nbdkit-fua-filter(1)); nbd-server's ``copyonwrite`` writes to a file that is removed at the end (nbd-server(1)); and
-some plugins of nbdkit keep the disk in its own memory. nbd-server leaves a disk without ``flush`` to the page cache,
+some plugins of nbdkit keep the disk in its own memory, and its cache filter may be told to forget flushes
+(nbdkit-cache-filter(1)). nbd-server leaves a disk without ``flush`` to the page cache,
 but with ``sync`` it syncs each write (``nbd_settings``); of others that offer no flush it is not known.
 """
 
@@ -26,14 +27,18 @@ IMAGES = frozenset({"qemu-nbd", "qemu-storage-daemon", "qemu-storage-da"})
 _MEMORY_PLUGINS = re.compile(r"/nbdkit-(?:memory|data|pattern)-plugin\.so$", re.M)
 _MAPS_BYTES = 1 << 20
 _UNSAFE = re.compile(r"--cache[ =]unsafe\b|\bno-flush=on\b")
+_UNSAFE_FILTER = re.compile(r"(?<!\S)--filter[ =](?:\S*/nbdkit-)?cache(?:-filter\.so)?(?= ).* (cache=unsafe)(?!\S)")
 _EACH_WRITE = re.compile(r"--cache[ =](?:writethrough|directsync)\b|\bfuamode=force\b")
 
 
 def without_a_disk(tree: Tree, server: str, program: str, files: Sequence[OpenFile]) -> Behind | None:
-    """What it serves where that is no file that lasts; None where it may be one."""
+    """What it serves where that is no file that lasts, or where no flush gets to it; None where one may."""
     if program == "nbdkit" and not files:
         maps = tree.text(f"/proc/{server}/maps", _MAPS_BYTES) or ""
         return held_files.in_memory(f"memory:nbdkit {server}", "nbdkit") if _MEMORY_PLUGINS.search(maps) else None
+    if program == "nbdkit" and (unsafe := _UNSAFE_FILTER.search(" ".join(processes.words(tree, server)))):
+        # its cache is a file of its own: which of those that it has open the disk is kept in is not told
+        return Behind(readings=(Reading(what="served", value=unsafe[1], path=f"/proc/{server}/cmdline"),))
     copies = [file for file in files if file.name.endswith(f"-{server}.diff")]  # of copyonwrite
     if program == "nbd-server" and copies:
         return Behind(readings=(Reading(what="served", value=COPIES, path=copies[0].descriptor),))

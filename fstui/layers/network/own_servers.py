@@ -58,13 +58,18 @@ def may_answer(sources: Sources, place: str, programs: Collection[str], *, kerne
     return ends is None or ((kernel or any(ends)) and all(ours.values()))
 
 
-def is_same(answers: Claims, mounted: str, path: str, inode_shift: int | None = 0) -> bool:
+def is_same(
+    answers: Claims, mounted: str, path: str, inode_shift: int | None = 0, *, tells_change: bool = True
+) -> bool:
     """What is mounted there is the directory at that path of this box.
 
-    ``inode_shift``: what the client adds to the server's number; None where it makes its own.
+    ``inode_shift``: what the client adds to the server's number; None where it makes its own. ``tells_change``: the
+    server tells when a directory was changed; else it may give the time of its modification for that, too.
     """
     there, here = (_seen(answers, each) for each in (mounted, path))
-    if there is None or here is None or there[1:] != here[1:]:
+    if there is None or here is None or there[1] != here[1]:
+        return False
+    if there[2] != here[2] and (tells_change or there[2] != here[1]):
         return False
     return inode_shift is None or int(there[0]) == int(here[0]) + inode_shift
 

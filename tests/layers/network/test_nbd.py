@@ -200,6 +200,19 @@ def test_qemu_nbd_may_be_told_to_drop_flushes(box: Box, words: str, dropped: boo
     assert any(each.rule == "syncs-not-sent" for each in verdict(found).findings) is dropped
 
 
+@pytest.mark.parametrize(("words", "dropped"), [
+    ("--filter=cache\0file\0/images/disk\0cache=unsafe", True), ("--filter\0cache\0file\0cache=unsafe", True),
+    ("--filter=cache\0file\0/images/disk\0cache=writeback", False), ("file\0/images/disk\0cache=unsafe", False),
+    ("--filter=cacheextents\0sh\0a\0cache=unsafe", False), ("--filter=cache\0file\0/images/disk", False),
+])  # fmt: skip
+def test_the_cache_filter_of_nbdkit_may_be_told_to_forget_flushes(box: Box, words: str, dropped: bool) -> None:
+    """It has two files open, the disk's and its cache's."""
+    client(box)
+    server(box, "/images/disk", "/var/tmp/nbdkit1mx (deleted)", program="nbdkit", words=words)
+    judged = verdict(look(box, claims=told("/images/disk")))
+    assert any(each.rule == "syncs-not-sent" for each in judged.findings) is dropped
+
+
 def test_what_is_copied_on_write_is_forgotten_with_the_connection(box: Box) -> None:
     client(box)
     server(box, "/images/disk", "/images/disk-127.0.0.1-857.diff")

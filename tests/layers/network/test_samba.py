@@ -97,6 +97,16 @@ def test_a_samba_of_this_box_that_flushes_nothing_is_told_by_its_own_settings(bo
     assert "this very box's own Samba" in found.sentence
 
 
+def test_a_shared_directory_whose_mode_was_changed_later_is_known_by_its_modification(box: Box) -> None:
+    """Samba 4.17 gives that for both."""
+    serve(box)
+    changed = Answer(output="12 1795448016.648079866 1795448099.100000000\n")
+    claims = {**told(), line(seen_at("/data/shared")): changed}
+    assert finding(judged(box, claims), "syncs-not-sent")
+    other = Answer(output="12 1795448016.648079800 1795448050.000000000\n")
+    assert "syncs-not-sent" not in rules(judged(box, {**claims, line(seen_at("/srv")): other}))
+
+
 def test_settings_that_were_put_there_with_an_older_date_are_new(tmp_path: Path) -> None:
     backup = tmp_path / "smb.conf"
     backup.touch()
