@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from typing import NamedTuple
 
 from fstui.judge import rules
-from fstui.judge.rules import page, pages
+from fstui.judge.rules import documentation, page, pages
 
 _PLAIN = str.maketrans("", "", "`*#")
 """Without the marks of Markdown."""
@@ -34,9 +33,9 @@ def questions() -> tuple[Question, ...]:
     """The rules by the question that they answer, in the order in which they are heard."""
     found = []
     for question in rules.QUESTIONS:
-        package = import_module(f"{rules.__name__}.{question}")
         names = [name for name, module in pages().items() if module.split(".")[-2] == question]
-        found.append(Question((package.__doc__ or "").strip(), tuple((name, _meaning(name)) for name in names)))
+        words = documentation(f"{rules.__name__}.{question}")
+        found.append(Question(words, tuple((name, _meaning(name)) for name in names)))
     return tuple(found)
 
 

@@ -6,6 +6,7 @@ under ``tests/judge/rules``. A module without a rule is a page alone: it explain
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 from functools import cache
 from importlib import import_module
@@ -41,4 +42,13 @@ def all_rules() -> tuple[Rule, ...]:
 
 def page(name: str) -> str:
     """The docstring of that rule's module. Raises KeyError where there is no such page."""
-    return (import_module(pages()[name]).__doc__ or "").strip()
+    package, _, module = pages()[name].rpartition(".")
+    return documentation(package, f"{module}.py")
+
+
+@cache
+def documentation(package: str, file: str = "__init__.py") -> str:
+    """A file's docstring, read from its source: an interpreter that optimises (``PYTHONOPTIMIZE=2``) keeps none."""
+    source = pkgutil.get_data(package, file)
+    assert source is not None, "it is part of the package"
+    return ast.get_docstring(ast.parse(source)) or ""
