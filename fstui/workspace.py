@@ -60,6 +60,10 @@ class Place(NamedTuple):
     """statvfs(3) f_fsid; ext4 and btrfs make it of their UUID, so it outlives a reboot."""
 
 
+_NAME_ANOTHER = "Name an existing directory on the storage in question."
+_STOPPED = "The filesystem has stopped, or what lies beneath it is gone: look at the kernel's log (dmesg)."
+
+
 async def inspect(directory: str, *, trusting: bool = False) -> Place:
     """Resolve the directory and see whether it can be written. Raises Refused where it is no directory at all.
 
@@ -72,7 +76,7 @@ async def inspect(directory: str, *, trusting: bool = False) -> Place:
             f"{directory}: no answer for {_ANSWER_S:.0f} s; its disk or server hangs. Nothing was written."
         ) from None
     if "error" in found:
-        raise Refused(f"{directory}: {found['error']}. Name an existing directory on the storage in question.")
+        raise Refused(f"{directory}: {found['error']}. {_STOPPED if found['errno'] == errno.EIO else _NAME_ANOTHER}")
     if not found["directory"]:
         raise Refused(f"{directory} is not a directory. Name the directory that it is in.")
     space = Space.stated(found["total_bytes"], found["free_bytes"], found["block_bytes"])

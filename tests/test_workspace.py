@@ -1,5 +1,6 @@
 """The directory of a run: noted before it is made, removed at the end, and found again where it was not."""
 
+import errno
 import os
 import signal
 from pathlib import Path
@@ -85,6 +86,15 @@ async def test_what_is_no_directory_to_write_in_is_refused_by_name(tmp_path: Pat
         await inspect(str(tmp_path / "file"))
     with pytest.raises(Refused, match=r"none: No such file or directory\. Name an existing directory"):
         await inspect(str(tmp_path / "none"))
+
+
+async def test_a_filesystem_that_has_stopped_is_not_taken_for_a_wrong_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stopped(*_: object) -> dict[str, object]:
+        return {"errno": errno.EIO, "error": "Input/output error"}
+
+    monkeypatch.setattr(workspace, "ask", stopped)
+    with pytest.raises(Refused, match=r"/srv: Input/output error\. The filesystem has stopped"):
+        await inspect("/srv")
 
 
 async def test_a_disk_that_hangs_is_said_to_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import threading
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 FAILED, REFUSED = 1, 2
 INTERRUPTED = 130
+_NONE_LEFT = "no further process or thread may be started here: see 'ulimit -u', and pids.max of the cgroup"
+_NO_THREAD = "can't start new thread"
+"""Python's word where pthread_create(3) fails, a RuntimeError."""
 _COMPLETING = "_FSTUI_COMPLETE"
 """By this a shell asks click for completions, without arguments."""
 BROKEN_PIPE = 141
@@ -68,6 +72,8 @@ def _ended_by(error: BaseException) -> int:
             return _said("stopped", INTERRUPTED)
         case ReaderGone():
             return BROKEN_PIPE
+        case BlockingIOError() | RuntimeError() if _is_none_left(error):
+            return _surprised(_NONE_LEFT)
         case OSError():
             name = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
             return _surprised(f"{name}{error.strerror or error}")
@@ -75,6 +81,12 @@ def _ended_by(error: BaseException) -> int:
             return _ended_by_click(error)
         case _:
             raise error
+
+
+def _is_none_left(error: Exception) -> bool:
+    """fork(2) or pthread_create(3) failed with EAGAIN; a write that must not block says more (characters_written)."""
+    forked = isinstance(error, BlockingIOError) and error.strerror == os.strerror(errno.EAGAIN)
+    return forked or str(error) == _NO_THREAD
 
 
 def _ended_by_click(error: Exception) -> int:

@@ -200,6 +200,15 @@ def test_a_rule_is_explained(fstui: Fstui) -> None:
     assert fstui("explain", "flushes-arrive", "--format", "markdown").stdout.startswith(b"# flushes-arrive\n")
 
 
+@pytest.mark.parametrize("arguments", [("explain",), ("explain", "in-memory")])
+def test_an_interpreter_that_keeps_no_docstrings_explains_the_same(
+    fstui: Fstui, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    pages = fstui(*arguments).stdout
+    monkeypatch.setenv("PYTHONOPTIMIZE", "2")
+    assert fstui(*arguments).stdout == pages
+
+
 def test_a_shell_gets_the_completion_of_a_command(fstui: Fstui, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_FSTUI_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "fstui hist")
@@ -315,6 +324,20 @@ def test_a_surprise_is_a_sentence_and_a_traceback_only_on_request(fstui: Fstui, 
     assert line.startswith("fstui: unexpected TypeError")
     told = subprocess.run(call, capture_output=True, check=False, env={**os.environ, "FSTUI_DEBUG": "1"})
     assert b"Traceback" in told.stderr
+
+
+@pytest.mark.parametrize(
+    "failure", ["""RuntimeError("can't start new thread")""", "BlockingIOError(11, 'Resource temporarily unavailable')"]
+)
+def test_a_limit_of_processes_that_is_reached_is_a_sentence(failure: str) -> None:
+    none_left = f"""import subprocess, threading
+def none_left(*arguments, **settings): raise {failure}
+threading.Thread.start = subprocess.Popen.__init__ = none_left
+from fstui.cli import main; main()"""
+    done = subprocess.run([command()[0], "-c", none_left, "list"], capture_output=True, check=False)
+    assert done.returncode == 1
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("fstui: no further process or thread may be started here")
 
 
 def test_names_that_are_not_utf8_are_said_visibly(fstui: Fstui) -> None:
