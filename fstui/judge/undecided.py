@@ -83,7 +83,8 @@ def _uncounted(level: Level) -> str:
     if all(device.counted for device in level.devices):
         between = [node for node in level.path if node not in level.devices and node.kind != PARTITION.name]
         layers = words.listed(f"{node.id} ({node.kind})" for node in between) or "the filesystem"
-        return f"what {layers} makes of a flush cannot be told from what {where} counted."
+        make = "make" if len(between) > 1 else "makes"
+        return f"what {layers} {make} of a flush cannot be told from what {where} counted."
     if any(kind(device.kind).counts_flushes for device in level.devices):
         return f"{where} counts no flushes (a kernel before 5.5, or queue/iostats is 0: echo 1 there and run again)."
     return f"no flushes are counted at {where}: no queue of requests is there. {_own_words(level)}".strip()

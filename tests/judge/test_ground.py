@@ -222,6 +222,12 @@ GROUNDS = {
         on_target("integrity {0} 0 32 J 0", "sda", fua=1), {"sda": 0}, CANNOT_TELL, CANNOT_TELL
     ),
     "dm-integrity, direct, FUA": Ground(on_target("integrity {0} 0 32 D 0", "sda", fua=1), {"sda": 1}, CONSISTENT),
+    "dm-integrity, direct, metadata elsewhere": Ground(
+        on_target("integrity {0} 0 32 D 1 meta_device:{1}", "sda", "sdb"), {"sda": 1, "sdb": 1}, CONSISTENT
+    ),
+    "dm-integrity, bitmap, metadata elsewhere": Ground(
+        on_target("integrity {0} 0 32 B 1 meta_device:{1}", "sda", "sdb"), {"sda": 1, "sdb": 1}, CONSISTENT
+    ),
     "dm-integrity, metadata elsewhere": Ground(
         on_target("integrity {0} 0 32 J 1 meta_device:{1}", "sda", "sdb"), {"sda": 0, "sdb": 1},
         CANNOT_TELL, CANNOT_TELL,

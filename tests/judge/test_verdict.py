@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fstui.judge import Case, decisive, judge
+from fstui.judge import Case, decisive, judge, words
 from fstui.judge.rules import all_rules
 from fstui.measures import figures_from, settings_from
 from fstui.measures.documents import decode_run
@@ -240,3 +240,11 @@ def test_an_honest_box_has_no_flag() -> None:
     assert judgement.findings == ()
     assert judgement.verdict == "cannot-tell"
     assert "run fsync-rate" in judgement.sentence
+
+
+@pytest.mark.parametrize(("elapsed_s", "said"), [
+    (0.0, "0.0 s"), (0.02, "20.0 ms"), (0.0499, "49.9 ms"), (0.05, "0.1 s"), (3.0, "3.0 s"),
+])  # fmt: skip
+def test_the_time_that_a_sentence_covers_is_not_rounded_to_none(elapsed_s: float, said: str) -> None:
+    done = step(changes={"elapsed_s": elapsed_s})
+    assert words.time_measured([done, done]) == f"the {said} measured"

@@ -131,8 +131,13 @@ class Arrival(NamedTuple):
 
     @property
     def noisy(self) -> bool:
-        """Somebody else wrote: more arrived than was asked, or idle flushes would be more than 5 % of the syncs."""
-        return self.exceeds or (self.others_per_s or 0.0) * self.step.elapsed_s > TOLERANCE * self.syncs
+        """Somebody else wrote: more arrived than was asked, or others would suffice for it by what they did before."""
+        return self.exceeds or self.others_suffice
+
+    @property
+    def others_suffice(self) -> bool:
+        """At the rate at which they flushed while fstui was idle, theirs would be more than 5 % of the syncs."""
+        return (self.others_per_s or 0.0) * self.step.elapsed_s > TOLERANCE * self.syncs
 
     @property
     def proves(self) -> bool:

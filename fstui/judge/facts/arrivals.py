@@ -20,6 +20,8 @@ from fstui.quantities import ratio
 
 WayDown = tuple[Arrival, ...]
 """What every level received of one step, topmost first."""
+_LAPSED = 0.8
+"""A turn with less than this share of what the whole step has for each sync, beside turns that have theirs."""
 
 
 class Proven(NamedTuple):
@@ -185,9 +187,17 @@ class Arrivals:
         last = (way[-1] for way in self.synced)
         return any(each.written is not None and each.asked.low and not each.lacks_bytes for each in last)
 
+    def for_a_time(self, lacking: Arrival) -> bool:
+        """They were missing in a turn, or in the whole step since one of its turns lapsed and another did not."""
+        turns = next((self._turns_lacking(done) for done in self._steps.synced if done.step is lacking.step), ())
+        lapsed = any(turn and turn.per_sync < _LAPSED * lacking.per_sync for turn in turns)
+        return lacking.step not in self._steps.all or (lapsed and None in turns)
+
+    def _turns_lacking(self, done: SyncStep) -> tuple[Arrival | None, ...]:
+        return tuple(_topmost_lacking(count_down(self._stack, turn, self._others)) for turn in done.turns)
+
     def _lapse(self, done: SyncStep) -> Arrival | None:
-        ways = (count_down(self._stack, turn, self._others) for turn in done.turns)
-        return min(filter(None, map(_topmost_lacking, ways)), key=lambda arrival: arrival.per_sync, default=None)
+        return min(filter(None, self._turns_lacking(done)), key=lambda arrival: arrival.per_sync, default=None)
 
     @property
     def _counts(self) -> tuple[Arrival, ...]:

@@ -11,7 +11,7 @@ from fstui.model.at_work import SERVERS
 from fstui.model.host import Host, Writer
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
-from fstui.quantities import rate, ratio, seconds
+from fstui.quantities import duration_ns, rate, ratio, seconds
 
 CUT_THE_POWER = "To know: cut the power in the middle of acknowledged writes, with a witness on another box."
 LOOK_FOR_FILTER = (
@@ -22,6 +22,8 @@ VIRTUALBOX = "VirtualBox: set IgnoreFlush to 0 for this disk, then run again."
 _MOST_NAMES = 3
 _NO_TIME_S = 1e-9
 """The clock of a step tells no less."""
+_SHORT_S = 0.05
+"""What would be no time in tenths of a second."""
 
 
 def capital(words: str) -> str:
@@ -68,8 +70,10 @@ def names(steps: Iterable[Step]) -> tuple[str, ...]:
 
 
 def time_measured(steps: Iterable[Step]) -> str:
-    """What a sentence says of the time that it covers: ``the 3.0 s measured``. A step given twice counts once."""
-    return f"the {seconds(sum({id(step): step.elapsed_s for step in list(steps)}.values()))} measured"
+    """What a sentence says of the time that it covers: ``the 3.0 s measured``, ``the 20.0 ms measured``. A step given
+    twice counts once."""
+    total_s = sum({id(step): step.elapsed_s for step in list(steps)}.values())
+    return f"the {duration_ns(1e9 * total_s) if 0 < total_s < _SHORT_S else seconds(total_s)} measured"
 
 
 def syncs_a_second(syncs: int, step: Step) -> str:

@@ -174,6 +174,19 @@ def test_where_the_whole_step_lacks_them_that_is_told() -> None:
 
 
 @pytest.mark.parametrize(
+    ("turns", "lapsed"),
+    [((0, 100, 100), True), ((66, 66, 66), False), ((33, 67, 98), False), ((79, 79, 99), False), ((0, 0, 0), False)],
+    ids=["a lapse", "all the while", "not one has all", "no turn has far fewer", "never"],
+)
+def test_that_they_were_missing_for_a_time_is_told_by_the_turns(turns: tuple[int, ...], lapsed: bool) -> None:
+    case = Case(evidence(None, in_turns(step(ops=300, flushes=sum(turns) / 300), *turns)))
+    (lacking,) = case.arrivals.lacking_flushes
+    assert case.arrivals.for_a_time(lacking) is lapsed
+    beside = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), 200, *turns)))
+    assert all(map(beside.arrivals.for_a_time, beside.arrivals.lacking_flushes))
+
+
+@pytest.mark.parametrize(
     ("top", "flushes", "missing"),
     [
         (filesystem(), 0.95, True),

@@ -157,3 +157,9 @@ def test_an_overwrite_is_no_commit(flushes: float, says: str) -> None:
     linear = block("dm-0", "dm-linear", "sda", write_cache="write back")
     stack = target(filesystem(below=("dm-0",)), linear, disk())
     assert verdict(stack, step(flushes=flushes), idle=quiet("sda")).verdict == says
+
+
+def test_several_layers_make_something_of_a_flush() -> None:
+    """Without a table nothing tells which target dm-1 is."""
+    stack = target(filesystem(below=("dm-1",)), block("dm-1", "dm", "dm-0"), block("dm-0", "dm-linear", "sda"), disk())
+    assert "what dm-1 (dm) and dm-0 (dm-linear) make of a flush" in verdict(stack, step()).sentence

@@ -86,7 +86,7 @@ def _drowned(case: Case, arrivals: tuple[Arrival, ...]) -> Finding:
     where = words.devices(first.devices)
     shares = words.between([arrival.most_per_sync for arrival in arrivals])
     who = f"Somebody else wrote to {where} meanwhile, or a layer between adds flushes of its own"
-    if first.others_per_s:
+    if first.others_per_s and any(arrival.others_suffice for arrival in arrivals):
         writers = f": {words.writers(case.others.writers)}" if case.others.writers else ""
         who = f"Others write to {where} ({rate(first.others_per_s)} flushes/s while fstui was idle){writers}"
     surplus = sum(arrival.surplus_bytes for arrival in arrivals)

@@ -68,7 +68,7 @@ def flushes_missing(case: Case) -> Iterator[Finding]:
             sentence=f"{count(worst.syncs)} syncs ({worst.step.name}) reached {where} as "
             f"{count(sent.flushes)} flushes{_of_ours(sent)} in {words.time_measured([worst.step])}: {share} each, "
             f"where {words.named(worst.level.filesystem)} owes {owed}. {_by_whom(case, worst)} drops them"
-            f"{'' if worst.step in case.steps.all else ' for a time'}, so a power cut loses what the write cache "
+            f"{' for a time' if case.arrivals.for_a_time(worst) else ''}, so a power cut loses what the write cache "
             "holds.",
             steps=words.names(arrival.step for arrival in lacking),
             because=(

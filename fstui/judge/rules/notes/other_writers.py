@@ -1,7 +1,8 @@
 """*a note*
 
 ## What it means
-Somebody else writes to the same devices. Their flushes and bytes are counted with ours.
+Somebody else writes to the same devices: their flushes and bytes are counted with ours. Where nobody did while fstui
+was idle, what arrived beyond ours may be a layer's own: the journal of an md array, the log of a bcache.
 
 ## How it was measured
 The devices' counters while fstui was idle, 1 s before the run and between steps; the writers' names from
@@ -41,9 +42,8 @@ def other_writers(case: Case) -> Iterator[Finding]:
             verdict=None,
             confidence="low",
             scope="storage",
-            title=f"by others: {while_idle[0]}" if while_idle else f"others wrote during {noisy[0].step.name}",
-            sentence=f"Others write to the same devices ({words.listed(while_idle) or 'not while fstui was idle'}). "
-            + _meaning(noisy),
+            title=f"by others: {while_idle[0]}" if while_idle else f"more than fstui sent, during {noisy[0].step.name}",
+            sentence=f"{_who(case, while_idle)} {_meaning(noisy)}",
             steps=words.names(arrival.step for arrival in noisy),
             because=(
                 *(f"while idle: {line}" for line in while_idle),
@@ -54,6 +54,15 @@ def other_writers(case: Case) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _who(case: Case, while_idle: list[str]) -> str:
+    if while_idle:
+        return f"Others write to the same devices ({words.listed(while_idle)})."
+    devices = case.arrivals.noisy[0].devices
+    quiet = "" if case.others.flushes_per_s(devices) is None else ", though not while fstui was idle"
+    by = f"somebody else wrote there{quiet}, or the filesystem or a layer beneath adds writes of its own"
+    return f"At {words.devices(devices)} more arrived than fstui sent: {by}."
 
 
 def _meaning(noisy: tuple[Arrival, ...]) -> str:

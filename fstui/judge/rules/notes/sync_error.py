@@ -2,12 +2,13 @@
 
 ## What it means
 A sync failed. The kernel may have marked the pages clean, so that a second sync succeeds while the data is gone.
+Or the filesystem itself answers with errors: it has shut itself down, or its disk is gone.
 
 ## How it was measured
 The call and the errno that the probe got. EIO on fsync, fdatasync or a write through O_DSYNC is a finding. So is
-another error of fsync and fdatasync: what arrived in other steps is no praise where a sync is refused. A full disk and
-what a write meets are notes: a filesystem may accept a write and look for its blocks only when it writes them out
-(delayed allocation), so that a sync meets the full disk, and says so.
+another error of fsync and fdatasync: what arrived in other steps is no praise where a sync is refused. A full disk,
+what a write meets, and EIO or EUCLEAN of other calls (open, chdir) are notes: a filesystem may accept a write and look
+for its blocks only when it writes them out (delayed allocation), so that a sync meets the full disk, and says so.
 
 ## What it proves, and what not
 What was not synced before must be taken for lost. One error does not tell whether the disk or the path to it is at
@@ -32,14 +33,37 @@ from fstui.quantities import count
 _SYNC_CALLS = frozenset({"fsync", "fdatasync"})
 _WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_STOPPED = frozenset({errno.EIO, errno.EUCLEAN})
+"""What a filesystem answers that has shut itself down, or met what cannot be true (EFSCORRUPTED)."""
+_LOOK_AND_SAVE = "Look at the kernel's log (dmesg) and the disk's own (smartctl -a), and copy the data off first."
 
 
 @rule(place=20)
 def sync_error(case: Case) -> Iterator[Finding]:
     """A sync that failed: the pages may be marked clean and a second try succeed, with the data gone."""
     for step in case.steps.all:
-        if step.error is not None and step.error.call in _SYNC_CALLS | _WRITE_CALLS:
+        if step.error is None:
+            continue
+        if step.error.call in _SYNC_CALLS | _WRITE_CALLS:
             yield _failed(case, step, step.error)
+        elif step.error.errno in _STOPPED:
+            yield _stopped(step, step.error)
+
+
+def _stopped(step: Step, error: Failure) -> Finding:
+    name = errno.errorcode[error.errno or 0]
+    return Finding(
+        rule="sync-error",
+        verdict=None,
+        confidence="high",
+        scope="step",
+        title=f"{error.call} failed with {name}",
+        sentence=f"In step {step.name}, {error.call} failed with {name}: the filesystem has stopped, or what lies "
+        "beneath it is gone. What was synced before stands.",
+        steps=(step.name,),
+        because=(f"{step.name}: {error.call}: {error.message}",),
+        next=(_LOOK_AND_SAVE,),
+    )
 
 
 def _failed(case: Case, step: Step, error: Failure) -> Finding:
@@ -57,9 +81,7 @@ def _failed(case: Case, step: Step, error: Failure) -> Finding:
         f"operations, in {words.time_measured([step])}. {_meaning(error, lost=lost, refused=refused)}",
         steps=(step.name,),
         because=(f"{step.name}: {error.call}: {error.message}",),
-        next=("Look at the kernel's log (dmesg) and the disk's own (smartctl -a), and copy the data off first.",)
-        if error.errno == errno.EIO
-        else (),
+        next=(_LOOK_AND_SAVE,) if error.errno == errno.EIO else (),
     )
 
 

@@ -211,6 +211,13 @@ def test_are_named() -> None:
     assert "mysqld and journald" in judgement.sentence
 
 
+def test_that_flush_once_a_second_are_not_said_to_be_hundreds() -> None:
+    """dm-integrity writes its own journal: 1.57 flushes a sync, while a neighbour flushed 0.7 times a second."""
+    judgement = verdict(None, step(flushes=1.57), idle=busy("sda", 1, "jbd2/dm-1-8"))
+    assert judgement.sentence.startswith("Somebody else wrote to sda meanwhile, or a layer between adds flushes")
+    assert "jbd2" not in judgement.sentence
+
+
 def test_that_flush_while_idle_spoil_a_clean_count() -> None:
     assert verdict(None, step(), idle=busy("sda", 101)).verdict == "cannot-tell"
     assert verdict(None, step(), idle=busy("sda", 99)).verdict == "consistent"

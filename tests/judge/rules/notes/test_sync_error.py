@@ -58,6 +58,16 @@ def test_another_call_is_not_its_business() -> None:
     assert rules(verdict(None, failed("open", errno.EINVAL))) == set()
 
 
+@pytest.mark.parametrize("number", [errno.EIO, errno.EUCLEAN])
+def test_a_filesystem_that_has_stopped_is_noted(number: int) -> None:
+    """XFS shuts itself down, and fstui cannot even enter its directory."""
+    judgement = verdict(None, step(), failed("chdir", number, name="next"))
+    found = finding(judgement, "sync-error")
+    assert (found.verdict, found.scope, judgement.verdict) == (None, "step", "consistent")
+    assert f"chdir failed with {errno.errorcode[number]}: the filesystem has stopped" in found.sentence
+    assert "dmesg" in found.next[0]
+
+
 def test_a_short_write_is_no_error() -> None:
     short = Failure(call="pwrite", errno=None, message="only 4096 of 16384 bytes at once, and no error")
     found = finding(verdict(None, step(status="failed", changes={"error": short})), "sync-error")
