@@ -1,32 +1,26 @@
 """What a server of this very box keeps its files on.
 
 A path that a server names is followed only where it is proved to lead to what is mounted: the directory that is seen
-through the mount has the inode and the times, to 100 ns (SMB counts no finer, MS-DTYP FILETIME), of the one that lies
-at the path. Another server at such an address (another network namespace has its own 127.0.0.1), and another mount
-namespace's directory of that name, are other directories. A copy of one image has the same inodes and times: what
-answers a port must be such a server, and not a program that hands on what a container's or another box's answers.
+through the mount has the inode and the times of the one that lies at the path. Another server at such an address
+(another network namespace has its own 127.0.0.1), and another mount namespace's directory of that name, are other
+directories. A copy of one image has the same inodes and times: what answers a port must be such a server, and not a
+program that hands on what a container's or another box's answers.
 Reading of the mount: ``own_path``, where it may lie.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 
 from fstui.layers.readers import Sources
-from fstui.layers.sources import claims, mounts, processes, sockets
+from fstui.layers.sources import claims, directories, mounts, processes, sockets
 from fstui.layers.sources.claims import Claims, Command, Question
+from fstui.layers.sources.directories import seen_at
 from fstui.layers.sources.mounts import MOUNTINFO, Mount
 from fstui.layers.zfs import datasets
 from fstui.model.storage import Node, Reading
 
 PATH = "own_path"
-_SEEN = re.compile(r"(\d{1,20}) (\d{1,12}\.\d{7})\d\d (\d{1,12}\.\d{7})\d\d")
-
-
-def seen_at(path: str) -> Command:
-    """Inode, time of modification and time of change of a directory; of a remote one, by its server's newest word."""
-    return ("stat", "--cached=never", "--format=%i %.9Y %.9Z", "--", path)
 
 
 def flags_at(path: str) -> Command:
@@ -42,7 +36,7 @@ def readings(paths: Iterable[str]) -> Iterator[Reading]:
 def questions(node: Node) -> Iterator[Question]:
     """What must be seen to know whether it lies at one of its paths, and what is kept there."""
     paths = [reading.value for reading in node.readings if reading.what == PATH]
-    yield from (Question(asked) for path in paths for asked in (seen_at(node.name), seen_at(path), flags_at(path)))
+    yield from (Question(asked) for path in paths for asked in (*map(seen_at, (node.name, path)), flags_at(path)))
     if paths:
         yield Question(sockets.CONNECTIONS, root=True)
 
@@ -66,23 +60,20 @@ def is_same(
     ``inode_shift``: what the client adds to the server's number; None where it makes its own. ``tells_change``: the
     server tells when a directory was changed; else it may give the time of its modification for that, too.
     """
-    there, here = (_seen(answers, each) for each in (mounted, path))
-    if there is None or here is None or there[1] != here[1]:
+    there, here = (directories.seen(answers, each) for each in (mounted, path))
+    if there is None or here is None or there.modified != here.modified:
         return False
-    if there[2] != here[2] and (tells_change or there[2] != here[1]):
+    if there.changed != here.changed and (tells_change or there.changed != here.modified):
         return False
-    return inode_shift is None or int(there[0]) == int(here[0]) + inode_shift
+    return inode_shift is None or there.inode == here.inode + inode_shift
 
 
 def is_alike(answers: Claims, mounted: str, path: str) -> bool:
     """Both were modified in the same second, which is all that a server tells that is known to be ours."""
-    there, here = (_seen(answers, each) for each in (mounted, path))
-    return there is not None and here is not None and there[1].partition(".")[0] == here[1].partition(".")[0]
-
-
-def _seen(answers: Claims, path: str) -> tuple[str, ...] | None:
-    found = _SEEN.fullmatch((claims.answer(answers, seen_at(path)) or "").strip())
-    return found.groups() if found is not None else None
+    there, here = (directories.seen(answers, each) for each in (mounted, path))
+    if there is None or here is None:
+        return False
+    return there.modified.partition(".")[0] == here.modified.partition(".")[0]
 
 
 def kept_on(sources: Sources, path: str, *, crosses: bool = True) -> tuple[str, ...]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.layers.sources.claims import Answer, Claims
+from fstui.inventory.questions import commands
+from fstui.inventory.survey import survey
+from fstui.layers.sources.claims import Answer, Claims, line
+from fstui.layers.sources.directories import seen_at
 from tests.factories.box import Box
 from tests.factories.looking import edges, look, read
 
@@ -58,3 +61,38 @@ def test_an_upper_directory_that_its_path_leads_to_no_more_is_not_looked_for_abo
     assert read(found.stack[0], "missing") == ("/run/live/rw: nothing is there", "stat --format=%F /run/live/rw")
     forbidden = Answer(error="stat: cannot statx '/run/live/rw': Permission denied")
     assert edges(look(box, claims={"stat --format=%F /run/live/rw": forbidden}))["mount:/srv"] == ("mount:/run",)
+
+
+TIMES = "1784538000.813516102 1784538001.250000000"
+
+
+@pytest.mark.parametrize(("seen", "below"), [
+    ({"/srv/store/ab/diff": f"14 {TIMES}"}, ("mount:/srv",)),
+    ({"/srv/store/ab/diff": f"22 {TIMES}"}, ("mount:/srv",)),
+    ({"/srv/store/ab/merged/ab/diff": f"14 {TIMES[:-9]}999999999", "/srv/ab/diff": f"14 {TIMES}"}, ("mount:/srv",)),
+    ({"/srv/store/ab/diff": f"14 {TIMES[:-9]}250000100"}, ()),
+    ({}, ()),
+], ids=["there", "of two filesystems", "further up", "another directory", "nowhere"])  # fmt: skip
+def test_a_relative_upper_directory_is_followed_where_it_is_proved(
+    box: Box, seen: dict[str, str], below: tuple[str, ...]
+) -> None:
+    """Of an image of many layers."""
+    box.disk("sda")
+    box.disk("sdb")
+    box.mount("/dev/sda", "/", "ext4")
+    box.mount("/dev/sdb", "/srv", "ext4")
+    merged = "/srv/store/ab/merged"
+    box.mount("overlay", merged, "overlay", super_options="rw,lowerdir=l/A:l/B,upperdir=ab/diff,workdir=ab/work")
+    looked = {line(seen_at(path)): Answer(output=f"{text}\n") for path, text in {merged: f"14 {TIMES}", **seen}.items()}
+    found = look(box, merged, claims=looked)
+    assert edges(found)[f"mount:{merged}"] == below
+    if below:
+        at = next(path for path, text in seen.items() if text.endswith(TIMES))
+        assert read(found.stack[0], "upperdir_at") == (at, line(seen_at(at)))
+
+
+def test_for_a_relative_upper_directory_each_directory_above_is_looked_at(box: Box) -> None:
+    box.mount("/dev/sda", "/", "ext4")
+    box.mount("overlay", "/srv/m", "overlay", super_options="rw,lowerdir=l,upperdir=ab/diff,workdir=w")
+    places = ("/srv/m", "/srv/ab/diff", "/ab/diff")
+    assert {*map(seen_at, places)} == {*commands(survey(box.root), root=False)}

@@ -7,8 +7,9 @@ import pytest
 from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
 from fstui.judge.facts.stack import Stack
-from fstui.layers.network.own_servers import flags_at, seen_at
+from fstui.layers.network.own_servers import flags_at
 from fstui.layers.sources.claims import UNASKED, Answer, Claims, line
+from fstui.layers.sources.directories import seen_at
 from fstui.layers.sources.sockets import CONNECTIONS
 from fstui.model.storage import Target
 from tests.factories.box import Box

@@ -7,8 +7,8 @@ import pytest
 from fstui.inventory.counters import difference, read_counters
 from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
-from fstui.layers.network.own_servers import seen_at
 from fstui.layers.sources.claims import Answer, line
+from fstui.layers.sources.directories import seen_at
 from fstui.layers.sources.sockets import CONNECTIONS
 from fstui.model.counters import DeviceCounters
 from tests.factories.box import Box

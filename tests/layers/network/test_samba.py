@@ -10,9 +10,10 @@ import pytest
 
 from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
-from fstui.layers.network.own_servers import flags_at, seen_at
+from fstui.layers.network.own_servers import flags_at
 from fstui.layers.network.samba import CHANGED, CONNECTIONS, FILE, listening, path, strict_sync
 from fstui.layers.sources.claims import Answer, Claims, line
+from fstui.layers.sources.directories import seen_at
 from fstui.layers.sources.sockets import CONNECTIONS as SOCKETS
 from fstui.model.judgement import Judgement
 from tests.factories.box import Box

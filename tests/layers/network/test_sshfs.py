@@ -6,8 +6,8 @@ import pytest
 
 from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
-from fstui.layers.network.own_servers import seen_at
 from fstui.layers.sources.claims import Answer, Claims, line
+from fstui.layers.sources.directories import seen_at
 from fstui.layers.sources.sockets import CONNECTIONS
 from tests.factories.box import Box
 from tests.factories.evidence import verdict

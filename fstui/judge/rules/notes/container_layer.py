@@ -36,9 +36,10 @@ class _Scratch(NamedTuple):
     told: Reading
 
 
+_LAYERS = re.compile(r"/docker/overlay2/|/io\.containerd\.snapshotter|/containers/storage/overlay/")
 _KNOWN = (
-    ("upperdir", re.compile(r"/docker/overlay2/|/io\.containerd\.snapshotter|/containers/storage/overlay/"),
-     "the writable layer of a container", "container"),
+    ("upperdir", _LAYERS, "the writable layer of a container", "container"),
+    ("upperdir_at", _LAYERS, "the writable layer of a container", "container"),
     ("root", re.compile(r"/pods/[^/]+/volumes/kubernetes\.io~empty-dir/"), "an emptyDir of a pod", "pod"),
 )  # fmt: skip
 

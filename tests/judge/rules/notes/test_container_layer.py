@@ -37,6 +37,12 @@ def test_a_volume_stays(box: Box, root: str) -> None:
     assert "container-layer" not in rules(judge(evidence(look(box))))
 
 
+def test_an_upper_directory_that_was_named_by_a_relative_path_is_known_by_where_it_lies() -> None:
+    layer = filesystem("overlay", upperdir="ab12/diff", upperdir_at="/var/lib/containers/storage/overlay/ab12/diff")
+    found = finding(judge(evidence(on_disk(layer))), "container-layer")
+    assert "upperdir_at: /var/lib/containers/storage/overlay/ab12/diff" in found.because[0]
+
+
 def test_an_overlay_of_ones_own_stays() -> None:
     mine = filesystem("overlay", upperdir="/srv/upper")
     assert "container-layer" not in rules(judge(evidence(on_disk(mine))))
