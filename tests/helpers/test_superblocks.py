@@ -47,7 +47,7 @@ def test_what_is_not_known_is_an_error(tmp_path: Path) -> None:
 
 
 def test_f2fs_names_its_devices(tmp_path: Path) -> None:
-    names = b"/dev/sda", b"/dev/disk/by-id/z" + b"9" * 40
+    names = b"/dev/sda", b"/dev/disk/by-id/z" + b"9" * 40, *(b"/dev/nvme%dn1" % at for at in range(6))
     devices = tuple((1024 + 2201 + 68 * at, name) for at, name in enumerate(names))
     assert superblocks.f2fs_devices(image(tmp_path / "image", (1024, F2FS), *devices)) == tuple(map(os.fsdecode, names))
     assert superblocks.f2fs_devices(image(tmp_path / "one", (1024, F2FS))) == ()

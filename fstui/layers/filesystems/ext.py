@@ -73,8 +73,8 @@ class ExtReader(FilesystemReader):
     def stands_on(self, mount: Mount) -> Filesystem:
         """Its device, and the one that the journal has to itself."""
         members = self.members(mount)
-        journal = journal_device(self.tree, members[0]) if members else None
-        if journal is None or journal not in self.sources.names.all:
+        journal = _journal_name(self.tree, members[0]) if members else ""
+        if journal not in self.sources.names.all:
             return Filesystem(members)
         role = Reading(what="role", value="journal", path=_journal_task(members[0]))
         return Filesystem(tuple(dict.fromkeys((*members, journal))), roles=((journal, role),))
@@ -102,21 +102,16 @@ def settings(tree: Tree, device: str, mount_options: Sequence[str]) -> tuple[Rea
     return (*found, *_journal(tree, device, data, path))
 
 
-def journal_device(tree: Tree, device: str) -> str | None:
-    """The kernel name of the device that the journal has to itself; None where it lies within the filesystem.
-
-    The journal's kernel thread is called after it: ``jbd2/sdb1``; for a journal within, after the device
-    that the filesystem is on, and the journal's inode: ``jbd2/sda1-8``.
-    """
+def _journal_name(tree: Tree, device: str) -> str:
+    """As the journal's kernel thread is called: ``jbd2/sdb1`` after the device that it has to itself, ``jbd2/sda1-8``,
+    which is no device, for one within the filesystem (8 is its inode). Empty where it cannot be read in full."""
     task = tree.integer(_journal_task(device))
     name = (tree.word(f"/proc/{task}/comm") or "") if task is not None and task > 0 else ""
-    if not name.startswith("jbd2/") or len(name) == _CUT or name == f"jbd2/{_within(device)}":
-        return None
-    return name.removeprefix("jbd2/")
+    return name.removeprefix("jbd2/") if name.startswith("jbd2/") and len(name) != _CUT else ""
 
 
 def _journal(tree: Tree, device: str, data: str | None, options_path: str) -> tuple[Reading, ...]:
-    inner = f"/proc/fs/jbd2/{_within(device)}"
+    inner = f"/proc/fs/jbd2/{device}-8"
     if tree.exists(inner):
         return (Reading(what="journal", value="yes", path=inner),)
     task = _journal_task(device)
@@ -126,11 +121,6 @@ def _journal(tree: Tree, device: str, data: str | None, options_path: str) -> tu
         return ()
     # the data mode is part of the full list wherever there is a journal
     return (Reading(what="journal", value="yes" if data is not None else "no", path=options_path),)
-
-
-def _within(device: str) -> str:
-    """What the kernel calls a journal within; 8 is its inode."""
-    return f"{device}-8"
 
 
 def _journal_task(device: str) -> str:

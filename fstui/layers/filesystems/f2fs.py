@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from fstui.layers.facts import word
 from fstui.layers.filesystems.plain import FlushesOnce
-from fstui.layers.handing import AT_TIMES, Handed, Member
+from fstui.layers.handing import ONE_PATH, Handed, Member
 from fstui.layers.kinds import Unsent
 from fstui.layers.readers import FilesystemReader
 from fstui.layers.sources import claims
@@ -50,9 +50,9 @@ class F2fs(FlushesOnce, frozen=True, kw_only=True):
         return tuple(Question(_superblock(node.below[0]), root=True) for node in nodes if node.below)
 
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        """Of several devices a sync flushes those that its file was written to (fs/f2fs/segment.c:
+        """Of several devices a sync flushes those that its file was written to, one at the least (fs/f2fs/segment.c:
         submit_flush_wait)."""
-        return super().hands(node, member, beside, filesystem) if len(beside) == 1 else AT_TIMES
+        return super().hands(node, member, beside, filesystem) if len(beside) == 1 else ONE_PATH
 
     def unsent(self, node: Node) -> Unsent | None:
         told = word(node, "checkpoint")

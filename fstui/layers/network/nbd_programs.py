@@ -27,7 +27,8 @@ IMAGES = frozenset({"qemu-nbd", "qemu-storage-daemon", "qemu-storage-da"})
 _MEMORY_PLUGINS = re.compile(r"/nbdkit-(?:memory|data|pattern)-plugin\.so$", re.M)
 _MAPS_BYTES = 1 << 20
 _UNSAFE = re.compile(r"--cache[ =]unsafe\b|\bno-flush=on\b")
-_UNSAFE_FILTER = re.compile(r"(?<!\S)--filter[ =](?:\S*/nbdkit-)?cache(?:-filter\.so)?(?= ).* (cache=unsafe)(?!\S)")
+_CACHE_FILTER = re.compile(r"\0--filter[=\0](?:[^\0]*/nbdkit-)?cache(?:-filter\.so)?\0")
+_FORGETS = "cache=unsafe"
 _EACH_WRITE = re.compile(r"--cache[ =](?:writethrough|directsync)\b|\bfuamode=force\b")
 
 
@@ -36,13 +37,19 @@ def without_a_disk(tree: Tree, server: str, program: str, files: Sequence[OpenFi
     if program == "nbdkit" and not files:
         maps = tree.text(f"/proc/{server}/maps", _MAPS_BYTES) or ""
         return held_files.in_memory(f"memory:nbdkit {server}", "nbdkit") if _MEMORY_PLUGINS.search(maps) else None
-    if program == "nbdkit" and (unsafe := _UNSAFE_FILTER.search(" ".join(processes.words(tree, server)))):
+    if program == "nbdkit" and _forgets_flushes(processes.words(tree, server)):
         # its cache is a file of its own: which of those that it has open the disk is kept in is not told
-        return Behind(readings=(Reading(what="served", value=unsafe[1], path=f"/proc/{server}/cmdline"),))
+        return Behind(readings=(Reading(what="served", value=_FORGETS, path=f"/proc/{server}/cmdline"),))
     copies = [file for file in files if file.name.endswith(f"-{server}.diff")]  # of copyonwrite
     if program == "nbd-server" and copies:
         return Behind(readings=(Reading(what="served", value=COPIES, path=copies[0].descriptor),))
     return None
+
+
+def _forgets_flushes(words: Sequence[str]) -> bool:
+    """By the last word on it, where the filter that heeds it is there."""
+    modes = [word for word in words if word.startswith("cache=")]
+    return modes[-1:] == [_FORGETS] and _CACHE_FILTER.search("\0".join(("", *words, ""))) is not None
 
 
 def told(sources: Sources, server: str, program: str, files: Sequence[OpenFile], *, through: bool) -> Iterator[Reading]:

@@ -8,7 +8,7 @@ a pool would commit its metadata before it answers (dm-thin.c: pool_status).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fstui.layers.sources import claims
@@ -38,14 +38,29 @@ class Status(NamedTuple):
 def read(found: Claims) -> Mapping[str, Status]:
     """By name; empty where none was told."""
     lines = map(_LINE.fullmatch, (claims.answer(found, COMMAND) or "").split("\n"))
-    return {line[1]: _status(line[2], line[3] or "") for line in lines if line is not None}
+    segments: dict[str, list[Status]] = {}
+    for line in filter(None, lines):
+        segments.setdefault(line[1], []).append(_status(line[2], line[3] or ""))
+    return {name: _together(each) for name, each in segments.items()}
+
+
+def _together(segments: Sequence[Status]) -> Status:
+    """Of a device of several segments: whatever is wrong, and what is true of each."""
+    first = segments[0]
+    return Status(
+        trouble=tuple(dict.fromkeys(trouble for each in segments for trouble in each.trouble)),
+        readings=first.readings if all(each.readings == first.readings for each in segments) else (),
+    )
 
 
 def _status(target: str, told: str) -> Status:
     words = told.split(" ")
     wrong = [word for word in dict.fromkeys((told, *words)) if word in _TROUBLE.get(target, ())]
     # writecache: <error> <blocks> <free blocks> …
-    empty = target == "writecache" and len(words) > 2 and words[1] == words[2]
+    written = words if target == "writecache" and len(words) > 2 else None
+    if written is not None and written[0] != "0":
+        wrong.append(f"error {written[0]}")
+    empty = written is not None and written[1] == written[2] and not wrong
     return Status(
         trouble=tuple(Reading(what="status", value=word, path=PATH) for word in wrong),
         readings=(Reading(what="cached_blocks", value="0", path=PATH),) if empty else (),

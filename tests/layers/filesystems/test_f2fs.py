@@ -67,5 +67,9 @@ def test_its_further_devices_are_those_of_its_superblock(box: Box, told: str, be
 
 def test_of_several_devices_those_are_flushed_that_the_file_was_written_to() -> None:
     two = storage.target(filesystem("f2fs", below=("sda", "sdb"), barrier="barrier"), disk(), disk("sdb"))
+    half = dict.fromkeys(("sda", "sdb"), 0.5)
+    assert "flushes-missing" not in rules(verdict(two, step(flushes=half, share=half)))
     one = step(flushes={"sda": 0, "sdb": 1}, share={"sda": 0, "sdb": 1})
     assert not rules(verdict(two, one)) & {"flushes-missing", "bytes-missing"}
+    none = step(flushes=dict.fromkeys(half, 0), share=half)
+    assert "flushes-missing" in rules(verdict(two, none))

@@ -204,6 +204,10 @@ def test_qemu_nbd_may_be_told_to_drop_flushes(box: Box, words: str, dropped: boo
     ("--filter=cache\0file\0/images/disk\0cache=unsafe", True), ("--filter\0cache\0file\0cache=unsafe", True),
     ("--filter=cache\0file\0/images/disk\0cache=writeback", False), ("file\0/images/disk\0cache=unsafe", False),
     ("--filter=cacheextents\0sh\0a\0cache=unsafe", False), ("--filter=cache\0file\0/images/disk", False),
+    ("file\0/images/disk\0cache=unsafe\0--filter=cache", True), ("--filter=cache\0file\0a\nb\0cache=unsafe", True),
+    ("--filter=cache\0file\0cache=unsafe\0cache=writeback", False),
+    ("--run\0x cache=unsafe\0--filter=cache\0file", False),
+    ("--filter=/usr/lib/nbdkit/filters/nbdkit-cache-filter.so\0file\0cache=unsafe", True),
 ])  # fmt: skip
 def test_the_cache_filter_of_nbdkit_may_be_told_to_forget_flushes(box: Box, words: str, dropped: bool) -> None:
     """It has two files open, the disk's and its cache's."""

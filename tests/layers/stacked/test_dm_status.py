@@ -35,6 +35,8 @@ def on_dm(box: Box, label: str, slaves: tuple[str, ...]) -> None:
     ("x: 0 409600 snapshot Overflow", ["Overflow"]), ("x: 0 409600 snapshot 16/2048 16", []),
     ("x: 0 409600 snapshot-merge Merge failed", ["Merge failed"]), ("x: 0 8 linear ", []), ("x: 0 8 linear", []),
     ("x: 0 409600 cache Error", ["Error"]), ("x: 0 409600 crypt ro", []),
+    ("x: 0 8 writecache 5 96768 96768 0 0 0 0 0 0 0 0 0 0 0", ["error 5"]), ("x: 0 8 writecache", []),
+    ("x: 0 8 thin Fail\nx: 8 8 linear \nx: 16 8 snapshot Invalid\nx: 24 8 snapshot Invalid", ["Fail", "Invalid"]),
 ])  # fmt: skip
 def test_what_is_wrong_is_said_in_the_kernels_word(box: Box, line: str, wrong: list[str]) -> None:
     box.disk("sda")
@@ -42,6 +44,14 @@ def test_what_is_wrong_is_said_in_the_kernels_word(box: Box, line: str, wrong: l
     state = seen(box, status=line).node("dm-9").state
     assert [reading.value for reading in state] == wrong
     assert all((reading.what, reading.path) == ("status", dm_status.PATH) for reading in state)
+
+
+def test_one_that_is_suspended_may_be_in_trouble_as_well(box: Box) -> None:
+    box.disk("sda")
+    on_dm(box, "x", ("sda",))
+    box.write("/sys/block/dm-9/dm/suspended", "1\n")
+    state = seen(box, status="x: 0 8 thin Fail").node("dm-9").state
+    assert [reading.what for reading in state] == ["suspended", "status"]
 
 
 def test_trouble_is_said_first_and_another_devices_is_not_ours(box: Box) -> None:
@@ -55,10 +65,11 @@ def test_trouble_is_said_first_and_another_devices_is_not_ours(box: Box) -> None
 
 @pytest.mark.parametrize(("mode", "free", "verdict_"), [
     ("cleaner", 96768, "cannot-tell"), ("cleaner", 96767, "not-durable"), ("metadata_only", 96768, "not-durable"),
-    ("", 96768, "not-durable"),
+    ("", 96768, "not-durable"), ("cleaner", "1\nx: 819200 8 writecache 0 96768 96768", "not-durable"),
+    ("cleaner", "96768\nx: 819200 8 writecache 0 96768 1", "not-durable"),
 ])  # fmt: skip
 def test_a_cleaned_writecache_in_memory_that_holds_nothing_loses_nothing(
-    box: Box, mode: str, free: int, verdict_: str
+    box: Box, mode: str, free: int | str, verdict_: str
 ) -> None:
     box.disk("sda")
     box.disk("zram0", "virtual")

@@ -37,7 +37,10 @@ def test_an_nvme_target_looped_back_is_memory_where_its_file_is(box: Box, file: 
 @pytest.mark.parametrize(("address", "uuid", "found"), [
     ("traddr=127.0.0.1,trsvcid=4420,src_addr=127.0.0.1", "6c1d9c4e", True),
     ("traddr=::1,trsvcid=4420", "6c1d9c4e", True),
-    ("traddr=10.9.8.7,trsvcid=4420", "6c1d9c4e", False), ("traddr=127.0.0.1,trsvcid=4420", "another", False),
+    ("traddr=10.9.8.7,trsvcid=4420", "6c1d9c4e", False),
+    ("traddr=10.9.8.7,trsvcid=4420,host_traddr=127.0.0.1", "6c1d9c4e", False),
+    ("trsvcid=4420,host_traddr=127.0.0.1,traddr=10.9.8.7", "6c1d9c4e", False),
+    ("traddr=127.0.0.1,trsvcid=4420", "another", False),
     ("", "6c1d9c4e", False), ("traddr=127.0.0.1,trsvcid=4420", "", False),
 ])  # fmt: skip
 def test_and_over_the_network_where_it_leads_to_this_box_and_to_that_namespace(
