@@ -5,8 +5,8 @@ A sync failed. The kernel may have marked the pages clean, so that a second sync
 Or the filesystem itself answers with errors: it has shut itself down, or its disk is gone.
 
 ## How it was measured
-The call and the errno that the probe got. EIO on fsync, fdatasync or a write through O_DSYNC is a finding. So is
-another error of fsync and fdatasync: what arrived in other steps is no praise where a sync is refused. A full disk,
+The call and the errno that the probe got. EIO on fsync, fdatasync, msync or a write through O_DSYNC is a finding. So is
+another error of those syncs: what arrived in other steps is no praise where a sync is refused. A full disk,
 what a write meets, and EIO or EUCLEAN of other calls (open, chdir) are notes: a filesystem may accept a write and look
 for its blocks only when it writes them out (delayed allocation), so that a sync meets the full disk, and says so.
 
@@ -30,7 +30,8 @@ from fstui.model.judgement import Finding
 from fstui.model.steps import Failure, Step
 from fstui.quantities import count
 
-_SYNC_CALLS = frozenset({"fsync", "fdatasync"})
+_SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
+_OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open"})
 _WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _STOPPED = frozenset({errno.EIO, errno.EUCLEAN})
@@ -46,7 +47,7 @@ def sync_error(case: Case) -> Iterator[Finding]:
             continue
         if step.error.call in _SYNC_CALLS | _WRITE_CALLS:
             yield _failed(case, step, step.error)
-        elif step.error.errno in _STOPPED:
+        elif step.error.call in _OTHER_CALLS and step.error.errno in _STOPPED:
             yield _stopped(step, step.error)
 
 
@@ -59,7 +60,7 @@ def _stopped(step: Step, error: Failure) -> Finding:
         scope="step",
         title=f"{error.call} failed with {name}",
         sentence=f"In step {step.name}, {error.call} failed with {name}: the filesystem has stopped, or what lies "
-        "beneath it is gone. What was synced before stands.",
+        "beneath it is gone.",
         steps=(step.name,),
         because=(f"{step.name}: {error.call}: {error.message}",),
         next=(_LOOK_AND_SAVE,),

@@ -16,7 +16,7 @@ def failed(call: str, number: int, **settings: object) -> Step:
     return step(status="failed", changes={"error": error}, **settings)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("call", ["fsync", "fdatasync"])
+@pytest.mark.parametrize("call", ["fsync", "fdatasync", "msync"])
 def test_an_io_error_on_a_sync_is_not_durable(call: str) -> None:
     judgement = verdict(None, failed(call, errno.EIO))
     found = finding(judgement, "sync-error")
@@ -36,7 +36,7 @@ def test_an_io_error_on_a_plain_write_is_an_honest_answer() -> None:
     assert (found.verdict, found.scope) == (None, "step")
 
 
-@pytest.mark.parametrize("call", ["fsync", "fdatasync"])
+@pytest.mark.parametrize("call", ["fsync", "fdatasync", "msync"])
 def test_syncs_that_arrived_are_no_praise_where_another_was_refused(call: str) -> None:
     assert verdict(None, step()).verdict == "consistent"
     judgement = verdict(None, step(), failed(call, errno.EPERM, name="refused"))
@@ -66,6 +66,11 @@ def test_a_filesystem_that_has_stopped_is_noted(number: int) -> None:
     assert (found.verdict, found.scope, judgement.verdict) == (None, "step", "consistent")
     assert f"chdir failed with {errno.errorcode[number]}: the filesystem has stopped" in found.sentence
     assert "dmesg" in found.next[0]
+
+
+def test_an_io_error_that_a_database_tells_is_left_to_its_own_words() -> None:
+    """SQLite has EIO for a lock or for memory as well."""
+    assert rules(verdict(None, failed("commit", errno.EIO))) == set()
 
 
 def test_a_short_write_is_no_error() -> None:
