@@ -10,7 +10,7 @@ from fstui.judge.facts import moved
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switched, Switches
 from fstui.layers import kind
-from fstui.layers.devices.caches import may_outlive_power_cut, volatile_cache
+from fstui.layers.devices.caches import hidden_by_controller, outlives_power_cut, volatile_cache
 from fstui.layers.facts import read_only
 from fstui.layers.stacked import dm, loop
 from fstui.model.run import Evidence
@@ -28,6 +28,8 @@ class Override(NamedTuple):
     contradictions: tuple[str, ...]
     switched: Switched | None = None
     """When somebody told the kernel so; None where that was so before the run."""
+    hidden: bool = False
+    """Those caches are all behind controllers that may have a battery."""
     came: Step | None = None
     """In which it came beneath what is measured; None of one that was there before the run."""
 
@@ -43,6 +45,8 @@ class Overrides(NamedTuple):
     losing: tuple[Override, ...]
     corrected: tuple[Override, ...]
     """Each holds copies, and what stands on them tells by its checksums which are right."""
+    hidden: tuple[Override, ...] = ()
+    """They may cost nothing: nobody tells whether what is in those caches outlives a power cut."""
     flickering: tuple[Override, ...] = ()
     """Nothing but themselves says that their cache was on all the while; and yet it was switched again and again."""
 
@@ -59,16 +63,17 @@ class _Told:
 
     def overrides(self) -> Overrides:
         found = [
-            Override(node, tuple(self._contradictions(node, switched)), switched)
+            self._override(node, switched)
             for node, switched in self._written_through()
-            if not (node in self._stack.in_memory or may_outlive_power_cut(node) or self._is_only_read(node))
+            if not (node in self._stack.in_memory or outlives_power_cut(node) or self._is_only_read(node))
             and not (kind(node.kind).keeps_each_write(node) or self._gets_requests(node))
         ]
         overrides = tuple(override for override in found if override.contradictions)
         flickering = tuple(override for override in found if not override.contradictions and self._flickers(override))
         stale = self._stack.stale_with(tuple(override.device for override in (*overrides, *flickering)))
         return Overrides(
-            losing=tuple(override for override in overrides if override.device in stale),
+            losing=tuple(override for override in overrides if override.device in stale and not override.hidden),
+            hidden=tuple(override for override in overrides if override.device in stale and override.hidden),
             corrected=tuple(override for override in overrides if override.device not in stale),
             flickering=tuple(override for override in flickering if override.device in stale),
         )
@@ -102,18 +107,28 @@ class _Told:
             for each in above
         )
 
-    def _contradictions(self, node: Node, switched: Switched | None) -> Iterator[str]:
+    def _override(self, node: Node, switched: Switched | None) -> Override:
+        told = list(self._contradictions(node, switched))
+        return Override(
+            node,
+            tuple(line for line, _ in told),
+            switched,
+            hidden=bool(told) and all(hidden_by_controller(cached) for _, cached in told),
+        )
+
+    def _contradictions(self, node: Node, switched: Switched | None) -> Iterator[tuple[str, Node]]:
+        """Each with the device whose cache it speaks of."""
         if switched and moved.is_elsewhere(self._stack, self._evidence.steps, node):
             return  # dm repeats what is below, and that is another disk now: it may have no cache
         # what a drive says of its cache was read before the run: whoever switched that off as well is honest
         if self._switches.stayed(node.id, _CACHE) and (told := volatile_cache(node)) and told.value:
-            yield words.reading(node, told.reading)
+            yield words.reading(node, told.reading), node
         beneath = self._stack.flushed_beneath(node)
-        cached = [each for each in beneath if each.write_cache == "write back" and not may_outlive_power_cut(each)]
+        cached = [each for each in beneath if each.write_cache == "write back" and not outlives_power_cut(each)]
         below = [each for each in cached if self._switches.stayed(each.id, _CACHE)]
         for other in below:
-            yield words.write_cache(other)
+            yield words.write_cache(other), other
         direct = loop.facts(node).direct
         buffers = direct is None or not direct.value
         if not below and self._stack.backing(node) and not self._stack.in_memory and buffers:
-            yield f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)"
+            yield f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)", node

@@ -17,7 +17,7 @@ from fstui.judge.facts.limits import ASSUMED_RPM, LOGGED_NS, NAND_PROGRAM_NS, re
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep, has_rate
 from fstui.layers import kind
-from fstui.layers.devices.caches import protected_cache
+from fstui.layers.devices.caches import answers_for_disks, protected_cache
 from fstui.layers.devices.disk import facts, is_virtual, writes
 from fstui.layers.devices.links import link
 from fstui.layers.devices.models import Writes
@@ -237,8 +237,7 @@ def fastest(paces: tuple[Pace, ...]) -> Pace:
 
 def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     medium = node.medium
-    passed_through = facts(node).caching_controller is not None and not (medium is not None and medium.declared)
-    if protected_cache(node) or passed_through:
+    if protected_cache(node) or answers_for_disks(node):
         return None  # a cache answers, not the platter
     turns = rpm(medium) if medium else None
     grade = facts(node).grade

@@ -9,7 +9,7 @@ import msgspec
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switches
 from fstui.layers.devices import disk
-from fstui.layers.devices.caches import has_cache, hidden_by_controller, protected_cache
+from fstui.layers.devices.caches import has_cache, hidden_by_controller, may_outlive_power_cut, volatile_cache
 from fstui.layers.facts import barriers
 from fstui.layers.readers import BARRIERS_OFF
 from fstui.model.storage import Node, Reading
@@ -28,12 +28,12 @@ class WithoutBarriers(NamedTuple):
 
     @property
     def on(self) -> tuple[Node, ...]:
-        """Those whose write cache is on."""
-        return tuple(node for node in self.caches if has_cache(node))
+        """Those whose write cache is on, whatever the kernel was told."""
+        return tuple(filter(_is_on, self.caches))
 
     @property
     def off(self) -> tuple[Node, ...]:
-        return tuple(node for node in self.caches if has_cache(node) is False)
+        return tuple(node for node in self.caches if has_cache(node) is False and not _is_on(node))
 
     @property
     def unheard(self) -> tuple[Node, ...]:
@@ -49,8 +49,12 @@ class WithoutBarriers(NamedTuple):
     @property
     def loses_data(self) -> bool:
         """A cache is on that nothing keeps through a power cut."""
-        kept = (protected_cache(node) or hidden_by_controller(node) for node in self.on)
-        return not self.corrected and not all(kept)
+        return not self.corrected and not all(map(may_outlive_power_cut, self.on))
+
+
+def _is_on(node: Node) -> bool:
+    told = volatile_cache(node)
+    return bool(has_cache(node)) or (told is not None and told.value)
 
 
 def without_barriers(stack: Stack, switches: Switches) -> tuple[WithoutBarriers, ...]:

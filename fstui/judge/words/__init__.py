@@ -14,6 +14,10 @@ from fstui.model.storage import Node, Reading
 from fstui.quantities import duration_ns, rate, ratio, seconds
 
 CUT_THE_POWER = "To know: cut the power in the middle of acknowledged writes, with a witness on another box."
+CHECK_CONTROLLER = (
+    "Check the controller's battery or capacitor: charged, and its cache set to write back only with it.",
+    "Check that the write caches of the drives behind the controller are off.",
+)
 LOOK_FOR_FILTER = (
     "Look for a filter that swallows the sync calls: grep Seccomp /proc/self/status. A container may have been started "
     "with syncs suppressed: repeat outside it."

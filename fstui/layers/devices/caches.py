@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from fstui.layers.devices.links import link
 from fstui.layers.devices.pmem import persistent
 from fstui.layers.facts import Fact, one_of
 from fstui.model.storage import Node
 
 _SAFE_DRIVES = frozenset({"ssd-plp", "optane"})
 _RAID_DRIVERS = frozenset({
-    "3w-9xxx", "3w-sas", "3w-xxxx", "aacraid", "arcmsr", "hpsa", "hptiop", "ipr", "ips", "megaraid", "megaraid_sas",
-    "mpi3mr", "mvumi", "smartpqi", "stex",
+    "3w-9xxx", "3w-sas", "3w-xxxx", "aacraid", "arcmsr", "hpsa", "hptiop", "ipr", "ips", "megaraid", "megaraid_legacy",
+    "megaraid_sas", "mpi3mr", "mvumi", "myrb", "myrs", "pmcraid", "smartpqi", "stex",
 })  # fmt: skip
 """Drivers of controllers that may have a memory with a battery (drivers/scsi)."""
+_ANSWERS_FOR_DISKS = "arcmsr"
+"""The driver of controllers of which a disk that they pass through under its own name may be answered by their cache as
+their volumes are: Areca."""
+_VOLUMES = frozenset({"raid", "array", "virtual", "cloud"})
+"""Grades of what is no single drive, by its name."""
 
 
 def volatile_cache(node: Node) -> Fact[bool] | None:
@@ -80,12 +86,31 @@ def outlives_power_cut(node: Node) -> bool:
     return protected_cache(node) or (medium is not None and medium.class_ in _SAFE_DRIVES)
 
 
+def answers_for_disks(node: Node) -> bool:
+    """Its controller's cache may answer for it, although it is called by a drive's own name."""
+    told = node.reading("controller")
+    return told is not None and told.value == _ANSWERS_FOR_DISKS and not _is_declared(node)
+
+
 def hidden_by_controller(node: Node) -> bool:
-    """It hangs on a RAID controller, and is neither a volume of a name that is known nor a drive passed through, which
-    states its form: a cache with a battery may answer, or the drives' own without one."""
-    declared = node.medium is not None and node.medium.declared
-    named = declared or any(node.reading(what) is not None for what in ("grade", "form_factor"))
-    return not named and one_of(node, "controller", dict.fromkeys(_RAID_DRIVERS, True)) is not None
+    """A cache with a battery may answer for it, or a drive's own without one: a volume of a name that nobody knows, of
+    a RAID controller or by Fibre Channel.
+
+    A drive passed through states its form (Linux 5.19), or answered udev; an older kernel shows a SAS drive like a
+    volume.
+    """
+    grade, controller = node.reading("grade"), node.reading("controller")
+    if _is_declared(node) or protected_cache(node) or (grade is not None and grade.value in _VOLUMES):
+        return False
+    if answers_for_disks(node):
+        return True
+    drive = grade or node.reading("form_factor") or node.reading("ID_ATA_WRITE_CACHE_ENABLED")
+    behind = link(node.link).arrays or (controller is not None and controller.value in _RAID_DRIVERS)
+    return behind and drive is None
+
+
+def _is_declared(node: Node) -> bool:
+    return node.medium is not None and node.medium.declared
 
 
 def may_outlive_power_cut(node: Node) -> bool:

@@ -31,9 +31,6 @@ from fstui.layers.targets.tgt import TgtDisks
 from fstui.model.storage import Node, Reading, SyncPath
 
 _CARDS = {"MMC": "eMMC", "SD": "an SD card"}
-_CACHING = ("arcmsr",)
-"""Drivers of controllers of which a disk that they pass through under its own name may be answered by their cache as
-their volumes are: Areca."""
 _YES_NO = {"yes": True, "no": False}
 
 
@@ -53,8 +50,6 @@ class DiskFacts(NamedTuple):
     """What the link can carry at the most."""
     bridge: Fact[str] | None
     """The USB bridge before the drive."""
-    caching_controller: Fact[bool] | None
-    """A controller's cache may answer for the disk, although it is called by its own name."""
     card: Fact[str] | None
     """What sits in the slot, or is soldered there."""
 
@@ -69,7 +64,6 @@ def facts(node: Node) -> DiskFacts:
         link_rate=word(node, "link_rate"),
         payload_mb_s=number(node, "payload_mb_s"),
         bridge=word(node, "usb_bridge"),
-        caching_controller=one_of(node, "controller", dict.fromkeys(_CACHING, True)),
         card=one_of(node, "card", _CARDS),
     )
 

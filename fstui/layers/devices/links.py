@@ -32,6 +32,8 @@ class Link(Base, frozen=True, kw_only=True):
     """Every drive there says how large its case is (SCSI VPD page B1); an array, with a memory of its own, has none."""
     may_be_an_array: bool = False
     """Behind it may be one disk, or an array or a controller with a memory of its own."""
+    arrays: bool = False
+    """Whatever states no form there is taken for a storage array's, which has a battery more often than not."""
     networked: bool = False
     of_ones_own: bool = False
     """A network of one's own: it does answer within tens of microseconds."""
@@ -44,7 +46,7 @@ _LINKS = (
     Link(name="mmc", direct=True),
     Link(name="usb", hides_drive=True),
     Link(name="scsi", may_be_an_array=True),
-    Link(name="fc", may_be_an_array=True, of_ones_own=True),
+    Link(name="fc", may_be_an_array=True, arrays=True, of_ones_own=True),
     Link(name="iscsi", may_be_an_array=True, networked=True, of_ones_own=True),
     Link(name="virtio", virtual=True),
     Link(name="xen", virtual=True),

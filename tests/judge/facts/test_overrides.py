@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+
 from fstui.judge.facts.overrides import Override, overrides
 from fstui.judge.facts.stack import Stack
 from fstui.model.run import Evidence
+from fstui.model.storage import Node
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, readings, target
 
 TOLD = block("dm-0", "dm-linear", "sdb", write_cache="write through")
 MIRROR = block("md0", "md", "sda", "dm-0", readings=readings(level="raid1"), write_cache="write back")
@@ -25,7 +29,7 @@ def test_a_told_leg_loses_where_nothing_tells_its_copy_from_the_other() -> None:
 
 def test_what_none_contradicts_is_no_override() -> None:
     without = target(filesystem(below=("dm-0",)), TOLD, disk("sdb", write_cache="write through"))
-    assert overrides(Evidence(target=without), Stack(without)) == ((), (), ())
+    assert not any(overrides(Evidence(target=without), Stack(without)))
 
 
 def test_since_when_data_lies_there_is_said_with_its_name() -> None:
@@ -34,6 +38,19 @@ def test_since_when_data_lies_there_is_said_with_its_name() -> None:
     assert override._replace(came=step("fsync")).name == "dm-0, where data lies since fsync,"
 
 
-def test_a_controllers_volume_of_an_unknown_name_may_have_a_battery() -> None:
-    told = disk(write_cache="write through", link="scsi", readings=readings(cache_type="write back", controller="stex"))
-    assert overrides(Evidence(target=on_disk(filesystem(), told)), Stack(on_disk(filesystem(), told))) == ((), (), ())
+VOLUME = disk(link="scsi", readings=readings(cache_type="write back", controller="stex"))
+LINEAR = block("dm-0", "dm-linear", "sda", write_cache="write through")
+
+
+@pytest.mark.parametrize(("stack", "hidden"), [
+    ((replace(VOLUME, write_cache="write through"),), True),
+    ((LINEAR, VOLUME), True),
+    ((LINEAR, disk()), False),
+    ((replace(LINEAR, below=("sda", "sdb")), VOLUME, disk("sdb")), False),
+], ids=["itself", "beneath", "a disk beneath", "a disk beneath as well"])  # fmt: skip
+def test_a_controllers_volume_of_an_unknown_name_may_have_a_battery(stack: tuple[Node, ...], hidden: bool) -> None:
+    where = target(filesystem(below=(stack[0].id,)), *stack)
+    found = overrides(Evidence(target=where), Stack(where))
+    assert ([each.device for each in found.hidden], [each.device for each in found.losing]) == (
+        ([stack[0]], []) if hidden else ([], [stack[0]])
+    )

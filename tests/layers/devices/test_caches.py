@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from fstui.inventory.survey import survey
 from fstui.judge import judge
-from fstui.layers.devices.caches import has_cache, outlives_power_cut, protected_cache, safe_drive, volatile_cache
+from fstui.layers.devices.caches import (
+    has_cache,
+    hidden_by_controller,
+    may_outlive_power_cut,
+    outlives_power_cut,
+    protected_cache,
+    safe_drive,
+    volatile_cache,
+)
 from fstui.layers.sources.claims import Answer
 from fstui.model.run import Evidence
 from fstui.model.storage import Medium, Node, Reading
@@ -61,6 +69,27 @@ def test_an_nvme_drive_with_a_cache_that_the_kernel_was_told_to_take_for_write_t
     assert node.medium is not None
     assert node.medium.write_cache == "volatile"
     assert "write-through-override" in {finding.rule for finding in judge(Evidence(target=found)).findings}
+
+
+CONTROLLERS = (
+    "3w-9xxx", "3w-sas", "3w-xxxx", "aacraid", "hpsa", "hptiop", "ipr", "ips", "megaraid", "megaraid_legacy",
+    "megaraid_sas", "mpi3mr", "mvumi", "myrb", "myrs", "pmcraid", "smartpqi", "stex",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("controller", "readings", "hidden"), [
+    *((name, {}, True) for name in CONTROLLERS), *((name, {"form_factor": "2"}, False) for name in CONTROLLERS),
+    ("arcmsr", {}, True), ("arcmsr", {"form_factor": "2", "grade": "hard disk"}, True),
+    ("arcmsr", {"grade": "raid"}, False), ("mpt3sas", {}, False), ("ahci", {}, False),
+    ("megaraid_sas", {"grade": "hard disk"}, False), ("megaraid_sas", {"ID_ATA_WRITE_CACHE_ENABLED": "0"}, False),
+])  # fmt: skip
+def test_a_controller_may_answer_for_a_volume_that_nobody_knows(
+    controller: str, readings: dict[str, str], hidden: bool
+) -> None:
+    volume = drive(None, controller=controller, **readings)
+    assert (hidden_by_controller(volume), may_outlive_power_cut(volume)) == (hidden, hidden)
+    declared = replace(volume, medium=Medium(class_="ssd", declared=True))
+    assert not hidden_by_controller(declared)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""*not-durable where a write cache is on; plausible where it is protected (medium) or there is none (low)*
+"""*not-durable where a write cache is on; plausible where it is protected (medium) or there is none (low); else
+cannot-tell*
 
 ## What it means
 The filesystem was told to send no flushes (`nobarrier`, `barrier=0`; ZFS: `zfs_nocacheflush`). An fsync returns when
@@ -12,8 +13,9 @@ driver's or the drive's own word.
 ## What it proves, and what not
 With a volatile cache beneath, syncs are not durable. Behind a controller or a storage array (by its name) whose
 cache survives a power cut, or where no device has a cache, it may be: a claim that nothing here can check. A volume
-of an unknown name may have such a cache where the driver is a RAID controller's: *cannot-tell*. Of a filesystem
-that holds one member of a btrfs or ZFS mirror with checksums it is a note: what the others flushed is read.
+of an unknown name may have such a cache where the driver is a RAID controller's, and by Fibre Channel: *cannot-tell*.
+Of a filesystem that holds one member of a btrfs or ZFS mirror with checksums it is a note: what the others flushed is
+read.
 
 ## What to do next
 Turn barriers on and run again. Behind a RAID controller: check that the battery or capacitor is healthy, and that the
@@ -30,14 +32,9 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.without_barriers import WithoutBarriers
 from fstui.layers import kind
-from fstui.layers.devices.caches import protected_cache, volatile_cache
+from fstui.layers.devices.caches import has_cache, protected_cache, volatile_cache
 from fstui.model.judgement import Confidence, Finding, Verdict
 from fstui.model.storage import Node
-
-_CHECK_CONTROLLER = (
-    "Check the controller's battery or capacitor: charged, and its cache set to write back only with it.",
-    "Check that the write caches of the drives behind the controller are off.",
-)
 
 
 class _Said(NamedTuple):
@@ -88,10 +85,10 @@ def _by_the_caches(found: WithoutBarriers, early: str) -> _Said:
         return _Said(None, "barriers off, and doubled", copies, (_barriers_on(found),))
     outlives = f"{off_here}: durable only if the cache of {words.devices(found.on)} really outlives a power cut"
     if found.hidden:
-        unsure = f"{outlives}, and no model tells whether the RAID controller has a battery."
-        return _Said("cannot-tell", "barriers off behind a RAID controller", unsure, _CHECK_CONTROLLER)
+        unsure = f"{outlives}, and no name tells whether its controller has a battery."
+        return _Said("cannot-tell", "barriers off behind a controller", unsure, words.CHECK_CONTROLLER)
     if found.on:
-        return _Said("plausible", "barriers off above a protected cache", f"{outlives}.", _CHECK_CONTROLLER)
+        return _Said("plausible", "barriers off above a protected cache", f"{outlives}.", words.CHECK_CONTROLLER)
     if found.caches and len(found.off) == len(found.caches) and not found.unheard:
         return _Said(
             "plausible",
@@ -114,5 +111,6 @@ def _barriers_on(found: WithoutBarriers) -> str:
 
 def _cache_line(node: Node) -> str:
     protected = f", {node.medium.because or node.medium.class_}" if node.medium and protected_cache(node) else ""
-    told = volatile_cache(node) if node.write_cache is None else None
-    return (words.reading(node, told.reading) if told is not None else words.write_cache(node)) + protected
+    told = volatile_cache(node)
+    better = told is not None and (node.write_cache is None or (told.value and not has_cache(node)))
+    return (words.reading(node, told.reading) if told and better else words.write_cache(node)) + protected

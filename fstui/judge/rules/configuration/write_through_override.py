@@ -1,4 +1,5 @@
-"""*not-durable, high; suspicious, medium, where a drive alone could tell; a note where other copies get their flushes*
+"""*not-durable, high; suspicious, medium, where a drive alone could tell; cannot-tell behind a controller of an unknown
+name; a note where other copies get their flushes*
 
 ## What it means
 The kernel takes a device for "write through" and drops every flush to it, although a volatile cache is behind it:
@@ -18,7 +19,8 @@ mirror or raidz, loses nothing: its stale copies are recognised, and what the ot
 dm has no checksums and may read the stale copy. A device that became "write through" during the run is accused by what
 lies beneath it alone, since a drive's own cache may have been switched off with it. What the data was moved to, or an
 array took in, while the run went on is read after each step, and asked the same where it stayed. Whoever sets it to
-"write back", and leaves it so, sets it right. Told "write through" during the run and told back, it dropped the flushes
+"write back", and leaves it so, sets it right. A volume of an unknown name on a RAID controller, or by Fibre Channel,
+may have a battery: cannot-tell. Told "write through" during the run and told back, it dropped the flushes
 in between. A drive that alone could say that its cache stayed on is suspicious where that happened twice or more:
 nobody switches a cache so for honest reasons. What a container writes through a sysfs of its own is not heard.
 
@@ -30,64 +32,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.overrides import Override
-from fstui.model.judgement import Finding
+from fstui.model.judgement import Finding, Verdict
 from fstui.model.storage import Node
+
+_DOUBLED = (
+    ", but there is a volatile cache behind it. What it holds is elsewhere too, and checksums tell which copy is right:"
+    " a power cut loses no data, but until a scrub it is there once fewer."
+)
+_AGAIN = ", and this again and again: what was synced then is safe only if the drive's own cache was off each time."
+_UNSURE = (
+    ", over a cache: durable only if that really outlives a power cut, and no name tells whether its controller has a "
+    "battery."
+)
 
 
 @rule(place=60)
 def write_through_override(case: Case) -> Iterator[Finding]:
     """The kernel was told "write through" about a device whose cache is on."""
-    overrides = case.configuration.overrides
-    yield from map(_corrected, overrides.corrected)
-    yield from map(_flickering, overrides.flickering)
-    for override in overrides.losing:
-        node = override.device
-        yield Finding(
-            rule="write-through-override",
-            verdict="not-durable",
-            confidence="high",
-            scope="storage",
-            title=f"{node.id}: “write through” over a cache",
-            sentence=f"{_dropped(override)}, over a volatile cache: {case.arrivals.returned_early}.",
-            because=(
-                _view(override),
-                *override.contradictions,
-                *case.arrivals.of_ours,
-                *(pair.because for pair in case.arrivals.withheld if pair.below == node),
-            ),
-            next=(_next(override),),
-        )
+    found = case.configuration.overrides
+    for each in found.corrected:
+        yield _said(each, None, "over a cache, and doubled", _DOUBLED)
+    for each in found.flickering:  # a drive: its own cache may have been switched each time, which nobody does
+        yield replace(_said(each, "suspicious", "again and again", _AGAIN), confidence="medium")
+    for each in found.hidden:  # whoever told the kernel so may know of a battery
+        said = _said(each, "cannot-tell", "behind a controller", _UNSURE)
+        yield replace(said, confidence="medium", next=(*words.CHECK_CONTROLLER, *said.next))
+    for each in found.losing:
+        beneath = (pair.because for pair in case.arrivals.withheld if pair.below == each.device)
+        early = f", over a volatile cache: {case.arrivals.returned_early}."
+        said = _said(each, "not-durable", "over a cache", early)
+        yield replace(said, because=(*said.because, *case.arrivals.of_ours, *beneath))
 
 
-def _flickering(override: Override) -> Finding:
-    """A drive: its own cache may have been switched each time, which nobody does."""
+def _said(override: Override, verdict: Verdict | None, title: str, rest: str) -> Finding:
     return Finding(
         rule="write-through-override",
-        verdict="suspicious",
-        confidence="medium",
-        scope="storage",
-        title=f"{override.device.id}: “write through” again and again",
-        sentence=f"{_dropped(override)}, and this again and again: what was synced then is safe only if the drive's "
-        "own cache was off each time.",
-        because=(_view(override),),
-        next=(_next(override),),
-    )
-
-
-def _corrected(override: Override) -> Finding:
-    """One copy of several, beneath a filesystem that tells a stale one by its checksum."""
-    return Finding(
-        rule="write-through-override",
-        verdict=None,
+        verdict=verdict,
         confidence="high",
         scope="storage",
-        title=f"{override.device.id}: “write through” over a cache, and doubled",
-        sentence=f"{_dropped(override)}, but there is a volatile cache behind it. What it holds is elsewhere too, and "
-        "checksums tell which copy is right: a power cut loses no data, but until a scrub it is there once fewer.",
+        title=f"{override.device.id}: “write through” {title}",
+        sentence=f"{_dropped(override)}{rest}",
         because=(_view(override), *override.contradictions),
         next=(_next(override),),
     )

@@ -47,19 +47,50 @@ def test_above_a_protected_cache_is_plausible(class_: MediumClass, cache: Medium
         ({}, "cannot-tell"),
         ({"grade": "raid"}, "not-durable"),
         ({"form_factor": "2"}, "not-durable"),
+        ({"ID_ATA_WRITE_CACHE_ENABLED": "1"}, "not-durable"),
         ({"controller": "mpt3sas"}, "not-durable"),
+        ({"controller": "arcmsr", "form_factor": "2", "grade": "consumer"}, "cannot-tell"),
+        ({"controller": "arcmsr", "grade": "raid"}, "not-durable"),
     ],
-    ids=["unknown", "a controller without a cache, by its name", "a drive that it passes through", "an HBA"],
-)
+    ids=[
+        "unknown", "a controller without a cache, by its name", "a drive that it passes through",
+        "one that answered udev", "an HBA", "Areca's cache may answer for a drive", "Areca's, by its name",
+    ],
+)  # fmt: skip
 def test_a_volume_of_an_unknown_name_on_a_raid_controller_may_have_a_battery(
     told: dict[str, str], verdict_then: str
 ) -> None:
     volume = disk(link="scsi", model="Inspur PM8222", readings=readings(**{"controller": "smartpqi", **told}))
     found = finding(verdict(on_disk(NOBARRIER, volume), step(flushes=0)), "barriers-off")
     assert found.verdict == verdict_then
-    assert ("whether the RAID controller has a battery" in found.sentence) is (verdict_then == "cannot-tell")
+    assert ("whether its controller has a battery" in found.sentence) is (verdict_then == "cannot-tell")
     declared = replace(volume, medium=Medium(class_="hdd-7200", declared=True))
     assert finding(verdict(on_disk(NOBARRIER, declared)), "barriers-off").verdict == "not-durable"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [({}, "cannot-tell"), ({"grade": "array"}, "plausible"), ({"form_factor": "3"}, "not-durable")],
+    ids=["unknown", "an array by its name", "a disk in a loop"],
+)
+def test_what_comes_by_fibre_channel_is_an_arrays(told: dict[str, str], expected: str) -> None:
+    volume = disk(link="fc", model="ACME SAN", readings=readings(**told))
+    assert finding(verdict(on_disk(NOBARRIER, volume), step(flushes=0)), "barriers-off").verdict == expected
+
+
+@pytest.mark.parametrize(("controller", "expected"), [("mpt3sas", "not-durable"), ("megaraid_sas", "cannot-tell")])
+def test_that_the_kernel_was_told_that_there_is_no_cache_makes_it_no_better(controller: str, expected: str) -> None:
+    told = readings(cache_type="write back", controller=controller)
+    judgement = verdict(on_disk(NOBARRIER, disk(link="scsi", write_cache="write through", readings=told)))
+    found = finding(judgement, "barriers-off")
+    assert (judgement.verdict, found.verdict) == (expected, expected)
+    assert any("cache_type: write back" in line for line in found.because)
+    assert finding(judgement, "write-through-override").verdict == expected
+
+
+def test_a_volume_whose_cache_is_off_needs_no_battery() -> None:
+    off = disk(link="scsi", write_cache="write through", readings=readings(controller="megaraid_sas"))
+    assert finding(verdict(on_disk(NOBARRIER, off)), "barriers-off").verdict == "plausible"
 
 
 def test_above_disks_without_caches_is_plausible() -> None:
