@@ -1,8 +1,9 @@
 """overlay: what is written lies in ``upperdir``, on another filesystem; ``volatile`` leaves every sync out.
 
-An engine names it relative to a directory of its own where there are many layers, since a mount's options fit a page
-(containers/storage: ``mountOverlayFrom``). It is looked for above the mount point, and followed as ``upperdir_at``
-where it is proved: the overlay's root has the times of its upper directory (fs/overlayfs/inode.c: ovl_getattr).
+It is followed where nothing speaks against it: an overlay's root has the times of its upper directory, the one at which
+that was made included (fs/overlayfs/inode.c: ovl_getattr). An engine names it relative to a directory of its own where
+there are many layers, since a mount's options fit a page (containers/storage: ``mountOverlayFrom``): that is looked for
+above the mount point, and ``upperdir_at`` where it is found by those times.
 """
 
 from __future__ import annotations
@@ -14,15 +15,11 @@ from fstui.layers.kinds import Kind
 from fstui.layers.readers import Filesystem, FilesystemReader
 from fstui.layers.sources import directories
 from fstui.layers.sources.claims import Command, Question, line
-from fstui.layers.sources.directories import seen_at
+from fstui.layers.sources.directories import lying_at
 from fstui.layers.sources.mounts import MOUNTINFO, Mount, above
 from fstui.model.storage import Node, Reading, SyncPath
 
 _NOWHERE = ("No such file or directory", "Not a directory")
-
-
-def _looking_for(path: str) -> Command:
-    return "stat", "--format=%F", path
 
 
 def _above(mount_point: str, relative: str) -> Iterator[str]:
@@ -38,37 +35,39 @@ class OverlayReader(FilesystemReader):
         upper = mount.option("upperdir")
         if upper is None:
             return Filesystem()
-        found = upper if upper.startswith("/") else self._found(mount.mount_point, upper)
-        below = self.sources.holder(found) if found is not None else None
+        told = Reading(what="upperdir", value=upper, path=MOUNTINFO)
+        if upper.startswith("/"):
+            return self._on(mount, upper, (told,))
+        shown = (path for path in _above(mount.mount_point, upper) if self._is_shown(mount, path))
+        if (found := next(shown, None)) is None:
+            return Filesystem((), (told,))
+        return self._on(mount, found, (told, Reading(what="upperdir_at", value=found, path=line(lying_at(found)))))
+
+    def _on(self, mount: Mount, upper: str, readings: tuple[Reading, ...]) -> Filesystem:
+        below = self.sources.holder(upper)
         # in a container the upper directory is named as the host sees it, and seems to lie on the overlay itself
-        seen = below is not None and below.mount_point != mount.mount_point
-        readings: tuple[Reading, ...] = (Reading(what="upperdir", value=upper, path=MOUNTINFO),)
-        if found is not None and found != upper:
-            readings = (*readings, Reading(what="upperdir_at", value=found, path=line(seen_at(found))))
-        if below is None or not seen:
+        if below is None or below.mount_point == mount.mount_point:
             return Filesystem((), readings)
         if below.place > mount.place:
             # what was mounted there since is not what the overlay was given
-            why = f"what {upper} was: {below.mount_point} was mounted there later"
-            return Filesystem((), (*readings, Reading(what="missing", value=why, path=MOUNTINFO)))
-        if self._nothing_at(upper):
-            asked = line(_looking_for(upper))
-            return Filesystem((), (*readings, Reading(what="missing", value=f"{upper}: nothing is there", path=asked)))
-        return Filesystem((f"mount:{below.mount_point}",), readings)
+            why, asked = f"what {upper} was: {below.mount_point} was mounted there later", MOUNTINFO
+        elif self._nothing_at(upper):
+            why, asked = f"{upper}: nothing is there", line(lying_at(upper))
+        elif self._is_shown(mount, upper) is False:
+            why, asked = f"what {upper} was: another directory is there", line(lying_at(upper))
+        else:
+            return Filesystem((f"mount:{below.mount_point}",), readings)
+        return Filesystem((), (*readings, Reading(what="missing", value=why, path=asked)))
 
-    def _found(self, mount_point: str, relative: str) -> str | None:
-        """Where a relative upper directory lies."""
-        answers = self.sources.claims
-        root = directories.seen(answers, mount_point)
-        for path in _above(mount_point, relative):
-            there = directories.seen(answers, path)
-            if root is not None and there is not None and there[1:] == root[1:]:  # it may have an inode of its own
-                return path
-        return None
+    def _is_shown(self, mount: Mount, upper: str) -> bool | None:
+        """The overlay shows what lies there; None where that cannot be told, as of a bind mount of one of its
+        directories."""
+        there, shown = (directories.seen(self.sources.claims, lying_at(path)) for path in (upper, mount.mount_point))
+        return directories.is_shown_by(there, shown) if there and shown and mount.root == "/" else None
 
     def _nothing_at(self, upper: str) -> bool:
         """Its path leads nowhere here: what held it was unmounted, or moved, and the overlay keeps it all the same."""
-        told = self.sources.claims.get(line(_looking_for(upper)))
+        told = self.sources.claims.get(line(lying_at(upper)))
         return told is not None and (told.error or "").endswith(_NOWHERE)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
@@ -85,17 +84,16 @@ def upper_directory(node: Node) -> Fact[str] | None:
 
 def _looking(node: Node) -> Iterator[Command]:
     told = upper_directory(node)
-    if told is not None and told.value.startswith("/"):
-        yield _looking_for(told.value)
-    elif told is not None:
-        yield from map(seen_at, (node.name, *_above(node.name, told.value)))
+    if told is not None:
+        paths = (told.value,) if told.value.startswith("/") else _above(node.name, told.value)
+        yield from map(lying_at, (node.name, *paths))
 
 
 class Overlay(Kind, frozen=True, kw_only=True):
     """The row of this family."""
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        """Whether each upper directory is there: a child looks, since what holds it may hang."""
+        """What lies at each upper directory: a child looks, since what holds it may hang."""
         return tuple(Question(asked) for node in nodes for asked in _looking(node))
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:

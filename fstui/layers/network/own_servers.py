@@ -60,7 +60,7 @@ def is_same(
     ``inode_shift``: what the client adds to the server's number; None where it makes its own. ``tells_change``: the
     server tells when a directory was changed; else it may give the time of its modification for that, too.
     """
-    there, here = (directories.seen(answers, each) for each in (mounted, path))
+    there, here = (directories.seen(answers, seen_at(each)) for each in (mounted, path))
     if there is None or here is None or there.modified != here.modified:
         return False
     if there.changed != here.changed and (tells_change or there.changed != here.modified):
@@ -70,7 +70,7 @@ def is_same(
 
 def is_alike(answers: Claims, mounted: str, path: str) -> bool:
     """Both were modified in the same second, which is all that a server tells that is known to be ours."""
-    there, here = (directories.seen(answers, each) for each in (mounted, path))
+    there, here = (directories.seen(answers, seen_at(each)) for each in (mounted, path))
     if there is None or here is None:
         return False
     return there.modified.partition(".")[0] == here.modified.partition(".")[0]

@@ -9,24 +9,43 @@ from typing import NamedTuple
 from fstui.layers.sources import claims
 from fstui.layers.sources.claims import Claims, Command
 
-_SEEN = re.compile(r"(\d{1,20}) (\d{1,12}\.\d{7})\d\d (\d{1,12}\.\d{7})\d\d")
+_FORMAT = "--format=%i %.9Y %.9Z %.9W"
+_TIME = r"(\d{1,12}\.\d{7})\d\d"
+_SEEN = re.compile(rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?")
 
 
 class Seen(NamedTuple):
-    """A directory."""
+    """A directory. Times are seconds, as their digits."""
 
     inode: int
     modified: str
-    """In seconds, as its digits."""
     changed: str
+    born: float
+    """When it was made (statx(2)); 0 where its filesystem does not tell."""
+
+
+def lying_at(path: str) -> Command:
+    """Looks at a directory of this box."""
+    return ("stat", _FORMAT, "--", path)
 
 
 def seen_at(path: str) -> Command:
-    """Inode, time of modification and time of change of a directory; of a remote one, by its server's newest word."""
-    return ("stat", "--cached=never", "--format=%i %.9Y %.9Z", "--", path)
+    """Looks at a remote one, by its server's newest word."""
+    return ("stat", "--cached=never", _FORMAT, "--", path)
 
 
-def seen(answers: Claims, path: str) -> Seen | None:
-    """What lies at that path; None where nobody looked, or nothing lies there."""
-    found = _SEEN.fullmatch((claims.answer(answers, seen_at(path)) or "").strip())
-    return found and Seen(int(found[1]), found[2], found[3])
+def seen(answers: Claims, asked: Command) -> Seen | None:
+    """What was found so; None where nobody looked, or nothing lies there."""
+    found = _SEEN.fullmatch((claims.answer(answers, asked) or "").strip())
+    return found and Seen(int(found[1]), found[2], found[3], float(found[4] or 0))
+
+
+def is_shown_by(there: Seen, shown: Seen) -> bool | None:
+    """The directory that another filesystem shows as its own, where it may have an inode of that one; None where that
+    cannot be told of one that is written to meanwhile."""
+    if there.born and shown.born and there.born != shown.born:
+        return False
+    if (there.modified, there.changed) == (shown.modified, shown.changed):
+        return True
+    known = bool(there.born and shown.born)  # many may have been made in the same tick of the clock
+    return None if known or there.inode == shown.inode else False

@@ -7,7 +7,7 @@ import pytest
 from fstui.inventory.questions import commands
 from fstui.inventory.survey import survey
 from fstui.layers.sources.claims import Answer, Claims, line
-from fstui.layers.sources.directories import seen_at
+from fstui.layers.sources.directories import lying_at
 from tests.factories.box import Box
 from tests.factories.looking import edges, look, read
 
@@ -32,7 +32,7 @@ def test_an_overlay_stands_on_the_filesystem_of_its_upper_directory(box: Box, op
 
 def test_an_overlay_whose_upper_directory_cannot_be_seen_claims_nothing(box: Box) -> None:
     box.mount("overlay", "/", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/lib/docker/u,workdir=/w")
-    asked = "stat --format=%F /var/lib/docker/u"
+    asked = line(lying_at("/var/lib/docker/u"))
     nowhere: Claims = {asked: Answer(error="stat: cannot statx '/var/lib/docker/u': No such file or directory")}
     found = look(box, "/", claims=nowhere)
     assert edges(found) == {"mount:/": ()}
@@ -55,12 +55,13 @@ def test_an_upper_directory_that_its_path_leads_to_no_more_is_not_looked_for_abo
     box.mount("tmpfs", "/run", "tmpfs")
     box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/run/live/rw,workdir=/w")
     nowhere = Answer(error="stat: cannot statx '/run/live/rw': No such file or directory")
-    gone: Claims = {"stat --format=%F /run/live/rw": nowhere}
+    asked = line(lying_at("/run/live/rw"))
+    gone: Claims = {asked: nowhere}
     found = look(box, claims=gone)
     assert edges(found) == {"mount:/srv": ()}
-    assert read(found.stack[0], "missing") == ("/run/live/rw: nothing is there", "stat --format=%F /run/live/rw")
+    assert read(found.stack[0], "missing") == ("/run/live/rw: nothing is there", asked)
     forbidden = Answer(error="stat: cannot statx '/run/live/rw': Permission denied")
-    assert edges(look(box, claims={"stat --format=%F /run/live/rw": forbidden}))["mount:/srv"] == ("mount:/run",)
+    assert edges(look(box, claims={asked: forbidden}))["mount:/srv"] == ("mount:/run",)
 
 
 TIMES = "1784538000.813516102 1784538001.250000000"
@@ -83,16 +84,51 @@ def test_a_relative_upper_directory_is_followed_where_it_is_proved(
     box.mount("/dev/sdb", "/srv", "ext4")
     merged = "/srv/store/ab/merged"
     box.mount("overlay", merged, "overlay", super_options="rw,lowerdir=l/A:l/B,upperdir=ab/diff,workdir=ab/work")
-    looked = {line(seen_at(path)): Answer(output=f"{text}\n") for path, text in {merged: f"14 {TIMES}", **seen}.items()}
+    looked = {
+        line(lying_at(path)): Answer(output=f"{text}\n") for path, text in {merged: f"14 {TIMES}", **seen}.items()
+    }
     found = look(box, merged, claims=looked)
     assert edges(found)[f"mount:{merged}"] == below
     if below:
         at = next(path for path, text in seen.items() if text.endswith(TIMES))
-        assert read(found.stack[0], "upperdir_at") == (at, line(seen_at(at)))
+        assert read(found.stack[0], "upperdir_at") == (at, line(lying_at(at)))
+
+
+@pytest.mark.parametrize(("there", "shown", "root", "followed"), [
+    (f"14 {TIMES} 17.000000100", f"2 {TIMES} 17.000000100", "/", True),
+    ("14 9.000000000 9.000000000 17.000000100", f"2 {TIMES} 17.000000100", "/", True),
+    (f"14 {TIMES} 17.000000200", f"14 {TIMES} 17.000000100", "/", False),
+    (f"14 {TIMES} 17.000000200", f"14 {TIMES} 17.000000100", "/sub", True),
+    (f"14 {TIMES} 0.000000000", f"2 {TIMES} 17.000000100", "/", True),
+    ("14 9.000000000 9.000000000", f"14 {TIMES}", "/", True),
+    ("15 9.000000000 9.000000000", f"14 {TIMES}", "/", False),
+], ids=[
+    "the same", "written to meanwhile", "another", "a directory of the overlay is mounted", "not told when it was made",
+    "its inode, written to meanwhile", "nothing of it",
+])  # fmt: skip
+def test_another_directory_at_that_path_is_not_the_upper(
+    box: Box, there: str, shown: str, root: str, followed: bool
+) -> None:
+    """The overlay was given descriptors of a filesystem that is mounted nowhere, or in another mount namespace."""
+    box.mount("tmpfs", "/decoy", "tmpfs")
+    options = "rw,lowerdir=/l,upperdir=/decoy/upper,workdir=/w"
+    box.mount("overlay", "/srv", "overlay", root=root, super_options=options)
+    asked = line(lying_at("/decoy/upper"))
+    looked = {asked: Answer(output=f"{there}\n"), line(lying_at("/srv")): Answer(output=f"{shown}\n")}
+    found = look(box, claims=looked)
+    assert edges(found)["mount:/srv"] == (("mount:/decoy",) if followed else ())
+    missing = found.stack[0].reading("missing")
+    assert (missing and missing.value) == (None if followed else "what /decoy/upper was: another directory is there")
+
+
+def test_for_an_absolute_one_that_alone_is_looked_at(box: Box) -> None:
+    box.mount("/dev/sda", "/", "ext4")
+    box.mount("overlay", "/srv/m", "overlay", super_options="rw,lowerdir=/l,upperdir=/up,workdir=/w")
+    assert {*map(lying_at, ("/srv/m", "/up"))} == {*commands(survey(box.root), root=False)}
 
 
 def test_for_a_relative_upper_directory_each_directory_above_is_looked_at(box: Box) -> None:
     box.mount("/dev/sda", "/", "ext4")
     box.mount("overlay", "/srv/m", "overlay", super_options="rw,lowerdir=l,upperdir=ab/diff,workdir=w")
     places = ("/srv/m", "/srv/ab/diff", "/ab/diff")
-    assert {*map(seen_at, places)} == {*commands(survey(box.root), root=False)}
+    assert {*map(lying_at, places)} == {*commands(survey(box.root), root=False)}
