@@ -155,6 +155,46 @@ async def test_holding_the_view_holds_only_the_view() -> None:
         assert any(line.startswith(" ▸ same block") for line in shown(pilot.app))
 
 
+@pytest.mark.parametrize("told", [
+    screens.events(until=0)[:1],
+    [*screens.events(until=0)[:2], StepPreparing(index=0, name="fdatasync", done=1, total=2)],
+    [*screens.events(until=0)[:2], StepPreparing(index=0, name="fdatasync", done=0, total=0, server_s=3.0)],
+    screens.events(until=3),
+], ids=["before the first step", "a file is written", "a server starts", "a step"])  # fmt: skip
+async def test_that_the_view_is_held_shows_whatever_it_shows(told: list[Event]) -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, told)
+        assert "Space hold view" in shown(pilot.app)[-1]
+        await pilot.press("space")
+        lines = shown(pilot.app)
+        assert any("view held: space goes on" in line for line in lines)
+        assert "Space go on" in lines[-1]
+        await pilot.press("space")
+        lines = shown(pilot.app)
+        assert "view held" not in "\n".join(lines) and "Space hold view" in lines[-1]
+
+
+async def test_a_run_that_ends_while_the_view_is_held_shows_its_result_when_it_is_let_go() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, screens.events(until=3))
+        await pilot.press("space")
+        screen = pilot.app.screen
+        assert isinstance(screen, RunScreen)
+        running = screen.running
+        assert isinstance(running, screens.PreparedRunning)
+        running.told = screens.events()[-1:]
+        await screen.follow().wait()
+        await pilot.pause()
+        assert pilot.app.screen is screen
+        assert any("view held: space shows the result" in line for line in shown(pilot.app))
+        await pilot.press("s")
+        assert running.stopped == 0
+        assert "The run is over: enter shows its result." in shown(pilot.app)[-1]
+        await pilot.press("space")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, ResultScreen)
+
+
 async def test_next_and_stop_reach_the_runner() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         running = await watch(pilot, screens.events(until=3))

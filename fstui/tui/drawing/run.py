@@ -65,20 +65,20 @@ def steps(progress: Progress, selected: int | None, width: int, height: int) -> 
 def map_rule(progress: Progress, held: bool, width: int) -> Text:
     """Which step the strip shows, what its signs mean, how far it is."""
     index = progress.shown
+    kept = "" if not held else "view held: space shows the result" if progress.run else "view held: space goes on"
     if index is None:
         words = f"measuring others for {progress.idle.elapsed_s:.1f} s" if progress.idle else "measuring others first"
-        return rule(width, words)
+        return rule(width, words, kept)
     planned = progress.plan.steps[index]
     name = planned.name
     if (preparing := progress.preparing) and preparing.server_s:
-        return rule(width, f"{name} · its server is starting", seconds(preparing.server_s))
+        return rule(width, f"{name} · its server is starting", kept or seconds(preparing.server_s))
     if preparing:
         far = f"{size(preparing.done)} of {size(preparing.total)}" if preparing.total else ""
-        return rule(width, f"{name} · writing its file first", far)
+        return rule(width, f"{name} · writing its file first", kept or far)
     sign = " · p95 of each second" if planned.settings.reports_itself else ""
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one turn" if planned.limit_ns and width >= 70 else ""
-    far = "view held: space goes on" if held else _far(progress, index)
-    return rule(width, f"{name}{sign}{limit}", far)
+    return rule(width, f"{name}{sign}{limit}", kept or _far(progress, index))
 
 
 def both_ends(progress: Progress, width: int, height: int) -> list[Text]:

@@ -37,11 +37,14 @@ PLUG = Command(
 TURN = Command("run.turn", "t", "turn", "turn", "Change a parameter of the simulated disk while it runs: KEY=VALUE.")
 
 
+HOLD = Command("run.hold", "space", "hold", "hold view", "Hold the view; the measurement goes on.")
+
+
 class RunScreen(BaseScreen):
     """Steps above, the strip, both ends, the finding so far."""
 
     KEYS = (
-        Command("run.hold", "space", "hold", "hold view", "Hold the view; the measurement goes on."),
+        HOLD,
         Command("run.next", "n", "next_step", "next step", "End this step here and go on with the next."),
         Command("run.stop", "s", "stop", "stop", "Stop the run: its files are removed, the steps so far are judged."),
         PLUG,
@@ -110,8 +113,10 @@ class RunScreen(BaseScreen):
         self._changed = True
         if self.progress.trouble:  # whole: its line on the screen has room for the beginning
             self.say(self.progress.trouble)
-        if self.progress.run is not None and not self.held:
+        if not self.held:
             self.action_result()
+        else:  # what is held stays, but for the line that says so
+            self.part("rule").redraw()
 
     def on_screen_resume(self) -> None:
         """The run may have ended while the help stood in front."""
@@ -131,15 +136,20 @@ class RunScreen(BaseScreen):
     def action_hold(self) -> None:
         self.held = not self.held
         self._changed = True
-        if self.held:
-            self.part("rule").redraw()
-        else:
+        self.part("rule").redraw()
+        self.part("footer").redraw()
+        if not self.held:
             self.draw_changes()
+        if self.over and not self.held:
+            self.action_result()
 
     def action_next_step(self) -> None:
         self.running.skip_step()
 
     def action_stop(self) -> None:
+        if self.progress.run is not None:
+            self.say("The run is over: enter shows its result.")
+            return
         self.running.stop()
         self.say("Stopping: the step ends, its files are removed, the steps so far are judged.")
 
@@ -182,7 +192,8 @@ class RunScreen(BaseScreen):
 
     def footer_commands(self) -> Iterable[Command]:
         simulated = name_of(self.progress.target) is not None
-        return (command for command in self.KEYS if command not in (PLUG, TURN) or simulated)
+        shown = (command for command in self.KEYS if command not in (PLUG, TURN) or simulated)
+        return (replace(HOLD, label="go on") if command is HOLD and self.held else command for command in shown)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.progress, self.fstui.session.simulated, width)]
