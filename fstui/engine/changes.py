@@ -97,10 +97,13 @@ class Meanwhile:
 def changes(*seen: tuple[Node, ...]) -> tuple[str, ...]:
     """One line for each thing that changed, or is changing: ``sda: write cache write back → write through``.
 
-    ``seen``: the stack before the run and as it was found since; whatever was switched back stands in the line twice.
+    ``seen``: the stack before the run and as it was found since, empty where its filesystem is gone from there;
+    whatever was switched back stands in the line twice.
     """
-    later = [{node.id: node for node in stack} for stack in seen[1:]]
-    return tuple(line for node in seen[0] for line in _changed(node, [stack.get(node.id) for stack in later]))
+    later = [{node.id: node for node in stack} for stack in seen[1:] if stack]
+    gone = (f"{seen[0][0].id}: gone",) if seen[0] and not all(seen[1:]) else ()
+    lines = (line for node in seen[0] for line in _changed(node, [stack.get(node.id) for stack in later]))
+    return (*gone, *lines)
 
 
 def still_there(before: Target, now: Target) -> tuple[Node, ...]:

@@ -91,6 +91,14 @@ def test_a_layer_that_is_gone_is_a_change() -> None:
     assert changes(STACK, STACK[:1]) == ("sda: gone",)
 
 
+def test_where_the_filesystem_is_gone_what_it_stood_on_is_not_said_to_be() -> None:
+    switched = tuple(msgspec.structs.replace(node, write_cache="write through") for node in STACK)
+    gone, *others = changes(STACK, switched, STACK, ())
+    assert gone == f"{STACK[0].id}: gone"
+    assert others and all("write back → write through → write back" in line for line in others if "sda:" in line)
+    assert changes(STACK, STACK, ()) == (gone,)
+
+
 def test_errors_that_were_counted_before_are_none() -> None:
     errors = (Reading(what="errors_count", value="3", path="/sys/fs/ext4/sda/errors_count"),)
     troubled = (filesystem(), disk(state=errors))

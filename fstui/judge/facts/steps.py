@@ -15,6 +15,9 @@ from fstui.model.run import Evidence
 from fstui.model.settings import Figures, Settings
 from fstui.model.steps import Step, Turn
 
+SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
+WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
+"""As a failure names them."""
 MIN_SYNCS = 20
 """Fewer than these say nothing about a rate or a ratio."""
 MIN_IN_TURN = 8

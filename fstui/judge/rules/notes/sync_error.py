@@ -26,13 +26,12 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
+from fstui.judge.facts.steps import SYNC_CALLS, WRITE_CALLS
 from fstui.model.judgement import Finding
 from fstui.model.steps import Failure, Step
 from fstui.quantities import count
 
-_SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
 _OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open"})
-_WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _STOPPED = frozenset({errno.EIO, errno.EUCLEAN})
 """What a filesystem answers that has shut itself down, or met what cannot be true (EFSCORRUPTED)."""
@@ -45,7 +44,7 @@ def sync_error(case: Case) -> Iterator[Finding]:
     for step in case.steps.all:
         if step.error is None:
             continue
-        if step.error.call in _SYNC_CALLS | _WRITE_CALLS:
+        if step.error.call in SYNC_CALLS | WRITE_CALLS:
             yield _failed(case, step, step.error)
         elif step.error.call in _OTHER_CALLS and step.error.errno in _STOPPED:
             yield _stopped(step, step.error)
@@ -68,8 +67,8 @@ def _stopped(step: Step, error: Failure) -> Finding:
 
 
 def _failed(case: Case, step: Step, error: Failure) -> Finding:
-    lost = error.errno == errno.EIO and (error.call in _SYNC_CALLS or _writes_are_synced(case, step))
-    refused = error.call in _SYNC_CALLS and error.errno not in _FULL | {errno.EIO}
+    lost = error.errno == errno.EIO and (error.call in SYNC_CALLS or _writes_are_synced(case, step))
+    refused = error.call in SYNC_CALLS and error.errno not in _FULL | {errno.EIO}
     name = errno.errorcode.get(error.errno or 0, "an error")
     ended = f"failed with {name}" if error.errno is not None else "took only a part"  # wire.talk: no error at all
     return Finding(
@@ -89,7 +88,7 @@ def _failed(case: Case, step: Step, error: Failure) -> Finding:
 def _meaning(error: Failure, *, lost: bool, refused: bool) -> str:
     if lost:
         return "The kernel may have marked the pages clean: a second sync would succeed with the data gone."
-    if error.errno in _FULL and error.call in _SYNC_CALLS:
+    if error.errno in _FULL and error.call in SYNC_CALLS:
         return (
             "There was no room left for writes that had been accepted: they are lost, and the program was told, so the "
             "storage kept its word. What was synced before stands."
