@@ -11,6 +11,8 @@ from fstui.quantities import duration_ns, rate, size
 
 WAITS = 0.05
 """Below this share of the time nobody waits: a disk twice as quick would be noticed by none."""
+MUCH = 0.5
+"""Below this share of the time no program is held up by many quick syncs."""
 QUICK_NS = 2_000_000
 """A sync that takes no longer than this is no slow disk's; who waits for many of them asks for many."""
 MOSTLY = 0.5
@@ -66,6 +68,12 @@ def conclude(whole: Watched) -> Conclusion:
 def _of(program: Program, per_s: float, share: float, whole: Watched) -> Conclusion:
     who, mean, device = program.worst.who, duration_ns(program.mean_ns), duration_ns(program.device_ns)
     where = program.worst.where
+    if program.mean_ns <= QUICK_NS and share < MUCH:
+        return Conclusion(
+            "nobody",
+            f"Little is waited: {who} makes {rate(per_s)} syncs/s of {where} and spends {share:.1%} of its time in "
+            f"them; one takes {mean}, of which the device needs {device}.",
+        )
     if program.mean_ns <= QUICK_NS:
         return Conclusion(
             "program",

@@ -84,14 +84,14 @@ def _rate(then: DeviceCounters, now: DeviceCounters, elapsed_s: float) -> Rate:
 
     busy_ms = gained("busy_ms")
     writes, flushes = gained("writes"), gained("flushes")
-    write_ms, flush_ms = gained("write_ms"), gained("flush_ms")
+    write_ms, flush_ms = gained("write_ms"), gained("flush_ms")  # whole ones: 0 tells nothing of a few operations
     return Rate(
         reads=per_s("reads"),
         writes=per_s("writes"),
         written_bytes=per_s("written_bytes"),
-        ms_per_write=write_ms / writes if writes and write_ms is not None else None,
+        ms_per_write=write_ms / writes if writes and write_ms else None,
         flushes=per_s("flushes"),
-        ms_per_flush=flush_ms / flushes if flushes and flush_ms is not None else None,
+        ms_per_flush=flush_ms / flushes if flushes and flush_ms else None,
         in_flight=now.in_flight,
         busy=None if busy_ms is None else busy_ms / 1000 / elapsed_s,
     )

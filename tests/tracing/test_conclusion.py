@@ -33,6 +33,8 @@ def watched(*rows: Waiting, **more: object) -> Watched:
         ([waiting(200, 40.0, 2.0)], "filesystem", "takes mariadbd (50) 40.0 ms, 2.0 ms of them in the device."),
         ([waiting(80_000, 0.12, 0.09)], "program", "8 000 syncs/s of /var/lib/mysql/ib_logfile0 and spends 96% of its"),
         ([waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)], "cpu", "for up to 75% of the time it waited for a CPU"),
+        ([waiting(8_000, 0.12, 0.09)], "nobody", "Little is waited: mariadbd (50) makes 800 syncs/s of"),
+        ([waiting(45_000, 0.12, 0.09)], "program", "spends 54% of its time in them"),
         ([waiting(10, 2.0, 1.0)], "nobody", "mariadbd (50) asks for most, 1.00 syncs/s of 2.0 ms each, 0.2% of its"),
         ([], "nobody", "no program asked for a sync in 10.0 s"),
         ([waiting(900, 40.0, 38.0, kernel=True, program="kworker")], "nobody", "no program asked"),

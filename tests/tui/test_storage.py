@@ -56,6 +56,15 @@ def test_busy_is_a_share_of_the_time() -> None:
     assert rates(before, after)["sda"].busy == 0.25
 
 
+@pytest.mark.parametrize(("flush_ms", "each"), [(0, None), (6, 1.5)])
+def test_a_few_quick_flushes_of_which_the_kernel_counts_no_whole_millisecond_have_no_time(
+    flush_ms: int, each: float | None
+) -> None:
+    before = Counters(monotonic_ns=0, devices=(DeviceCounters(device="sda", flushes=0, flush_ms=0),))
+    after = Counters(monotonic_ns=10**9, devices=(DeviceCounters(device="sda", flushes=4, flush_ms=flush_ms),))
+    assert (rates(before, after)["sda"].flushes, rates(before, after)["sda"].ms_per_flush) == (4, each)
+
+
 async def test_who_writes_and_which_database_stands_there_is_said_of_the_selected_row() -> None:
     box = screens.PreparedMachine()
     database = DatabaseAtWork(
