@@ -68,18 +68,14 @@ def conclude(whole: Watched) -> Conclusion:
 def _of(program: Program, per_s: float, share: float, whole: Watched) -> Conclusion:
     who, mean, device = program.worst.who, duration_ns(program.mean_ns), duration_ns(program.device_ns)
     where = program.worst.where
-    if program.mean_ns <= QUICK_NS and share < MUCH:
-        return Conclusion(
-            "nobody",
-            f"Little is waited: {who} makes {rate(per_s)} syncs/s of {where} and spends {share:.1%} of its time in "
-            f"them; one takes {mean}, of which the device needs {device}.",
-        )
     if program.mean_ns <= QUICK_NS:
-        return Conclusion(
-            "program",
-            f"The program asks too much: {who} makes {rate(per_s)} syncs/s of {where} and spends {_times(share)} in "
-            f"them; one takes {mean}, of which the device needs {device}.",
+        asked = (
+            f"{who} makes {rate(per_s)} syncs/s of {where} and spends {_times(share)} in them; one takes {mean}, of "
+            f"which the device needs {device}."
         )
+        if share < MUCH:
+            return Conclusion("nobody", f"Little is waited: {asked}")
+        return Conclusion("program", f"The program asks too much: {asked}")
     if program.device_ns >= MOSTLY * program.mean_ns:
         disk = program.worst.device or "its device"
         return Conclusion(

@@ -9,10 +9,10 @@ from fstui.model.storage import Node
 
 _SAFE_DRIVES = frozenset({"ssd-plp", "optane"})
 _RAID_DRIVERS = frozenset({
-    "3w-9xxx", "3w-sas", "3w-xxxx", "aacraid", "arcmsr", "hpsa", "hptiop", "ipr", "ips", "megaraid", "megaraid_legacy",
+    "3w-9xxx", "3w-sas", "3w-xxxx", "aacraid", "hpsa", "hptiop", "ipr", "ips", "megaraid", "megaraid_legacy",
     "megaraid_sas", "mpi3mr", "mvumi", "myrb", "myrs", "pmcraid", "smartpqi", "stex",
 })  # fmt: skip
-"""Drivers of controllers that may have a memory with a battery (drivers/scsi)."""
+"""Drivers of controllers that may have a memory with a battery (drivers/scsi), and answer with it for volumes alone."""
 _ANSWERS_FOR_DISKS = "arcmsr"
 """The driver of controllers of which a disk that they pass through under its own name may be answered by their cache as
 their volumes are: Areca."""

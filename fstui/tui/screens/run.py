@@ -31,13 +31,11 @@ if TYPE_CHECKING:
 
 DRAW_S = 0.25
 """At most four updates a second go to the terminal."""
+HOLD = Command("run.hold", "space", "hold", "hold view", "Hold the view; the measurement goes on.")
 PLUG = Command(
     "run.plug", "p", "plug", "pull plug", "Pull a simulated disk's plug, and see what is left of its promises."
 )
 TURN = Command("run.turn", "t", "turn", "turn", "Change a parameter of the simulated disk while it runs: KEY=VALUE.")
-
-
-HOLD = Command("run.hold", "space", "hold", "hold view", "Hold the view; the measurement goes on.")
 
 
 class RunScreen(BaseScreen):
@@ -113,13 +111,14 @@ class RunScreen(BaseScreen):
         self._changed = True
         if self.progress.trouble:  # whole: its line on the screen has room for the beginning
             self.say(self.progress.trouble)
-        if not self.held:
-            self.action_result()
-        else:  # what is held stays, but for the line that says so
-            self.part("rule").redraw()
+        self.part("rule").redraw()  # of what is held, that line alone
+        self._show_result()
 
     def on_screen_resume(self) -> None:
         """The run may have ended while the help stood in front."""
+        self._show_result()
+
+    def _show_result(self) -> None:
         if self.over and not self.held:
             self.action_result()
 
@@ -138,10 +137,8 @@ class RunScreen(BaseScreen):
         self._changed = True
         self.part("rule").redraw()
         self.part("footer").redraw()
-        if not self.held:
-            self.draw_changes()
-        if self.over and not self.held:
-            self.action_result()
+        self.draw_changes()
+        self._show_result()
 
     def action_next_step(self) -> None:
         self.running.skip_step()

@@ -33,9 +33,9 @@ _UNSUPPORTED = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 @rule(place=35, said_first=True)
 def steps_failed(case: Case) -> Iterator[Finding]:
     """Some of the steps failed; where all did, the verdict says so itself."""
-    failed = {step.name: step.error for step in case.steps.all if step.error is not None and _is_told(step.error)}
+    failed = [(step, step.error) for step in case.steps.all if step.error is not None and _is_told(step.error)]
     if 0 < len(failed) < len(case.steps.all):
-        name, first = next(iter(failed.items()))
+        step, first = failed[0]
         some = f"{count(len(failed))} of {count(len(case.steps.all))} steps failed"
         yield Finding(
             rule="steps-failed",
@@ -43,9 +43,9 @@ def steps_failed(case: Case) -> Iterator[Finding]:
             confidence="high",
             scope="step",
             title=f"{some}, the first in {first.call}",
-            sentence=f"{some}, the first ({name}) with {first.said}: what follows is of the others alone.",
-            steps=words.names(step for step in case.steps.all if step.name in failed),
-            because=tuple(f"{each}: {error.said}" for each, error in failed.items()),
+            sentence=f"{some}, the first ({step.name}) with {first.said}: what follows is of the others alone.",
+            steps=words.names(each for each, _ in failed),
+            because=tuple(f"{each.name}: {error.said}" for each, error in failed),
             next=("See that the directory is there and can be written to, then run again.",),
         )
 

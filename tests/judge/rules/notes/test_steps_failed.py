@@ -27,6 +27,13 @@ def test_the_others_are_judged_and_that_some_failed_is_said_first() -> None:
     assert (found.verdict, found.steps, len(found.because)) == (None, ("fsync", "O_DIRECT"), 2)
 
 
+def test_each_counts_where_several_have_one_name() -> None:
+    """A comparison repeats its steps."""
+    found = finding(verdict(None, step(), failed("fsync"), failed("fsync")), "steps-failed")
+    assert found.title == "2 of 3 steps failed, the first in chdir"
+    assert len(found.because) == 2
+
+
 @pytest.mark.parametrize("steps", [
     (step(),), (failed("fsync"),), (step(), failed("fsync", "fdatasync")), (step(), failed("fsync", "pwrite")),
     (step(), failed("O_DIRECT", "open", errno.EINVAL)),
