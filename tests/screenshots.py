@@ -23,14 +23,14 @@ from typing import Any
 import msgspec
 from textual.pilot import Pilot
 
-from fstui.inventory.counters import COUNTED
 from fstui.model.events import Event, RunFinished, StepFinished, StepProgressed
 from fstui.model.plan import Plan
 from fstui.model.run import Run
 from fstui.model.steps import Snapshot, Step
 from fstui.report import formats
-from fstui.session import simulation
-from fstui.session.running import Site
+from fstui.runs import simulation
+from fstui.runs.running import Site
+from fstui.storage.counters import COUNTED
 from fstui.tui.app import FstuiApp
 from fstui.tui.screens.run import RunScreen
 from tests.factories.screens import PreparedRunning

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fstui import scenario
 from fstui.cli.commands import COMMANDS
 from fstui.judge import rule_names
 from fstui.report import formats
+from fstui.runs import scenario
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -24,16 +24,20 @@ def loaded_by(module: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("room", ["engine.runner", "judge", "state.runs", "inventory.survey", "workspace", "scenario"])
-def test_what_measures_and_judges_loads_no_screen(room: str) -> None:
-    assert loaded_by(f"fstui.{room}").isdisjoint({"textual", "rich", "click"})
+@pytest.mark.parametrize(
+    "module", ["runs.runner", "judge", "state.runs", "storage.survey", "state.workspace", "runs.scenario"]
+)
+def test_what_measures_and_judges_loads_no_screen(module: str) -> None:
+    assert loaded_by(f"fstui.{module}").isdisjoint({"textual", "rich", "click"})
 
 
-ROOMS_OF_CHILDREN = ("probes", "helpers", "wire")
+PACKAGES_OF_CHILDREN = ("measure/probes", "measure/helpers", "measure/wire", "trace/reader")
 CHILDREN_ELSEWHERE = [f"powercut.{module}" for module in ("writer", "output", "readback", "records", "log")]
 CHILDREN = [
     *sorted(
-        f"{room}.{file.stem}" for room in ROOMS_OF_CHILDREN for file in (CHECKOUT / "fstui" / room).glob("[a-z]*.py")
+        f"{package.replace('/', '.')}.{file.stem}"
+        for package in PACKAGES_OF_CHILDREN
+        for file in (CHECKOUT / "fstui" / package).glob("[a-z]*.py")
     ),
     *CHILDREN_ELSEWHERE,
 ]
@@ -47,8 +51,9 @@ def test_a_child_loads_nothing_but_the_standard_library(child: str) -> None:
     loaded = subprocess.run(call, capture_output=True, check=True, text=True).stdout.split()
     assert {name.partition(".")[0] for name in loaded} <= ours_and_standard
     ours = {name.removeprefix("fstui.") for name in loaded if name.startswith("fstui.")}
-    allowed = {"powercut", *CHILDREN_ELSEWHERE}
-    assert {name for name in ours if name.partition(".")[0] not in ROOMS_OF_CHILDREN} <= allowed
+    allowed = {"measure", "trace", "powercut", *CHILDREN}
+    allowed |= {package.replace("/", ".") for package in PACKAGES_OF_CHILDREN}
+    assert ours <= allowed
 
 
 def test_the_import_contracts_hold() -> None:

@@ -28,9 +28,9 @@ from fstui.model.errors import Refused
 from fstui.model.events import RunFinished
 from fstui.report import check as report
 from fstui.report.check import Check, Checked
-from fstui.session import Session
-from fstui.session.checking import Checkup, Subject, followed, grouped
-from fstui.session.running import RunInProgress
+from fstui.runs.checking import Checkup, Subject, followed, grouped
+from fstui.runs.running import RunInProgress
+from fstui.runs.session import Session
 
 
 class Printing(NamedTuple):

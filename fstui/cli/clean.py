@@ -8,7 +8,7 @@ import click
 
 from fstui.cli.output import put, say
 from fstui.report.characters import page
-from fstui.session import leftovers
+from fstui.runs import leftovers
 
 
 @click.command("clean")

@@ -16,7 +16,7 @@ from fstui.cli.reading import found
 from fstui.cli.rendering import format_option, output_option
 from fstui.model.run import Run
 from fstui.report import comparisons, sides
-from fstui.session import history
+from fstui.runs import history
 
 _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
 _HOURS = {"h": 1, "d": 24}

@@ -15,7 +15,7 @@ Answer = TypeVar("Answer")
 
 def scenarios(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Shipped ones and the user's own."""
-    from fstui.session import scenarios as known  # noqa: PLC0415
+    from fstui.runs import scenarios as known  # noqa: PLC0415
 
     own, _ = _answer(known.own())
     return _beginning(incomplete, ((name, one.title) for name, one in (*known.shipped_ones(), *own)))
@@ -23,7 +23,7 @@ def scenarios(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 
 def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """``KEY=`` of the scenario that stands before it, and after that its values."""
-    from fstui.session import scenarios as known  # noqa: PLC0415
+    from fstui.runs import scenarios as known  # noqa: PLC0415
 
     # behind a --set that has no value yet click has not told the arguments apart
     called = ctx.params.get("scenario") or next(iter(ctx.args), "")
@@ -40,7 +40,7 @@ def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Ids of saved runs, newest first; nothing from a home that does not answer."""
-    from fstui.session import history  # noqa: PLC0415
+    from fstui.runs import history  # noqa: PLC0415
 
     try:
         found = [one for one in _answer(history.listed()) if one.id]
@@ -52,7 +52,8 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
 
 def rules_and_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """All that ``fstui explain`` explains."""
-    from fstui.session import rules, words  # noqa: PLC0415
+    from fstui.report import glossary as words  # noqa: PLC0415
+    from fstui.runs import rules  # noqa: PLC0415
 
     return _beginning(incomplete, ((name, "") for name in (*rules.rule_names(), *words.words())))
 

@@ -9,9 +9,9 @@ from fstui.cli.output import put, width
 from fstui.cli.rendering import format_option
 from fstui.model.errors import Refused, meant
 from fstui.report import explanation
+from fstui.report import glossary as words
 from fstui.report.text import WIDTH
-from fstui.session import words
-from fstui.session.rules import explain, rule_names
+from fstui.runs.rules import explain, rule_names
 
 
 @click.command("explain")

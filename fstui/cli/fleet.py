@@ -26,7 +26,7 @@ from fstui.fleet.formats import FORMATS, render
 from fstui.fleet.gathered import Fleet
 from fstui.fleet.nodes import WITHOUT, nodes_of
 from fstui.model.errors import Refused
-from fstui.quantities import counted
+from fstui.model.quantities import counted
 
 _LEAST_S = 120.0
 _PYZ = "fstui.pyz"

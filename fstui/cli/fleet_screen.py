@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from fstui.cli.output import is_read, say
 from fstui.fleet.campaign import Campaign, Phase
-from fstui.quantities import duration_ns, rate, seconds
+from fstui.model.quantities import duration_ns, rate, seconds
 from fstui.report.characters import escape_controls
 from fstui.report.glyphs import GLYPHS
 from fstui.report.text import NONE

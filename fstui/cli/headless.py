@@ -29,8 +29,9 @@ from fstui.model.plan import Plan
 from fstui.model.run import Round, Run
 from fstui.report import formats, json
 from fstui.report import plan as planned
-from fstui.session import Session, caution, company
-from fstui.session.running import RunInProgress, Site
+from fstui.runs import caution, company
+from fstui.runs.running import RunInProgress, Site
+from fstui.runs.session import Session
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +149,7 @@ class Headless:
         """With what an existing server says of itself, where one is wanted."""
         if plan.server is None or self._session.simulated:
             return plan
-        from fstui.session import servers  # noqa: PLC0415  only where it is wanted
+        from fstui.runs import servers  # noqa: PLC0415  only where it is wanted
 
         return await servers.introduced(plan, site)
 

@@ -13,8 +13,8 @@ from fstui.cli.rendering import format_option
 from fstui.model.errors import Refused
 from fstui.report import history as report
 from fstui.report import json, trend
-from fstui.session import history
-from fstui.session.history import Summary
+from fstui.runs import history
+from fstui.runs.history import Summary
 
 _filter_option = click.option(
     "--filter", "words", default="", metavar="WORDS", help="Only those that hold all of them."

@@ -11,7 +11,7 @@ from fstui.cli.output import put, say
 from fstui.cli.reading import found
 from fstui.cli.rendering import format_option
 from fstui.report import formats
-from fstui.session.rules import judged_again
+from fstui.runs.rules import judged_again
 
 
 @click.command("judge")

@@ -8,7 +8,7 @@ import click
 
 from fstui.cli.output import put, say, width
 from fstui.report import lab as report
-from fstui.session import lab
+from fstui.runs import lab
 
 
 @click.group("lab")

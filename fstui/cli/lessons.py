@@ -13,7 +13,8 @@ from fstui.cli.terminal import check_terminal
 @click.option("--teacher", is_flag=True, help="Print the teacher's page: 45 minutes of a class, minute by minute.")
 def command(name: str | None, teacher: bool) -> int:
     """Take a lesson on simulated disks, by its NAME or number; without one, choose from the list."""
-    from fstui.session import Session, lessons  # noqa: PLC0415
+    from fstui.runs import lessons  # noqa: PLC0415
+    from fstui.runs.session import Session  # noqa: PLC0415
 
     if teacher:
         from fstui.report import explanation  # noqa: PLC0415  it comes with Markdown

@@ -10,7 +10,7 @@ from fstui.cli.output import put, say, width
 from fstui.cli.rendering import format_option
 from fstui.cli.simulating import session_on, simulate_option
 from fstui.report import inventory
-from fstui.session import Session
+from fstui.runs.session import Session
 
 
 @click.command("list")

@@ -24,9 +24,9 @@ from fstui.model.events import (
 )
 from fstui.model.judgement import ACCUSED
 from fstui.model.plan import Plan
+from fstui.model.quantities import duration_ns, rate, seconds
 from fstui.model.run import Evidence
 from fstui.model.storage import Target
-from fstui.quantities import duration_ns, rate, seconds
 from fstui.report import plan as planned
 from fstui.report import steps
 from fstui.report.characters import escape_controls, page

@@ -10,8 +10,8 @@ from pathlib import Path
 from fstui.cli.output import pour, put
 from fstui.model.errors import Refused
 from fstui.report.characters import escape_lines
-from fstui.session import kept
-from fstui.session.files import write_atomically
+from fstui.runs import kept
+from fstui.runs.files import write_atomically
 
 _WRITE_S = 10.0
 

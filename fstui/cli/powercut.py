@@ -20,10 +20,11 @@ from fstui.cli.trust import trust_option
 from fstui.cli.witnessing import keep
 from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
-from fstui.quantities import short_size
+from fstui.model.quantities import short_size
 from fstui.report import formats
-from fstui.session import Session, power_cut
-from fstui.session.power_cut import Cut, Declared, Writing
+from fstui.runs import power_cut
+from fstui.runs.power_cut import Cut, Declared, Writing
+from fstui.runs.session import Session
 
 
 @click.group("powercut")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fstui.cli.output import say
-from fstui.session import history
-from fstui.session.history import ALTERED, Saved
+from fstui.runs import history
+from fstui.runs.history import ALTERED, Saved
 
 
 async def found(reference: str) -> Saved:

@@ -10,7 +10,7 @@ from fstui.cli import completing
 from fstui.cli.output import put, say
 from fstui.model.storage import MEDIA, MediumClass
 from fstui.report import ruler
-from fstui.session import references
+from fstui.runs import references
 
 
 @click.group("references", invoke_without_command=True)

@@ -18,7 +18,7 @@ def command(reference: str, speed: float) -> int:
     """Play a saved run again on the run screen, as it went. It is judged with today's rules, and not saved again."""
     check_terminal()
     run = asyncio.run(found(reference)).run
-    from fstui.session.replaying import replay  # noqa: PLC0415
+    from fstui.runs.replaying import replay  # noqa: PLC0415
 
     session, plan, running = replay(run, speed)
     assert run.target is not None, "a run without one is refused"

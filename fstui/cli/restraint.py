@@ -9,7 +9,7 @@ import click
 
 from fstui.model.errors import Refused
 from fstui.model.restraint import Restraint
-from fstui.session import scenarios
+from fstui.runs import scenarios
 
 
 def restraint_options(command: Callable[..., Any]) -> Callable[..., Any]:

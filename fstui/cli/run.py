@@ -24,7 +24,7 @@ from fstui.cli.trust import trust_option
 from fstui.model.errors import Refused
 from fstui.model.storage import CACHES, MEDIA
 from fstui.report import comparisons, formats, sides
-from fstui.session import power_cut
+from fstui.runs import power_cut
 
 
 @click.command("run")
@@ -94,7 +94,7 @@ def command(directories: tuple[str, ...], settings: Sequence[str], rounds: int, 
 
 def _ask_for_password() -> None:
     """Of an existing database server, on a terminal, where the environment does not have it. Never in argv."""
-    from fstui.session.servers import PASSWORD  # noqa: PLC0415  only where it is wanted
+    from fstui.runs.servers import PASSWORD  # noqa: PLC0415  only where it is wanted
 
     if PASSWORD not in os.environ and sys.stdin.isatty():
         os.environ[PASSWORD] = click.prompt(

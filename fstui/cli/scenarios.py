@@ -10,8 +10,9 @@ from fstui.cli import completing
 from fstui.cli.output import put, say, width
 from fstui.model.plan import Plan
 from fstui.report import scenarios as report
-from fstui.session import Session, power_cut, scenarios
-from fstui.session.scenarios import Scenario
+from fstui.runs import power_cut, scenarios
+from fstui.runs.scenarios import Scenario
+from fstui.runs.session import Session
 
 
 @click.command("scenarios")

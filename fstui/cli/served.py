@@ -11,7 +11,7 @@ from fstui.cli.simulating import session_on
 
 def main() -> None:
     """Arguments: a directory for its state, and the simulated disk; none: this box."""
-    from fstui.session import Session  # noqa: PLC0415
+    from fstui.runs.session import Session  # noqa: PLC0415
     from fstui.tui.app import FstuiApp  # noqa: PLC0415
     from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
 

@@ -6,7 +6,7 @@ import click
 
 from fstui.cli.output import put, width
 from fstui.report import simulated
-from fstui.session import simulation
+from fstui.runs import simulation
 
 
 @click.command("simulate")

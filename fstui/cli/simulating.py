@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from fstui.model.run import Round
-    from fstui.session import Session
+    from fstui.runs.session import Session
 
 
 def _here_or_before_the_command(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
@@ -29,7 +29,7 @@ def session_on(disk: str, round_: Round | None = None) -> tuple[Session, str]:
 
     Raises Refused.
     """
-    from fstui.session import simulation  # noqa: PLC0415
+    from fstui.runs import simulation  # noqa: PLC0415
 
     made = simulation.named(disk)
     if round_ is not None:

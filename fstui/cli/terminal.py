@@ -31,7 +31,7 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     if directory is not None:
         _check(directory, trusting)
     # only now: textual takes longer to import than everything else together
-    from fstui.session import Session  # noqa: PLC0415
+    from fstui.runs.session import Session  # noqa: PLC0415
     from fstui.tui.app import run_app  # noqa: PLC0415
 
     return run_app(Session.here(trusting=trusting), directory)
@@ -57,7 +57,7 @@ def _start_simulated(disk: str, directory: str | None) -> int:
 def _check(directory: str, trusting: bool) -> None:
     import asyncio  # noqa: PLC0415
 
-    from fstui.session import Session  # noqa: PLC0415
+    from fstui.runs.session import Session  # noqa: PLC0415
 
     try:
         asyncio.run(Session.here(trusting=trusting).look_up(directory))

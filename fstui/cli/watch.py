@@ -16,10 +16,10 @@ from fstui.cli.rendering import format_option
 from fstui.cli.simulating import session_on, simulate_option
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.report import json, watch
-from fstui.session import Session
+from fstui.runs.session import Session
 
 if TYPE_CHECKING:
-    from fstui.session.watching import Watching
+    from fstui.runs.watching import Watching
 
 
 @click.command("watch")

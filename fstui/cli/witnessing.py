@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fstui.cli.execution import FAILED, INTERRUPTED
 from fstui.cli.output import say
-from fstui.quantities import count, rate, seconds
-from fstui.session.power_cut import SILENT_S, BadLog, LogFull, View, Witness
+from fstui.model.quantities import count, rate, seconds
+from fstui.runs.power_cut import SILENT_S, BadLog, LogFull, View, Witness
 
 REDRAW_S, LINE_S = 0.25, 10.0
 

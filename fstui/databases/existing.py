@@ -12,16 +12,16 @@ from typing import TypeVar
 
 import msgspec
 
-from fstui.children import in_a_child
 from fstui.databases import services
 from fstui.databases.connection import PORTS, Connection, Driver
 from fstui.databases.facts import described
 from fstui.databases.option_files import options, tls
 from fstui.databases.sql import DatabaseError, ask
-from fstui.measures.servers import Server
-from fstui.measures.sysbench import Sysbench
-from fstui.noting import note, strike_out
+from fstui.measure.children import in_a_child
+from fstui.measure.kinds.servers import Server
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.state import ledger
+from fstui.state.noting import note, strike_out
 
 Result = TypeVar("Result")
 PASSWORD = "FSTUI_DB_PASSWORD"

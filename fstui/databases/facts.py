@@ -14,8 +14,8 @@ from fstui.databases.connection import Connection
 from fstui.databases.in_force import differences
 from fstui.databases.programs import TITLES
 from fstui.databases.sql import DatabaseError, ask
-from fstui.inventory.process import mapped_stubs
-from fstui.measures.servers import Server
+from fstui.measure.kinds.servers import Server
+from fstui.storage.process import mapped_stubs
 
 
 async def described(

@@ -6,15 +6,15 @@ import asyncio
 import json
 from typing import Any
 
-from fstui.children import Child
-from fstui.noting import note, strike_out_gone
+from fstui.measure.children import Child
 from fstui.state import ledger
+from fstui.state.noting import note, strike_out_gone
 
 END_S = 15.0
 
 
 class Keeper:
-    """``helpers.serve``, from its start to its end."""
+    """``measure.helpers.serve``, from its start to its end."""
 
     def __init__(self, child: Child, noting: asyncio.Future[ledger.Entry]) -> None:
         self.pid = child.pid
@@ -25,7 +25,7 @@ class Keeper:
         """Raises OSError. ``what``: the data directory that it is going to make, and to remove."""
         noting = asyncio.ensure_future(note(run_id, "server", what))
         try:
-            return cls(await Child.start("helpers.serve", own_session=own_session), noting)
+            return cls(await Child.start("measure.helpers.serve", own_session=own_session), noting)
         except BaseException:
             noting.cancel()
             await asyncio.wait({noting})

@@ -9,12 +9,12 @@ import msgspec
 from fstui.databases import existing, programs
 from fstui.databases.connection import Connection
 from fstui.databases.sql import DatabaseError
-from fstui.lab import removal
 from fstui.model.errors import Refused
-from fstui.noting import strike_out
+from fstui.simulate.lab import removal
 from fstui.state import ledger
-from fstui.tracing import instances
-from fstui.workspace import POWER_CUT, PREFIX, remove_left_behind
+from fstui.state.noting import strike_out
+from fstui.state.workspace import POWER_CUT, PREFIX, remove_left_behind
+from fstui.trace import instances
 
 
 async def remove(entry: ledger.Entry) -> str | None:

@@ -9,8 +9,8 @@ import msgspec
 
 from fstui.databases import existing, programs, replicas
 from fstui.databases.programs import Installed
-from fstui.measures.sysbench import Sysbench
-from fstui.measures.sysbench_fileio import SysbenchFileio
+from fstui.measure.kinds.sysbench import Sysbench
+from fstui.measure.kinds.sysbench_fileio import SysbenchFileio
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Settings

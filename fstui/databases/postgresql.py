@@ -9,7 +9,7 @@ from typing import Any
 
 from fstui.databases.connection import Connection
 from fstui.databases.programs import Program
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 
 USERS = ("postgres", "nobody")

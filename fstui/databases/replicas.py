@@ -16,7 +16,7 @@ import msgspec
 
 from fstui.databases import mysql, programs
 from fstui.databases.programs import Installed, Program
-from fstui.measures.replica_cut import IMAGE_BYTES, ReplicaCut
+from fstui.measure.kinds.replica_cut import IMAGE_BYTES, ReplicaCut
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 

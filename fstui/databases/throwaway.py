@@ -17,9 +17,9 @@ from fstui.databases.facts import described
 from fstui.databases.keeper import END_S, Keeper
 from fstui.databases.programs import Program
 from fstui.databases.sql import DatabaseError
-from fstui.measures.servers import Server
-from fstui.measures.sysbench import Sysbench
-from fstui.workspace import Held
+from fstui.measure.kinds.servers import Server
+from fstui.measure.kinds.sysbench import Sysbench
+from fstui.state.workspace import Held
 
 START_S = 90.0
 START_SYNCS = 2000

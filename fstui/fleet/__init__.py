@@ -1,5 +1,5 @@
-"""Many boxes at once: fstui is carried there, run by ssh, and its documents are gathered and compared.
+"""Run fstui on many hosts at once and compare what they report.
 
-ClusterShell reaches them: names, groups, fan-out, timeouts. What a box answers is another's word: it is limited in
-size, decoded like any document, and never run. Nothing here is imported by a command that asks one box alone.
+ClusterShell reaches the hosts through ssh; the one-file build is carried to those that lack fstui. A host's answer is
+untrusted: it is limited in size, decoded like any document, and never run. Only ``fstui fleet`` imports this package.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from fstui.quantities import seconds, size
+from fstui.model.quantities import seconds, size
 
 MOST_BYTES = 32 << 20
 """A document of the longest scenario has a few MB."""

@@ -7,17 +7,17 @@ from typing import TypeVar
 
 import msgspec
 
-from fstui.layers import kind
-from fstui.measures.documents import decode_run, each_of
+from fstui.measure.kinds.documents import decode_run, each_of
 from fstui.model.base import Base
 from fstui.model.errors import Refused
 from fstui.model.host import Host
 from fstui.model.judgement import ACCUSED, VERDICTS, Answer, Confidence, Finding, Speed, Verdict
+from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.model.seal import is_altered
 from fstui.model.storage import Node, Target
-from fstui.quantities import counted
 from fstui.report.findings import leading
+from fstui.storage.layers import kind
 
 _LONGEST = 60
 """A value that is longer, a list of options say, explains nothing in one sentence."""

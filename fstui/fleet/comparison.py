@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fstui.fleet.boxes import Box
 from fstui.fleet.gathered import Fleet
 from fstui.fleet.nodes import folded
-from fstui.quantities import counted
+from fstui.model.quantities import counted
 from fstui.report.characters import page
 from fstui.report.glyphs import GLYPHS
 from fstui.report.text import NONE, WIDTH, columns, hanging, wrap

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fstui.fleet.boxes import Box
 from fstui.judge.words import capital
 from fstui.model.judgement import VERDICTS
-from fstui.quantities import rate
+from fstui.model.quantities import rate
 
 FAR, LEAST, SCALED = 3.5, 1.25, 1.4826
 ENOUGH = 4

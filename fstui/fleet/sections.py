@@ -11,7 +11,7 @@ from fstui.fleet.gathered import Fleet
 from fstui.fleet.nodes import folded
 from fstui.fleet.oddities import Group, Oddity, groups, odd_rates, ratio_to_equals, worse_verdicts
 from fstui.model.judgement import TOO_SLOW, VERDICTS
-from fstui.quantities import counted, duration_ns, rate, seconds
+from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.report.glyphs import GLYPHS, SPEEDS
 from fstui.report.text import NONE
 

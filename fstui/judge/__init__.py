@@ -1,6 +1,8 @@
-"""From evidence to findings, and what the findings come to. Pure functions: no I/O, no clock.
+"""Turn the evidence of a run into findings and a verdict. Pure functions: no I/O, no clock.
 
-``facts`` holds the case: the evidence, and every fact worked out once. ``rules`` are opinions about it, one file each.
+``facts`` has what can be said without an opinion, each fact computed once in a ``Case``. ``rules`` has the opinions,
+one file each, and their docstrings are the pages of ``fstui explain``. ``speed`` answers whether the storage is slow. A
+rule never calls another rule, and nothing here imports an interface or starts a process.
 """
 
 from fstui.judge.explanation import explain, questions, rule_names

@@ -9,8 +9,8 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.arrival import Arrival
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.steps import MIN_SYNCS
-from fstui.layers import kind
-from fstui.layers.devices.disk import PARTITION
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.disk import PARTITION
 
 
 def why_undecided(case: Case) -> str:

@@ -1,5 +1,5 @@
-"""The words every room shares, as frozen structs.
+"""Types that every other package shares: nodes and stacks, settings, steps, findings, runs.
 
-The run document is the JSON of ``run.Run``: there is no second set of classes. Units stand in the names. A value that
-could not be read is ``None``; it is never replaced by a guess.
+They are msgspec structs without I/O, and the documents that fstui prints and saves are made of them. This package
+imports no other package of fstui.
 """

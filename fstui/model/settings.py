@@ -1,7 +1,7 @@
 """What a step is asked for, and what only its kind of step tells: the bases, with the answers of an unknown kind.
 
-Each kind of step is a module of ``fstui.measures`` with structs of its own, told apart by the tag ``probe``. Whoever
-plans, records, judges or shows a step asks these questions, and never what kind of step it is.
+Each kind of step is a module of ``fstui.measure.kinds`` with structs of its own, told apart by the tag ``probe``.
+Whoever plans, records, judges or shows a step asks these questions, and never what kind of step it is.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Settings:
 
     @property
     def probe(self) -> str:
-        """The program in ``fstui.probes`` that does it; the tag of this kind of step in documents and scenarios."""
+        """The name of the program in ``fstui.measure.probes``; the tag of this kind of step in documents."""
         return ""
 
     @property

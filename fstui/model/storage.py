@@ -50,9 +50,9 @@ class Medium(Base, frozen=True, kw_only=True):
 class Node(Base, frozen=True, kw_only=True):
     """One layer of a stack. ``below`` names the ids of the layers that it stands on.
 
-    What was read of it stands in ``readings``, under names that its family's module in ``fstui.layers`` explains; a
-    path that is a command line was run by a child. Any layer may have ``role``, what it is to one above it, and where
-    that was read (``below_roles`` says to which); and ``missing``, what could not be read, and why.
+    ``readings`` has what was read of it, under names that its family's module in ``fstui.storage.layers`` explains; a
+    path that is a command line was run by a child process. Any layer may have ``role``, what it is to one above it, and
+    where that was read (``below_roles`` says to which); and ``missing``, what could not be read, and why.
     """
 
     id: str

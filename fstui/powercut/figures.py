@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-from fstui.measures.powercut import PowerCutFigures
+from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.powercut.header import Header, boot_id
 from fstui.powercut.log import Log
 

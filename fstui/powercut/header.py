@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fstui import measures
+from fstui.measure import kinds as measures
 from fstui.model.base import Base
 from fstui.model.documents import encode
 from fstui.model.errors import Refused

@@ -6,9 +6,9 @@ import mmap
 import os
 from collections.abc import Callable
 
+from fstui.measure.wire.held import make
+from fstui.measure.wire.talk import calling, write_whole
 from fstui.powercut.records import Stream, Sync
-from fstui.wire.held import make
-from fstui.wire.talk import calling, write_whole
 
 FLAGS: dict[Sync, int] = {
     "fsync": 0,

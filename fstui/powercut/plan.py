@@ -9,11 +9,11 @@ from typing import get_args
 
 import msgspec
 
-from fstui.measures.powercut import PowerCut
+from fstui.measure.kinds.powercut import PowerCut
 from fstui.model.base import Base
+from fstui.model.forms import Form, Setting, chosen
 from fstui.model.run import ScenarioRef
 from fstui.powercut.records import MOST_FILE_BYTES, Stream, Sync, Writes
-from fstui.scenario import Form, Setting, chosen
 
 NAME = "power-cut"
 FORM = Form(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.measures.powercut import PowerCutFigures
+from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.powercut.plan import NAME

@@ -18,10 +18,9 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from fstui import __version__
-from fstui.children import Child
-from fstui.inventory.survey import target_of
 from fstui.judge import judge
-from fstui.measures.powercut import PowerCutFigures
+from fstui.measure.children import Child
+from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.errors import Refused
 from fstui.model.host import Host, Inventory
 from fstui.model.run import Run
@@ -34,7 +33,8 @@ from fstui.powercut.header import Header, decode_header
 from fstui.powercut.log import BadLog, Log
 from fstui.powercut.power_cuts import Earlier
 from fstui.powercut.records import PREFIX
-from fstui.workspace import Place
+from fstui.state.workspace import Place
+from fstui.storage.survey import target_of
 
 READ_S = 30.0
 REAP_S = 0.5

@@ -22,11 +22,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
+from fstui.measure.wire.held import enter
+from fstui.measure.wire.talk import CallError, calling, clock, read_settings
 from fstui.powercut.log import FAILED, GONE
 from fstui.powercut.output import Output, prepare, sync_directory
 from fstui.powercut.records import ENDED, Stream
-from fstui.wire.held import enter
-from fstui.wire.talk import CallError, calling, clock, read_settings
 
 ALIVE_S = 1.0
 STOP_NS = 5_000_000_000

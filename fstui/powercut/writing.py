@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fstui import __version__
-from fstui.children import command
+from fstui.measure.children import command
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory
 from fstui.model.storage import Target
-from fstui.noting import note
 from fstui.powercut.header import Header, boot_id
 from fstui.powercut.log import GONE
 from fstui.powercut.plan import Plan
 from fstui.powercut.records import PREFIX
 from fstui.state import ledger
-from fstui.workspace import remove_left_behind
+from fstui.state.noting import note
+from fstui.state.workspace import remove_left_behind
 
 _END_S = 20.0
 """The writer gives its own processes 5 s each."""

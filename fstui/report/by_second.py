@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from statistics import mean
 
-from fstui.measures.sysbench import Interval, SysbenchFigures
+from fstui.measure.kinds.sysbench import Interval, SysbenchFigures
+from fstui.model.quantities import count
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.quantities import count
 from fstui.report.oltp import Table
 
 HEADER = ("until s", "tps", "qps", "p95 ms", "errors/s")

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from fstui.model.judgement import TOO_SLOW
+from fstui.model.quantities import counted, duration_ns, rate, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.quantities import counted, duration_ns, rate, seconds, size
 from fstui.report import json
 from fstui.report.characters import page
 from fstui.report.findings import leading, title

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.text import Text
 
-from fstui import glossary
 from fstui.judge import explain, questions
+from fstui.report import glossary
 from fstui.report.characters import page
 from fstui.report.text import WIDTH, hanging, wrap
 

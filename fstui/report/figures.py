@@ -9,12 +9,12 @@ from fstui.judge import words as judges_words
 from fstui.model.counters import DeviceCounters
 from fstui.model.host import Writer
 from fstui.model.plan import Plan
+from fstui.model.quantities import short_size
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
-from fstui.quantities import short_size
 
 
 def words(seen: Step | Snapshot) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
-from fstui.quantities import rate, seconds
+from fstui.model.quantities import rate, seconds
 from fstui.report.characters import page
 from fstui.report.glyphs import GLYPHS, SPEEDS
 from fstui.report.text import NONE, columns, cut_left, moment

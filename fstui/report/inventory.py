@@ -11,8 +11,8 @@ from rich.cells import cell_len
 from fstui.model.documents import encode
 from fstui.model.host import Inventory
 from fstui.model.judgement import Finding, Judgement
+from fstui.model.quantities import counted, seconds, short_size
 from fstui.model.storage import Node, Target
-from fstui.quantities import counted, seconds, short_size
 from fstui.report import figures, json
 from fstui.report.characters import page
 from fstui.report.findings import first, flags, severity, verdict

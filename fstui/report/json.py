@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fstui.measures import documents
+from fstui.measure.kinds import documents
 from fstui.model.documents import encode
 from fstui.model.events import Event
 from fstui.model.run import Run

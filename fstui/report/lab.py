@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fstui.lab.record import Lab, Storage
 from fstui.report.characters import page
 from fstui.report.text import WIDTH, hanging, table
+from fstui.simulate.lab.record import Lab, Storage
 
 _HEADER = ("NAME", "DIRECTORY", "ENVELOPE")
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from fstui.judge import Case
 from fstui.judge.facts.limits import turn_ns
 from fstui.judge.references import expand, operation_of, published
-from fstui.latency import stall_limit_ns
-from fstui.measures.base import StepSettings
+from fstui.measure.kinds.base import StepSettings
+from fstui.measure.latency import stall_limit_ns
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Step, TimelinePoint

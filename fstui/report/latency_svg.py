@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from html import escape
 from math import ceil, floor
 
+from fstui.model.quantities import duration_ns
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
-from fstui.quantities import duration_ns
 from fstui.report import latency_map
 from fstui.report.latency_map import Axis, Mark
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fstui.layers import kind
-from fstui.layers.devices import disk
 from fstui.model.storage import Node, Target
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices import disk
 
 
 def called(node: Node) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fstui.measures.servers import DURABILITY, Server
-from fstui.measures.sync_writes import SyncWrites
-from fstui.measures.sysbench import Queries, ReportedLatency, Sysbench, SysbenchFigures
+from fstui.measure.kinds.servers import DURABILITY, Server
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.kinds.sysbench import Queries, ReportedLatency, Sysbench, SysbenchFigures
+from fstui.model.quantities import count, counted, rate, ratio
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.quantities import count, counted, rate, ratio
 from fstui.report import figures
 
 NONE = "–"

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from fstui.layers.zfs.datasets import PROPERTIES
-from fstui.measures.sysbench import ReportedLatency
+from fstui.measure.kinds.sysbench import ReportedLatency
+from fstui.model.quantities import count, counted, duration_ns, short_size
 from fstui.model.run import Run
-from fstui.quantities import count, counted, duration_ns, short_size
 from fstui.report import figures, oltp, replicas, waits
 from fstui.report.oltp import NONE, Measured, Table
 from fstui.report.text import columns, wrap
+from fstui.storage.layers.zfs.datasets import PROPERTIES
 
 _GAP = 2
 _BLOCKS = "▁▂▃▄▅▆▇█"

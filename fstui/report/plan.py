@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.plan import Plan, PlannedStep
+from fstui.model.quantities import seconds, short_size
 from fstui.model.restraint import Restraint
 from fstui.model.storage import Target
-from fstui.quantities import seconds, short_size
 from fstui.report import figures
 from fstui.report.characters import page
 from fstui.report.text import WIDTH, hanging, wrap

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fstui.model.judgement import NOT_DURABLE
+from fstui.model.quantities import count
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.quantities import count
 from fstui.report.text import NONE
 
 _HOUR_S = 3600

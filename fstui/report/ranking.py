@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.quantities import duration_ns, rate, ratio
 from fstui.report import figures, sides
 from fstui.report.glyphs import GLYPHS
 from fstui.report.sides import Ratio, Side

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fstui.layers.devices.caches import outlives_power_cut
-from fstui.measures.base import StepSettings
+from fstui.measure.kinds.base import StepSettings
 from fstui.model.settings import Settings, UnknownFigures
 from fstui.model.storage import Node, Target
+from fstui.storage.layers.devices.caches import outlives_power_cut
 
 
 class Place(NamedTuple):

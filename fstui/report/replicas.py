@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fstui.measures.replica_cut import ReplicaCut, ReplicaCutFigures
+from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
+from fstui.model.quantities import count, counted
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.quantities import count, counted
 from fstui.report.oltp import NONE, Table
 
 HEADER = ("", "acked", "lost: primary", "replica", "both", "diverged", "GTID primary", "GTID replica")

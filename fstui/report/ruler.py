@@ -11,8 +11,8 @@ from rich.cells import cell_len, set_cell_size
 
 from fstui.judge.references import Placement, Reference, placed
 from fstui.model.own_references import OwnReference
+from fstui.model.quantities import counted, rate, size
 from fstui.model.run import Run
-from fstui.quantities import counted, rate, size
 from fstui.report.characters import page
 from fstui.report.text import WIDTH, hanging, wrap
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fstui.model.plan import Plan
+from fstui.model.quantities import clock, counted, typed_size
 from fstui.powercut import plan as power_cut
-from fstui.quantities import clock, counted, typed_size
 from fstui.report.characters import page
 from fstui.report.figures import power_cut_writes, writes_at_most
 from fstui.report.text import WIDTH, hanging, table, wrap
-from fstui.scenario import Form, Scalar, Scenario, Setting
+from fstui.runs.scenario import Form, Scalar, Scenario, Setting
 
 _HEADER = ("SCENARIO", "ANSWERS", "TIME", "WRITES")
 BY_HAND = "by hand"

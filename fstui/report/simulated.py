@@ -9,7 +9,7 @@ import msgspec
 from fstui.report.characters import page
 from fstui.report.reach import Place, Reach
 from fstui.report.text import WIDTH, hanging, wrap
-from fstui.simulation.parameters import Part, Simulated
+from fstui.simulate.parameters import Part, Simulated
 
 
 def render(disks: Sequence[Simulated], width: int | None) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fstui.model.quantities import duration_ns, rate
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.quantities import duration_ns, rate
 from fstui.report.text import moment
 
 _MUCH = 1.1

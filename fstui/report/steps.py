@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len
 
+from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Step
-from fstui.quantities import duration_ns, rate, ratio
 from fstui.report import figures
 from fstui.report.figures import Counts
 from fstui.report.text import NONE, WIDTH, columns, wrap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fstui.quantities import counted, rate
+from fstui.model.quantities import counted, rate
 from fstui.report.characters import page
 from fstui.report.glyphs import GLYPHS
 from fstui.report.text import moment, wrap

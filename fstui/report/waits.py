@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fstui.measures.sysbench import FileWaits, SysbenchFigures
+from fstui.measure.kinds.sysbench import FileWaits, SysbenchFigures
+from fstui.model.quantities import duration_ns, ratio, short_size
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.quantities import duration_ns, ratio, short_size
 from fstui.report import figures, oltp
 from fstui.report.oltp import NONE, Measured, Table
 

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterator
 
 from fstui.model.judgement import TOO_SLOW
+from fstui.model.quantities import count, counted, duration_ns, rate, seconds, size
 from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Commits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
-from fstui.quantities import count, counted, duration_ns, rate, seconds, size
 from fstui.report.characters import page
 from fstui.report.text import NONE, WIDTH, columns, speed_words, table, wrap
 

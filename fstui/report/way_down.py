@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 from fstui.judge import Case
 from fstui.judge.facts.arrival import Arrival
 from fstui.model.counters import DeviceCounters
+from fstui.model.quantities import count, counted, ratio, size
 from fstui.model.run import Evidence, Run
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
-from fstui.quantities import count, counted, ratio, size
 from fstui.report.figures import failure
 from fstui.report.findings import leading
 from fstui.report.layers import called

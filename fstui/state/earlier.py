@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fstui.measures.documents import Version, decode_outline
+from fstui.measure.kinds.documents import Version, decode_outline
 from fstui.model.errors import Refused
 from fstui.model.restraint import FREE, Restraint
 from fstui.model.run import Earlier, HeldAgainst, Run, RunStatus, ScenarioRef

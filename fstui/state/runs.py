@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from fstui.measures import documents
+from fstui.measure.kinds import documents
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict

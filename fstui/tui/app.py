@@ -24,7 +24,7 @@ from fstui.model.plan import Plan
 from fstui.model.run import Run
 from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
-from fstui.session import Session
+from fstui.runs.session import Session
 from fstui.tui.commands import GLOSSARY, INTERRUPT, QUIT, SUSPEND, bindings
 from fstui.tui.driver import PressDriver, mouse_wanted
 from fstui.tui.last_exit import ControlFilter
@@ -36,8 +36,8 @@ from fstui.tui.terminal_settings import ascii_only as terminal_is_ascii
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from fstui.session.kept import Entry
-    from fstui.session.running import RunInProgress, Site
+    from fstui.runs.kept import Entry
+    from fstui.runs.running import RunInProgress, Site
 
 STOP_S = 20.0
 """A run that is stopped removes its files; a disk that hangs is not waited for any longer."""
@@ -229,7 +229,7 @@ class FstuiApp(App[int]):
     @work(group="remember")
     async def keep_theme(self, name: str) -> None:
         """Draw with that theme, the next time too."""
-        from fstui.session import kept  # noqa: PLC0415
+        from fstui.runs import kept  # noqa: PLC0415
 
         self.show_theme(name)
         try:
@@ -239,7 +239,7 @@ class FstuiApp(App[int]):
 
     async def clean(self) -> str:
         """Remove what killed runs have left; the sentence says what became of it."""
-        from fstui.session.leftovers import remove  # noqa: PLC0415
+        from fstui.runs.leftovers import remove  # noqa: PLC0415
 
         failures = [sentence for entry in self.left_behind if (sentence := await remove(entry))]
         return "; ".join(failures) or f"Removed {len(self.left_behind)}: nothing is left behind."
@@ -281,7 +281,7 @@ class FstuiApp(App[int]):
 
     async def run_again(self, run: Run, directory: str | None) -> str:
         """The same scenario with the same settings and declarations. Returns why it cannot be, or nothing."""
-        from fstui.session import caution, power_cut  # noqa: PLC0415
+        from fstui.runs import caution, power_cut  # noqa: PLC0415
 
         if run.scenario is None or directory is None:
             return "The saved run does not say what was run, or where."

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from fstui.model.at_work import AtWork
 from fstui.model.counters import Counters
-from fstui.session.history import Summary
+from fstui.runs.history import Summary
 from fstui.tui.drawing import earlier, storage
 from fstui.tui.drawing.charts import LEAST_LINES
 from fstui.tui.drawing.recent import Charts

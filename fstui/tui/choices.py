@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from fstui.model.declaration import NOTHING, Declaration
+from fstui.model.quantities import size
 from fstui.model.storage import CACHES, MEDIA
-from fstui.quantities import size
-from fstui.session.scenarios import Form, Scalar, Setting
+from fstui.runs.scenarios import Form, Scalar, Setting
 
 Word = TypeVar("Word", bound=str)
 

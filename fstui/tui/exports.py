@@ -12,7 +12,7 @@ from datetime import datetime
 
 from fstui.model.run import Run
 from fstui.report import formats
-from fstui.session.files import write
+from fstui.runs.files import write
 
 _NO_FILE_NAME = re.compile(r"[^\w.-]")
 

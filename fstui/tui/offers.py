@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
-from fstui.session import Session, power_cut
-from fstui.session.running import RunInProgress, Site
-from fstui.session.scenarios import Form, Scenario
+from fstui.runs import power_cut
+from fstui.runs.running import RunInProgress, Site
+from fstui.runs.scenarios import Form, Scenario
+from fstui.runs.session import Session
 from fstui.tui.choices import Choices
 from fstui.tui.drawing.outlook import of_plan, power_cut_outlook
 from fstui.tui.drawing.plan import Offer

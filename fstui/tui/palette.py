@@ -15,7 +15,7 @@ from fstui.tui.commands import key_name
 from fstui.tui.screens.storage import StorageScreen
 
 if TYPE_CHECKING:
-    from fstui.session.history import Summary
+    from fstui.runs.history import Summary
     from fstui.tui.app import FstuiApp
 
 
@@ -102,7 +102,7 @@ class Entries(Provider):
         return lambda: self._fstui.open_plan(path)
 
     def _scenarios(self) -> Iterator[Entry]:
-        from fstui.session import scenarios  # noqa: PLC0415  kept off the first frame
+        from fstui.runs import scenarios  # noqa: PLC0415  kept off the first frame
         from fstui.tui import choices  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
@@ -119,7 +119,7 @@ class Entries(Provider):
                 yield Entry(f"scenario {name}", scenario.question, partial(screen.run_here, name))
 
     def _rules(self) -> Iterator[Entry]:
-        from fstui.session.rules import rule_names  # noqa: PLC0415
+        from fstui.runs.rules import rule_names  # noqa: PLC0415
 
         for name in rule_names():
             yield Entry(f"rule {name}", "What it looks at, and what it proves.", self._explaining(name))
@@ -147,7 +147,7 @@ class Entries(Provider):
 
     def _opening(self, path: str) -> Callable[[], object]:
         async def run() -> None:
-            from fstui.session import history  # noqa: PLC0415
+            from fstui.runs import history  # noqa: PLC0415
 
             try:
                 saved = await history.find(path)
@@ -161,7 +161,7 @@ class Entries(Provider):
 
 async def _saved_runs() -> tuple[Summary, ...]:
     """From a disk that may hang: none where it does."""
-    from fstui.session import history  # noqa: PLC0415
+    from fstui.runs import history  # noqa: PLC0415
 
     try:
         return tuple(one for one in await history.listed() if not one.unreadable)

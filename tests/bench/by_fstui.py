@@ -13,15 +13,15 @@ from msgspec.structs import replace
 
 from fstui.databases import programs
 from fstui.databases.programs import Program
-from fstui.engine.machine.base import Served
-from fstui.engine.machine.local import LocalMachine
-from fstui.engine.stepping import StepRunner
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.events import Event
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.workspace import Held
+from fstui.runs.machine.base import Served
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.stepping import StepRunner
+from fstui.state.workspace import Held
 from tests.databases.servers import MYSQL
 
 

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from fstui.databases.connection import Connection
 from fstui.databases.programs import Program
 from fstui.databases.throwaway import FAMILIES
-from fstui.measures.sysbench import Sysbench
-from fstui.probes import sysbench_text
+from fstui.measure.kinds.sysbench import Sysbench
+from fstui.measure.probes import sysbench_text
 
 SCRIPT = """set -e
 mkdir -m 700 {data}

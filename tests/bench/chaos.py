@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 
-from fstui.session.scenarios import shipped_ones
+from fstui.runs.scenarios import shipped_ones
 from tests.chaos import faults, place
 from tests.chaos.attack import Attacked, Kill, carry_out, kills
 from tests.chaos.place import Left, Place

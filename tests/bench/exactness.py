@@ -25,9 +25,9 @@ from fstui.model.judgement import Judgement
 from fstui.model.run import Run
 from fstui.model.storage import Node
 from tests.bench.pairs import arguments
-from tests.storage import disks, headless, without_calls
-from tests.storage.disks import Storage
-from tests.storage.neighbours import neighbours
+from tests.real import disks, headless, without_calls
+from tests.real.disks import Storage
+from tests.real.neighbours import neighbours
 
 NEIGHBOURS = 4
 CONFIGURED = {"barrier", "data", "journal"}

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from tests.bench.pairs import arguments
-from tests.storage import hanging
+from tests.real import hanging
 
 
 def main(argv: list[str]) -> int:

@@ -13,10 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from fstui.inventory.counters import read_counters
-from fstui.inventory.survey import survey
-from fstui.inventory.watch import fingerprint
-from fstui.layers.sources.claims import Claims
+from fstui.storage.counters import read_counters
+from fstui.storage.hotplug import fingerprint
+from fstui.storage.layers.sources.claims import Claims
+from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.crowd import crowd
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from tests.bench.pairs import arguments
-from tests.storage import disks
+from tests.real import disks
 from tests.terminal.pty_app import PtyApp
 
 
@@ -54,7 +54,7 @@ max_bytes_per_s = 1099511627776
 """
 _APP = """
 import asyncio, sys
-from fstui.session import Session
+from fstui.runs.session import Session
 from fstui.tui.app import run_app
 session = Session.here(trace=False)
 site, plan = asyncio.run(session.planned(*sys.argv[1:]))

@@ -20,17 +20,17 @@ from pathlib import Path
 import psutil
 from msgspec.structs import replace
 
-from fstui.engine.machine.local import LocalMachine
-from fstui.engine.recorder import Recorder
+from fstui.measure.probes.blocks import SLOTS
+from fstui.measure.wire.frames import Decoder, encode_samples
 from fstui.model.counters import Counters
 from fstui.model.seal import sealed
-from fstui.probes.blocks import SLOTS
-from fstui.session import Session
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.recorder import Recorder
+from fstui.runs.session import Session
 from fstui.state import runs
 from fstui.tui.app import FstuiApp
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
-from fstui.wire.frames import Decoder, encode_samples
 from tests.factories.crowd import crowd
 from tests.factories.runs import START_NS, counted, planned, saved, target
 

@@ -15,10 +15,10 @@ from statistics import mean
 from typing import NamedTuple
 
 from fstui.databases.programs import Program
-from fstui.engine.machine.local import LocalMachine
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node
+from fstui.runs.machine.local import LocalMachine
 from tests.bench.by_fstui import ByFstui, installed
 from tests.bench.by_hand import ByHand
 from tests.bench.pairs import arguments, rotated, row

@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fstui.measures.documents import decode_run
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.documents import decode_run
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from tests.bench import tracing

@@ -23,7 +23,7 @@ from fstui.model.watch import Waiting
 from tests.bench.pairs import arguments
 from tests.bench.watch import report_of, watching
 from tests.databases import servers
-from tests.storage import disks
+from tests.real import disks
 
 OFF = 0.02
 NAMELESS = 0.01

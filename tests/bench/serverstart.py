@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from fstui.databases.programs import Program
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench
 from tests.bench.by_fstui import ByFstui, installed
 from tests.bench.by_hand import ByHand
 from tests.bench.pairs import arguments, rotated, row

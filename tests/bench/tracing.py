@@ -19,9 +19,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fstui.engine.machine.local import LocalMachine
+from fstui.runs.machine.local import LocalMachine
 from tests.bench.pairs import arguments, rotated, row
-from tests.probes.driving import Driven
+from tests.measure.probes.driving import Driven
 
 WAYS: dict[str, dict[str, Any]] = {
     "fdatasync": {"sync": "fdatasync"},

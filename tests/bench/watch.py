@@ -24,8 +24,8 @@ import psutil
 
 from fstui.model.watch import Watched, WatchReport
 from tests.bench.pairs import arguments
-from tests.storage import disks
-from tests.storage.disks import MIB
+from tests.real import disks
+from tests.real.disks import MIB
 
 FSTUI = str(Path(sys.executable).parent / "fstui")
 PER_S = 20_000

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from fstui.engine.machine.local import LocalMachine
-from fstui.engine.stepping import StepRunner
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.events import Event
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Step
-from fstui.workspace import Held
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.stepping import StepRunner
+from fstui.state.workspace import Held
 
 
 class Work(NamedTuple):

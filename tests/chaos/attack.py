@@ -14,7 +14,7 @@ from typing import NamedTuple
 import psutil
 
 from tests.chaos.place import Left, Place
-from tests.storage.headless import FSTUI
+from tests.real.headless import FSTUI
 
 SIGNALS = tuple(
     getattr(signal, f"SIG{name}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.chaos.attack import Attacked, attack, wait
 from tests.chaos.place import Place
-from tests.storage import disks, processes
+from tests.real import disks, processes
 
 BEGUN_S, IN_STEP_S, GOES_ON_S = 60.0, 1.0, 8.0
 """A run is given so long to begin, and struck so long after; so long after the blow a user ends it."""
@@ -155,7 +155,7 @@ def out_of_memory(box: Place, patience_s: float) -> Attacked:
         within = ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh")
 
         def starve(place: Place) -> None:
-            probes = [one for one in place.family() if any("fstui.probes" in word for word in one.cmdline())]
+            probes = [one for one in place.family() if any("fstui.measure.probes" in word for word in one.cmdline())]
             for probe in probes:
                 Path(f"/proc/{probe.pid}/oom_score_adj").write_text("1000")
             for probe in probes[-1:]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import psutil
 
-from tests.storage import disks
+from tests.real import disks
 
 CLONE_NEWNS, CLONE_NEWIPC = 0x20000, 0x8000000
 MS_REC, MS_PRIVATE = 1 << 14, 1 << 18

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from fstui.cli.check import leave_the_busy
-from fstui.measures.documents import decode_run
-from fstui.session import Session
-from fstui.session.checking import Checkup
+from fstui.measure.kinds.documents import decode_run
+from fstui.runs.checking import Checkup
+from fstui.runs.session import Session
 from fstui.state import ledger, runs
 from tests.cli.conftest import Fstui, command
 
@@ -101,8 +101,8 @@ ASKING = """
 import asyncio, os, sys
 os.environ.pop("FSTUI_YES")
 from fstui.cli.check import leave_the_busy
-from fstui.session import Session
-from fstui.session.checking import Checkup
+from fstui.runs.session import Session
+from fstui.runs.checking import Checkup
 
 checkup = Checkup(Session.here(trace=False), [sys.argv[1]])
 asyncio.run(checkup.look())

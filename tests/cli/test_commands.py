@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from fstui import __version__
 from fstui.cli.commands import COMMANDS
+from fstui.measure.wire.held import MARK
 from fstui.model.documents import encode
 from fstui.model.seal import sealed
 from fstui.state import ledger, runs
-from fstui.wire.held import MARK
 from tests.cli.conftest import Fstui, command
 from tests.factories.samples import FAILED_RUN, RUN
 

@@ -38,7 +38,7 @@ def test_no_headless_command_loads_textual_or_what_only_a_run_wants(arguments: t
 def test_the_first_screen_comes_without_what_only_a_run_wants() -> None:
     program = (
         "import asyncio, sys\n"
-        "from fstui.session import Session\n"
+        "from fstui.runs.session import Session\n"
         "from fstui.tui.app import FstuiApp\n"
         "async def first_screen():\n"
         "    async with FstuiApp(Session.here()).run_test() as pilot:\n"
@@ -56,7 +56,7 @@ def test_the_first_screen_comes_without_what_only_a_run_wants() -> None:
 def test_the_first_frame_comes_without_the_rules() -> None:
     program = (
         "import asyncio, sys\n"
-        "from fstui.session import Session\n"
+        "from fstui.runs.session import Session\n"
         "from fstui.tui.app import FstuiApp\n"
         "from fstui.tui.screens.storage import StorageScreen\n"
         "StorageScreen.survey = lambda screen: print(len(screen.rows), *sys.modules)\n"
@@ -67,7 +67,7 @@ def test_the_first_frame_comes_without_the_rules() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     rows, *loaded = done.stdout.splitlines()[0].split()
-    assert int(rows) > 0 and {"fstui.judge", "fstui.session.kept", "ctypes"}.isdisjoint(loaded)
+    assert int(rows) > 0 and {"fstui.judge", "fstui.runs.kept", "ctypes"}.isdisjoint(loaded)
 
 
 def test_a_headless_run_loads_no_textual(scenario: str, target: object) -> None:

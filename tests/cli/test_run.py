@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from fstui.model.declaration import Declaration
 from fstui.model.judgement import VERDICTS
 from fstui.model.run import Run
-from fstui.session import Session
+from fstui.runs.session import Session
 from fstui.state import declarations, files, ledger, paths, runs
 from tests.cli.conftest import SCENARIO, Fstui, command
 

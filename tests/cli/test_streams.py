@@ -21,7 +21,7 @@ from fstui.model.steps import Snapshot
 from fstui.state import runs
 from tests.cli.conftest import command
 from tests.factories.samples import RUN
-from tests.storage.processes import eventually
+from tests.real.processes import eventually
 
 PROGRESS = StepProgressed(
     snapshot=Snapshot(index=0, name="x", elapsed_s=1, length_s=2, ops=1, syncs=1, bytes=1, rate_per_s=1)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.storage.conftest import workshop
+from tests.real.conftest import workshop
 
 __all__ = ["workshop"]
 

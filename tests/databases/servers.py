@@ -18,13 +18,13 @@ import pytest
 from fstui.databases import programs, sql
 from fstui.databases.connection import Connection
 from fstui.databases.throwaway import CWD, Throwaway
-from fstui.measures.documents import decode_run
-from fstui.measures.servers import Server
-from fstui.measures.sysbench import Sysbench, SysbenchFigures
+from fstui.measure.kinds.documents import decode_run
+from fstui.measure.kinds.servers import Server
+from fstui.measure.kinds.sysbench import Sysbench, SysbenchFigures
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.workspace import Held
-from tests.storage import headless
+from fstui.state.workspace import Held
+from tests.real import headless
 
 MYSQL = Path(os.environ.get("FSTUI_MYSQL", "/var/tmp/fstui-mysql"))
 """Where ``tests/databases/mysql.sh`` has put a MySQL of Debian's unstable suite."""

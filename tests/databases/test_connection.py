@@ -8,7 +8,7 @@ from fstui.databases import mysql, postgresql
 from fstui.databases.connection import Connection
 from fstui.databases.programs import Program
 from fstui.databases.sql import said
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench
 
 
 @pytest.mark.parametrize("driver", ["mysql", "pgsql"])

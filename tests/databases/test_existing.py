@@ -17,11 +17,11 @@ import pytest
 
 from fstui.databases import leftovers
 from fstui.databases.throwaway import Throwaway
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from fstui.state import ledger
 from tests.databases import servers
 from tests.databases.servers import GIB
-from tests.storage import disks, headless
+from tests.real import disks, headless
 
 SCENARIOS = (Path(__file__).resolve().parents[2] / "scenarios/README.md").read_text()
 PASSWORD = "it's a # secret"

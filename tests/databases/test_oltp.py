@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench
+from fstui.measure.probes.sysbench import ROW_BYTES
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.probes.sysbench import ROW_BYTES
 from fstui.report.formats import csv, markdown
 from tests.databases import servers
 from tests.databases.servers import GIB
-from tests.storage import disks, headless
+from tests.real import disks, headless
 
 SYNCED_BY_A_COMMIT = {
     "mariadb": ("redo log", "binary log"),

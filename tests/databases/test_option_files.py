@@ -9,7 +9,7 @@ import pytest
 from fstui.databases.connection import Connection, Tls
 from fstui.databases.existing import connection_to
 from fstui.databases.option_files import options
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 
 MINE = """

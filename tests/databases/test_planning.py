@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fstui import scenario
 from fstui.databases import planning
 from fstui.databases.programs import Installed
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
+from fstui.runs import scenario
 
 
 def planned(**settings: str) -> tuple[PlannedStep, ...]:

@@ -12,8 +12,8 @@ from fstui.databases import programs
 from fstui.databases.programs import find_sysbench, output_of
 from fstui.databases.throwaway import within
 from fstui.model.errors import Refused
-from fstui.workspace import Held
-from tests.storage.processes import all_end, descendants, eventually
+from fstui.state.workspace import Held
+from tests.real.processes import all_end, descendants, eventually
 
 
 async def test_a_tool_says_its_status_and_both_its_streams() -> None:

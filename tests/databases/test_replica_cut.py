@@ -9,21 +9,21 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fstui.measures.documents import decode_run
-from fstui.measures.replica_cut import ReplicaCutFigures
+from fstui.measure.kinds.documents import decode_run
+from fstui.measure.kinds.replica_cut import ReplicaCutFigures
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.state import ledger
 from tests.databases import servers
 from tests.databases.servers import GIB, left_in, processes_of
-from tests.storage import disks, headless
+from tests.real import disks, headless
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CUT_AFTER_A_SYNC_OF_ONE = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 os.chdir(sys.argv[2])
-from fstui.probes import own_filesystem
+from fstui.measure.probes import own_filesystem
 place = own_filesystem.set_apart() + "/here"
 own_filesystem.make_image("image", 64 << 20)
 own_filesystem.mount("image", place)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fstui import scenario
 from fstui.databases import planning, replicas
 from fstui.databases.programs import Installed
-from fstui.measures.replica_cut import ReplicaCut
+from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
+from fstui.runs import scenario
 
 HERE = Installed(servers=frozenset({"mariadb"}), sysbench=True)
 

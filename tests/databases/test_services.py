@@ -11,7 +11,7 @@ import pytest
 from fstui.databases import existing
 from fstui.databases.existing import connection_to, known_again
 from fstui.databases.sql import DatabaseError
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 
 FILE = """

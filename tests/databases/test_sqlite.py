@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fstui.measures.sqlite_commits import SqliteCommits
+from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from tests.databases.servers import left_in
-from tests.storage import disks, headless
+from tests.real import disks, headless
 
 
 def test_durable_commits_reach_the_disk_and_the_others_do_not(workshop: Path) -> None:

@@ -19,22 +19,22 @@ import msgspec
 import psutil
 import pytest
 
-from fstui.engine.machine.base import Served
-from fstui.engine.serving import Serving
-from fstui.measures.documents import decode_run
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.documents import decode_run
+from fstui.measure.kinds.sysbench import Sysbench
+from fstui.measure.probes.sysbench import told_of_a_full_disk
+from fstui.measure.probes.sysbench_program import Trouble
 from fstui.model.events import RunFinished, StepPreparing
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Run
 from fstui.model.steps import Failure
-from fstui.probes.sysbench import told_of_a_full_disk
-from fstui.probes.sysbench_program import Trouble
-from fstui.session import Session
+from fstui.runs.machine.base import Served
+from fstui.runs.serving import Serving
+from fstui.runs.session import Session
 from fstui.state import ledger
 from tests.databases import servers
 from tests.databases.servers import GIB, left_in, processes_of
-from tests.storage import disks, headless
-from tests.storage.disks import Storage
+from tests.real import disks, headless
+from tests.real.disks import Storage
 
 ONE = ("server=mariadb", "durability=high", "workload=oltp_update_index")
 WAIT_S = 60

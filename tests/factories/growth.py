@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fstui.measures.dirty_flush import DirtyFlush, DirtyFlushFigures
+from fstui.measure.kinds.dirty_flush import DirtyFlush, DirtyFlushFigures
 from fstui.model.steps import Step
 
 MIB = 1 << 20

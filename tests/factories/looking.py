@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fstui.inventory.survey import survey
-from fstui.layers.sources.claims import UNASKED, Claims
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Target
+from fstui.storage.layers.sources.claims import UNASKED, Claims
+from fstui.storage.survey import survey
 from tests.factories.box import Box
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import msgspec
 
-from fstui.engine.recorder import Recorder
 from fstui.judge import judge
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.wire.frames import Samples
 from fstui.model.counters import Counters, DeviceCounters, Idle
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Run, ScenarioRef
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Medium, Space, Target
-from fstui.wire.frames import Samples
+from fstui.runs.recorder import Recorder
 from tests.factories.evidence import HONEST_PROCESS
 from tests.factories.storage import disk, on_disk
 

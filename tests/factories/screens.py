@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from fstui.latency import Histogram
-from fstui.measures.dirty_flush import DirtyFlush, DirtyFlushFigures, Growth
-from fstui.measures.sync_writes import SyncWrites
-from fstui.measures.sysbench import Interval, Sysbench, SysbenchFigures
+from fstui.measure.kinds.dirty_flush import DirtyFlush, DirtyFlushFigures, Growth
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.kinds.sysbench import Interval, Sysbench, SysbenchFigures
+from fstui.measure.latency import Histogram
 from fstui.model.at_work import AtWork
 from fstui.model.counters import Counters, DeviceCounters, Idle
 from fstui.model.events import (
@@ -30,7 +30,7 @@ from fstui.model.run import Run, ScenarioRef
 from fstui.model.settings import OpenFlag
 from fstui.model.steps import Latency, Snapshot, Stall, Step, TimelinePoint
 from fstui.model.storage import Medium, Node, Space, Target
-from fstui.session.running import RunInProgress
+from fstui.runs.running import RunInProgress
 from tests.factories import storage
 
 G = 1 << 30

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Latency, Step
 from fstui.model.tracing import DeviceTrace

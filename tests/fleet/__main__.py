@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.fleet.boxes import DROPS, FSTUI, NO_PYTHON, Boxes, Made, boxes, carried, hung
-from tests.storage import disks
-from tests.storage.processes import eventually
+from tests.real import disks
+from tests.real.processes import eventually
 
 EXPECTED = {
     "db1": "consistent",

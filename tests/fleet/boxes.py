@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.storage import disks, silent_fuse
-from tests.storage.processes import eventually
+from tests.real import disks, silent_fuse
+from tests.real.processes import eventually
 
 OURS = f"fstui{os.getpid()}"
 """Several tests may run at once."""

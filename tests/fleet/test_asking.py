@@ -16,10 +16,10 @@ from fstui.fleet.campaign import waves
 from fstui.fleet.ssh import words_of
 from tests.fleet.boxes import FSTUI
 from tests.fleet.conftest import HONEST, Fleet, program
-from tests.storage import disks
-from tests.storage.conftest import workshop  # noqa: F401  a fixture
-from tests.storage.headless import scenario_file
-from tests.storage.processes import eventually
+from tests.real import disks
+from tests.real.conftest import workshop  # noqa: F401  a fixture
+from tests.real.headless import scenario_file
+from tests.real.processes import eventually
 
 _WRITER = """
 import mmap, os, sys

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.boxes import DROPS, FSTUI, NO_PYTHON, Made, boxes, carried, hung
-from tests.storage import disks
-from tests.storage.conftest import workshop  # noqa: F401  a fixture
-from tests.storage.headless import scenario_file
-from tests.storage.processes import eventually
+from tests.real import disks
+from tests.real.conftest import workshop  # noqa: F401  a fixture
+from tests.real.headless import scenario_file
+from tests.real.processes import eventually
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 

@@ -10,8 +10,8 @@ from fstui.fleet.gateways import hops_to
 from fstui.model.errors import Refused
 from tests.fleet.boxes import Made, boxes
 from tests.fleet.conftest import HONEST, program
-from tests.storage.conftest import workshop  # noqa: F401  a fixture
-from tests.storage.processes import eventually
+from tests.real.conftest import workshop  # noqa: F401  a fixture
+from tests.real.processes import eventually
 
 HERE = socket.gethostname().partition(".")[0]
 

@@ -8,9 +8,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from fstui.layers.sources.files import SMALL_BYTES, Tree
+from fstui.storage.layers.sources.files import SMALL_BYTES, Tree
 from tests.fuzz.inputs import Choices
-from tests.inventory.test_robustness import ANSWERS, files_of, full_box, look_at_everything
+from tests.storage.test_robustness import ANSWERS, files_of, full_box, look_at_everything
 
 MOST_FILES = 4
 

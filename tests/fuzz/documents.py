@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from fstui.judge import judge
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.run import Run

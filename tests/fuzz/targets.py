@@ -9,31 +9,31 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui import scenario
-from fstui.engine.recorder import Recorder
-from fstui.engine.reported import Reported
-from fstui.engine.told import understood
-from fstui.helpers.tracing import formats, pages
-from fstui.helpers.tracing.tracefs import Untraceable
-from fstui.layers.sources import mounts
-from fstui.layers.sources.udev import Udev
+from fstui.measure.probes import sysbench_program, sysbench_text
+from fstui.measure.probes.sysbench import WAITS
+from fstui.measure.wire.frames import BadFrame, Decoder, Samples
+from fstui.measure.wire.frames import encode as encode_frame
 from fstui.model.counters import Counters
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.powercut.records import Stream, unpack
 from fstui.powercut.verification import read_log
-from fstui.probes import sysbench_program, sysbench_text
-from fstui.probes.sysbench import WAITS
+from fstui.runs import scenario
+from fstui.runs.recorder import Recorder
+from fstui.runs.reported import Reported
+from fstui.runs.told import understood
 from fstui.state import declarations, keys, ledger, paths
-from fstui.wire.frames import BadFrame, Decoder, Samples
-from fstui.wire.frames import encode as encode_frame
+from fstui.storage.layers.sources import mounts
+from fstui.storage.layers.sources.udev import Udev
+from fstui.trace.reader import formats, pages
+from fstui.trace.reader.tracefs import Untraceable
 from tests.databases.test_sysbench_text import PRINTED
 from tests.factories.runs import planned, target
 from tests.factories.samples import FAILED_RUN
 from tests.fuzz import boxes, documents
 from tests.fuzz.inputs import Choices
-from tests.helpers.tracing import made
 from tests.powercut.headers import HEADER
+from tests.trace.reader import made
 
 
 class Target(NamedTuple):

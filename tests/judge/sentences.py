@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from fstui.judge import judge
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 
 FROZEN = Path(__file__).parent / "frozen"
 WRITTEN = Path(__file__).parent / "sentences.json"

@@ -21,7 +21,7 @@ import pytest
 
 from fstui.judge import judge, rule_names
 from fstui.judge.words import CUT_THE_POWER
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from fstui.model.documents import encode
 from tests.judge.sentences import FROZEN, WRITTEN, sentences
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from fstui.inventory.survey import survey
-from fstui.layers.sources.claims import Answer, Claims
 from fstui.model.judgement import Judgement
+from fstui.storage.layers.sources.claims import Answer, Claims
+from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, rules, verdict
 from tests.factories.looking import target

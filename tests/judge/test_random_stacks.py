@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fstui.judge import judge
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence

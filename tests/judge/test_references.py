@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fstui.judge.references import expand, library, operation_of, placed, published
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.host import Process
 from fstui.model.judgement import Verdict
 from fstui.model.run import Run

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from fstui.judge import Case, decisive, judge, words
 from fstui.judge.rules import all_rules
-from fstui.measures import figures_from, settings_from
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds import figures_from, settings_from
+from fstui.measure.kinds.documents import decode_run
 from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.documents import encode
 from fstui.model.host import Host

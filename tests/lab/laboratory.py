@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from fstui.judge import judge
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from fstui.model.judgement import Confidence, Verdict
 from tests.lab.backing import Backing
 from tests.lab.image import Image, build, cached

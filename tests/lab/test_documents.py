@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fstui.judge import judge
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from fstui.model.judgement import Verdict
 from fstui.model.run import Run
 from tests.lab import table, witness

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from fstui.judge import judge
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.tracing import DeviceTrace

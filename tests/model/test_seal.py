@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from fstui.model.documents import encode
 from fstui.model.run import Run
 from fstui.model.seal import is_altered, sealed

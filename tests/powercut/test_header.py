@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from fstui.engine.machine.local import LocalMachine
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.powercut.header import Header, decode_header
 from fstui.powercut.log import parse_header
-from fstui.session import Session, power_cut
+from fstui.runs import power_cut
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.session import Session
 
 
 @pytest.fixture

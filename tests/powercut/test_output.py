@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from fstui.measure.wire.talk import CallError
 from fstui.powercut.output import Output, fill
 from fstui.powercut.records import Stream
-from fstui.wire.talk import CallError
 
 RUN = "00" * 8
 OVERWRITES = Stream.of(0, "fdatasync", "overwrite", 4096, 8192)

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge import judge
-from fstui.measures.documents import decode_run
-from fstui.measures.powercut import PowerCut
+from fstui.measure.kinds.documents import decode_run
+from fstui.measure.kinds.powercut import PowerCut
 from fstui.model.run import Run
 from fstui.model.seal import sealed
 from fstui.powercut import power_cuts

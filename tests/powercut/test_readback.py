@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fstui.children import command
+from fstui.measure.children import command
 from fstui.powercut.records import ENDED, PREFIX, Stream, Writes
 from tests.powercut.honest import BLOCK, RUN, at, lay_down, put, stream
 

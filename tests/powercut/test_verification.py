@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fstui.engine.machine.local import LocalMachine
 from fstui.judge import judge
-from fstui.measures.documents import decode_run
-from fstui.measures.powercut import PowerCutFigures
+from fstui.measure.kinds.documents import decode_run
+from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.errors import Refused
 from fstui.model.judgement import Speed
 from fstui.model.run import Run
@@ -19,7 +18,9 @@ from fstui.powercut import power_cuts
 from fstui.powercut.figures import Declared
 from fstui.powercut.records import ENDED, Stream
 from fstui.powercut.writing import Cut
-from fstui.session import Session, power_cut
+from fstui.runs import power_cut
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.session import Session
 from tests.powercut.honest import BLOCK, directory_of, lay_down, log_of, put
 
 BEFORE = "00000000-0000-0000-0000-000000000000"

@@ -11,12 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fstui.engine.machine.local import LocalMachine
 from fstui.model.errors import Refused
 from fstui.powercut import log as lines
 from fstui.powercut.log import BadLog
 from fstui.powercut.witness import LogFull, View, Witness
-from fstui.session import Session, power_cut
+from fstui.runs import power_cut
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.session import Session
 from tests.cli.conftest import command
 from tests.powercut.honest import log_of
 

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.storage import disks
+from tests.real import disks
 
 ROUNDS = 15
 _CONTAINER = Path(__file__).with_name("container.sh")

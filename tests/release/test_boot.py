@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.real import disks
 from tests.release.build import BOOT, pins
 from tests.release.platforms import every
-from tests.storage import disks
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from io import StringIO
 
 from msgspec.structs import replace
 
-from fstui.measures.sysbench import Interval, SysbenchFigures
+from fstui.measure.kinds.sysbench import Interval, SysbenchFigures
 from fstui.model.run import Run
 from fstui.report import by_second
 from fstui.report.formats import markdown, seconds

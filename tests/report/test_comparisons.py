@@ -9,7 +9,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from fstui.model.run import Run
 from fstui.report import comparisons
 from tests.factories import screens

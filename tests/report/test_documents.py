@@ -5,7 +5,7 @@ import re
 
 from msgspec.structs import replace
 
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from fstui.model.events import FindingsChanged, RunFinished
 from fstui.model.judgement import Judgement
 from fstui.model.run import Run

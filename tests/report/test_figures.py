@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge import judge
-from fstui.measures.dirty_flush import DirtyFlush, DirtyFlushFigures, Growth
+from fstui.measure.kinds.dirty_flush import DirtyFlush, DirtyFlushFigures, Growth
 from fstui.model.counters import DeviceCounters
 from fstui.model.host import Writer
 from fstui.model.run import Evidence, Run

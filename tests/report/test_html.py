@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 from msgspec.structs import replace
 
-from fstui.measures.documents import decode_run
+from fstui.measure.kinds.documents import decode_run
 from fstui.report.formats import html
 from tests.factories import screens
 from tests.hostile import everywhere

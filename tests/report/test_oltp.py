@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fstui.measures.servers import Server
-from fstui.measures.sysbench import Queries, ReportedLatency, Sysbench, SysbenchFigures
+from fstui.measure.kinds.servers import Server
+from fstui.measure.kinds.sysbench import Queries, ReportedLatency, Sysbench, SysbenchFigures
 from fstui.model.counters import DeviceCounters
 from fstui.model.run import Run
 from fstui.model.steps import Step

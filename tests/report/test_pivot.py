@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from fstui.measures.sysbench import Sysbench, SysbenchFigures
+from fstui.measure.kinds.sysbench import Sysbench, SysbenchFigures
 from fstui.model.steps import Step
 from fstui.report import compare, pivot
 from fstui.report.formats import markdown, plain

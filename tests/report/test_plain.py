@@ -1,8 +1,8 @@
 import pytest
 from msgspec.structs import replace
 
-from fstui.measures.sync_writes import SyncWrites
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Run, ScenarioRef
 from fstui.report import plan, ruler, steps

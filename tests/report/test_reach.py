@@ -8,7 +8,7 @@ from fstui.model.errors import Refused
 from fstui.model.storage import Medium, MediumCache, MediumClass
 from fstui.report.reach import Place, Reach, places, reach
 from fstui.report.simulated import in_truth
-from fstui.session import scenarios, simulation
+from fstui.runs import scenarios, simulation
 from fstui.tui.drawing import way
 from tests.factories.storage import disk, filesystem, on_disk
 

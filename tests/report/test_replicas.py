@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv as spreadsheet
 from io import StringIO
 
-from fstui.measures.replica_cut import ReplicaCut, ReplicaCutFigures
+from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report.formats import csv, markdown, plain

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fstui.measures.sysbench import FileWaits, SysbenchFigures
+from fstui.measure.kinds.sysbench import FileWaits, SysbenchFigures
 from fstui.model.run import Run
 from fstui.report import pivot, waits
 from fstui.report.formats import csv, markdown, plain

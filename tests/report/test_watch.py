@@ -7,7 +7,7 @@ from fstui.model.judgement import Speed
 from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Commits, LostWrite, Watched, WatchedDevice, WatchReport
 from fstui.report import json, watch
-from fstui.tracing.conclusion import conclude
+from fstui.trace.conclusion import conclude
 from tests.factories.watched import DATABASE
 
 TIMES = DeviceTimes(p50=38_000_000, p99=60_000_000, max=260_000_000)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.host import Host, Process
 from fstui.model.run import Earlier, Run, ScenarioRef
 from fstui.model.steps import Step

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fstui.state import files, ledger, paths
-from tests.storage.processes import eventually
+from tests.real.processes import eventually
 
 ENTER = "import sys; from fstui.state import ledger; ledger.enter('run1', 'directory', '/srv/.fstui-run1'); "
 

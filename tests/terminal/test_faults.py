@@ -11,7 +11,7 @@ from tests.terminal.pty_app import PtyApp
 
 _BROKEN = """
 from fstui.cli import main
-from fstui.engine.machine.local import LocalMachine
+from fstui.runs.machine.local import LocalMachine
 def survey(self):
     raise KeyError("sda")
 LocalMachine.survey = survey

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.storage.silent import silent_mount
+from tests.real.silent import silent_mount
 from tests.terminal.pty_app import COMMAND, ROOT
 from tests.terminal.tmux import PROMPT, Tmux
 

@@ -1,6 +1,6 @@
 """A person follows the power-cut check in the real app, from the first screen to the verdict.
 
-What stands in for the plug: the filesystem is shut down at once and mounted again (tests/storage/test_powercut.py).
+What stands in for the plug: the filesystem is shut down at once and mounted again (tests/real/test_powercut.py).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from fstui import scenario
+from fstui.runs import scenario
 from fstui.state import runs
-from tests.storage.conftest import workshop
-from tests.storage.disks import Storage, on_loop
-from tests.storage.test_powercut import libeatmydata, writing
+from tests.real.conftest import workshop
+from tests.real.disks import Storage, on_loop
+from tests.real.test_powercut import libeatmydata, writing
 from tests.terminal.test_tmux import FSTUI, is_clean
 from tests.terminal.tmux import Tmux
 

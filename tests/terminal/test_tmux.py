@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fstui import scenario
+from fstui.runs import scenario
 from fstui.state import paths, runs
-from tests.storage.disks import unmount
+from tests.real.disks import unmount
 from tests.terminal.pty_app import COMMAND, ROOT, PtyApp
 from tests.terminal.tmux import Tmux
 

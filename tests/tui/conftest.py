@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
-from fstui.session import Session, Survey
+from fstui.runs.session import Session, Survey
 from fstui.tui.app import FstuiApp
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import screens

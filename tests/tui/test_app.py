@@ -11,10 +11,10 @@ import pytest
 from textual._callback import invoke
 from textual.command import Hit
 
-from fstui.engine.machine.replay import ReplayMachine
 from fstui.model.events import Event
-from fstui.session import history
-from fstui.session.kept import Before
+from fstui.runs import history
+from fstui.runs.kept import Before
+from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import runs
 from fstui.tui import commands
 from fstui.tui.palette import Entries

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
-from fstui.engine.machine.replay import ReplayMachine
 from fstui.model.documents import encode
 from fstui.model.host import Host
 from fstui.model.seal import sealed
 from fstui.model.watch import WatchedSecond, WatchStarted
+from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import runs
 from fstui.tui.drawing import cells
 from fstui.tui.screens.history import HistoryScreen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from fstui.session import lessons, lessons_taken
+from fstui.runs import lessons, lessons_taken
 from fstui.tui.drawing import lesson as drawing
 from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.screens.lessons import LessonsScreen

@@ -6,8 +6,8 @@ import pytest
 from textual.events import CursorPosition
 from textual.pilot import Pilot
 
-from fstui.engine.machine.replay import ReplayMachine
-from fstui.session import lessons
+from fstui.runs import lessons
+from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import runs
 from fstui.tui.driver import PressDriver, mouse_wanted
 from fstui.tui.screens.history import HistoryScreen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fstui import scenario
+from fstui.runs import scenario
 from fstui.tui.drawing import result, run
 from fstui.tui.drawing.cells import shown
 from fstui.tui.drawing.names import distinct

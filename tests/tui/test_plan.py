@@ -9,16 +9,16 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from fstui import scenario
 from fstui.databases.programs import NOTHING, Installed
-from fstui.engine.machine.local import LocalMachine
-from fstui.engine.machine.replay import ReplayMachine
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.errors import Refused
 from fstui.model.storage import Node, Space
-from fstui.scenario import Scenario, Setting
-from fstui.session import simulation
+from fstui.runs import scenario, simulation
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.scenario import Scenario, Setting
 from fstui.state import declarations
+from fstui.state.workspace import Place
 from fstui.tui import choices
 from fstui.tui.app import FstuiApp
 from fstui.tui.choices import Choices
@@ -27,7 +27,6 @@ from fstui.tui.drawing.plan import Cursor, Offer
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.storage import StorageScreen
-from fstui.workspace import Place
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown

@@ -13,9 +13,10 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from fstui.engine.machine.local import LocalMachine
 from fstui.powercut import power_cuts
-from fstui.session import Session, power_cut
+from fstui.runs import power_cut
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.session import Session
 from fstui.state import ledger, paths
 from fstui.tui.screens.powercut import PowerCutScreen
 from fstui.tui.screens.result import ResultScreen

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from fstui.measures.documents import decode_run
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.documents import decode_run
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.judgement import Finding, Speed
 from fstui.model.run import Run
 from fstui.model.steps import Failure, Step

@@ -9,7 +9,7 @@ import pytest
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from fstui.measures.dirty_flush import DirtyFlushFigures, Growth
+from fstui.measure.kinds.dirty_flush import DirtyFlushFigures, Growth
 from fstui.model.errors import Refused
 from fstui.model.events import Event, FindingsChanged, IdleMeasured, StepPreparing, StepProgressed, StepStarted
 from fstui.model.host import Writer

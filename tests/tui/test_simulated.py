@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from fstui.session import simulation
+from fstui.runs import simulation
 from fstui.tui.app import FstuiApp
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from fstui import shipped
-from fstui.engine.machine.replay import ReplayMachine
+from fstui.model import shipped
 from fstui.model.host import Host
 from fstui.model.watch import WatchedSecond, WatchStarted
-from fstui.session import lessons
+from fstui.runs import lessons
+from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import runs
 from fstui.tui.drawing.lesson import STAGES
 from fstui.tui.screens.history import HistoryScreen
@@ -38,7 +38,7 @@ SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 @pytest.fixture(autouse=True)
 def own_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
     """The screens do not change when a scenario does."""
-    monkeypatch.setattr("fstui.shipped._PLACES", (Path(__file__).parent / "scenarios",))
+    monkeypatch.setattr("fstui.model.shipped._PLACES", (Path(__file__).parent / "scenarios",))
 
 
 async def storage_screen(pilot: Pilot[Any]) -> StorageScreen:
@@ -136,7 +136,7 @@ def test_history(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 @SIZES
 def test_lessons(snap_compare: Compare, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fstui.shipped._PLACES", SHIPPED)
+    monkeypatch.setattr("fstui.model.shipped._PLACES", SHIPPED)
     lessons.lessons.cache_clear()
 
     async def listed(pilot: Pilot[Any]) -> None:
@@ -153,7 +153,7 @@ def test_lessons(snap_compare: Compare, size: tuple[int, int], monkeypatch: pyte
 @SIZES
 @pytest.mark.parametrize("page", ["predict", "run", "compare", "explain", "question", "answered"])
 def test_lesson(snap_compare: Compare, size: tuple[int, int], page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fstui.shipped._PLACES", SHIPPED)
+    monkeypatch.setattr("fstui.model.shipped._PLACES", SHIPPED)
     lessons.lessons.cache_clear()
 
     async def taken(pilot: Pilot[Any]) -> None:

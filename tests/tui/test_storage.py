@@ -7,12 +7,12 @@ import json
 import msgspec
 import pytest
 
-from fstui.engine.machine.local import LocalMachine
 from fstui.model.at_work import AtWork, DatabaseAtWork, WriterAtWork
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Reading, Target
 from fstui.report import inventory
+from fstui.runs.machine.local import LocalMachine
 from fstui.state import files, ledger, paths
 from fstui.tui.drawing import stack, storage
 from fstui.tui.glyphs import in_ascii

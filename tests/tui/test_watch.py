@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from fstui.engine.machine.local import LocalMachine
-from fstui.engine.machine.replay import ReplayMachine
-from fstui.engine.machine.simulated import SimulatedMachine
 from fstui.model.host import Host
 from fstui.model.storage import Target
 from fstui.model.watch import Watched, WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
-from fstui.simulation.parameters import load
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.machine.simulated import SimulatedMachine
+from fstui.simulate.parameters import load
 from fstui.state import ledger
-from fstui.tracing.instances import existing
+from fstui.trace.instances import existing
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.screens.watch import WatchScreen
 from tests.factories import screens

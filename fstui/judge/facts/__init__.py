@@ -21,12 +21,12 @@ from fstui.judge.facts.received import Received, counted_at, received
 from fstui.judge.facts.rotation import Rotation
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, forces
-from fstui.layers.devices.caches import safe_medium
-from fstui.layers.flushes import Range
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import MediumClass, Node
+from fstui.storage.layers.devices.caches import safe_medium
+from fstui.storage.layers.flushes import Range
 
 
 class Case:

@@ -10,10 +10,10 @@ from fstui.judge import words
 from fstui.judge.facts.received import counted
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.traced import TRACE, Traced
-from fstui.layers.flushes import Range
+from fstui.model.quantities import count, ratio, size
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.quantities import count, ratio, size
+from fstui.storage.layers.flushes import Range
 
 ENOUGH = 0.9
 """Less than this share of what is owed is too little."""

@@ -6,8 +6,8 @@ from fstui.judge import words
 from fstui.judge.facts.arrival import Arrival
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.traced import TRACE
-from fstui.layers import kind
-from fstui.quantities import count, size
+from fstui.model.quantities import count, size
+from fstui.storage.layers import kind
 
 
 def whose(last: tuple[Arrival, ...]) -> str:

@@ -14,9 +14,9 @@ from fstui.judge.facts.received import counted
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import Steps, SyncStep
 from fstui.judge.facts.traced import Withheld, of_ours, withheld
-from fstui.layers.flushes import Range
+from fstui.model.quantities import ratio
 from fstui.model.steps import Step
-from fstui.quantities import ratio
+from fstui.storage.layers.flushes import Range
 
 WayDown = tuple[Arrival, ...]
 """What every level received of one step, topmost first."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fstui.judge.facts.stack import Stack
-from fstui.layers import kind
 from fstui.model.storage import MediumClass, Node
+from fstui.storage.layers import kind
 
 
 def commit_devices(stack: Stack) -> tuple[Node, ...]:

@@ -20,11 +20,11 @@ from fstui.judge.facts.arrival import ENOUGH, Arrival
 from fstui.judge.facts.arrivals import Arrivals, WayDown
 from fstui.judge.facts.steps import MIN_SYNCS, Steps, SyncStep
 from fstui.judge.facts.traced import TRACE, Traced
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model.quantities import count, ratio
 from fstui.model.settings import Commits, Figures
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.quantities import count, ratio
 
 
 class CommitStep(NamedTuple):

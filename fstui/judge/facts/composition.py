@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import Literal, NamedTuple
 
-from fstui.layers.flushes import Range
-from fstui.layers.handing import AT_TIMES, Handed, How, Member
-from fstui.layers.kinds import kind
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node
+from fstui.storage.layers.flushes import Range
+from fstui.storage.layers.handing import AT_TIMES, Handed, How, Member
+from fstui.storage.layers.kinds import kind
 
 What = Literal["flushes", "forced", "bytes"]
 """Empty flushes; what writes marked FUA became, as flushes; or bytes."""

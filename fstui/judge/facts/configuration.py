@@ -14,15 +14,15 @@ from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep
 from fstui.judge.facts.switches import Switched, Switches
 from fstui.judge.facts.without_barriers import WithoutBarriers, without_barriers
-from fstui.layers import kind
-from fstui.layers.facts import Fact, volatile
-from fstui.layers.kinds import Unsent
-from fstui.layers.stacked import dm, dm_zero, loop
-from fstui.layers.stacked.dm_tables import DROPS_PART
-from fstui.layers.zfs import datasets
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
+from fstui.storage.layers import kind
+from fstui.storage.layers.facts import Fact, volatile
+from fstui.storage.layers.kinds import Unsent
+from fstui.storage.layers.stacked import dm, dm_zero, loop
+from fstui.storage.layers.stacked.dm_tables import DROPS_PART
+from fstui.storage.layers.zfs import datasets
 
 _FLAT = 0.05
 """ZIL commits per sync. With sync=disabled zil_commit returns before it counts; others only add."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from fstui.judge.facts.arrivals import Arrivals
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.steps import Steps, SyncStep
+from fstui.model.quantities import duration_ns
 from fstui.model.steps import Latency, Step
-from fstui.quantities import duration_ns
 
 NETWORK_PER_S = 10_000
 """One round trip within a zone takes 50 to 250 µs, and a cloud's volume writes to several places before it answers."""

@@ -55,11 +55,12 @@ from fstui.judge.facts.received import Received, counted_at, received
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import SyncStep
 from fstui.judge.facts.traced import traced
-from fstui.layers import kind
-from fstui.layers.devices.caches import may_outlive_power_cut
-from fstui.layers.facts import dax
-from fstui.layers.filesystems import ext
-from fstui.layers.flushes import (
+from fstui.model.storage import Node
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.caches import may_outlive_power_cut
+from fstui.storage.layers.facts import dax
+from fstui.storage.layers.filesystems import ext
+from fstui.storage.layers.flushes import (
     MORE_THAN_NONE,
     NOTHING,
     ExpectedFlushes,
@@ -69,7 +70,6 @@ from fstui.layers.flushes import (
     expected_flushes,
     expected_of_backing,
 )
-from fstui.model.storage import Node
 
 _PAGE = 4096
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from fstui.judge.facts.steps import has_rate
 from fstui.judge.facts.traced import TRACE
-from fstui.measures.dirty_flush import DirtyFlushFigures, GrowthPoint
+from fstui.measure.kinds.dirty_flush import DirtyFlushFigures, GrowthPoint
+from fstui.model.quantities import duration_ns, ratio, size
 from fstui.model.steps import Step
-from fstui.quantities import duration_ns, ratio, size
 
 ARRIVED = 0.95
 """Less had reached the device before the flush: its growth may be that of a cache above."""

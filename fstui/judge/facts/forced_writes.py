@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.judge.facts.stack import Stack
-from fstui.layers import kind
-from fstui.layers.devices.caches import may_outlive_power_cut
-from fstui.layers.devices.disk import PARTITION
-from fstui.layers.flushes import Sync, expected_flushes
-from fstui.layers.targets import scsi_target
 from fstui.model.storage import Node
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.caches import may_outlive_power_cut
+from fstui.storage.layers.devices.disk import PARTITION
+from fstui.storage.layers.flushes import Sync, expected_flushes
+from fstui.storage.layers.targets import scsi_target
 
 _FORCED = Sync("O_DSYNC", direct=True)
 

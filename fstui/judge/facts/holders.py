@@ -14,12 +14,12 @@ from functools import cached_property
 
 from fstui.judge import words
 from fstui.judge.facts.stack import Stack
-from fstui.layers import kind
-from fstui.layers.devices.caches import safe_medium
-from fstui.layers.devices.disk import is_attached_here
-from fstui.layers.handing import Member
 from fstui.model.host import Host
 from fstui.model.storage import Node
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.caches import safe_medium
+from fstui.storage.layers.devices.disk import is_attached_here
+from fstui.storage.layers.handing import Member
 
 
 class Holders:

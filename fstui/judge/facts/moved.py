@@ -9,10 +9,10 @@ import msgspec
 
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switched, Switches
-from fstui.layers.devices import memory
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Node
+from fstui.storage.layers.devices import memory
 
 STANDS_ON = "stands on"
 

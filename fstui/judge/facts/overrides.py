@@ -9,13 +9,13 @@ from fstui.judge import words
 from fstui.judge.facts import moved
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switched, Switches
-from fstui.layers import kind
-from fstui.layers.devices.caches import hidden_by_controller, outlives_power_cut, volatile_cache
-from fstui.layers.facts import read_only
-from fstui.layers.stacked import dm, loop
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Node
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.caches import hidden_by_controller, outlives_power_cut, volatile_cache
+from fstui.storage.layers.facts import read_only
+from fstui.storage.layers.stacked import dm, loop
 
 THROUGH = "write through"
 _CACHE = "write cache"

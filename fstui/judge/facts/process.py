@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fstui.model.host import Process
-from fstui.quantities import duration_ns
+from fstui.model.quantities import duration_ns
 
 _STUB_NS = 5_000
 """Memory answers sooner, by either way; there only the longer way to the raw call would be seen."""

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from fstui.judge.facts.composition import Below, Composition, What
 from fstui.judge.facts.stack import Level, Stack
-from fstui.layers.flushes import Range
 from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Node
+from fstui.storage.layers.flushes import Range
 
 
 class Received(NamedTuple):

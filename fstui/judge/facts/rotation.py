@@ -16,17 +16,17 @@ from fstui.judge.facts.costs import MEAN_TO_MEDIAN
 from fstui.judge.facts.limits import ASSUMED_RPM, LOGGED_NS, NAND_PROGRAM_NS, rewrites_per_s, rpm
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep, has_rate
-from fstui.layers import kind
-from fstui.layers.devices.caches import answers_for_disks, protected_cache
-from fstui.layers.devices.disk import facts, is_virtual, writes
-from fstui.layers.devices.links import link
-from fstui.layers.devices.models import Writes
-from fstui.layers.facts import zoned
 from fstui.model.host import Host
+from fstui.model.quantities import duration_ns, rate
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.quantities import duration_ns, rate
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.caches import answers_for_disks, protected_cache
+from fstui.storage.layers.devices.disk import facts, is_virtual, writes
+from fstui.storage.layers.devices.links import link
+from fstui.storage.layers.devices.models import Writes
+from fstui.storage.layers.facts import zoned
 
 BEYOND, FAR_BEYOND = 1.5, 5
 """So many times the limit, and something else than the platter answers."""

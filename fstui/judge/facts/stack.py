@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from fstui.layers import kind
-from fstui.layers.facts import DEVICE_UNSEEN
-from fstui.layers.handing import NOTHING, Handed, Member
 from fstui.model.storage import Node, Target
+from fstui.storage.layers import kind
+from fstui.storage.layers.facts import DEVICE_UNSEEN
+from fstui.storage.layers.handing import NOTHING, Handed, Member
 
 _WITHIN = ("block", "pool")
 _ALONE = ("journal", "log", "metadata")

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.judge.facts.stack import Stack
-from fstui.layers.flushes import Call, Sync, every_write_synced
-from fstui.measures.base import StepSettings
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.base import StepSettings
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.run import Evidence
 from fstui.model.settings import Figures, Settings
 from fstui.model.steps import Step, Turn
+from fstui.storage.layers.flushes import Call, Sync, every_write_synced
 
 SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
 WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})

@@ -23,12 +23,12 @@ from fstui.judge.facts.composition import Composition, What
 from fstui.judge.facts.received import below_within, counters_of
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
-from fstui.layers import kind
-from fstui.layers.flushes import ExpectedFlushes, Range
+from fstui.model.quantities import count
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.model.tracing import DeviceTrace
-from fstui.quantities import count
+from fstui.storage.layers import kind
+from fstui.storage.layers.flushes import ExpectedFlushes, Range
 
 PASSED_ON = 0.9
 """A layer beneath that got less than this share of our flushes was not handed them."""

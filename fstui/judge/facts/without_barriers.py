@@ -8,11 +8,11 @@ import msgspec
 
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.switches import Switches
-from fstui.layers.devices import disk
-from fstui.layers.devices.caches import has_cache, hidden_by_controller, may_outlive_power_cut, volatile_cache
-from fstui.layers.facts import barriers
-from fstui.layers.readers import BARRIERS_OFF
 from fstui.model.storage import Node, Reading
+from fstui.storage.layers.devices import disk
+from fstui.storage.layers.devices.caches import has_cache, hidden_by_controller, may_outlive_power_cut, volatile_cache
+from fstui.storage.layers.facts import barriers
+from fstui.storage.layers.readers import BARRIERS_OFF
 
 
 class WithoutBarriers(NamedTuple):

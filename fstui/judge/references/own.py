@@ -13,9 +13,9 @@ from fstui.judge.references.published import Operation, Reference, expand, opera
 from fstui.model.errors import Refused
 from fstui.model.judgement import ACCUSED
 from fstui.model.own_references import OwnReference
+from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.model.storage import MediumClass
-from fstui.quantities import counted
 
 
 class _Kind(NamedTuple):

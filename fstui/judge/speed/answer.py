@@ -11,8 +11,8 @@ from fstui.judge.speed.stalls import Held, slowest_device, stalled, starved, wit
 from fstui.judge.speed.yardsticks import yardsticks
 from fstui.judge.words import capital
 from fstui.model.judgement import ACCUSED, Speed, Verdict
+from fstui.model.quantities import counted, duration_ns, seconds
 from fstui.model.steps import Step
-from fstui.quantities import counted, duration_ns, seconds
 
 IN_THE_DEVICE = 0.5
 """Of a stall: then it is the device's."""

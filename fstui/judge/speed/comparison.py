@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep, has_rate
+from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import Step
-from fstui.quantities import duration_ns, rate
 
 FEW_SYNCS, LONG_ENOUGH_S = 5, 0.5
 """Syncs that are a rate where they took so long: of a disk at 10/s a check of two seconds sees 14. What held up a

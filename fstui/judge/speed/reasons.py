@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.facts import Case
-from fstui.layers import kind
 from fstui.model.steps import Step
 from fstui.model.storage import Reading
+from fstui.storage.layers import kind
 
 NEAR = 4
 """A limit is met where no more than so many times as much was allowed: a flush costs one of its operations, and what

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SyncStep
+from fstui.model.quantities import duration_ns
 from fstui.model.steps import STARVED_SHARE, Step
-from fstui.quantities import duration_ns
 
 STALL_NS = 250_000_000
 """No sound storage keeps one writer waiting so long, of whatever class."""

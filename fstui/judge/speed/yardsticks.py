@@ -11,8 +11,8 @@ from fstui.judge.facts.steps import SyncStep
 from fstui.judge.references import NEVER_SYNCED, any_class, class_of, expand, operation_of, published
 from fstui.judge.speed.comparison import LONG_ENOUGH_S, Comparison, Yardstick, rated
 from fstui.judge.speed.reasons import limits_met
-from fstui.layers import kind
-from fstui.quantities import counted, duration_ns, rate
+from fstui.model.quantities import counted, duration_ns, rate
+from fstui.storage.layers import kind
 
 FAR = 2
 """So many times slower than the slowest, and it is no longer one of them."""

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import isinf
 
-from fstui.layers.flushes import Range
 from fstui.model.at_work import SERVERS
 from fstui.model.host import Host, Writer
+from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
-from fstui.quantities import duration_ns, rate, ratio, seconds
+from fstui.storage.layers.flushes import Range
 
 CUT_THE_POWER = "To know: cut the power in the middle of acknowledged writes, with a witness on another box."
 CHECK_CONTROLLER = (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.judge import words
-from fstui.measures.powercut import PowerCutFigures
-from fstui.quantities import count, counted, seconds
+from fstui.measure.kinds.powercut import PowerCutFigures
+from fstui.model.quantities import count, counted, seconds
 
 MANY_CUTS = 5
 _AGAIN = "Again: 'fstui powercut write' on this box into 'fstui powercut witness' on another one; pull the wall plug."

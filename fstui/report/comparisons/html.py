@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from fstui.model.quantities import duration_ns, rate
 from fstui.model.run import Run
-from fstui.quantities import duration_ns, rate
 from fstui.report import compare, html_page, latency_svg, pivot, price, ranking, sides, way_down
 from fstui.report.html_page import section, table, text
 from fstui.report.ranking import Ranked

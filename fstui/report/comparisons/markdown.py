@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from fstui.model.quantities import duration_ns, rate
 from fstui.model.run import Run
-from fstui.quantities import duration_ns, rate
 from fstui.report import pivot, price, ranking, sides
 from fstui.report.characters import page
 from fstui.report.formats.markdown import escape, table_of

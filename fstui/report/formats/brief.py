@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fstui.model.quantities import seconds
 from fstui.model.run import Run
-from fstui.quantities import seconds
 from fstui.report import figures, steps
 from fstui.report.characters import page
 from fstui.report.findings import leading

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fstui.judge.words import capital
+from fstui.model.quantities import counted, seconds, size
 from fstui.model.run import Run
-from fstui.quantities import counted, seconds, size
 from fstui.report import figures, html_page, latency_svg, pivot, ruler, steps, way_down
 from fstui.report.findings import leading, ordered, title
 from fstui.report.html_page import listed, section, table, text

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from fstui.judge.words import capital
+from fstui.model.quantities import count, ratio, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.quantities import count, ratio, seconds, size
 from fstui.report import by_second, figures, pivot, ruler, steps, way_down
 from fstui.report.characters import escape_controls, page
 from fstui.report.findings import leading, ordered

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fstui.model.judgement import Finding, Speed
+from fstui.model.quantities import seconds, size
 from fstui.model.run import Run
-from fstui.quantities import seconds, size
 from fstui.report import figures, pivot, ruler, steps, way_down
 from fstui.report.characters import page
 from fstui.report.findings import leading, ordered, title

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from fstui.model.at_work import AtWork, DatabaseAtWork
+from fstui.model.quantities import size
 from fstui.model.storage import Target
-from fstui.quantities import size
 from fstui.tui.drawing.cells import line, wrapped
 from fstui.tui.glyphs import BAD, FAINT
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from fstui.model.quantities import rate
 from fstui.model.storage import Target
-from fstui.quantities import rate
 from fstui.report import trend
 from fstui.report.text import moment
-from fstui.session.history import Summary
+from fstui.runs.history import Summary
 from fstui.tui.drawing.cells import fit, line
 from fstui.tui.glyphs import FAINT, of_verdict
 

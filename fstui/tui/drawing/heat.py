@@ -14,9 +14,9 @@ from math import ceil, floor
 import msgspec
 from rich.text import Text
 
+from fstui.model.quantities import duration_ns
 from fstui.model.run import Run
 from fstui.model.steps import Latency, Stall, Step, TimelinePoint
-from fstui.quantities import duration_ns
 from fstui.report import latency_map
 from fstui.report.latency_map import Axis, Mark, Slice
 from fstui.tui.drawing.cells import fit, line

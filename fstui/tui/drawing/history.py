@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
+from fstui.model.quantities import rate
 from fstui.model.run import Run
-from fstui.quantities import rate
 from fstui.report import history as report
 from fstui.report import trend
 from fstui.report.findings import leading
 from fstui.report.text import moment
-from fstui.session.history import ALTERED, Summary
+from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import bars
 from fstui.tui.drawing.cells import (
     Column,

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
-from fstui.quantities import duration_ns, rate, ratio
-from fstui.session.lessons import Choice, Found, Lesson, LessonRun, Planned
-from fstui.session.words import standing_in, titled
+from fstui.report.glossary import standing_in, titled
+from fstui.runs.lessons import Choice, Found, Lesson, LessonRun, Planned
 from fstui.tui.drawing import bars, heat, stack, way
 from fstui.tui.drawing.bars import Scale
 from fstui.tui.drawing.cells import ACTION, clickable, fit, fit_right, line, rule, wrapped

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
-from fstui.quantities import rate
-from fstui.session.lessons import Lesson, Planned
-from fstui.session.lessons_taken import Taken
-from fstui.session.words import titled
+from fstui.model.quantities import rate
+from fstui.report.glossary import titled
+from fstui.runs.lessons import Lesson, Planned
+from fstui.runs.lessons_taken import Taken
 from fstui.tui.drawing import bars
 from fstui.tui.drawing.cells import fit, fit_right, line, rule, wrapped
 from fstui.tui.drawing.lesson import SCALE, disks, meanings, paragraph, ways

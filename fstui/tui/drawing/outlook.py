@@ -8,11 +8,11 @@ from math import prod
 import msgspec
 
 from fstui.model.plan import Plan
-from fstui.quantities import clock, counted, size
+from fstui.model.quantities import clock, counted, size
 from fstui.report.figures import power_cut_writes, writes_at_most
 from fstui.report.scenarios import BY_HAND
-from fstui.session import power_cut
-from fstui.session.scenarios import Scenario
+from fstui.runs import power_cut
+from fstui.runs.scenarios import Scenario
 from fstui.tui import choices
 from fstui.tui.choices import Choices
 

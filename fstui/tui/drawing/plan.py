@@ -10,9 +10,9 @@ from rich.text import Text
 
 from fstui.model.declaration import Declaration
 from fstui.model.plan import Plan
+from fstui.model.quantities import short_size
 from fstui.model.storage import Target
-from fstui.quantities import short_size
-from fstui.session.scenarios import Form, Setting
+from fstui.runs.scenarios import Form, Setting
 from fstui.tui import choices
 from fstui.tui.choices import Choices
 from fstui.tui.drawing import bars, stack, way

@@ -7,8 +7,8 @@ import shlex
 import msgspec
 from rich.text import Text
 
+from fstui.model.quantities import counted
 from fstui.model.storage import Target
-from fstui.quantities import counted
 from fstui.tui.drawing import stack
 from fstui.tui.drawing.cells import ends, line, wrapped
 from fstui.tui.glyphs import DOUBT, FAINT, HEAD

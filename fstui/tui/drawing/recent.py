@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from rich.text import Text
 
-from fstui.quantities import duration_ns, rate
+from fstui.model.quantities import duration_ns, rate
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.charts import Figure
 from fstui.tui.rates import Rate

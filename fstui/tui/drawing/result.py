@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count, rate, ratio, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.quantities import count, rate, ratio, seconds, size
 from fstui.report import figures
 from fstui.report import way_down as downwards
 from fstui.report.figures import Counts

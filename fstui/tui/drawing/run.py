@@ -9,10 +9,10 @@ from rich.text import Text
 
 from fstui.model.counters import DeviceCounters
 from fstui.model.judgement import TOO_SLOW
+from fstui.model.quantities import clock, count, duration_ns, rate, ratio, seconds, size
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Snapshot, Step
 from fstui.model.storage import Node, Target
-from fstui.quantities import clock, count, duration_ns, rate, ratio, seconds, size
 from fstui.report import figures
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title

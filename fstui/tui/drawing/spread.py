@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from rich.text import Text
 
+from fstui.model.quantities import duration_ns
 from fstui.model.steps import Latency, TimelinePoint
-from fstui.quantities import duration_ns
 from fstui.report import latency_map
 from fstui.report.latency_map import Axis
 from fstui.tui.drawing import bars

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from fstui.model.quantities import short_size
 from fstui.model.storage import Node, Target
-from fstui.quantities import short_size
 from fstui.report.layers import called, link, unread
 from fstui.tui.drawing.cells import Run, fit, line
 from fstui.tui.glyphs import BAD, DOUBT, FAINT

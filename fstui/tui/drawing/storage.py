@@ -12,8 +12,8 @@ from rich.text import Text
 from fstui.model.at_work import AtWork
 from fstui.model.host import Inventory
 from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
+from fstui.model.quantities import counted, duration_ns, short_size, size
 from fstui.model.storage import Node, Target
-from fstui.quantities import counted, duration_ns, short_size, size
 from fstui.report import findings
 from fstui.report.layers import in_memory
 from fstui.tui.drawing import company, stack

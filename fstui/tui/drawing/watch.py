@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 from rich.text import Text
 
+from fstui.model.quantities import clock, duration_ns, rate, size
 from fstui.model.storage import Target
 from fstui.model.watch import Watched
-from fstui.quantities import clock, duration_ns, rate, size
 from fstui.report import watch
 from fstui.tui.drawing import charts, stack
 from fstui.tui.drawing.cells import Column, ends, heading, line, row, rule, shown, wrapped

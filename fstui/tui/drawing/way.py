@@ -12,7 +12,7 @@ from fstui.model.settings import Settings
 from fstui.model.storage import Target
 from fstui.report.reach import Place, Reach, places, reach
 from fstui.report.simulated import in_truth
-from fstui.session.simulation import Simulated
+from fstui.runs.simulation import Simulated
 from fstui.tui.drawing.cells import Run, fit, line
 from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD
 

@@ -12,10 +12,10 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from fstui.model.errors import Refused
+from fstui.model.quantities import counted
 from fstui.model.run import Run
-from fstui.quantities import counted
-from fstui.session import history
-from fstui.session.history import Summary
+from fstui.runs import history
+from fstui.runs.history import Summary
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import ends, line

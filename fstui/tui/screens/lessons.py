@@ -9,9 +9,9 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from fstui.model.errors import Refused
-from fstui.session import lessons, lessons_taken
-from fstui.session.lessons import Planned
-from fstui.session.lessons_taken import Taken
+from fstui.runs import lessons, lessons_taken
+from fstui.runs.lessons import Planned
+from fstui.runs.lessons_taken import Taken
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import lessons as drawing
 from fstui.tui.drawing.cells import rule, window

@@ -90,7 +90,7 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
 def glossary_screen(screen: BaseScreen) -> PageScreen:
     """What the words mean: first those that stand on the screen."""
     from fstui.report import explanation  # noqa: PLC0415  it comes with Markdown
-    from fstui.session import words  # noqa: PLC0415
+    from fstui.report import glossary as words  # noqa: PLC0415
 
     shown = " ".join(text for part in screen.parts() for text in part.texts)
     here = words.standing_in(f"{shown} {screen.HELP_TEXT}")

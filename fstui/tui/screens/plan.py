@@ -10,8 +10,8 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 
-from fstui.session import caution, power_cut, scenarios
-from fstui.session.scenarios import Setting
+from fstui.runs import caution, power_cut, scenarios
+from fstui.runs.scenarios import Setting
 from fstui.tui import choices
 from fstui.tui.choices import Choices
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command, bindings
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from textual.widgets import Input
 
     from fstui.model.plan import Plan
-    from fstui.session.running import Site
+    from fstui.runs.running import Site
 
 COUNTERS_S = 1.0
 

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 
 from fstui.model.errors import Refused
 from fstui.model.storage import Target
-from fstui.session import power_cut
+from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import powercut as drawing
 from fstui.tui.drawing.powercut import Guide

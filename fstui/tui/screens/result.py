@@ -158,7 +158,7 @@ class ResultScreen(BaseScreen):
         self.app.push_screen(HistoryScreen(against=self.result))
 
     def action_explain(self) -> None:
-        from fstui.session.rules import rule_names  # noqa: PLC0415
+        from fstui.runs.rules import rule_names  # noqa: PLC0415
         from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
         if isinstance(self.chosen, Section) and self.chosen.page:

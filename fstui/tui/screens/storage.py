@@ -17,7 +17,7 @@ from fstui.model.errors import Refused
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.storage import Node, Target
-from fstui.session.writable_directories import usual_directories
+from fstui.runs.writable_directories import usual_directories
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import storage
 from fstui.tui.drawing.cells import line
@@ -118,7 +118,7 @@ class StorageScreen(BaseScreen):
     @work(exclusive=True, group="saved runs")
     async def see_saved_runs(self) -> None:
         """What was measured here before; a home that cannot be read is told of elsewhere."""
-        from fstui.session import history  # noqa: PLC0415  the first frame comes without
+        from fstui.runs import history  # noqa: PLC0415  the first frame comes without
         from fstui.tui.beneath import Beneath  # noqa: PLC0415
 
         self.beneath = self.beneath or Beneath(self.inventory.host.hostname)
@@ -230,7 +230,7 @@ class StorageScreen(BaseScreen):
     @property
     def _busy(self) -> str:
         """A device beneath the selected row that has little time left, in words."""
-        from fstui.session import caution  # noqa: PLC0415  the first frame comes without
+        from fstui.runs import caution  # noqa: PLC0415  the first frame comes without
 
         target = self.row.target if self.row else None
         return caution.busy_words(target, self.activity.busy) if target else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fstui.judge.facts.rate_change import RateChange, rate_change
 from fstui.judge.facts.steps import SyncStep
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.steps import Step
 from tests.judge.rules.notes.test_rate_changed import lasting
 

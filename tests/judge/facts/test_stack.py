@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge.facts.stack import Stack
-from fstui.layers.facts import DEVICE_UNSEEN
 from fstui.model.storage import Medium, Node, Space, Target
+from fstui.storage.layers.facts import DEVICE_UNSEEN
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
 
 

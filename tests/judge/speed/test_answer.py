@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge.references import library
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.host import Process, Writer
 from fstui.model.judgement import Speed

@@ -30,10 +30,10 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.arrival import Arrival, fewest_bytes
 from fstui.judge.facts.arrival_words import look_above
-from fstui.layers.filesystems import ext
 from fstui.model.judgement import Finding
+from fstui.model.quantities import ratio, size
 from fstui.model.storage import Reading
-from fstui.quantities import ratio, size
+from fstui.storage.layers.filesystems import ext
 
 _CACHE_KEEPS = "a cache above the device holds the rest and answered the syncs."
 _INLINE_KEEPS = (

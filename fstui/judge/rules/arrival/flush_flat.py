@@ -34,7 +34,7 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost, added
 from fstui.judge.facts.flush_growth import FlushGrowth
 from fstui.model.judgement import Finding
-from fstui.quantities import duration_ns
+from fstui.model.quantities import duration_ns
 
 CHEAP = 2
 """A flush that adds less than this many times the write itself."""

@@ -36,7 +36,7 @@ from fstui.judge.facts.arrival import Arrival
 from fstui.judge.facts.arrival_words import not_told_apart, unproven, whose
 from fstui.judge.facts.arrivals import Proven
 from fstui.model.judgement import Confidence, Finding
-from fstui.quantities import count, rate, size
+from fstui.model.quantities import count, rate, size
 
 
 @rule(place=30)

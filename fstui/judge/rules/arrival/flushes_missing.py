@@ -35,11 +35,11 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.arrival import Arrival, Sent, fewest_flushes
 from fstui.judge.facts.arrival_words import look_above
 from fstui.judge.facts.traced import TRACE, Withheld
-from fstui.layers.facts import barriers
-from fstui.layers.filesystems import ext
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count, ratio
 from fstui.model.storage import Node
-from fstui.quantities import count, ratio
+from fstui.storage.layers.facts import barriers
+from fstui.storage.layers.filesystems import ext
 
 _WITHOUT_JOURNAL = (
     "ext4 without a journal sends no flush for fdatasync and O_DSYNC on Linux 6.1, and does on 6.18: give it a journal "

@@ -32,12 +32,12 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import SyncStep
-from fstui.layers import kind
-from fstui.layers.facts import dax
 from fstui.model.host import Process
 from fstui.model.judgement import Finding
+from fstui.model.quantities import duration_ns
 from fstui.model.steps import Latency
-from fstui.quantities import duration_ns
+from fstui.storage.layers import kind
+from fstui.storage.layers.facts import dax
 
 NO_DEVICE_NS = 5_000
 """The system call alone takes a twentieth of it, the quickest device that is known twice as long."""

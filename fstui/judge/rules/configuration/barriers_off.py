@@ -31,10 +31,10 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.without_barriers import WithoutBarriers
-from fstui.layers import kind
-from fstui.layers.devices.caches import has_cache, protected_cache, volatile_cache
 from fstui.model.judgement import Confidence, Finding, Verdict
 from fstui.model.storage import Node
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.caches import has_cache, protected_cache, volatile_cache
 
 
 class _Said(NamedTuple):

@@ -26,8 +26,8 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers.targets import scsi_target
 from fstui.model.judgement import Finding
+from fstui.storage.layers.targets import scsi_target
 
 
 @rule(place=73)

@@ -25,9 +25,9 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.moved import Moved
 from fstui.judge.facts.stack import Aside
-from fstui.layers import kind
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
+from fstui.storage.layers import kind
 
 
 @rule(place=20)

@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers.filesystems.overlay import upper_directory
 from fstui.model.judgement import Finding
+from fstui.storage.layers.filesystems.overlay import upper_directory
 
 
 @rule(place=30)

@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers.stacked.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DROPS_PART
 from fstui.model.judgement import Finding
+from fstui.storage.layers.stacked.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DROPS_PART
 
 _DOWN = "while it is down"
 _DROPPED = ("throw them away", "thrown away", "lost")

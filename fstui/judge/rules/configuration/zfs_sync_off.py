@@ -28,8 +28,8 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.configuration import Uncommitted
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count
 from fstui.model.storage import Node
-from fstui.quantities import count
 
 
 @rule(place=40)

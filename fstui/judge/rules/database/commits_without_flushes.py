@@ -32,7 +32,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.commits import CommitStep, CountedCommits
 from fstui.model.judgement import Finding
-from fstui.quantities import count, rate, ratio
+from fstui.model.quantities import count, rate, ratio
 
 
 @rule(place=10)

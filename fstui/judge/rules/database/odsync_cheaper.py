@@ -26,9 +26,9 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.arrival import ENOUGH
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
-from fstui.layers.flushes import Call
 from fstui.model.judgement import Finding
-from fstui.quantities import rate, ratio
+from fstui.model.quantities import rate, ratio
+from fstui.storage.layers.flushes import Call
 
 CHEAPER = 3.0
 """At so many times the rate, it does less."""

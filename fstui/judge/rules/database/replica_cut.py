@@ -29,10 +29,10 @@ from typing import NamedTuple
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.measures.replica_cut import ReplicaCutFigures
+from fstui.measure.kinds.replica_cut import ReplicaCutFigures
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count
 from fstui.model.steps import Step
-from fstui.quantities import count
 
 
 class Cut(NamedTuple):

@@ -25,10 +25,10 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost, added
 from fstui.judge.facts.limits import NAND_PROGRAM_NS
-from fstui.layers.devices.disk import facts
 from fstui.model.judgement import Finding
+from fstui.model.quantities import duration_ns, rate
 from fstui.model.storage import Node
-from fstui.quantities import duration_ns, rate
+from fstui.storage.layers.devices.disk import facts
 
 NAND_PER_S = 10_000
 

@@ -33,12 +33,12 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost
 from fstui.judge.facts.limits import NAND_PROGRAM_NS
-from fstui.layers.devices.caches import may_outlive_power_cut
-from fstui.layers.devices.disk import over_own_network
-from fstui.layers.devices.links import link
 from fstui.model.judgement import Finding
+from fstui.model.quantities import duration_ns
 from fstui.model.storage import Node
-from fstui.quantities import duration_ns
+from fstui.storage.layers.devices.caches import may_outlive_power_cut
+from fstui.storage.layers.devices.disk import over_own_network
+from fstui.storage.layers.devices.links import link
 
 TIMES = 5
 """A forced write that is so much cheaper than write and flush did not wait for the medium."""

@@ -25,12 +25,12 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import has_rate
-from fstui.layers import kind
-from fstui.layers.devices.disk import facts, is_virtual
 from fstui.model.judgement import Finding
+from fstui.model.quantities import ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.quantities import ratio
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.disk import facts, is_virtual
 
 TOLERANCE = 1.1
 

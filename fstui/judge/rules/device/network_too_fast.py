@@ -24,12 +24,12 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers.devices import clouds
-from fstui.layers.devices.disk import facts, over_own_network
 from fstui.model.judgement import Finding
+from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.quantities import duration_ns, rate
+from fstui.storage.layers.devices import clouds
+from fstui.storage.layers.devices.disk import facts, over_own_network
 
 
 @rule(place=70)

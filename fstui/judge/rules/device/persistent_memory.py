@@ -26,10 +26,10 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers.devices.pmem import domain
-from fstui.layers.facts import word
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
+from fstui.storage.layers.devices.pmem import domain
+from fstui.storage.layers.facts import word
 
 
 @rule(place=55)

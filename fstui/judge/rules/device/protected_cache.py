@@ -23,10 +23,10 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost, added
-from fstui.layers.devices.caches import has_none, safe_drive
 from fstui.model.judgement import Confidence, Finding
+from fstui.model.quantities import duration_ns
 from fstui.model.storage import Node
-from fstui.quantities import duration_ns
+from fstui.storage.layers.devices.caches import has_none, safe_drive
 
 CACHE_PER_S = 100_000
 """Beyond this no protected cache behind a bus answers one writer at a time."""

@@ -28,9 +28,9 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.arrival import Arrival
-from fstui.layers.devices.clouds import DMI, Model, name_line, provided
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
+from fstui.storage.layers.devices.clouds import DMI, Model, name_line, provided
 
 Volumes = dict[str, tuple[Node, Model]]
 """By the name of the device."""

@@ -24,7 +24,7 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.model.judgement import Finding
-from fstui.quantities import rate
+from fstui.model.quantities import rate
 
 CONTROLLER_PER_S = (5_000, 30_000)
 

@@ -24,12 +24,12 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.stack import Stack
-from fstui.layers import kind
-from fstui.layers.network import remote
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.quantities import count
+from fstui.storage.layers import kind
+from fstui.storage.layers.network import remote
 
 
 class _Sent(NamedTuple):

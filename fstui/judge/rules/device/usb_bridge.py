@@ -22,10 +22,10 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers.devices.disk import facts
-from fstui.layers.devices.links import link
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
+from fstui.storage.layers.devices.disk import facts
+from fstui.storage.layers.devices.links import link
 
 
 @rule(place=20)

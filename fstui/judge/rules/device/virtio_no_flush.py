@@ -30,10 +30,10 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost
-from fstui.layers.devices.disk import facts
 from fstui.model.judgement import Finding
+from fstui.model.quantities import duration_ns
 from fstui.model.storage import Node
-from fstui.quantities import duration_ns
+from fstui.storage.layers.devices.disk import facts
 
 HOST_CACHE_NS = 60_000
 """A virtual disk that writes 16 KiB faster than this keeps them in the host's memory, or in a protected cache."""

@@ -26,8 +26,8 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import has_rate
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count, seconds
 from fstui.model.steps import Step
-from fstui.quantities import count, seconds
 
 _TO, _MANY = " → ", 4
 

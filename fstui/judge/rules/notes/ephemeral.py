@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.layers.devices import clouds
-from fstui.layers.devices.clouds import Model
 from fstui.model.judgement import Finding
+from fstui.storage.layers.devices import clouds
+from fstui.storage.layers.devices.clouds import Model
 
 
 @rule(place=70)

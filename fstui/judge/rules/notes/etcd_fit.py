@@ -25,8 +25,8 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import has_rate
 from fstui.model.judgement import Finding
+from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import Step
-from fstui.quantities import duration_ns, rate
 
 SCENARIO = "wal-etcd"
 P99_NS = 10_000_000

@@ -27,7 +27,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SyncStep
 from fstui.model.judgement import Finding
-from fstui.quantities import rate, ratio
+from fstui.model.quantities import rate, ratio
 
 DEARER = 1.5
 MORE_FLUSHES = 1.2

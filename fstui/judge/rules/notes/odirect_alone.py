@@ -22,7 +22,7 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.model.judgement import Finding
-from fstui.quantities import count, rate
+from fstui.model.quantities import count, rate
 
 
 @rule(place=40)

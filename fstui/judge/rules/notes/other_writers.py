@@ -25,7 +25,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.arrival import Arrival
 from fstui.model.judgement import Finding
-from fstui.quantities import rate, ratio, size
+from fstui.model.quantities import rate, ratio, size
 
 
 @rule(place=60)

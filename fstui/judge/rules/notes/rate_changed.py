@@ -26,8 +26,8 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.rate_change import RateChange, rate_change
 from fstui.model.judgement import Finding
+from fstui.model.quantities import rate, seconds, size
 from fstui.model.steps import Step
-from fstui.quantities import rate, seconds, size
 
 
 @rule(place=90)

@@ -28,8 +28,8 @@ from fstui.judge.facts.process import io_limits
 from fstui.judge.facts.steps import has_rate
 from fstui.judge.references import Operation, Reference, beside, operation_of, published
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count, rate
 from fstui.model.steps import Step
-from fstui.quantities import count, rate
 
 FAR = 2
 """So many times slower than the slowest that was published."""

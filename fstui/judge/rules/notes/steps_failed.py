@@ -24,8 +24,8 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SYNC_CALLS, WRITE_CALLS
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count
 from fstui.model.steps import Failure
-from fstui.quantities import count
 
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 

@@ -26,8 +26,8 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.speed.stalls import without_cpu_ns
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count, seconds
 from fstui.model.steps import Step
-from fstui.quantities import count, seconds
 
 LONG_NS = 1_000_000_000
 UNUSUAL = 5

@@ -28,8 +28,8 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SYNC_CALLS, WRITE_CALLS
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count
 from fstui.model.steps import Failure, Step
-from fstui.quantities import count
 
 _OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open"})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})

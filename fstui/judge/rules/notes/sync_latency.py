@@ -24,8 +24,8 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count, duration_ns
 from fstui.model.steps import Latency, Step
-from fstui.quantities import count, duration_ns
 
 
 @rule(place=130, said_first=True)

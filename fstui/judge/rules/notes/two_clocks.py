@@ -25,11 +25,11 @@ from itertools import pairwise
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.measures.sync_writes import SyncWrites
-from fstui.measures.sysbench_fileio import SysbenchFileioFigures
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.kinds.sysbench_fileio import SysbenchFileioFigures
 from fstui.model.judgement import Finding
+from fstui.model.quantities import count, duration_ns, rate, ratio
 from fstui.model.steps import Latency, Step
-from fstui.quantities import count, duration_ns, rate, ratio
 
 
 @rule(place=140)

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.words import power_cuts
-from fstui.measures.powercut import PowerCutFigures
+from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.judgement import Confidence, Finding, Verdict
 
 

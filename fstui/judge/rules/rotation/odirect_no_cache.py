@@ -25,7 +25,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.rotation import FAR_BEYOND, fastest
 from fstui.model.judgement import Finding
-from fstui.quantities import rate
+from fstui.model.quantities import rate
 
 
 @rule(place=20)

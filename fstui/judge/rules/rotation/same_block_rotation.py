@@ -36,7 +36,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.rotation import FAR_BEYOND, Pace, fastest
 from fstui.model.judgement import Confidence, Finding
-from fstui.quantities import rate, ratio, size
+from fstui.model.quantities import rate, ratio, size
 
 WITHIN = 1.1
 

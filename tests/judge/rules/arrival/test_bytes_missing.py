@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fstui.judge import explain
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.storage import Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import counted, step

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fstui.measures.dirty_flush import DirtyFlushFigures
+from fstui.measure.kinds.dirty_flush import DirtyFlushFigures
 from fstui.model.host import Host
 from fstui.model.settings import UnknownFigures
 from fstui.model.steps import Step

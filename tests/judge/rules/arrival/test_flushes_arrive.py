@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fstui.measures.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.host import Host
 from fstui.model.steps import Step
 from fstui.model.storage import Medium, Node

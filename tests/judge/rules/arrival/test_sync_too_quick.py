@@ -9,9 +9,9 @@ import pytest
 
 from fstui.judge import judge
 from fstui.model.host import Host, Process
+from fstui.model.quantities import duration_ns
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
-from fstui.quantities import duration_ns
 from tests.factories.evidence import evidence, rules, verdict
 from tests.factories.steps import latency, step
 from tests.factories.storage import filesystem, on_disk, readings, target

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fstui.measures.servers import Server
-from fstui.measures.sqlite_commits import SqliteCommits, SqliteCommitsFigures
-from fstui.measures.sysbench import Sysbench, SysbenchFigures
+from fstui.measure.kinds.servers import Server
+from fstui.measure.kinds.sqlite_commits import SqliteCommits, SqliteCommitsFigures
+from fstui.measure.kinds.sysbench import Sysbench, SysbenchFigures
 from fstui.model.judgement import Finding, Judgement
 from fstui.model.steps import Step
 from tests.factories.evidence import busy, finding, quiet, rules, verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fstui.measures.replica_cut import ReplicaCut, ReplicaCutFigures
+from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
 from fstui.model.steps import Step
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fstui.measures.dirty_flush import DirtyFlush
+from fstui.measure.kinds.dirty_flush import DirtyFlush
 from fstui.model.steps import Latency, Stall, Step
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fstui.judge import judge
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.host import Process
 from fstui.model.run import Evidence
 from fstui.model.steps import Latency, Step

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fstui.judge import judge
-from fstui.measures.sync_writes import SyncWrites
-from fstui.measures.sysbench import ReportedLatency
-from fstui.measures.sysbench_fileio import SysbenchFileio, SysbenchFileioFigures
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.kinds.sysbench import ReportedLatency
+from fstui.measure.kinds.sysbench_fileio import SysbenchFileio, SysbenchFileioFigures
 from fstui.model.judgement import Finding
 from fstui.model.run import Evidence
 from fstui.model.steps import Latency, Step

@@ -4,8 +4,8 @@ import pytest
 
 from fstui.judge import Case, explain, judge, rule_names
 from fstui.judge.rules.proof.power_cut import power_cut
-from fstui.measures.powercut import PowerCutFigures
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.powercut import PowerCutFigures
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.host import Host
 from fstui.model.judgement import Finding
 from fstui.model.run import Evidence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fstui import scenario
-from fstui.measures.sync_writes import SyncWrites
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.runs import scenario
 from tests.factories.evidence import GUEST, finding, verdict
 from tests.factories.steps import step
 from tests.judge.rules.rotation.platters import NO_CACHE, declared, o_direct

@@ -1,0 +1,160 @@
+"""Program: run commands that only look, at the same time, none longer than it may take.
+
+stdin: one line, a JSON list of commands, each a list of words; stdout: an empty object when it begins, then a JSON line
+per answer, in the order in which they come: "command" as it is typed, and "output" or "error". A tool can hang in the
+kernel on a dead device, and then cannot even be killed: it is left behind, and the others' answers are told without it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+AT_ONCE = 8
+EACH_S = 4.0
+ALL_S = 6.0
+MAX_BYTES = 100_000
+"""Of one answer: a reader takes lines of a quarter of a megabyte at the most."""
+SAYING = threading.Lock()
+PROGRAMS = frozenset(
+    {"dmsetup", "hdparm", "losetup", "lsattr", "nvme", "smartctl", "ss", "stat", "testparm", "tgtadm", "zfs", "zpool"}
+)
+"""Nothing else is run, whatever is asked."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def main() -> None:
+    os.write(1, b"{}\n")
+    commands = [[str(word) for word in command] for command in json.loads(sys.stdin.readline() or "[]")]
+    waiting: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
+    for command in commands:
+        waiting.put(command)
+    workers = [threading.Thread(target=work, args=(waiting,), daemon=True) for _ in range(AT_ONCE)]
+    until = time.monotonic() + ALL_S
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(max(0.0, until - time.monotonic()))
+    os._exit(0)  # a thread that waits for a stuck tool would keep us
+
+
+def work(waiting: queue.SimpleQueue[list[str]]) -> None:
+    """Run command after command until none is left."""
+    while True:
+        try:
+            command = waiting.get_nowait()
+        except queue.Empty:
+            return
+        line = json.dumps({"command": shlex.join(command), **run(command)}).encode() + b"\n"
+        with SAYING:
+            while line:
+                line = line[os.write(1, line) :]
+
+
+def run(command: list[str]) -> dict[str, str]:
+    """What the command printed, or why there is no answer."""
+    if (call := CALLS.get(command[0])) is not None:
+        return called(call, command[1])
+    program = shutil.which(command[0], path=PATH) if command[0] in PROGRAMS else None
+    if program is None:
+        return {"error": f"{command[0]} is not installed"}
+    try:
+        child = subprocess.Popen(
+            [program, *command[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={"PATH": PATH, "LC_ALL": "C"},
+        )
+    except OSError as error:
+        return {"error": str(error.strerror)}
+    try:
+        data, _ = child.communicate(timeout=EACH_S)
+    except subprocess.TimeoutExpired:
+        child.kill()  # and no wait: it may sit in the kernel
+        return silent()
+    output = data[:MAX_BYTES].decode("utf-8", "surrogateescape")
+    if child.returncode:
+        first = next((line.strip() for line in output.split("\n") if line.strip()), "")
+        return {"error": first or f"exit status {child.returncode}"}
+    return {"output": output}
+
+
+def called(call: Callable[[str], int | str], device: str) -> dict[str, str]:
+    """What no tool tells; in a thread of its own, which is left behind where it hangs."""
+    said: queue.SimpleQueue[dict[str, str]] = queue.SimpleQueue()
+    threading.Thread(target=lambda: said.put(returned(call, device)), daemon=True).start()
+    try:
+        return said.get(timeout=EACH_S)
+    except queue.Empty:
+        return silent()
+
+
+def silent() -> dict[str, str]:
+    """Of what was not waited for any longer."""
+    return {"error": f"no answer for {EACH_S:.0f} s"}
+
+
+def returned(call: Callable[[str], int | str], device: str) -> dict[str, str]:
+    """What it told, or why it has nothing to tell."""
+    try:
+        return {"output": f"{call(device)}\n"}
+    except OSError as error:
+        return {"error": str(error.strerror)}
+
+
+def links_under(device: str) -> int:
+    """How many names the file under a loop device has left."""
+    from fstui.measure.helpers.links import links  # noqa: PLC0415  ctypes, for the few boxes with such a loop
+
+    return links(device)
+
+
+def end_of_filesystem(device: str) -> int:
+    """Where the one on a block device ends."""
+    from fstui.measure.helpers.superblocks import end  # noqa: PLC0415  for the few boxes with such a device
+
+    return end(device)
+
+
+def devices_of_f2fs(device: str) -> str:
+    """Those that the f2fs on it lies on, a line each."""
+    from fstui.measure.helpers.superblocks import f2fs_devices  # noqa: PLC0415  for the few boxes with such a filesystem
+
+    return "\n".join(f2fs_devices(device))
+
+
+def cache_is_on(device: str) -> int:
+    """What a SCSI disk says of its write cache."""
+    from fstui.measure.helpers.caching_page import is_on  # noqa: PLC0415  ctypes, for the boxes with such a disk
+
+    return int(is_on(device))
+
+
+def connection_of(device: str) -> str:
+    """The two ends of the one that an nbd device has."""
+    from fstui.measure.helpers import nbd_connection  # noqa: PLC0415  for the few boxes with such devices
+
+    return nbd_connection.connection(device, lambda: run([*nbd_connection.RECEIVED]).get("output", ""))
+
+
+CALLS: dict[str, Callable[[str], int | str]] = {
+    "caching_page": cache_is_on,
+    "f2fs_devices": devices_of_f2fs,
+    "nbd_connection": connection_of,
+    "open_by_handle_at": links_under,
+    "superblock": end_of_filesystem,
+}
+"""No programs, but calls that may hang as well as one."""
+
+
+if __name__ == "__main__":
+    main()

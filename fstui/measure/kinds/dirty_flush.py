@@ -1,0 +1,92 @@
+"""Flush times after growing amounts of O_DIRECT writes that nobody has synced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+from msgspec import Meta
+
+from fstui.measure.kinds.base import MOST_SECONDS, StepFigures, StepSettings
+from fstui.model.base import Amount, Base, Count, Share
+from fstui.model.quantities import duration_ns
+from fstui.model.settings import Amounts
+
+_TIMES = 10
+"""Three rounds through amounts of 1 + 4 + 16 + 32 MiB in two patterns are ten times its file of 32 MiB."""
+_LARGEST = 1e18
+"""ns: half a lifetime of a machine, and what the words for a duration can hold."""
+
+
+class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
+    """How long, and in a file of what size. Its operations grow on purpose."""
+
+    seconds: float = 2.0
+    file_bytes: int = 33554432
+
+    @property
+    def alike(self) -> bool:
+        return False
+
+    @property
+    def direct(self) -> bool:
+        return True
+
+    def amounts(self) -> Amounts:
+        return Amounts(self.file_bytes * (1 + _TIMES), self.file_bytes)
+
+    def mistakes(self) -> Iterator[str]:
+        if not 0 < self.seconds <= MOST_SECONDS:
+            yield f"seconds must be more than 0 and at most {MOST_SECONDS}, not {self.seconds}"
+        if not 1 << 20 <= self.file_bytes <= 32 << 20:
+            yield f"file_bytes must be between 1 MiB and 32 MiB, not {self.file_bytes}"
+
+
+class GrowthPoint(Base, frozen=True, kw_only=True):
+    """The flush after one amount: medians over its rounds."""
+
+    bytes: Count
+    sync_ns: Count
+    arrived_share: Share | None = None
+    """Of the amount, what had reached the lowest devices before the flush."""
+    flush_ms: dict[str, Amount] | None = None
+    """What each lowest device spent on the flushes that it got."""
+    rounds: Count = 1
+
+
+class Growth(Base, frozen=True, kw_only=True):
+    """How flush time grew with the unsynced bytes before it, and a line through the medians."""
+
+    slope_ns_per_mib: Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
+    intercept_ns: Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
+    points: tuple[GrowthPoint, ...] = ()
+
+    @property
+    def slope(self) -> str:
+        """``+400 µs``, of each MiB."""
+        return f"{'−' if self.slope_ns_per_mib < 0 else '+'}{duration_ns(abs(self.slope_ns_per_mib))}"
+
+
+class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush"):
+    """One growth per pattern of writes, as far as it was measured."""
+
+    sequential: Growth | None = None
+    scattered: Growth | None = None
+    written_bytes: Count = 0
+
+    @property
+    def patterns(self) -> Mapping[str, Growth]:
+        """Those that were measured."""
+        both = {"sequential": self.sequential, "scattered": self.scattered}
+        return {pattern: growth for pattern, growth in both.items() if growth}
+
+    @property
+    def words(self) -> str:
+        """``flush 124 µs, +400 µs per MiB, scattered +1.2 ms``."""
+        if not self.patterns:
+            return ""
+        (_, first), *others = self.patterns.items()
+        start = f"flush {duration_ns(first.intercept_ns)}," if first.intercept_ns > 0 else "flush"
+        return ", ".join(
+            [f"{start} {first.slope} per MiB", *(f"{pattern} {growth.slope}" for pattern, growth in others)]
+        )

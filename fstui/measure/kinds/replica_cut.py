@@ -1,0 +1,99 @@
+"""A primary and its replica, and the primary's sudden end: which acknowledged transactions are where afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from fstui.measure.kinds.base import MOST_SECONDS, StepFigures
+from fstui.measure.kinds.servers import ServerSettings
+from fstui.model.base import Amount, Count, Share
+from fstui.model.settings import Amounts, Figures
+
+Durability = Literal["high", "low"]
+MOST_CLIENTS = 64
+IMAGE_BYTES = {"mariadb": 512 << 20, "mysql": 1 << 30}
+"""The filesystem of one server; what is not written takes no room."""
+_HELD_BYTES = {"mariadb": 40 << 20, "mysql": 180 << 20}
+"""What a server takes of it, besides its logs: MariaDB 10.11 23 MiB, MySQL 9.7 154 MiB (du)."""
+_BYTES_PER_S = 16 << 20
+"""Logs of both servers at 20 000 small transactions a second."""
+_IMAGES = 3
+"""One as it was made, and the two servers' copies of it."""
+
+
+class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
+    """Who follows whom, how durable each is, and how it ends."""
+
+    seconds: float = 2.0
+    """Of acknowledged commits before the end."""
+    server: Literal["mariadb", "mysql"]
+    replication: Literal["asynchronous", "semi-synchronous"] = "asynchronous"
+    durability: Durability = "high"
+    replica_durability: Literal["high", "low", "same"] = "same"
+    cut: Literal["kill -9", "power cut", "power cut of both"] = "kill -9"
+    clients: int = 4
+
+    @property
+    def of_replica(self) -> Durability:
+        return self.durability if self.replica_durability == "same" else self.replica_durability
+
+    @property
+    def writers(self) -> int:
+        return self.clients
+
+    def amounts(self) -> Amounts:
+        """An estimate: what servers write is up to them."""
+        held = _IMAGES * _HELD_BYTES[self.server] + int(self.seconds * _BYTES_PER_S)
+        return Amounts(held + _HELD_BYTES[self.server], held)
+
+    def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
+        """None that are counted: two servers share the devices, and their clients share syncs."""
+        return 0
+
+    def mistakes(self) -> Iterator[str]:
+        if not 0.1 <= self.seconds <= MOST_SECONDS:
+            yield f"seconds must be between 0.1 and {MOST_SECONDS}, not {self.seconds}"
+        if not 1 <= self.clients <= MOST_CLIENTS:
+            yield f"clients must be between 1 and {MOST_CLIENTS}, not {self.clients}"
+
+
+class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut"):
+    """What the client saw acknowledged against what each server has after the primary's end and its recovery."""
+
+    title: str = ""
+    """``MariaDB 10.11.19``."""
+    primary_settings: tuple[str, ...] = ()
+    """``name = value``, as the primary had them before its end."""
+    replica_settings: tuple[str, ...] = ()
+    acknowledged: Count = 0
+    on_primary: Count | None = None
+    """Transactions, acknowledged or not, once it has recovered; None where it was not seen to."""
+    on_replica: Count | None = None
+    """Once it has applied all that it had received."""
+    lost_on_primary: Count = 0
+    """Acknowledged and not there."""
+    lost_on_replica: Count = 0
+    lost_everywhere: Count = 0
+    on_replica_alone: Count = 0
+    """The replica has what its primary has no more: they have diverged."""
+    gtid_primary: str = ""
+    """Positions (MariaDB) or sets (MySQL) of global transaction identifiers."""
+    gtid_replica: str = ""
+    cpu_s: Amount | None = None
+    cpu_share: Share | None = None
+    box_cpu_share: Share | None = None
+
+    @property
+    def ops(self) -> int:
+        return self.acknowledged
+
+    @property
+    def whole(self) -> bool:
+        """Both servers were asked afterwards."""
+        return self.on_primary is not None and self.on_replica is not None
+
+    @property
+    def promised(self) -> bool:
+        """The primary's own settings say that an acknowledged commit survives a power cut."""
+        return bool(self.primary_settings) and all(setting.endswith(" = 1") for setting in self.primary_settings)

@@ -1,0 +1,114 @@
+"""A database server as it was found, and what its own settings say of the durability of a commit."""
+
+from __future__ import annotations
+
+from fstui.measure.kinds.base import StepSettings
+from fstui.model.base import Base
+from fstui.model.settings import OpenFlag
+
+DURABILITY = frozenset({"sync_binlog", "innodb_flush_log_at_trx_commit", "synchronous_commit", "fsync"})
+"""Options that decide whether a commit is durable, and nothing else."""
+_OF_MYSQL = ("sync_binlog", "innodb_flush_log_at_trx_commit")
+_OF_POSTGRESQL = ("fsync", "synchronous_commit")
+DECISIVE = DURABILITY | {"log_bin", "innodb_flush_method", "innodb_doublewrite", "full_page_writes", "wal_sync_method"}
+"""What says how a server's commits become durable."""
+_OFF = frozenset({"off", "0", "no", "false"})
+_OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
+
+
+class ServerSettings(StepSettings, frozen=True, kw_only=True):
+    """What every kind of step has that lets sysbench drive servers of a database."""
+
+    @property
+    def operations(self) -> str | None:
+        return "transactions"
+
+    @property
+    def program(self) -> str | None:
+        return "sysbench"
+
+    @property
+    def wants_server(self) -> bool:
+        return True
+
+    @property
+    def reports_itself(self) -> bool:
+        return True
+
+
+class Server(Base, frozen=True, kw_only=True):
+    """Kind, title, where it is, the variables that decide its durability."""
+
+    kind: str = ""
+    title: str = ""
+    """``MariaDB 10.11.19``."""
+    where: str = ""
+    """``throwaway``: started for the run; ``existing``: it was there."""
+    reached: str = ""
+    data_directory: str | None = None
+    on_target: bool = True
+    """Its data is on the filesystem that is measured, so that the devices below count what it does."""
+    variables: dict[str, str] = {}
+    preloads: tuple[str, ...] = ()
+    """Sync-stubbing libraries in its memory map."""
+
+    @property
+    def existing(self) -> bool:
+        """It was there before the run."""
+        return self.where == "existing"
+
+    @property
+    def log_is_ours(self) -> bool:
+        """A MariaDB of our own, whose binary log we turned on: it is off by default, and sync_binlog then means
+        nothing."""
+        return self.kind == "mariadb" and self.where == "throwaway"
+
+    @property
+    def logs_for_replicas(self) -> bool:
+        """One that was there before and keeps a binary log: what is done here is done on its replicas too."""
+        return self.existing and self.variables.get("log_bin", "off").lower() not in _OFF
+
+    @property
+    def durability(self) -> tuple[str, ...]:
+        """The settings that decide whether its commits are durable: ``name = value``, as the server has them."""
+        names = _OF_POSTGRESQL if self.kind == "postgresql" else _OF_MYSQL
+        return tuple(f"{name} = {self.variables[name]}" for name in names if name in self.variables)
+
+    @property
+    def introduction(self) -> tuple[str, ...]:
+        """Its version, what decides its durability, where its data lies, and whether others get what is written."""
+        lies = f"its data lies in {self.data_directory}" if self.data_directory else "where its data lies is not told"
+        return (
+            self.title,
+            ", ".join(self.durability),
+            lies + ("" if self.on_target else ", and is not seen on the filesystem of this directory"),
+            *(["it keeps a binary log"] if self.logs_for_replicas else []),
+        )
+
+    @property
+    def lossy(self) -> tuple[str, ...]:
+        """The settings by which it says that a commit may be lost.
+
+        https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_log_at_trx_commit,
+        https://www.postgresql.org/docs/current/wal-async-commit.html
+        """
+        have = self.variables
+        if self.kind == "postgresql":
+            names = [name for name in _OF_POSTGRESQL if have.get(name, "").lower() in _OFF]
+        else:
+            names = [name for name in _OF_MYSQL[1:] if have.get(name, "1") != "1"]
+            logged = have.get("log_bin", "off").lower() not in _OFF
+            names += ["sync_binlog"] if logged and have.get("sync_binlog", "1") != "1" else []
+            names += ["innodb_flush_method"] if have.get("innodb_flush_method", "").lower() == "nosync" else []
+        return tuple(f"{name} = {have[name]}" for name in names)
+
+    @property
+    def log_flags(self) -> tuple[OpenFlag, ...]:
+        """How the log that a commit waits for is opened: the binary log or the WAL; empty where a call syncs it."""
+        have = self.variables
+        logged = have.get("log_bin", "off").lower() == "on"
+        method = have.get("wal_sync_method") or ("" if logged else have.get("innodb_flush_method", ""))
+        if method.lower() not in _OPENED_TO_SYNC:
+            return ()
+        unbuffered = have.get("innodb_log_file_buffering", "on").lower() == "off"
+        return ("direct", "dsync") if unbuffered else ("dsync",)

@@ -1,0 +1,66 @@
+"""Commits of an embedded database: SQLite rewrites one row of a table per transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from fstui.measure.kinds.base import MOST_BYTES, MOST_SECONDS, StepFigures, StepSettings
+from fstui.model.base import Amount, Count
+from fstui.model.settings import Amounts, Commits, Figures
+
+_LOG_BYTES = 16 << 20
+
+
+class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits"):
+    """The table, and the two pragmas that decide on durability."""
+
+    seconds: float = 1.0
+    journal_mode: Literal["DELETE", "TRUNCATE", "PERSIST", "WAL"] = "DELETE"
+    synchronous: Literal["OFF", "NORMAL", "FULL", "EXTRA"] = "FULL"
+    rows: int = 10_000
+    row_bytes: int = 100
+    max_bytes_per_s: int = 268435456
+    """The step ends early once it has written this × its seconds."""
+
+    @property
+    def operations(self) -> str | None:
+        return "commits"
+
+    @property
+    def durable(self) -> bool:
+        """https://sqlite.org/pragma.html#pragma_synchronous"""
+        return self.synchronous in {"FULL", "EXTRA"}
+
+    def amounts(self) -> Amounts:
+        table = self.rows * self.row_bytes
+        return Amounts(int(self.seconds * self.max_bytes_per_s) + table, 2 * table + _LOG_BYTES)
+
+    def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
+        return ops if self.durable else 0
+
+    def commits(self, figures: Figures) -> Commits:
+        stated = (f"synchronous = {self.synchronous}",)
+        return Commits(
+            database=f"SQLite {figures.sqlite if isinstance(figures, SqliteCommitsFigures) else ''}".strip(),
+            settings=stated,
+            lossy=() if self.durable else stated,
+            durable=self.durable,
+        )
+
+    def mistakes(self) -> Iterator[str]:
+        if not 0 < self.seconds <= MOST_SECONDS:
+            yield f"seconds must be more than 0 and at most {MOST_SECONDS}, not {self.seconds}"
+        if self.rows < 1 or self.row_bytes < 1 or self.rows * self.row_bytes > MOST_BYTES:
+            yield f"rows and row_bytes must be at least 1, together at most {MOST_BYTES} bytes"
+
+
+class SqliteCommitsFigures(StepFigures, frozen=True, kw_only=True, tag="sqlite_commits"):
+    """Its own counts."""
+
+    commits: Count = 0
+    commits_per_s: Amount = 0.0
+    written_bytes: Count = 0
+    """What its process gave to write(2) and its kind."""
+    sqlite: str = ""
+    """Its version."""

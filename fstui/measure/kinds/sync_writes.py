@@ -1,0 +1,103 @@
+"""Blocks of a file are written and made durable, by a call or by the flags that the file was opened with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from fstui.measure.kinds.base import MOST_BYTES, MOST_OPS_PER_S, MOST_SECONDS, StepSettings
+from fstui.model.settings import Amounts, Figures, OpenFlag
+
+
+class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
+    """What is written, where, and how it is made durable."""
+
+    seconds: float = 1.0
+    block_bytes: int = 4096
+    file_bytes: int = 67108864
+    offsets: Literal["random", "same", "sequential", "append"] = "random"
+    open_flags: tuple[OpenFlag, ...] = ()
+    sync: Literal["none", "fsync", "fdatasync"] = "fdatasync"
+    sync_every: int = 1
+    writers: int = 1
+    ops_per_s: float = 0.0
+    """Of all writers together; 0: as fast as it goes."""
+    prefill: Literal["written", "fallocate", "none"] = "written"
+    max_bytes_per_s: int = 268435456
+    """The step ends early once it has written this × its seconds: the bound that the plan shows."""
+    enough_ops: int = 0
+    """It ends early once it has done so many, and never goes beyond its seconds; 0: it takes its time."""
+
+    @property
+    def syncs_rarely(self) -> bool:
+        return self.sync_every > 1
+
+    @property
+    def rewrites_one_block(self) -> bool:
+        return self.offsets == "same" and self.writers == 1
+
+    @property
+    def direct(self) -> bool:
+        return "direct" in self.open_flags
+
+    @property
+    def direct_block_bytes(self) -> int | None:
+        return self.block_bytes if self.direct else None
+
+    @property
+    def bytes_per_s(self) -> int:
+        return int(self.ops_per_s * self.block_bytes)
+
+    @property
+    def prefill_bytes(self) -> int:
+        return self.file_bytes if self.prefill == "written" and self.offsets != "append" else 0
+
+    def held_to(self, bytes_per_s: int) -> SyncWrites:
+        pace = bytes_per_s / self.block_bytes
+        return msgspec.structs.replace(self, ops_per_s=min(self.ops_per_s or MOST_OPS_PER_S, pace, MOST_OPS_PER_S))
+
+    def as_sync_writes(self) -> SyncWrites:
+        return self
+
+    def amounts(self) -> Amounts:
+        pace = self.ops_per_s * self.block_bytes if self.ops_per_s else self.max_bytes_per_s
+        measured = int(self.seconds * min(pace, self.max_bytes_per_s))
+        measured = min(measured, self.enough_ops * self.block_bytes) if self.enough_ops else measured
+        if self.offsets == "append":
+            return Amounts(measured, measured)
+        return Amounts(measured + self.prefill_bytes, self.file_bytes)
+
+    def written_bytes(self, timed_ops: int, figures: Figures) -> int:
+        return timed_ops * self.block_bytes
+
+    def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
+        return ops if {"dsync", "sync"} & set(self.open_flags) else timed_syncs
+
+    def ends_early(self, ops: int) -> bool:
+        return 0 < self.enough_ops <= ops
+
+    def mistakes(self) -> Iterator[str]:
+        if self.block_bytes < 1 or self.writers < 1 or self.sync_every < 1 or self.max_bytes_per_s < 1:
+            yield "block_bytes, writers, sync_every and max_bytes_per_s must be at least 1"
+        if self.enough_ops < 0:
+            yield f"enough_ops must be 0 or more, not {self.enough_ops}"
+        if self.writers > 64:
+            yield f"writers must be at most 64, not {self.writers}"
+        if self.file_bytes < self.block_bytes:
+            yield f"file_bytes ({self.file_bytes}) is smaller than block_bytes ({self.block_bytes})"
+        if self.block_bytes > 8 << 20:
+            yield f"block_bytes must be at most 8 MiB, not {self.block_bytes}"
+        if "direct" in self.open_flags and self.block_bytes % 512:
+            yield f"O_DIRECT wants blocks of a multiple of 512 bytes, not {self.block_bytes}"
+        if self.offsets == "append" and self.writers > 1:
+            yield "an append takes one writer"
+        if not 0 <= self.seconds <= MOST_SECONDS:
+            yield f"seconds must be between 0 and {MOST_SECONDS}, not {self.seconds}"
+        if not 0 <= self.ops_per_s <= MOST_OPS_PER_S:
+            yield f"ops_per_s must be between 0 and {MOST_OPS_PER_S}, not {self.ops_per_s}"
+        if max(self.file_bytes, self.max_bytes_per_s) > MOST_BYTES:
+            yield f"file_bytes and max_bytes_per_s must be at most {MOST_BYTES}"
+        if not self.seconds and not self.ops_per_s:
+            yield "without an end (seconds = 0) it needs a pace (ops_per_s)"

@@ -1,0 +1,306 @@
+"""Transactions of a database server, driven by one of sysbench's own OLTP scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from math import prod
+from typing import Literal
+
+from fstui.measure.kinds.base import MOST_BYTES, MOST_SECONDS, StepFigures
+from fstui.measure.kinds.servers import Server, ServerSettings
+from fstui.model.base import Amount, Base, Count, Share
+from fstui.model.quantities import count, counted, duration_ns
+from fstui.model.settings import Amounts, Commits, Figures
+from fstui.model.steps import Latency, TimelinePoint
+
+MOST_THREADS = 1024
+PROCESSOR_BOUND = 0.85
+"""From this share of the processor time that its clients could use, a step was limited by it and not by the storage."""
+CROWDED = 0.9
+"""From this share of the box's processor time on, whoever wants a processor waits for it."""
+BOX_BOUND, SHARED = 0.95, 0.3
+"""The same, where all processors of the box were busy with whatever, and it had this share of what it could use."""
+_READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
+_ROW_BYTES = 200
+_ROW_BYTES_HELD = 240
+"""With its index."""
+_SERVER_BYTES = 256 << 20
+"""An empty MariaDB takes 170 MiB, MySQL 9 takes 220, PostgreSQL 40: system tables, redo logs, temporary tablespaces."""
+_LOGS_BYTES_PER_S = 32 << 20
+"""Binary log or WAL at the rate of a server that does not wait for its disk: 30 000 small transactions a second."""
+_LOGS_BYTES = {"mariadb": 256 << 20, "mysql": 256 << 20, "postgresql": 1280 << 20}
+"""Of these a server of ours keeps no more: its binary log is cut, its WAL recycled (max_wal_size is 1 GiB)."""
+_ROWS_PER_S, _ROWS_PER_S_OF_ONE = 30_000, 12_000
+"""Rows that may come on top, however many clients there are, and by one of them."""
+_GROWING = frozenset({"oltp_insert"})
+_OPTION = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
+    """The script, its tables and clients, and the server that it runs against."""
+
+    seconds: float = 10.0
+    warmup_s: float = 0.0
+    """The same work before the clock starts; what it does counts nowhere."""
+    workload: Literal[
+        "oltp_read_write", "oltp_update_index", "oltp_read_only", "oltp_insert", "oltp_write_only",
+        "oltp_update_non_index", "oltp_point_select", "oltp_delete",
+    ] = "oltp_read_write"  # fmt: skip
+    threads: int = 1
+    tables: int = 1
+    rows: int = 10_000
+    """Per table."""
+    schemas: int = 1
+    """Each with so many tables; every client works in one of them."""
+    server: Literal["mariadb", "mysql", "postgresql"]
+    pool_bytes: int = 67108864
+    """The server's buffer pool: innodb_buffer_pool_size, shared_buffers."""
+    options: dict[str, bool | int | float | str] = {}
+    """Of the server, besides."""
+    host: str = ""
+    """Any of host, port, socket and login_path: an existing server; its options are read, never changed."""
+    port: int = 0
+    socket: str = ""
+    user: str = ""
+    login_path: str = ""
+    """A group of ~/.my.cnf, a login path, or a service of PostgreSQL's that says all of these."""
+    session: Literal["own", "shared"] = "own"
+    """Whether server and clients have sessions of their own, or that of fstui: processors are shared out among
+    sessions (sched(7), autogroup)."""
+
+    @property
+    def writers(self) -> int:
+        return self.threads
+
+    @property
+    def server_options(self) -> tuple[str, ...]:
+        if self.existing_server:
+            return ()
+        return tuple(f"{name} = {value}" for name, value in self.options.items())
+
+    @property
+    def tables_in_words(self) -> str:
+        """``2 schemas of 1 table of 10 000 rows``."""
+        schemas = f"{counted(self.schemas, 'schema')} of " if self.schemas > 1 else ""
+        return f"{schemas}{counted(self.tables, 'table')} of {count(self.rows)} rows"
+
+    @property
+    def existing_server(self) -> str | None:
+        """``mariadb at db7:3306, as app``."""
+        if not (self.host or self.port or self.socket or self.login_path):
+            return None
+        word = "service" if self.server == "postgresql" else "login path"
+        path = f"{word} {self.login_path}" if self.login_path else "127.0.0.1"
+        where = f"socket {self.socket}" if self.socket else self.host or path
+        port = f":{self.port}" if self.port else ""
+        return f"{self.server} at {where}{port}{f', as {self.user}' if self.user else ''}"
+
+    @property
+    def at(self) -> tuple[str | int, ...]:
+        """Steps with the same words here can share a server, restarted where their options differ."""
+        return self.server, self.host, self.port, self.socket, self.user, self.login_path, self.session
+
+    @property
+    def started_with(self) -> tuple[object, ...]:
+        """What a server of ours is told at its start alone."""
+        return self.pool_bytes, self.options
+
+    @property
+    def data(self) -> tuple[int, int, int]:
+        """Steps with the same numbers here can share their tables."""
+        return self.schemas, self.tables, self.rows
+
+    @property
+    def own_session(self) -> bool:
+        return self.session == "own"
+
+    @property
+    def read_only(self) -> bool:
+        """It has nothing to be durable about."""
+        return self.workload in _READ_ONLY
+
+    def amounts(self) -> Amounts:
+        """An estimate: what a server writes is up to the server."""
+        data = self.schemas * self.tables * self.rows * _ROW_BYTES_HELD
+        running_s = self.seconds + self.warmup_s
+        logged = int(running_s * _LOGS_BYTES_PER_S)
+        kept = logged if self.existing_server else min(logged, _LOGS_BYTES[self.server])
+        grown = int(running_s * min(_ROWS_PER_S, self.threads * _ROWS_PER_S_OF_ONE)) * _ROW_BYTES_HELD
+        left = grown if self._grows else 0
+        held = _SERVER_BYTES + data * 3 // 2 + kept + left
+        return Amounts(_SERVER_BYTES + 2 * data + 3 * logged, held, left)
+
+    @property
+    def _grows(self) -> bool:
+        """PostgreSQL leaves the old row for its vacuum."""
+        return self.workload in _GROWING or (self.server == "postgresql" and not self.read_only)
+
+    def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
+        return ops if self.commits(figures).durable else 0
+
+    def commits(self, figures: Figures) -> Commits:
+        server = figures.server if isinstance(figures, SysbenchFigures) else None
+        if server is None:
+            return Commits(database="the server", counted=not self.read_only)
+        counted = server.on_target and not self.read_only
+        return Commits(
+            database=server.title,
+            settings=server.durability,
+            lossy=server.lossy,
+            durable=counted and not server.lossy,
+            counted=counted,
+            existing=server.existing,
+            log_flags=server.log_flags,
+            preloads=server.preloads,
+        )
+
+    def mistakes(self) -> Iterator[str]:
+        if not 1 <= self.seconds <= MOST_SECONDS:  # its intervals are whole seconds
+            yield f"seconds must be between 1 and {MOST_SECONDS}, not {self.seconds}"
+        if not 1 <= self.threads <= MOST_THREADS:
+            yield f"threads must be between 1 and {MOST_THREADS}, not {self.threads}"
+        if min(self.data) < 1 or prod(self.data) * _ROW_BYTES > MOST_BYTES:
+            yield f"schemas, tables and rows must be at least 1, together at most {MOST_BYTES // _ROW_BYTES} rows"
+        if self.schemas > 1 and self.existing_server is not None and self.server != "postgresql":
+            yield "schemas: in MySQL a schema is a database, and an existing server lends one: schemas=1"
+        if not 0 <= self.warmup_s <= MOST_SECONDS:
+            yield f"warmup_s must be between 0 and {MOST_SECONDS}, not {self.warmup_s}"
+        if not 8 << 20 <= self.pool_bytes <= MOST_BYTES:
+            yield f"pool_bytes must be between 8 MiB and {MOST_BYTES}, not {self.pool_bytes}"
+        for name in self.options:
+            if not _OPTION.fullmatch(name):
+                yield f"options: {name!r} is no name of a server's option"
+
+
+class Queries(Base, frozen=True, kw_only=True):
+    """Counts of sysbench's report."""
+
+    read: Count = 0
+    write: Count = 0
+    other: Count = 0
+    total: Count = 0
+
+
+class ReportedLatency(Base, frozen=True, kw_only=True):
+    """Of sysbench's report, in ms."""
+
+    min: Amount | None = None
+    avg: Amount | None = None
+    max: Amount | None = None
+    p95: Amount | None = None
+
+    def in_ns(self) -> tuple[int, int, int, int] | None:
+        """Minimum, average, maximum and p95; None where it did not print them all."""
+        if self.min is None or self.avg is None or self.max is None or self.p95 is None:
+            return None
+        return round(self.min * 1e6), round(self.avg * 1e6), round(self.max * 1e6), round(self.p95 * 1e6)
+
+
+class Interval(Base, frozen=True, kw_only=True):
+    """One line of ``--report-interval=1``; ``t_s`` is the end of what it covers."""
+
+    t_s: Amount
+    tps: Amount
+    qps: Amount
+    p95_ms: Amount
+    errors_per_s: Amount = 0.0
+    length_s: Amount = 1.0
+
+
+class FileWaits(Base, frozen=True, kw_only=True):
+    """What the server itself has counted of one kind of its files. None: it does not count that."""
+
+    file: str
+    """``redo log``, ``binary log``, ``doublewrite``, ``data``; ``WAL``."""
+    writes: Count | None = None
+    bytes: Count | None = None
+    syncs: Count | None = None
+    write_ns: Count | None = None
+    sync_ns: Count | None = None
+
+
+class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
+    """As sysbench prints them, to the digit, and the server that it ran against."""
+
+    server: Server | None = None
+    intervals: tuple[Interval, ...] = ()
+    transactions: Count = 0
+    tps: Amount | None = None
+    """None until its report at the end."""
+    qps: Amount | None = None
+    queries: Queries | None = None
+    latency_ms: ReportedLatency | None = None
+    ignored_errors: Count | None = None
+    reconnects: Count | None = None
+    waits: tuple[FileWaits, ...] = ()
+    """Empty where the server tells nobody."""
+    cpu_s: Amount | None = None
+    cpu_share: Share | None = None
+    """Processor time of server and clients against what so many clients can use."""
+    box_cpu_share: Share | None = None
+    """That of all processors, by whatever."""
+    others_cpu_share: Share | None = None
+    """Of these, what neither server nor clients used."""
+    autogroup: bool | None = None
+    """The kernel shares out processors among sessions first (sched(7), autogroup)."""
+
+    @property
+    def ops(self) -> int:
+        return self.transactions
+
+    @property
+    def newest(self) -> tuple[float, str] | None:
+        """``1 260 qps, p95 2.4 ms``."""
+        if not self.intervals:
+            return None
+        last = self.intervals[-1]
+        failed = f", {count(last.errors_per_s)} errors" if last.errors_per_s else ""
+        return last.tps, f"{count(last.qps)} qps, p95 {duration_ns(last.p95_ms * 1e6)}{failed}"
+
+    @property
+    def limited_by_processor(self) -> bool:
+        """Its clients and their server were nearly always running, or waiting for a processor; hardly ever for
+        storage."""
+        own, box = self.cpu_share or 0.0, self.box_cpu_share or 0.0
+        return own >= PROCESSOR_BOUND or (box >= BOX_BOUND and own >= SHARED)
+
+    @property
+    def outdone(self) -> bool:
+        """Others kept the processors busy, and the kernel shares them out among sessions."""
+        crowded = (self.box_cpu_share or 0.0) >= CROWDED and (self.others_cpu_share or 0.0) >= SHARED
+        return bool(self.autogroup) and crowded
+
+    def timeline(self) -> tuple[TimelinePoint, ...]:
+        """Its p95 in the place of the p50, which it does not tell before its end."""
+        return tuple(
+            TimelinePoint(
+                t_s=part.t_s - part.length_s, ops=round(part.tps * part.length_s), p50_ns=round(part.p95_ms * 1e6)
+            )
+            for part in self.intervals
+        )
+
+    def latency(self, histogram: Sequence[tuple[int, int]]) -> Latency | None:
+        """Its own minimum, mean, maximum and p95, and the other percentiles from its histogram."""
+        total = sum(count for _, count in histogram)
+        stated = self.latency_ms.in_ns() if self.latency_ms else None
+        if stated is None or not total:
+            return None
+        low, mean, high, p95 = stated
+        return Latency(
+            min=low,
+            mean=mean,
+            max=high,
+            p95=p95,
+            p50=_percentile(histogram, 0.5 * total),
+            p90=_percentile(histogram, 0.9 * total),
+            p99=_percentile(histogram, 0.99 * total) if total >= 100 else None,
+            p99_9=_percentile(histogram, 0.999 * total) if total >= 1000 else None,
+        )
+
+
+def _percentile(histogram: Sequence[tuple[int, int]], rank: float) -> int:
+    """The value of the bucket that holds it."""
+    reached = accumulate(count for _, count in histogram)
+    return next(value for (value, _), seen in zip(histogram, reached, strict=True) if seen >= rank)

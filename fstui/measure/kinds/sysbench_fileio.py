@@ -1,0 +1,57 @@
+"""Random writes to one file by the real ``sysbench fileio``, as the field has always run it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.measure.kinds.base import MOST_BYTES, MOST_SECONDS, StepFigures, StepSettings
+from fstui.measure.kinds.sysbench import ReportedLatency
+from fstui.model.base import Amount, Count
+from fstui.model.settings import Amounts
+
+_BYTES_PER_S = 256 << 20
+
+
+class SysbenchFileio(StepSettings, frozen=True, kw_only=True, tag="sysbench_fileio"):
+    """In sysbench's own terms."""
+
+    seconds: float = 10.0
+    block_bytes: int = 16384
+    file_bytes: int = 1048576
+    fsync_every: int = 1
+    direct: bool = False
+
+    @property
+    def program(self) -> str | None:
+        return "sysbench"
+
+    def amounts(self) -> Amounts:
+        """An estimate: sysbench takes time as its bound, and no bytes."""
+        return Amounts(self.file_bytes + int(self.seconds * _BYTES_PER_S), self.file_bytes)
+
+    def mistakes(self) -> Iterator[str]:
+        if not 1 <= self.seconds <= MOST_SECONDS:  # sysbench takes whole seconds
+            yield f"seconds must be between 1 and {MOST_SECONDS}, not {self.seconds}"
+        if self.block_bytes < 512 or self.fsync_every < 1:
+            yield "block_bytes must be at least 512, fsync_every at least 1"
+        if not self.block_bytes <= self.file_bytes <= MOST_BYTES:
+            yield f"file_bytes must be between block_bytes and {MOST_BYTES}, not {self.file_bytes}"
+
+
+class SysbenchFileioFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench_fileio"):
+    """As sysbench prints them."""
+
+    transactions: Count = 0
+    """Writes."""
+    written_bytes: Count = 0
+    writes_per_s: Amount = 0.0
+    fsyncs_per_s: Amount = 0.0
+    total_time_s: Amount = 0.0
+    events: Count = 0
+    latency_ms: ReportedLatency = ReportedLatency()
+    times: str = ""
+    """What that latency is the latency of."""
+
+    @property
+    def ops(self) -> int:
+        return self.transactions

@@ -1,0 +1,228 @@
+"""Probe: how long a flush takes after growing amounts of O_DIRECT writes that nobody has synced.
+
+A cache that really empties itself takes longer the more it holds. A flush that always takes the same time either has
+nothing to do (a protected cache, a host that keeps the data) or does nothing. Amounts double from round to round,
+first in sequence, then scattered, until the time is over; each figure is the median of its rounds.
+
+An operation is "write an amount, then fdatasync": its write part and its sync part are what the frames carry. From
+the ``stat`` files of the lowest devices (``stat_paths``) comes what had reached them before the sync, because a flush
+that has to write back an upper layer's cache proves only that cache, and how long each device took for the flushes it
+got in the sync, because a filesystem's own work grows as well (btrfs: with every extent).
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import statistics
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple, NoReturn
+
+from fstui.measure.probes.files import make_file, remove
+from fstui.measure.wire import frames
+from fstui.measure.wire.talk import (
+    CommandLines,
+    calling,
+    clock,
+    come_in,
+    interrupted,
+    probe_settings,
+    send,
+    telling,
+    write_frame,
+    write_whole,
+)
+
+PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
+"""Bytes per write."""
+AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
+ROUNDS = 3
+CLEAR_GROWTH = 4.0
+"""The largest amount's flush takes so many times the empty one's: more rounds say nothing new."""
+SECTOR_BYTES = 512
+
+
+class Stat(NamedTuple):
+    """What a device has counted so far."""
+
+    written_bytes: int
+    flushes: int
+    flush_ms: int
+
+
+class Point:
+    """One amount in one pattern, over its rounds."""
+
+    def __init__(self, amount: int) -> None:
+        self.amount = amount
+        self.sync_ns: list[int] = []
+        self.arrived: list[float] = []
+        self.flush_ms: dict[str, list[int]] = {}
+
+    def count(self, before: dict[str, Stat], written: dict[str, Stat], synced: dict[str, Stat]) -> None:
+        """What the devices had counted before the writes, after them, and after the sync."""
+        if self.amount:
+            arrived = sum(written[device].written_bytes - before[device].written_bytes for device in before)
+            self.arrived.append(arrived / self.amount)
+        for device, stat in synced.items():
+            if stat.flushes > written[device].flushes:
+                self.flush_ms.setdefault(device, []).append(stat.flush_ms - written[device].flush_ms)
+
+    def summary(self) -> dict[str, Any]:
+        """Medians; without counters, no share of the amount that arrived before the sync, and no device's time."""
+        return {
+            "bytes": self.amount,
+            "sync_ns": round(statistics.median(self.sync_ns)),
+            "arrived_share": round(statistics.median(self.arrived), 3) if self.arrived else None,
+            "flush_ms": {device: statistics.median(spent) for device, spent in self.flush_ms.items()},
+            "rounds": len(self.sync_ns),
+        }
+
+
+def line(points: list[Point]) -> tuple[float, float]:
+    """Least squares through (bytes, median ns): slope in ns per MiB, and ns at nothing written."""
+    xs = [point.amount / (1 << 20) for point in points]
+    ys = [statistics.median(point.sync_ns) for point in points]
+    if len(set(xs)) < 2:
+        return 0.0, ys[0]
+    slope, intercept = statistics.linear_regression(xs, ys)
+    return slope, intercept
+
+
+class Flushes:
+    """The measured loop."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.file_bytes: int = settings["file_bytes"]
+        self.length_ns = int(settings["seconds"] * 1e9)
+        self.stat_paths: list[str] = settings.get("stat_paths", [])
+        flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECT
+        self.fd = calling("open", os.open, settings["path"], flags)
+        largest = max(PATTERNS.values())
+        pool = mmap.mmap(-1, 8 * largest)
+        pool.write(random.randbytes(len(pool)))
+        self.pool = memoryview(pool)
+        self.stamps = self.pool.cast("Q")[:: 4096 // 8]
+        self.stamp = random.getrandbits(60)
+        self.written = 0
+        self.started = self.ended = clock()
+        self.ops = 0
+
+    def try_direct(self) -> None:
+        """One write before the clock starts, since the first operation writes nothing: many a FUSE filesystem opens
+        with O_DIRECT and refuses such a write. Raises CallError."""
+        calling("pwrite", write_whole, self.fd, next(self.writes("sequential", PATTERNS["sequential"]))[0], 0)
+
+    def run(self) -> None:
+        """Both patterns, each for its half of the time. Raises CallError."""
+        self.started = self.ended = clock()
+        for number, pattern in enumerate(PATTERNS, 1):
+            until_ns = self.started + self.length_ns * number // len(PATTERNS)
+            points = self.grow(pattern, until_ns)
+            if points:
+                slope, intercept = line(points)
+                send(
+                    "figures",
+                    **{
+                        pattern: {
+                            "slope_ns_per_mib": round(slope),
+                            "intercept_ns": round(intercept),
+                            "points": [point.summary() for point in points],
+                        }
+                    },
+                )
+        send("figures", written_bytes=self.written)
+
+    def grow(self, pattern: str, until_ns: int) -> list[Point]:
+        """Amount after amount while there is time, each round through all amounts that fitted in the one before."""
+        points = [Point(amount) for amount in AMOUNTS if amount <= self.file_bytes]
+        for turn in range(ROUNDS):
+            for point in points if turn == 0 else [point for point in points if point.sync_ns]:
+                if self.ops and (clock() > until_ns or interrupted()):
+                    return [point for point in points if point.sync_ns]
+                self.one(pattern, point)
+            measured = [point for point in points if point.sync_ns]
+            if turn and self.clear(measured):
+                break
+        return [point for point in points if point.sync_ns]
+
+    @staticmethod
+    def clear(points: list[Point]) -> bool:
+        empty, largest = (statistics.median(point.sync_ns) for point in (points[0], points[-1]))
+        return bool(largest > CLEAR_GROWTH * empty)
+
+    def one(self, pattern: str, point: Point) -> None:
+        """Write the amount, see how much of it has arrived, sync, and hand the operation over."""
+        calling("fdatasync", os.fdatasync, self.fd)
+        before = self.counted()
+        start = clock()
+        for block, offset in self.writes(pattern, point.amount):
+            calling("pwrite", write_whole, self.fd, block, offset)
+        written = clock()
+        arrived = self.counted()
+        sync_start = clock()
+        calling("fdatasync", os.fdatasync, self.fd)
+        self.ended = clock()
+        sync_ns = self.ended - sync_start
+        point.sync_ns.append(sync_ns)
+        synced = self.counted()
+        if before and arrived and synced:
+            point.count(before, arrived, synced)
+        self.written += point.amount
+        self.ops += 1
+        marks = (written, written + sync_ns)  # reading the counters is no part of either
+        for frame in frames.encode_samples(0, 2, start, marks):
+            write_frame(frame)
+
+    def writes(self, pattern: str, amount: int) -> Iterator[tuple[memoryview, int]]:
+        """Fresh blocks and where they go."""
+        block = PATTERNS[pattern]
+        places = list(range(0, self.file_bytes - block + 1, block))
+        if pattern == "scattered":
+            random.shuffle(places)
+        for number, offset in enumerate(places[: amount // block]):
+            at = number * block % len(self.pool)
+            if at == 0:
+                self.stamp += 1
+                self.stamps[:] = memoryview(self.stamp.to_bytes(8, sys.byteorder) * len(self.stamps)).cast("Q")
+            yield self.pool[at : at + block], offset
+
+    def counted(self) -> dict[str, Stat]:
+        """Of each lowest device, fields 7, 16 and 17 of /sys/block/X/stat; nothing where one cannot be read.
+
+        Sectors there are of 512 bytes; before Linux 5.5 flushes were not counted (Documentation/block/stat.rst).
+        """
+        found: dict[str, Stat] = {}
+        for path in self.stat_paths:
+            try:
+                with open(path, encoding="ascii") as file:
+                    fields = [*map(int, file.read(512).split()), *[0] * 17]
+            except (OSError, ValueError):
+                return {}
+            found[path.split("/")[-2]] = Stat(fields[6] * SECTOR_BYTES, *fields[15:17])
+        return found
+
+
+def main() -> NoReturn:
+    settings = probe_settings()
+    commands = CommandLines()
+    with telling("open"):
+        come_in(settings)
+        make_file({**settings, "offsets": "random", "prefill": "written"})
+        try:
+            flushes = Flushes(settings)
+            flushes.try_direct()
+            send("ready")
+            if commands.wait_for("go"):
+                flushes.run()
+            send("done", start_ns=flushes.started, end_ns=flushes.ended, held_ns=0)
+            commands.wait_for_end()
+        finally:
+            remove(settings["path"])
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

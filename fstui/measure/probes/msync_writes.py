@@ -1,0 +1,59 @@
+"""Probe: rewrites blocks of a file of its own through a shared mapping, and makes each durable by msync(MS_SYNC).
+
+Stores in the manner of LMDB write so. A block's write is a copy into the page cache, with the fault by which the kernel
+learns that a clean page was written to; its sync is an msync of the pages that the block lies on.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from itertools import islice
+from typing import Any
+
+from fstui.measure.probes.blocks import SLOTS, Blocks
+from fstui.measure.probes.writers import Batch, Shared, Writer, main
+from fstui.measure.wire.talk import CallError, calling, clock
+
+PAGE = mmap.PAGESIZE
+
+
+class MappedWriter(Writer):
+    """Writes to memory that is the file."""
+
+    def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
+        super().__init__(settings, shared, number)
+        fd = calling("open", os.open, settings["path"], os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        # read in before the clock starts: no write has to wait for what it overwrites
+        flags, protection = mmap.MAP_SHARED | mmap.MAP_POPULATE, mmap.PROT_READ | mmap.PROT_WRITE
+        self.mapping: mmap.mmap = calling("mmap", mmap.mmap, fd, settings["file_bytes"], flags, protection)
+        self.blocks = Blocks(self.block_bytes, direct=False)
+
+    def batch(self) -> Batch:
+        return self.batch_with_msync
+
+    def batch_with_msync(self, until_ns: int, ops_left: int) -> int:
+        mapping, msync, tick, size = self.mapping, self.mapping.flush, clock, self.block_bytes
+        marks: list[int] = []
+        put = marks.append
+        blocks = zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False)
+        now = start = tick()
+        try:
+            for block, offset in blocks:
+                mapping[offset : offset + size] = block
+                put(tick())
+                into_page = offset % PAGE
+                msync(offset - into_page, into_page + size)  # it takes whole pages
+                now = tick()
+                put(now)
+                if now >= until_ns:
+                    break
+        except OSError as error:
+            self.keep(start, marks[: len(marks) // 2 * 2])
+            raise CallError("msync", error) from error
+        self.keep(start, marks)
+        return now
+
+
+if __name__ == "__main__":
+    main(MappedWriter, writers=1, prefill="written")

@@ -1,0 +1,146 @@
+"""Probe: writes blocks of a file of its own and syncs them, from one or more writers, and times both parts."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from fstui.measure.probes.blocks import SLOTS, Blocks
+from fstui.measure.probes.futile import Futile
+from fstui.measure.probes.writers import HAND_OVER_NS, Batch, Shared, Writer, main
+from fstui.measure.wire import frames
+from fstui.measure.wire.talk import CallError, calling, clock, cut_short, write_frame, write_whole
+
+OPEN_FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
+SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
+
+
+class SyncWriter(Writer):
+    """Writes through a file descriptor."""
+
+    def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
+        super().__init__(settings, shared, number)
+        self.sync = SYNCS.get(settings["sync"])
+        self.sync_call: str = settings["sync"]
+        self.sync_every: int = settings["sync_every"]
+        self.parts = 2 if self.sync else 1
+        self.pause_ns = 0
+        if settings["ops_per_s"]:
+            self.pause_ns, self.least_ops = int(1e9 * settings["writers"] / settings["ops_per_s"]), 0
+        flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+        for flag in settings["open_flags"]:
+            flags |= OPEN_FLAGS[flag]
+        self.fd = calling("open", os.open, settings["path"], flags)
+        self.futile = calling("open", Futile, self.sync_call, self.sync, settings["path"]) if self.sync else None
+        self.blocks = Blocks(self.block_bytes, direct="direct" in settings["open_flags"])
+
+    def hand_over(self) -> None:
+        super().hand_over()
+        if self.futile:
+            self.futile.try_some()
+
+    def run(self) -> None:
+        """And say so where something answered a sync that the kernel refuses."""
+        super().run()
+        if self.futile and self.futile.answered:
+            write_frame(frames.encode("futile", **self.futile.told()))
+
+    def batch(self) -> Batch:
+        if self.pause_ns:
+            return self.paced_batch
+        if self.sync and self.sync_every > 1:
+            return self.batch_with_rare_sync
+        return self.batch_with_sync if self.sync else self.batch_without_sync
+
+    def batch_with_sync(self, until_ns: int, ops_left: int) -> int:
+        pwrite, sync, tick, fd, size = os.pwrite, self.sync, clock, self.fd, self.block_bytes
+        assert sync is not None
+        marks: list[int] = []
+        put = marks.append
+        blocks = zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False)
+        now = start = tick()
+        try:
+            for block, offset in blocks:
+                if (wrote := pwrite(fd, block, offset)) != size:
+                    raise cut_short(fd, block, offset, wrote)
+                put(tick())
+                sync(fd)
+                now = tick()
+                put(now)
+                if now >= until_ns:
+                    break
+        except OSError as error:
+            call = self.sync_call if len(marks) % 2 else "pwrite"
+            self.keep(start, marks[: len(marks) // 2 * 2])
+            raise CallError(call, error) from error
+        self.keep(start, marks)
+        return now
+
+    def batch_without_sync(self, until_ns: int, ops_left: int) -> int:
+        pwrite, tick, fd, size = os.pwrite, clock, self.fd, self.block_bytes
+        marks: list[int] = []
+        put = marks.append
+        blocks = zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False)
+        now = start = tick()
+        try:
+            for block, offset in blocks:
+                if (wrote := pwrite(fd, block, offset)) != size:
+                    raise cut_short(fd, block, offset, wrote)
+                now = tick()
+                put(now)
+                if now >= until_ns:
+                    break
+        except OSError as error:
+            self.keep(start, marks)
+            raise CallError("pwrite", error) from error
+        self.keep(start, marks)
+        return now
+
+    def batch_with_rare_sync(self, until_ns: int, ops_left: int) -> int:
+        """A sync after every N-th write; the others have a sync part of no length."""
+        now = clock()
+        start = now
+        marks: list[int] = []
+        try:
+            for block, offset in zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False):
+                self.one_op(block, offset, marks)
+                now = marks[-1]
+                if now >= until_ns:
+                    break
+        finally:
+            self.keep(start, marks[: len(marks) // 2 * 2])
+        return now
+
+    def paced_batch(self, until_ns: int, ops_left: int) -> int:
+        """One operation at its due time; sleeps in short pieces, so that a stop is heard."""
+        due = self.state[0] + self.ops * self.pause_ns
+        while (left := due - clock()) > 0 and not self.shared.stopping:
+            if clock() >= until_ns:
+                return clock()
+            time.sleep(min(left, HAND_OVER_NS) / 1e9)
+        if self.shared.stopping:
+            return clock()
+        marks: list[int] = []
+        block, offset = self.blocks.fresh()[0], next(self.offsets)
+        start = clock()
+        self.one_op(block, offset, marks)
+        self.keep_apart(start, marks)
+        return marks[-1]
+
+    def one_op(self, block: memoryview, offset: int, marks: list[int]) -> None:
+        calling("pwrite", write_whole, self.fd, block, offset)
+        marks.append(clock())
+        if self.sync:
+            op = self.ops + len(marks) // 2 + 1
+            if op % self.sync_every == 0:
+                calling(self.sync_call, self.sync, self.fd)
+                marks.append(clock())
+            else:
+                marks.append(marks[-1])
+
+
+if __name__ == "__main__":
+    main(SyncWriter)

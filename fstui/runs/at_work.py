@@ -1,0 +1,39 @@
+"""Who is at work on this box, again and again: a child looks, which is left behind where a process hangs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+
+import msgspec
+from msgspec.structs import replace
+
+from fstui.measure.children import Child
+from fstui.measure.kinds.servers import DECISIVE, Server
+from fstui.model.at_work import SERVERS, AtWork, DatabaseAtWork
+from fstui.storage.layers.preloads import PATTERN
+
+
+async def looks() -> AsyncGenerator[AtWork]:
+    """One every 2 seconds, until it is closed. Raises OSError where no process can be started."""
+    child = await Child.start("measure.helpers.at_work")
+    try:
+        child.send(json.dumps({"servers": SERVERS, "stubs": PATTERN, "settings": sorted(DECISIVE)}))
+        while line := await child.read_line():
+            seen = msgspec.json.decode(line, type=AtWork)
+            yield replace(seen, databases=tuple(map(_understood, seen.databases)))
+    finally:
+        child.abandon()
+
+
+def _understood(found: DatabaseAtWork) -> DatabaseAtWork:
+    """With what its settings mean."""
+    settings = Server(kind=found.kind, variables=found.variables).lossy
+    loaded = (f"{library} is loaded, which leaves syncs out" for library in found.preloads)
+    return replace(found, losing=(*settings, *loaded))
+
+
+async def nobody() -> AsyncGenerator[AtWork]:
+    """On a box that is not here."""
+    return
+    yield

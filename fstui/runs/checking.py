@@ -1,0 +1,162 @@
+"""A quick check of many filesystems: which of them, where on each, and one after another."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from fstui.model.counters import Idle
+from fstui.model.errors import Refused
+from fstui.model.events import Event
+from fstui.model.quantities import seconds
+from fstui.model.storage import Target
+from fstui.runs import caution, scenarios
+from fstui.runs.running import RunInProgress, Site
+from fstui.runs.session import Session
+from fstui.runs.writable_directories import usual_directories
+from fstui.storage.layers import kind
+
+SCENARIO = "check"
+ENOUGH_TRACED = 200
+"""Syncs of a step, where the kernel tells whose flushes it counted."""
+MOST_BYTES = 20_000_000
+"""Written at the most, and removed."""
+PATIENCE_S = 20.0
+"""So long one filesystem may take: its two seconds, and what comes before and after them on a slow box."""
+
+
+_NAME_IT = "name it to have it checked"
+
+
+class Subject(NamedTuple):
+    """A filesystem to be checked, and where on it."""
+
+    name: str
+    site: Site
+    concerns: tuple[str, ...] = ()
+    """What speaks against writing there now."""
+
+
+class LeftOut(NamedTuple):
+    """What is not checked, and why."""
+
+    name: str
+    reason: str
+    trouble: bool = False
+    """It was asked for, or does not answer: a script must not take it for checked."""
+
+
+class Checkup:
+    """Of the filesystems of a box, or of those that hold the named directories."""
+
+    def __init__(self, session: Session, directories: Sequence[str] = (), *, traced: bool = True) -> None:
+        self._session = session
+        self._directories = directories
+        self._enough = {"syncs": str(ENOUGH_TRACED)} if traced and os.geteuid() == 0 else {}
+        self.subjects: list[Subject] = []
+        self.left_out: list[LeftOut] = []
+        self.idle = Idle()
+
+    async def look(self) -> None:
+        """Find them, and watch their devices for a second. Raises Refused where a named directory is none."""
+        if self._directories:
+            await self._named()
+        else:
+            inventory = (await self._session.with_space(self._session.survey().inventory)).inventory
+            await self.choose(inventory.filesystems)
+        self.idle = await caution.watched(self._session, (subject.site.read for subject in self.subjects))
+        self.subjects = [subject._replace(concerns=self._concerns(subject.site)) for subject in self.subjects]
+
+    def leave_out(self, subject: Subject, reason: str) -> None:
+        """Somebody does not want it checked."""
+        self.subjects.remove(subject)
+        self.left_out.append(LeftOut(subject.name, reason))
+
+    async def begin(self, subject: Subject) -> RunInProgress:
+        """Its run, which begins when its events are taken. Raises Refused with the reason."""
+        scenario = await scenarios.named(SCENARIO)
+        return self._session.start(
+            await self._session.plan(scenario, subject.site, self._enough), subject.site, self.idle
+        )
+
+    async def _named(self) -> None:
+        for directory in dict.fromkeys(self._directories):
+            site = await self._session.look_up(directory)
+            site.check_open()
+            self.subjects.append(Subject(directory, site))
+
+    async def choose(self, filesystems: Sequence[Target]) -> None:
+        """Take what can be written to and is not there twice, and leave the others out."""
+        mounts = [target.mount_point for target in filesystems]
+        seen: dict[object, str] = {}
+        fit: list[Target] = []
+        for target in filesystems:
+            reason = _unfit(target)
+            twin = target.mount_point if reason else seen.setdefault(_same(target), target.mount_point)
+            reason = reason if twin == target.mount_point else f"the same filesystem as {twin}"
+            if reason:
+                silent = target.silent_s is not None and not target.pseudo
+                self.left_out.append(LeftOut(target.mount_point, reason, trouble=silent))
+            else:
+                fit.append(target)
+        for found in await asyncio.gather(*(self._place(target, mounts) for target in fit)):
+            (self.subjects if isinstance(found, Subject) else self.left_out).append(found)  # type: ignore[arg-type]
+
+    async def _place(self, target: Target, mounts: Sequence[str]) -> Subject | LeftOut:
+        """Where on it this user may write: at its mount point, or where they usually can."""
+        left_out: LeftOut | None = None
+        for directory in dict.fromkeys([target.mount_point, *usual_directories(target.mount_point, mounts)]):
+            try:
+                site = await self._session.look_up(directory)
+            except Refused as refused:
+                return LeftOut(target.mount_point, str(refused))
+            try:
+                site.check_open()
+                return Subject(target.mount_point, site)
+            except Refused as refused:
+                left_out = left_out or LeftOut(target.mount_point, str(refused))
+        assert left_out is not None
+        return left_out
+
+    def _concerns(self, site: Site) -> tuple[str, ...]:
+        return caution.concerns(self._session, site, caution.busy_shares(self.idle), MOST_BYTES)
+
+
+async def followed(running: RunInProgress) -> AsyncIterator[Event]:
+    """A run's events. One that takes far longer than it may, as storage hangs, is stopped: what was seen is judged."""
+    giving_up = asyncio.get_running_loop().call_later(PATIENCE_S, running.stop)
+    try:
+        async for event in running.events():
+            yield event
+    finally:
+        giving_up.cancel()
+
+
+def grouped(left_out: Iterable[LeftOut]) -> Iterator[tuple[str, list[str]]]:
+    """Each reason once, with all it holds for."""
+    reasons: dict[str, list[str]] = {}
+    for one in left_out:
+        reasons.setdefault(one.reason, []).append(one.name)
+    yield from reasons.items()
+
+
+def _unfit(target: Target) -> str:
+    """Why it is left alone, unless it is named; empty where it is not."""
+    if target.pseudo:
+        return "holds no files"
+    if target.silent_s is not None:
+        return f"does not answer: silent for {seconds(target.silent_s)}"
+    if "ro" in target.mount_options or kind(target.fstype).read_only:
+        return "read-only"
+    if kind(target.fstype).in_memory:
+        return f"in memory by its type: {_NAME_IT}"
+    inside = kind(target.fstype).over_filesystem and target.mount_point != "/"
+    return f"lies within another filesystem, as a container does: {_NAME_IT}" if inside else ""
+
+
+def _same(target: Target) -> object:
+    """Bind mounts and subvolumes are of one device; what is on none is told apart by all that is known."""
+    of_device = target.source.startswith("/")
+    return (target.fstype, target.source) if of_device else (target.fstype, target.source, target.identity)

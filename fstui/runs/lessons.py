@@ -1,0 +1,187 @@
+"""Lessons: predict, run, compare, explain, and a question. One TOML file each, in ``scenarios/lessons``.
+
+A lesson runs its steps on simulated disks. What it says of them is a claim with bounds, and a test holds it to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from fstui.model.base import Base
+from fstui.model.errors import Refused
+from fstui.model.judgement import Verdict
+from fstui.model.plan import Plan
+from fstui.model.quantities import rate, ratio
+from fstui.model.run import Run
+from fstui.model.shipped import shipped
+from fstui.model.steps import Step
+from fstui.model.storage import Target
+from fstui.runs import simulation
+from fstui.runs.running import RunInProgress, Site
+from fstui.runs.scenario import Scenario, Setting
+from fstui.runs.session import Session
+from fstui.runs.simulation import Simulated
+
+
+class Table(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a lesson's file."""
+
+
+class Choice(Table, frozen=True, kw_only=True):
+    """Something to be answered with a digit. ``right``: the number of the answer, from 1."""
+
+    ask: str
+    choices: tuple[str, ...]
+    right: int
+    answer: str = ""
+    """Why; said once it is answered."""
+
+
+class LessonRun(Table, frozen=True, kw_only=True):
+    """Steps on one simulated disk."""
+
+    label: str
+    disk: str
+    """A name, and what is changed of it: ``hdd-7200,disk.platter.rpm=15000``."""
+    title: str = ""
+    """What the student is told of the disk; empty: what it says of itself."""
+    steps: tuple[dict[str, Any], ...]
+    plug: bool = False
+    """The student pulls its plug: the step lasts until then."""
+
+
+class Claim(Table, frozen=True, kw_only=True):
+    """What the runs show: a figure of a step, or the ratio of two; or the verdict of a run."""
+
+    says: str
+    """With ``{value}``, ``{of}`` and ``{over}`` where there are such."""
+    figure: Literal["rate", "flushes"] = "rate"
+    of: str = ""
+    """``run/step``."""
+    over: str = ""
+    least: float = 0.0
+    most: float = float("inf")
+    run: str = ""
+    verdict: Verdict | None = None
+
+
+class Lesson(Table, frozen=True, kw_only=True):
+    """One lesson."""
+
+    name: str
+    number: int
+    title: str
+    minutes: int
+    text: str
+    predict: Choice
+    runs: tuple[LessonRun, ...]
+    claims: tuple[Claim, ...]
+    explain: str
+    words: tuple[str, ...] = ()
+    question: Choice
+
+
+class Found(NamedTuple):
+    """A claim with its figures, and whether it holds."""
+
+    sentence: str
+    holds: bool
+
+
+class Started(NamedTuple):
+    """One run of a lesson under way."""
+
+    plan: Plan
+    running: RunInProgress
+
+
+class Planned(NamedTuple):
+    """One run of a lesson before it has begun."""
+
+    plan: Plan
+    target: Target
+    made: Simulated
+
+
+@cache
+def lessons() -> tuple[Lesson, ...]:
+    """All of them in their order."""
+    return tuple(sorted(map(_load, shipped("lessons").values()), key=lambda lesson: lesson.number))
+
+
+def find(name: str) -> Lesson:
+    """By its name or its number. Raises Refused."""
+    for lesson in lessons():
+        if name in (lesson.name, str(lesson.number)):
+            return lesson
+    raise Refused(f"no lesson '{name}'. There are: {', '.join(lesson.name for lesson in lessons())}.")
+
+
+def teachers_page() -> str:
+    """In Markdown: what each takes, 45 minutes of a class, and what goes beyond the lessons."""
+    return shipped("lessons")[lessons()[0].name].with_name("README.md").read_text()
+
+
+async def start(lesson: Lesson, run: LessonRun, pace: float = 1.0) -> Started:
+    """Begin one of its runs. Raises Refused where its file has a mistake."""
+    session, site, plan = await _planned(lesson, run, pace)
+    return Started(plan, session.start(plan, site))
+
+
+async def planned(lesson: Lesson) -> list[Planned]:
+    """What its runs will do, and the storage they are done on. Raises Refused where its file has a mistake."""
+    found = []
+    for run in lesson.runs:
+        _, site, plan = await _planned(lesson, run, 1.0)
+        found.append(Planned(plan, site.target, simulation.named(run.disk)))
+    return found
+
+
+async def _planned(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Session, Site, Plan]:
+    made = simulation.named(run.disk)
+    session = simulation.session(made, pace)
+    scenario = Scenario(
+        name=lesson.name,
+        title=lesson.title,
+        question=lesson.predict.ask,
+        settings={"seconds": Setting(value=60.0 if run.plug else 1.0, unit="s")},
+        steps=[dict(step) for step in run.steps],
+    )
+    site = await session.look_up(simulation.mount_point(made))
+    return session, site, await session.plan(scenario, site, {})
+
+
+def found(claim: Claim, runs: Mapping[str, Run]) -> Found:
+    """What the runs say to a claim."""
+    if claim.verdict is not None:
+        return Found(claim.says, runs[claim.run].verdict == claim.verdict)
+    of = _figure(claim.figure, _step(claim.of, runs))
+    over = _figure(claim.figure, _step(claim.over, runs)) if claim.over else 1.0
+    value = of / over if over else float("inf")
+    shown = rate if claim.figure == "rate" else ratio
+    words = claim.says.format(value=(rate if claim.over else shown)(value), of=shown(of), over=shown(over))
+    return Found(words, claim.least <= value <= claim.most)
+
+
+def _step(reference: str, runs: Mapping[str, Run]) -> Step:
+    run, _, name = reference.partition("/")
+    return next(step for step in runs[run].steps if step.name == name)
+
+
+def _figure(figure: str, step: Step) -> float:
+    if figure == "rate":
+        return step.rate_per_s
+    flushes = sum(device.flushes or 0 for device in step.counters)
+    return flushes / max(step.syncs, 1)
+
+
+def _load(path: Path) -> Lesson:
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=Lesson)
+    except msgspec.MsgspecError as error:
+        raise Refused(f"{path}: {error}") from None

@@ -1,0 +1,120 @@
+"""A scenario and a place → what a run will do, before the first byte is written. Pure: nothing is asked or read."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+import msgspec
+
+from fstui.databases import planning
+from fstui.databases.programs import EVERYTHING, Installed
+from fstui.judge.facts import limits
+from fstui.model.errors import Refused
+from fstui.model.plan import Plan, PlannedStep
+from fstui.model.quantities import typed_size
+from fstui.model.restraint import FREE, Restraint
+from fstui.model.storage import Target
+from fstui.runs import scenario as scenarios
+from fstui.runs.scenario import Scenario
+from fstui.runs.site import Site
+from fstui.simulate import stack as simulation
+
+IDLE_S = 1.0
+PAUSE_S = 0.25
+START_S = 0.15
+"""About what a probe takes from its start to ``ready``, its file apart."""
+__all__ = ["EVERYTHING", "IDLE_S", "PAUSE_S", "plan", "wants_programs"]
+
+
+def wants_programs(scenario: Scenario, settings: Mapping[str, str]) -> bool:
+    """Some of its steps run programs that may not be installed. Raises Refused."""
+    return planning.wants_programs(scenarios.expand(scenario, settings)[1])
+
+
+def plan(
+    scenario: Scenario,
+    settings: Mapping[str, str],
+    site: Site,
+    installed: Installed = EVERYTHING,
+    *,
+    called: str = "",
+    restraint: Restraint = FREE,
+) -> Plan:
+    """``called`` is the file of a scenario that has no name here. Raises Refused with a sentence for the user."""
+    reference, expanded = scenarios.expand(scenario, settings)
+    steps = planning.arranged(expanded, installed, chosen_by_user="server" in settings)
+    if restraint.bytes_per_s:
+        steps = _held_to(steps, restraint.bytes_per_s)
+    done = [step.settings for step in steps if not step.skip]
+    here = [settings for settings in done if settings.existing_server is None]
+    there = [settings for settings in done if settings.existing_server]
+    room_bytes = planning.room_bytes(here)
+    site.check(room_bytes)
+    return Plan(
+        scenario=reference,
+        question=scenario.question,
+        help=scenario.help.strip(),
+        steps=tuple(with_limit(step, site.target) for step in steps),
+        seconds=_seconds(steps, restraint),
+        max_bytes=sum(settings.amounts().written for settings in here),
+        room_bytes=room_bytes,
+        server=next((settings.existing_server for settings in done if settings.existing_server), None),
+        server_bytes=sum(settings.amounts().written for settings in there),
+        server_room_bytes=planning.room_bytes(there),
+        bytes_per_s=_open_ended_bytes_per_s(steps),
+        restraint=restraint,
+        command=_command(called or scenario.name, settings, site, restraint),
+    )
+
+
+def _held_to(steps: tuple[PlannedStep, ...], bytes_per_s: int) -> tuple[PlannedStep, ...]:
+    """What cannot be held back is left out. Raises Refused where that is all."""
+    held = tuple(_one_held_to(step, bytes_per_s) for step in steps)
+    if all(step.skip for step in held):
+        raise Refused(f"--max-rate leaves nothing to run: {held[0].skip}")
+    return held
+
+
+def _one_held_to(step: PlannedStep, bytes_per_s: int) -> PlannedStep:
+    settings = step.settings.held_to(bytes_per_s)
+    if settings is not None:
+        return msgspec.structs.replace(step, settings=settings)
+    return msgspec.structs.replace(step, skip=step.skip or f"{step.settings.probe} cannot be held to --max-rate")
+
+
+def with_limit(step: PlannedStep, target: Target) -> PlannedStep:
+    """With what a turn of the platter takes, where the step rewrites one block of one."""
+    if not step.settings.rewrites_one_block:
+        return step
+    turns = [limits.turn_ns(node.medium) for node in target.lowest if node.medium]
+    known = [turn for turn in turns if turn]
+    return msgspec.structs.replace(step, limit_ns=max(known)) if known else step
+
+
+def _seconds(steps: tuple[PlannedStep, ...], restraint: Restraint) -> float | None:
+    if any(not step.settings.seconds for step in steps):
+        return None
+    done = [step.settings for step in steps if not step.skip]
+    filled = sum(settings.prefill_bytes for settings in done)
+    filling_s = filled / restraint.bytes_per_s if restraint.bytes_per_s else 0.0
+    measured = sum(settings.seconds for settings in done)
+    return IDLE_S + measured + len(steps) * (PAUSE_S + START_S) + planning.preparing_s(steps) + filling_s
+
+
+def _open_ended_bytes_per_s(steps: tuple[PlannedStep, ...]) -> int | None:
+    return max((step.settings.bytes_per_s for step in steps if not step.settings.seconds), default=None)
+
+
+def _command(scenario: str, settings: Mapping[str, str], site: Site, restraint: Restraint) -> str:
+    simulated = simulation.name_of(site.read)
+    words = ["fstui", "run", scenario, *(["--simulate", simulated] if simulated else [site.read.path])]
+    for key, value in settings.items():
+        words += ["--set", f"{key}={value}"]
+    said = site.declaration
+    words += ["--medium", said.medium] if said.medium else []
+    words += ["--write-cache", said.write_cache] if said.write_cache else []
+    words += ["--like", str(site.like.pid)] if site.like else []
+    words += ["--max-rate", typed_size(restraint.bytes_per_s)] if restraint.bytes_per_s else []
+    words += ["--idle"] if restraint.idle else []
+    return shlex.join(words)

@@ -1,0 +1,97 @@
+"""The power-cut check: what can be set of it, its writer and its witness, the verification, and the cuts before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fstui.model.storage import Target
+from fstui.powercut import power_cuts, verification, writing
+from fstui.powercut.figures import Declared
+from fstui.powercut.log import BadLog
+from fstui.powercut.plan import FORM, NAME, NEEDS_A_PERSON, Plan, make_plan, write_command
+from fstui.powercut.power_cuts import SoFar
+from fstui.powercut.records import PREFIX
+from fstui.powercut.verification import Verified, read_file
+from fstui.powercut.witness import SILENT_S, LogFull, View, Witness
+from fstui.powercut.writing import Cut, Writing, is_root
+from fstui.runs import caution, kept
+from fstui.runs.scenario import changed
+from fstui.runs.session import Session
+from fstui.runs.site import Site
+
+__all__ = [
+    "FORM",
+    "NAME",
+    "NEEDS_A_PERSON",
+    "PREFIX",
+    "SILENT_S",
+    "BadLog",
+    "Cut",
+    "Declared",
+    "LogFull",
+    "Plan",
+    "SoFar",
+    "Verified",
+    "View",
+    "Witness",
+    "Writing",
+    "changed",
+    "concerns",
+    "is_root",
+    "make_cut",
+    "plan",
+    "read_file",
+    "save",
+    "so_far",
+    "usual",
+    "verify",
+    "write_command",
+]
+
+HISTORY_S = 60.0
+"""A verdict rests on it, and nothing waits for it meanwhile: a busy box is given its time to read it."""
+
+
+def plan(site: Site, settings: Mapping[str, str]) -> Plan:
+    """What the writer would do there. Raises Refused."""
+    cut = make_plan(settings)
+    site.check(cut.room_bytes)
+    return cut
+
+
+def usual() -> Plan:
+    """Wherever it is."""
+    return make_plan({})
+
+
+async def make_cut(session: Session, directory: str, settings: Mapping[str, str]) -> Cut:
+    """What the writer is to begin with. Raises Refused; writes nothing."""
+    make_plan(settings)  # a mistake there is named before the directory is touched
+    site = await session.look_up(directory)
+    return writing.make_cut(plan(site, settings), site.read, site.place.fsid, session.machine.survey())
+
+
+async def concerns(session: Session, cut: Cut) -> tuple[str, ...]:
+    """What speaks against writing there, as before a run. Raises Refused."""
+    site = await session.look_up(cut.header.target.path)
+    return (await caution.look(session, site, cut.plan.room_bytes))[1]
+
+
+async def so_far(target: Target) -> SoFar:
+    """What is known of the cuts of that storage. Raises Refused, OSError."""
+    return await kept.ask(power_cuts.so_far, target.identity, patience_s=HISTORY_S)
+
+
+async def verify(session: Session, directory: str, log: bytes, declared: Declared) -> Verified:
+    """The run of this cut, judged and not yet saved. Raises Refused with a sentence for the user."""
+    witnessed = verification.read_log(log)
+    header = witnessed.header
+    earlier = await kept.ask(power_cuts.earlier, header.run, header.target.identity, patience_s=HISTORY_S)
+    return await verification.verify(directory, witnessed, earlier, session.machine, declared)
+
+
+async def save(session: Session, verified: Verified) -> tuple[str | None, str | None]:
+    """Where it is saved, or why not."""
+    if verified.saved_to is not None:
+        return verified.saved_to, None
+    return await session.machine.save(verified.run)

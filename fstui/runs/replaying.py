@@ -1,0 +1,54 @@
+"""A saved run played again, in real time or faster. What comes of it is judged with today's rules, and not saved."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fstui.measure.kinds.powercut import PowerCut
+from fstui.model.errors import Refused
+from fstui.model.plan import Plan, PlannedStep
+from fstui.model.run import Run
+from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.planner import IDLE_S, PAUSE_S, with_limit
+from fstui.runs.runner import RunInProgress
+from fstui.runs.session import Session
+from fstui.runs.site import Site
+from fstui.state.workspace import Place
+
+
+class Replay(NamedTuple):
+    """All that a face needs to play it."""
+
+    session: Session
+    plan: Plan
+    running: RunInProgress
+
+
+def replay(run: Run, speed: float = 1.0) -> Replay:
+    """``speed``: so many times as fast as it was. Raises Refused where there is nothing to be played."""
+    if run.target is None or run.scenario is None or not run.steps:
+        raise Refused(f"run {run.id} has no steps that could be played again")
+    if any(isinstance(step.settings, PowerCut) for step in run.steps):
+        raise Refused(f"run {run.id} is of a power cut: nobody saw it second by second")
+    machine = ReplayMachine(run, 1 / speed)
+    steps = tuple(
+        with_limit(
+            PlannedStep(
+                name=step.name, settings=step.settings, skip=step.reason or "" if step.status == "skipped" else None
+            ),
+            run.target,
+        )
+        for step in run.steps
+    )
+    plan = Plan(
+        scenario=run.scenario,
+        question="",
+        help="",
+        steps=steps,
+        seconds=IDLE_S + sum(step.elapsed_s + PAUSE_S for step in run.steps),
+        max_bytes=0,
+        room_bytes=0,
+        command=f"fstui replay {run.id}",
+    )
+    site = Site(place=Place(run.target.path, run.target.space), read=run.target, like=run.like)
+    return Replay(Session.of_machine(machine), plan, RunInProgress(plan, site, machine))

@@ -1,0 +1,323 @@
+"""One way through the house: plan → a stream of events, the last of which is the run.
+
+The runner fills the evidence, has it judged and saves it after every step. Faces only draw what it says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import secrets
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import msgspec
+
+from fstui import __version__
+from fstui.judge import Case, judge
+from fstui.judge.references import applying
+from fstui.measure.children import HURRY
+from fstui.model.counters import Idle
+from fstui.model.errors import Refused
+from fstui.model.events import (
+    Event,
+    FindingsChanged,
+    IdleMeasured,
+    RunFinished,
+    RunStarted,
+    StepFinished,
+    StepPreparing,
+)
+from fstui.model.plan import Plan, PlannedStep
+from fstui.model.run import Round, Run, RunStatus
+from fstui.model.seal import sealed
+from fstui.model.steps import Failure, Step
+from fstui.model.storage import Node, Target
+from fstui.runs.changes import Meanwhile, still_there
+from fstui.runs.hurry import hurry
+from fstui.runs.idle import IdleWatch
+from fstui.runs.machine.base import Machine, NoTrace, RunDirectory, Served, Servers, Trace
+from fstui.runs.mailbox import Mailbox
+from fstui.runs.planner import IDLE_S, PAUSE_S
+from fstui.runs.site import Site, check_alignment, flagged
+from fstui.runs.stepping import StepRunner
+from fstui.runs.sync_path import with_facts
+from fstui.runs.waiting import sync_s, telling
+from fstui.storage.counters import wear_bytes
+
+FOR_GOOD = frozenset({errno.EIO, errno.ETIMEDOUT})
+"""What fails the next step as well: a disk that is broken, or too slow for its file."""
+SILENT_S = 0.25
+"""So long a storage whose last call has not returned is waited for once more."""
+
+
+class RunInProgress:
+    """One run."""
+
+    def __init__(
+        self, plan: Plan, site: Site, machine: Machine, idle: Idle | None = None, round_: Round | None = None
+    ) -> None:
+        """``idle``: the devices were watched already, a moment ago."""
+        self.id = secrets.token_hex(3)
+        self._plan = plan
+        self._site = site
+        self._target = site.target
+        self._elsewhere: Target | None = None  # an existing server whose data is not on the site's filesystem
+        self._machine = machine
+        self._idle = idle
+        self._mailbox = Mailbox()
+        self._stopping = asyncio.Event()
+        self._skipping = asyncio.Event()
+        self._stepping: StepRunner | None = None
+        self._facts_seen = False
+        self._save_error: str | None = None
+        self._silent = False
+        """The storage has not answered the last step's call."""
+        self._trace: Trace = NoTrace()
+        self._began = time.monotonic()
+        self._run = Run(
+            id=self.id,
+            started_at=datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
+            version=__version__,
+            status="stopped",  # until it has finished: what a killed run leaves saved is no whole run
+            simulated=machine.simulated,
+            round=round_,
+            target=self._target,
+            scenario=plan.scenario,
+            restraint=plan.restraint,
+        )
+
+    @property
+    def target(self) -> Target:
+        """What it is about, as far as it is known."""
+        return self._target
+
+    async def events(self) -> AsyncIterator[Event]:
+        """All that happens, to the RunFinished. Raises Refused where nothing was begun.
+
+        A face that leaves the loop early cancels the run: the step ends and the directory is removed.
+        """
+        task = asyncio.ensure_future(self._go())
+        try:
+            while True:
+                event = asyncio.ensure_future(self._mailbox.get())
+                await asyncio.wait({event, task}, return_when=asyncio.FIRST_COMPLETED)
+                if not event.done():
+                    event.cancel()
+                    task.result()  # raises what ended it
+                    return
+                yield event.result()
+                if isinstance(event.result(), RunFinished):
+                    return
+        finally:
+            self.stop()
+            if not task.done():
+                await asyncio.wait({task})
+
+    def stop(self) -> None:
+        """End the step that runs, and start no other."""
+        self._stopping.set()
+        self.skip_step()
+
+    def pull_plug(self) -> None:
+        """Cut the power of a simulated storage: the run ends, and what was promised is looked for. Raises Refused."""
+        self._machine.pull_plug()
+        self.stop()
+
+    def turn(self, change: str) -> None:
+        """``KEY=VALUE`` of a simulated storage is another from now on; the run says so. Raises Refused."""
+        self._machine.turn(change)
+        self._change(simulated=self._machine.simulated)
+
+    def skip_step(self) -> None:
+        """End the step that runs or whose server is being started, and go on with the next one."""
+        self._skipping.set()
+        if self._stepping:
+            self._stepping.stop()
+
+    async def _go(self) -> None:
+        HURRY.set(hurry(self._machine, self._target, self._stopping.is_set))
+        lowest = self._target.lowest
+        unworn = self._machine.counters(lowest)
+        directory = await self._machine.make_directory(self._target.path, self.id)
+        servers = self._machine.servers(self.id, directory.held)
+        try:
+            check_alignment(self._plan.steps, directory.dio_alignment, self._target)
+            self._elsewhere = await servers.open_existing(self._plan.steps)
+            if self._plan.server and self._elsewhere is None:
+                self._site.check(self._plan.server_room_bytes)
+            await self._measure(directory, servers)
+        finally:
+            await servers.stop()
+            kept = directory.remove(SILENT_S) if self._silent else directory.remove()
+            left_behind = (*servers.left_behind, *filter(None, await asyncio.gather(self._trace.stop(), kept)))
+            if left_behind:
+                self._change(left_behind=left_behind)
+            self._change(wear_bytes=wear_bytes(unworn, self._machine.counters(lowest)))
+        self._mailbox.put(await self._finished())
+
+    async def _measure(self, directory: RunDirectory, servers: Servers) -> None:
+        inventory = self._machine.survey()
+        # the plan may have waited for its start: what is measured is what is there now
+        self._target = self._elsewhere or flagged(
+            self._site.now(self._machine.target(self._target.path)).target, directory
+        )
+        self._change(host=inventory.host, process=inventory.process, like=self._machine.like(), target=self._target)
+        # the server's entry in the ledger is written before the devices are watched: it may lie on one of them
+        (before, own), _ = await asyncio.gather(self._machine.held_against(self._run), servers.expect(self._plan.steps))
+        self._trace = await self._machine.trace(self.id, self._target.stack)
+        self._change(before=before, own=applying(own, Case(self._run)), untraced=self._trace.refused)
+        self._mailbox.put(
+            RunStarted(
+                id=self.id,
+                target=self._target,
+                plan=self._plan,
+                host=inventory.host,
+                untraced=self._trace.refused,
+                before=before,
+            )
+        )
+        self._judge()
+        meanwhile = Meanwhile(self._target.stack, self._stack_now, self._machine.listen(self._target.stack))
+        following = asyncio.ensure_future(meanwhile.follow())
+        try:
+            await self._steps(directory, servers, meanwhile)
+        finally:
+            following.cancel()
+            await asyncio.wait({following})
+
+    async def _steps(self, directory: RunDirectory, servers: Servers, meanwhile: Meanwhile) -> None:
+        idle = IdleWatch(self._machine, self._target.stack, self._idle)
+        await self._rest(idle, 0.0 if self._idle else IDLE_S)
+        for index, planned in enumerate(self._plan.steps):
+            if index:
+                await self._rest(idle, PAUSE_S)
+            if self._stopping.is_set():
+                break
+            await self._one_step(index, planned, directory, servers, meanwhile)
+            if self._failed_for_good():
+                break
+        if cut := self._machine.aftermath():
+            self._add(max(len(self._run.steps) - 1, 0), cut)
+
+    async def _rest(self, idle: IdleWatch, seconds: float) -> None:
+        """Watch the devices while we do nothing; a stop ends the pause."""
+        if not self._stopping.is_set():
+            if seconds:
+                await idle.watch(seconds, self._stopping)
+            self._change(idle=idle.seen)
+            self._mailbox.put(IdleMeasured(idle=idle.seen))
+
+    async def _one_step(
+        self, index: int, planned: PlannedStep, directory: RunDirectory, servers: Servers, meanwhile: Meanwhile
+    ) -> None:
+        if skip := planned.skip or self._beside_the_point(planned):
+            self._add(index, Step(name=planned.name, settings=planned.settings, status="skipped", reason=skip))
+            return
+        if not self._stopping.is_set():
+            self._skipping.clear()
+        served = await self._served(index, planned, servers)
+        if isinstance(served, Step):
+            self._add(index, served)
+            return
+        self._stepping = StepRunner(
+            index, planned, self._machine, self._target.stack, self._mailbox.put, trace=self._trace
+        )
+        meanwhile.begin()
+        try:
+            step = await self._stepping.run(
+                directory.held, facts=not (self._facts_seen or self._elsewhere), served=served
+            )
+            step = _with_changes(await _with_cause(step, servers), meanwhile.end(), meanwhile.newly)
+            if step.status in ("stopped", "failed"):
+                servers.fill_again()
+        finally:
+            self._silent = self._stepping.abandoned
+            facts, written = self._stepping.facts, self._stepping.prepared_bytes
+            futile = self._stepping.futile
+            self._stepping = None
+        if facts:
+            self._facts_seen = True
+            self._change(process=with_facts(self._run.process, facts))
+        if futile:
+            self._change(process=self._run.process.answering(futile))
+        self._change(written_bytes=self._run.written_bytes + written + step.bytes)
+        self._add(index, step)
+        if self._save_error is None and not self._stopping.is_set():  # a home that hangs is asked once more, at the end
+            _, self._save_error = await self._save()
+
+    def _beside_the_point(self, planned: PlannedStep) -> str | None:
+        """What a sync comes to here says nothing of a server whose data is somewhere else."""
+        if self._elsewhere is None or planned.settings.wants_server:
+            return None
+        return f"the data of {self._elsewhere.path} is not on this filesystem"
+
+    def _stack_now(self) -> tuple[Node, ...]:
+        self._machine.survey()
+        try:
+            return still_there(self._target, self._machine.target(self._target.path))
+        except Refused:
+            return ()
+
+    async def _served(self, index: int, planned: PlannedStep, servers: Servers) -> Served | Step | None:
+        """The server that a step wants, or the step that could not begin without it."""
+        if not planned.settings.wants_server:
+            return None
+        preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
+        served = await telling(
+            servers.serve(planned, self._skipping, sync_s(self._run.steps)),
+            lambda waited_s: self._mailbox.put(msgspec.structs.replace(preparing, server_s=waited_s)),
+        )
+        if isinstance(served, Failure):
+            return Step(name=planned.name, settings=planned.settings, status="failed", error=served)
+        if self._skipping.is_set():
+            return Step(name=planned.name, settings=planned.settings, status="stopped")
+        return served
+
+    def _add(self, index: int, step: Step) -> None:
+        self._change(steps=(*self._run.steps, step))
+        self._mailbox.put(StepFinished(index=index, step=step))
+        self._judge()
+
+    def _judge(self) -> None:
+        judgement = judge(self._run)
+        self._run = self._run.judged(judgement)
+        self._mailbox.put(FindingsChanged(judgement=judgement))
+
+    def _change(self, **fields: object) -> None:
+        elapsed_s = round(time.monotonic() - self._began, 3)
+        self._run = msgspec.structs.replace(self._run, elapsed_s=elapsed_s, **fields)
+
+    def _failed_for_good(self) -> bool:
+        error = self._run.steps[-1].error
+        return error is not None and error.errno in FOR_GOOD
+
+    def _status(self) -> RunStatus:
+        ends = {step.status for step in self._run.steps} | ({"stopped"} if self._stopping.is_set() else set())
+        return "failed" if "failed" in ends else "stopped" if "stopped" in ends else "finished"
+
+    async def _finished(self) -> RunFinished:
+        self._change(status=self._status())
+        saved_to, save_error = await self._save()
+        return RunFinished(run=self._run, saved_to=saved_to, save_error=save_error)
+
+    async def _save(self) -> tuple[str | None, str | None]:
+        self._run = sealed(self._run)
+        return await self._machine.save(self._run)
+
+
+async def _with_cause(step: Step, servers: Servers) -> Step:
+    """A failed step with the reason why its server is gone."""
+    if step.error is None or not (reason := await servers.cause_of_death()):
+        return step
+    error = msgspec.structs.replace(step.error, message=f"{step.error.message}. {reason}")
+    return msgspec.structs.replace(step, error=error)
+
+
+def _with_changes(step: Step, changed: tuple[str, ...], stack: tuple[Node, ...]) -> Step:
+    """The step as it is; ``disturbed`` where the stack became another meanwhile."""
+    if not changed:
+        return step
+    status = "disturbed" if step.status == "finished" else step.status
+    return msgspec.structs.replace(step, status=status, changed=changed, stack=stack)

@@ -1,0 +1,34 @@
+"""Simulated storages: which there are, and a session on one of them. Nothing there is saved as a run."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fstui.model.run import Round
+from fstui.runs.session import Session
+from fstui.simulate.parameters import Simulated, change, load, names
+from fstui.simulate.stack import mount_point, name_of
+
+__all__ = ["Simulated", "load", "mount_point", "name_of", "named", "names", "of_round", "session"]
+
+_SEEDS_APART = 1000
+"""A storage of several devices takes a few seeds in a row."""
+
+
+def named(text: str) -> Simulated:
+    """``hdd-7200,disk.platter.rpm=5400``: a name or a file, and what is to be another there. Raises Refused."""
+    name, *changes = text.split(",")
+    made = load(name, dict(map(change, changes)))
+    return replace(made, name=",".join([made.name, *changes]))
+
+
+def of_round(made: Simulated, round_: Round) -> Simulated:
+    """The same storage with a seed of its own in each round; the first round of the first has the one told."""
+    return replace(made, seed=made.seed + _SEEDS_APART * (round_.number - 1 + round_.of * round_.side))
+
+
+def session(made: Simulated, pace: float = 1.0) -> Session:
+    """A session on that storage. ``pace`` 1: as fast as it would be; 0: as fast as this box can."""
+    from fstui.runs.machine.simulated import SimulatedMachine  # noqa: PLC0415
+
+    return Session.of_machine(SimulatedMachine(made, pace))

@@ -1,0 +1,224 @@
+"""One step: start its probe, read the counters between ``ready`` and ``go`` and after ``done``, see it end.
+
+What prepares a step never counts. A stall shows while it lasts; a probe that is stuck in the kernel
+is abandoned, and what it had measured is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fstui.measure.wire.frames import Frame, Samples
+from fstui.model.events import Event, StepPreparing, StepProgressed, StepStarted
+from fstui.model.plan import PlannedStep
+from fstui.model.steps import Failure, Step, StepStatus
+from fstui.model.storage import Node
+from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, Served, Trace
+from fstui.runs.recorder import Recorder
+from fstui.runs.told import understood
+from fstui.state.workspace import Held
+
+if TYPE_CHECKING:
+    from fstui.runs.processors import Processors
+
+DRAW_S = 0.25
+STUCK_S = 1.0
+"""So long after a stop the probe is given for its operation in flight."""
+SILENT_S = 1.0
+"""A probe that prepares says more often than this how far it is."""
+NO_DIRECT = "the filesystem refuses such O_DIRECT"
+
+
+class StepRunner:
+    """One step of a run."""
+
+    def __init__(
+        self,
+        index: int,
+        planned: PlannedStep,
+        machine: Machine,
+        stack: tuple[Node, ...],
+        tell: Callable[[Event], None],
+        *,
+        trace: Trace | None = None,
+    ) -> None:
+        self._index = index
+        self._planned = planned
+        self._machine = machine
+        self._stack = stack
+        self._tell = tell
+        self._trace = trace or NoTrace()
+        self._ours: tuple[int, ...] | None = ()
+        self._recorder = Recorder(index, planned, stack)
+        self._probe: RunningProbe | None = None
+        self._served = False
+        self._processors: Processors | None = None
+        self._stopped_at: float | None = None
+        self._began = time.monotonic()
+        self._ready_at: float | None = None
+        self._drawn_at = self._began
+        self._preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
+        self._heard_at = self._began
+        self.facts: dict[str, Any] | None = None
+        self.futile: dict[str, tuple[int, int]] = {}
+        """By call: syncs beside the measured ones that the kernel refuses, where any was answered."""
+        self.prepared_bytes = 0
+        self.abandoned = False
+        """Its probe sits in a call that does not return."""
+
+    def stop(self) -> None:
+        """End after the operation in flight; the step counts as stopped."""
+        if self._stopped_at is None:
+            self._stopped_at = time.monotonic()
+            if self._probe:
+                self._probe.stop()
+
+    async def run(self, directory: Held, facts: bool, served: Served | None = None) -> Step:
+        """Measure, to the end or the stop. Never raises for what storage does: that is in the step's error."""
+        self._tell(self._preparing)
+        self._served = served is not None
+        if served:
+            self._recorder.reported.note(served.figures)
+        told = served.told if served else {}
+        self._ours = served.processes if served else ()
+        try:
+            self._probe = await self._machine.start(self._planned, directory, self._stack, facts, told)
+        except OSError as error:
+            self._recorder.error = Failure(call="start the probe", errno=error.errno, message=str(error.strerror))
+            return self._step()
+        if self._stopped_at is not None:
+            self._probe.stop()
+        listening = asyncio.ensure_future(self._listen(self._probe))
+        try:
+            while not listening.done() and not self._stuck():
+                await asyncio.wait({listening}, timeout=self._recorder.turns.look_s)
+                self._look()
+        finally:
+            listening.cancel()
+            await asyncio.wait({listening})
+            status = await self._probe.finish(timeout_s=0.1 if self._stuck() else STUCK_S)
+        self.abandoned = status is None
+        self._note_end(listening, status)
+        await self._read_trace()
+        return self._step()
+
+    async def _listen(self, probe: RunningProbe) -> None:
+        async for frame in probe.frames():
+            if isinstance(frame, Samples):
+                self._recorder.add(frame)
+            else:
+                self._hear(probe, frame)
+            if self._recorder.done:
+                return
+
+    def _hear(self, probe: RunningProbe, frame: Frame) -> None:
+        fields = understood(frame)
+        self._heard_at = time.monotonic()
+        match frame.kind:
+            case "facts":
+                self.facts = fields
+            case "preparing":
+                self.prepared_bytes = fields["done"]
+                self._preparing = StepPreparing(index=self._index, name=self._planned.name, **fields)
+                self._tell(self._preparing)
+            case "ready":
+                self._ready_at = time.monotonic()
+                self._watch_processors(probe)
+                before = self._machine.counters(self._stack)
+                self._recorder.begin(before)
+                self._trace.begin(before.monotonic_ns, self._ours or ())
+                probe.go()
+                self._tell(StepStarted(index=self._index, name=self._planned.name))
+            case "futile":
+                self.futile[fields["call"]] = (fields["tried"], fields["answered"])
+            case "inflight":
+                self._recorder.in_flight(fields["writer"], fields["since_ns"], fields["call"])
+            case "figures":
+                self._recorder.reported.note(fields)
+            case "error":
+                self._recorder.error = self._recorder.error or Failure(
+                    call=fields["call"], errno=fields["errno"], message=fields["message"]
+                )
+            case "done":
+                self._recorder.count(self._machine.counters(self._stack), last=True)
+                self._recorder.end(**fields)
+                self._note_processors()
+
+    def _watch_processors(self, probe: RunningProbe) -> None:
+        if self._served:
+            from fstui.runs.processors import Processors  # noqa: PLC0415  psutil, for the steps of databases only
+
+            self._processors = Processors(next(iter(self._ours or ()), None), probe.pid)
+
+    def _note_processors(self) -> None:
+        recorder = self._recorder
+        if self._processors:
+            elapsed_s = (recorder.ended_ns - recorder.started_ns) / 1e9
+            recorder.reported.note(self._processors.figures(elapsed_s, recorder.asked.writers))
+
+    def _look(self) -> None:
+        """The counters more often than the screen."""
+        now, drawn_at = time.monotonic(), self._drawn_at
+        if self._ready_at is not None and not self._recorder.done:
+            self._recorder.count(self._machine.counters(self._stack))
+        if now - drawn_at >= 0.9 * DRAW_S:
+            self._drawn_at = now
+            self._draw()
+
+    def _draw(self) -> None:
+        newest = self._recorder.newest
+        if newest is not None and not self._recorder.done:
+            self._tell(StepProgressed(snapshot=self._recorder.snapshot(newest.monotonic_ns)))
+        elif self._ready_at is None and (silent_s := time.monotonic() - self._heard_at) > SILENT_S:
+            self._tell(msgspec.structs.replace(self._preparing, silent_s=silent_s))
+
+    def _stuck(self) -> bool:
+        """It was told to stop, and its operation does not return."""
+        return self._stopped_at is not None and time.monotonic() - self._stopped_at > STUCK_S
+
+    def _note_end(self, listening: asyncio.Future[None], status: int | None) -> None:
+        recorder = self._recorder
+        if self._ready_at is not None and not recorder.done:
+            recorder.count(self._machine.counters(self._stack), last=True)
+            recorder.cut_off()
+        if listening.cancelled() or recorder.done or recorder.error:
+            return
+        error = listening.exception()
+        if error is not None:
+            recorder.error = Failure(call="probe", errno=None, message=str(error))
+        elif self._stopped_at is None:
+            recorder.error = Failure(call="probe", errno=None, message=_early_end(status))
+
+    async def _read_trace(self) -> None:
+        """Of the same time as the counters. Where a server's processes are not known, nobody can say what is ours."""
+        if self._recorder.newest is not None:
+            traced = await self._trace.end(self._recorder.newest.monotonic_ns)
+            self._recorder.trace = traced if self._ours is not None else None
+
+    def _step(self) -> Step:
+        prepare_s = (self._ready_at or time.monotonic()) - self._began
+        step = self._recorder.step(self._status(), prepare_s)
+        return msgspec.structs.replace(step, reason=NO_DIRECT) if step.status == "skipped" else step
+
+    def _status(self) -> StepStatus:
+        error = self._recorder.error
+        if error is None:
+            return "finished" if self._stopped_at is None else "stopped"
+        return "skipped" if self._no_direct(error) else "failed"
+
+    def _no_direct(self, error: Failure) -> bool:
+        """The filesystem does not take O_DIRECT (UBIFS, JFFS2, ramfs), or not of that size: open(2)."""
+        refused = error.errno == errno.EINVAL and error.call in {"open", "pwrite"} and not self._recorder.ops
+        return refused and self._planned.settings.direct
+
+
+def _early_end(status: int | None) -> str:
+    if status is not None and status < 0:
+        return f"the probe was ended by signal {-status} before its time was over"
+    return f"the probe ended before its time was over (status {status})"

@@ -1,0 +1,168 @@
+"""Watching: who waits for which file, without writing a byte. A stream of events, the last of which is the report."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+from fstui import __version__
+from fstui.model.counters import DeviceCounters
+from fstui.model.host import Inventory
+from fstui.model.storage import Node, Target
+from fstui.model.watch import (
+    Watched,
+    WatchedDevice,
+    WatchedSecond,
+    WatchEvent,
+    WatchFinished,
+    WatchReport,
+    WatchStarted,
+)
+from fstui.runs.machine.base import Machine, Waits
+from fstui.storage.counters import difference
+from fstui.storage.writers import writers
+from fstui.trace.answers import answers
+from fstui.trace.child import Untraceable
+from fstui.trace.conclusion import Conclusion, conclude, conclude_from_proc
+from fstui.trace.watch_trace import Ended
+
+SECOND = 1.0
+MOST_WRITERS = 8
+
+
+class Watching:
+    """One watch."""
+
+    def __init__(self, machine: Machine, *, pid: int | None = None, target: Target | None = None) -> None:
+        """``pid``: it and its children alone. ``target``: its filesystem alone."""
+        self._machine = machine
+        self._pid = pid
+        self._target = target
+        self._stopping = asyncio.Event()
+        self._started_at = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
+
+    def stop(self) -> None:
+        """End with what was seen so far."""
+        self._stopping.set()
+
+    async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
+        """For so long, or until the stop. Raises Refused, and OSError where the child that reads the trace has died."""
+        inventory = self._machine.survey()
+        refused: str | None = None
+        try:
+            source = self._traced(await self._machine.waits(self._target, self._pid), seconds)
+        except Untraceable as problem:
+            refused = str(problem)
+            nodes = counting(self._target.stack if self._target else all_nodes(inventory))
+            # read before anybody is told that it has begun
+            source = self._from_proc(nodes, ProcSpan(self._machine, nodes), seconds)
+        yield WatchStarted(host=inventory.host, simulated=self._machine.simulated, untraced=refused)
+        async for seen in source:
+            if isinstance(seen, Ended):
+                yield WatchFinished(report=self._report(inventory, seen, refused))
+            else:
+                yield WatchedSecond(second=seen, sentence=_concluded(seen, refused).sentence)
+
+    async def _traced(self, trace: Waits, seconds: float | None) -> AsyncIterator[Watched | Ended]:
+        ending = asyncio.ensure_future(self._end_after(seconds, trace))
+        try:
+            async for said in trace.seconds():
+                yield said
+                if isinstance(said, Ended):
+                    return
+            raise OSError(None, "the program that reads the kernel's trace has ended")
+        finally:
+            ending.cancel()
+            await trace.stop()
+
+    async def _end_after(self, seconds: float | None, trace: Waits) -> None:
+        await self._passed(seconds)
+        trace.end()
+
+    async def _passed(self, seconds: float | None) -> bool:
+        """Wait for so long; True where the stop came first."""
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _from_proc(
+        self, nodes: tuple[Node, ...], whole: ProcSpan, seconds: float | None
+    ) -> AsyncIterator[Watched | Ended]:
+        """What anybody may read: what devices count, and who writes."""
+        left = seconds
+        stopped = False
+        while not stopped and (left is None or left > 0):
+            second = ProcSpan(self._machine, nodes)
+            stopped = await self._passed(SECOND if left is None else min(SECOND, left))
+            left = None if left is None else left - SECOND
+            yield second.seen()
+        yield Ended(whole.seen(), ())
+
+    def _report(self, inventory: Inventory, ended: Ended, refused: str | None) -> WatchReport:
+        found = _concluded(ended.whole, refused)
+        said = answers(ended.whole, inventory, (self._target,) if self._target else inventory.filesystems)
+        return WatchReport(
+            started_at=self._started_at,
+            version=__version__,
+            host=inventory.host,
+            simulated=self._machine.simulated,
+            pid=self._pid,
+            mount_point=self._target.mount_point if self._target else None,
+            untraced=refused,
+            whole=ended.whole,
+            errors=ended.errors,
+            culprit=found.culprit,
+            sentence=found.sentence,
+            honest=said.honest,
+            speed=said.speed,
+        )
+
+
+def _concluded(seen: Watched, refused: str | None) -> Conclusion:
+    return conclude_from_proc(seen, refused) if refused else conclude(seen)
+
+
+class ProcSpan:
+    """A stretch of time, from what /proc counts at its two ends."""
+
+    def __init__(self, machine: Machine, nodes: tuple[Node, ...]) -> None:
+        self._machine = machine
+        self._nodes = nodes
+        self._written = machine.written_so_far()
+        self._before = machine.counters(nodes)
+
+    def seen(self) -> Watched:
+        """Since the beginning."""
+        after = self._machine.counters(self._nodes)
+        moved = [one for one in difference(self._before, after) if one.writes or one.flushes]
+        return Watched(
+            elapsed_s=(after.monotonic_ns - self._before.monotonic_ns) / 1e9,
+            devices=tuple(map(watched_device, moved)),
+            writers=writers(self._written, self._machine.written_so_far())[:MOST_WRITERS],
+        )
+
+
+def watched_device(moved: DeviceCounters) -> WatchedDevice:
+    """What a device counted, as a watch tells it."""
+    return WatchedDevice(
+        device=moved.device,
+        writes=moved.writes,
+        written_bytes=moved.written_bytes,
+        write_ms=moved.write_ms,
+        flushes=moved.flushes,
+        flush_ms=moved.flush_ms,
+    )
+
+
+def all_nodes(inventory: Inventory) -> tuple[Node, ...]:
+    """Every layer of every filesystem, each once."""
+    nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
+    return tuple(nodes.values())
+
+
+def counting(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The block devices that count flushes."""
+    return tuple(node for node in nodes if node.counted)

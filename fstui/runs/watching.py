@@ -1,0 +1,5 @@
+"""A watch."""
+
+from fstui.runs.watch import Watching
+
+__all__ = ["Watching"]

@@ -1,5 +1,0 @@
-"""A watch."""
-
-from fstui.engine.watch import Watching
-
-__all__ = ["Watching"]

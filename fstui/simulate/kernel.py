@@ -1,0 +1,170 @@
+"""The kernel above a simulated disk: which requests a program's calls become, and what each of them waits for.
+
+ext4 as fs/ext4/fsync.c and fs/jbd2/commit.c do it: the data in place, then, where metadata has changed, the blocks of
+the log, a flush, the commit record with FUA or one more flush; else a flush alone. ZFS as zil.c does it: the data into
+the intent log and a flush of it, the transaction group seconds later. A disk that writes through is sent no flush.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Protocol
+
+from fstui.simulate.disk import Disk
+from fstui.simulate.media import MS, US, Extent, S
+from fstui.simulate.parameters import Front, Simulated
+
+PAGE = 4096
+TICK_NS = 4 * MS
+"""Time stamps move on so often (HZ=250): a rewritten file's metadata has changed no more often than that."""
+JOURNAL_BYTES = 64 << 20
+TXG_NS = 5 * S
+"""zfs_txg_timeout."""
+
+
+class Storage(Protocol):
+    """What a filesystem writes to."""
+
+    def write(self, at_ns: float, extent: Extent, stamps: dict[int, int], *, forced: bool = False) -> float:
+        """When it is answered."""
+
+    def flush(self, at_ns: float) -> float:
+        """When it is answered."""
+
+
+class Fronted:
+    """A fast disk before the slow one: writes go to it, a flush commits its map of blocks first."""
+
+    def __init__(self, made: Front, front: Disk) -> None:
+        self._made, self._front = made, front
+
+    def write(self, at_ns: float, extent: Extent, stamps: dict[int, int], *, forced: bool = False) -> float:
+        return self._front.write(at_ns + self._made.hop_us * US, extent, stamps, forced=forced)
+
+    def flush(self, at_ns: float) -> float:
+        for _ in range(self._made.map_writes):
+            at_ns = self._front.write(at_ns + self._made.hop_us * US, Extent(1 << 40, PAGE), {})
+        return self._front.flush(at_ns + self._made.hop_us * US)
+
+
+class Filesystem:
+    """One file of one filesystem, and the processor's time on the way. Offsets are those in the file."""
+
+    def __init__(self, made: Simulated, storage: Storage, log: Storage) -> None:
+        self.turn(made)
+        platter = made.disk.platter
+        self._journal_at = platter.tracks // 3 * platter.track_bytes if platter else 1 << 38
+        self._storage, self._log = storage, log
+        self._chance = random.Random(made.seed)
+        self._dirty: dict[int, tuple[int, int]] = {}
+        self._grown = False
+        self._tick = 0
+        self._logged = 0
+        self.commits = 0
+
+    def turn(self, made: Simulated) -> None:
+        """Parameters, at the beginning or from now on."""
+        self._host, self._made, self.stubbed = made.host, made.filesystem, made.host.syncs_stubbed
+        device = made.log or made.front or made.disk
+        self._sends_flushes = made.filesystem.barrier and device.write_cache == "write back"
+        self._sends_fua = self._sends_flushes and device.fua
+
+    def write(self, at_ns: float, offset: int, size: int, stamp: int, *, new: bool = False) -> float:
+        """Into the page cache. ``new``: it grows, or fills what was only allocated."""
+        self._dirty[offset] = (size, stamp)
+        self._grown |= new
+        return at_ns + (self._host.syscall_us + self._host.copy_us * -(-size // PAGE)) * US
+
+    def direct(self, at_ns: float, offset: int, size: int, stamp: int, *, durable: bool, new: bool = False) -> float:
+        """Past the page cache; ``durable``: with O_DSYNC."""
+        at_ns += self._host.syscall_us * US
+        forced = durable and self._sends_fua and not new
+        end = self._request(self._storage, at_ns, Extent(offset, size), {offset: stamp}, forced=forced)
+        if not durable or forced:
+            return end
+        self._grown |= new
+        return self._made_durable(end, data_only=True)
+
+    def sync(self, at_ns: float, *, data_only: bool) -> float:
+        """fsync, or fdatasync."""
+        at_ns += self._host.syscall_us * US
+        if self.stubbed:
+            return at_ns
+        dirty, self._dirty = self._dirty, {}
+        if self._made.data == "journal":
+            return self._commit(at_ns, dirty)
+        end = at_ns
+        for offset, (size, stamp) in dirty.items():
+            at_ns += self._host.submit_us * US
+            end = max(end, self._storage.write(at_ns, Extent(offset, size), {offset: stamp}))
+        return self._made_durable(end + self._host.complete_us * US if dirty else end, data_only=data_only)
+
+    def _made_durable(self, at_ns: float, *, data_only: bool) -> float:
+        tick = int(at_ns // TICK_NS)
+        if self._grown or (tick != self._tick and not data_only):
+            self._grown, self._tick = False, tick
+            return self._commit(at_ns, {})
+        return self._flush(self._storage, at_ns)
+
+    def _commit(self, at_ns: float, data: dict[int, tuple[int, int]]) -> float:
+        """The journal's thread writes the log's blocks, a flush, and the record that makes them hold."""
+        self.commits += 1
+        at_ns += self._host.wake_us * US
+        stamps = {offset: stamp for offset, (_, stamp) in data.items()}
+        size = 2 * PAGE + sum(size for size, _ in data.values())
+        at_ns = self._request(self._storage, at_ns, self._next_logged(size), stamps)
+        at_ns = self._flush(self._storage, at_ns)
+        at_ns = self._request(self._storage, at_ns, self._next_logged(PAGE), {}, forced=self._sends_fua)
+        if not self._sends_fua:
+            at_ns = self._flush(self._storage, at_ns)
+        return at_ns + self._host.wake_us * US
+
+    def _request(
+        self, storage: Storage, at_ns: float, extent: Extent, stamps: dict[int, int], *, forced: bool = False
+    ) -> float:
+        end = storage.write(at_ns + self._host.submit_us * US, extent, stamps, forced=forced)
+        return end + self._host.complete_us * US
+
+    def _flush(self, storage: Storage, at_ns: float) -> float:
+        if not self._sends_flushes:
+            return at_ns
+        return storage.flush(at_ns + self._host.submit_us * US) + self._host.complete_us * US
+
+    def _next_logged(self, size: int) -> Extent:
+        if self._logged + size > JOURNAL_BYTES:
+            self._logged = 0
+        self._logged += size
+        return Extent(self._journal_at + self._logged - size, size)
+
+
+class Dataset(Filesystem):
+    """A dataset of ZFS."""
+
+    _group_ends_ns = 0.0
+
+    def direct(self, at_ns: float, offset: int, size: int, stamp: int, *, durable: bool, new: bool = False) -> float:
+        """O_DIRECT is taken, and means nothing (OpenZFS before 2.3)."""
+        end = self.write(at_ns, offset, size, stamp)
+        return self.sync(end, data_only=True) if durable else end
+
+    def sync(self, at_ns: float, *, data_only: bool) -> float:
+        """One write of the intent log with all that is dirty, and a flush of the disk that it is on."""
+        at_ns += self._host.syscall_us * US
+        if self.stubbed or self._made.sync == "disabled":
+            self._dirty.clear()
+            return at_ns
+        dirty, self._dirty = self._dirty, {}
+        self.commits += 1
+        stamps = {offset: stamp for offset, (_, stamp) in dirty.items()}
+        size = PAGE + sum(size for size, _ in dirty.values())
+        at_ns += self._made.hops * self._host.wake_us * US
+        at_ns = self._flush(self._log, self._request(self._log, at_ns, self._next_logged(size), stamps))
+        if at_ns > self._group_ends_ns:
+            self._group_ends_ns = at_ns + TXG_NS
+            for offset, stamp in stamps.items():  # nobody waits for it
+                self._storage.write(at_ns, Extent(offset, dirty[offset][0]), {offset: stamp})
+        return at_ns + self._host.wake_us * US
+
+    def _next_logged(self, size: int) -> Extent:
+        """A pool that was used for a while has room here and there: the blocks of its log lie apart."""
+        return Extent(self._chance.randrange(0, 3 * self._journal_at, PAGE), size)

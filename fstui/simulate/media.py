@@ -1,0 +1,127 @@
+"""The media: when is what they are given there for good? Each has ``land``: a batch from a time on, and its end."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from fstui.simulate import parameters
+
+US, MS, S = 1e3, 1e6, 1e9
+
+
+class Extent(NamedTuple):
+    """Bytes at a place of the disk."""
+
+    at_byte: int
+    size: int
+
+
+class Medium(Protocol):
+    """What keeps."""
+
+    def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
+        """When the last of them is there."""
+
+    def settle(self, at_ns: float) -> float:
+        """When a flush may be answered whose last byte landed then."""
+
+
+class Platter:
+    """It turns, whatever happens; a block is written when it comes by beneath the head."""
+
+    def __init__(self, made: parameters.Platter) -> None:
+        self._made = made
+        self._turn_ns = 60 * S / made.rpm
+        self._track = 0
+
+    def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
+        in_order = sorted(extents) if len(extents) > 1 else extents
+        end = max(self._written(at_ns, in_order, mirror) for mirror in range(self._made.mirrors))
+        self._track = in_order[-1].at_byte // self._made.track_bytes
+        return end
+
+    def settle(self, at_ns: float) -> float:
+        return at_ns + self._turn_ns if self._made.verify else at_ns
+
+    def _written(self, at_ns: float, extents: Sequence[Extent], mirror: int) -> float:
+        """By one disk of the mirror. No two turn quite alike."""
+        made, turn_ns, head = self._made, self._turn_ns / (1 + 0.003 * mirror), self._track
+        for extent in extents:
+            track, place = divmod(extent.at_byte, made.track_bytes)
+            at_ns += self._seek_ns(abs(track - head))
+            under_head = at_ns / turn_ns % 1
+            wait = (place / made.track_bytes - under_head) % 1
+            at_ns += (wait + extent.size / made.track_bytes) * turn_ns
+            head = track
+        return at_ns
+
+    def _seek_ns(self, tracks: int) -> float:
+        """Half of the way it speeds up, half it brakes: the time grows with the root of the way."""
+        made = self._made
+        further = (made.seek_ms - made.settle_ms) * math.sqrt(3 * tracks / made.tracks)
+        return (made.settle_ms + further) * MS if tracks else 0.0
+
+
+class Nand:
+    """Pages are programmed a channel beside the other."""
+
+    def __init__(self, made: parameters.Nand, chance: random.Random) -> None:
+        self._made, self._chance = made, chance
+
+    def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
+        pages = -(-sum(extent.size for extent in extents) // self._made.page_bytes)
+        each = self._made.program_us * self._chance.uniform(0.9, 1.15)
+        return at_ns + -(-pages // self._made.channels) * each * US
+
+    def settle(self, at_ns: float) -> float:
+        return at_ns
+
+
+class Persistent:
+    """There when it is answered."""
+
+    def __init__(self, made: parameters.Persistent, chance: random.Random) -> None:
+        self._made, self._chance = made, chance
+
+    def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
+        return at_ns + len(extents) * self._made.write_us * self._chance.uniform(0.93, 1.12) * US
+
+    def settle(self, at_ns: float) -> float:
+        return at_ns
+
+
+class Network:
+    """Away and back, and as often as its provider allows."""
+
+    def __init__(self, made: parameters.Network, chance: random.Random) -> None:
+        self._made, self._chance = made, chance
+        self._paid_ns = -made.burst_ops / made.ops_per_s * S if made.ops_per_s else 0.0
+
+    def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
+        made = self._made
+        if made.ops_per_s:  # a bucket that fills at a steady pace, and holds burst_ops at the most
+            least = at_ns - made.burst_ops / made.ops_per_s * S
+            self._paid_ns = max(self._paid_ns, least) + len(extents) / made.ops_per_s * S
+            at_ns = max(at_ns, self._paid_ns)
+        ways = (self._chance.lognormvariate(0, made.spread) for _ in range(made.copies))
+        return at_ns + made.round_trip_us * max(ways) * US
+
+    def settle(self, at_ns: float) -> float:
+        return at_ns
+
+
+def medium(
+    made: parameters.Platter | parameters.Nand | parameters.Persistent | parameters.Network, chance: random.Random
+) -> Medium:
+    """The medium that these parameters are of."""
+    match made:
+        case parameters.Platter():
+            return Platter(made)
+        case parameters.Nand():
+            return Nand(made, chance)
+        case parameters.Persistent():
+            return Persistent(made, chance)
+    return Network(made, chance)

@@ -1,0 +1,304 @@
+"""The programs of the steps, on a simulated box: what they call, one operation after the other, and when it returned.
+
+They follow the real ones in ``fstui.measure.probes``: when they end, what they count, which parts an operation has.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from fstui.measure.kinds.base import StepSettings
+from fstui.measure.kinds.dirty_flush import DirtyFlush
+from fstui.measure.kinds.sqlite_commits import SqliteCommits
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.simulate.box import Box
+from fstui.simulate.media import US
+
+LEAST_OPS, EXTRA_NS = 50, 5e9
+"""A slow step goes on to so many operations, for so long at the most."""
+PAGE = 4096
+LOG_AT, DIRECTORY_AT = 1 << 30, 1 << 31
+"""Of a database, in the one file that there is; its table begins at 0."""
+CHECKPOINT_COMMITS = 1000
+"""sqlite.org/pragma.html#pragma_wal_autocheckpoint: so many pages, and each commit writes one."""
+_AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
+_PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
+_ROUNDS = 3
+
+
+class Done(NamedTuple):
+    """Consecutive operations of one writer."""
+
+    writer: int
+    parts: int
+    start_ns: int
+    marks: list[int]
+
+
+class Program:
+    """One step's work. ``until`` is called with later and later times of the model's clock."""
+
+    def __init__(self, box: Box, asked: Any) -> None:
+        self.box = box
+        self.asked = asked
+        self.started_ns = self.ended_ns = box.now_ns
+        self.over = False
+        self.figures: dict[str, Any] = {}
+        self._pause_ns = box.made.host.program_us * US
+
+    def begin(self) -> None:
+        """The clock starts now."""
+        self.started_ns = self.ended_ns = self.box.now_ns
+
+    def until(self, now_ns: float) -> Iterator[Done]:
+        """Work until then, or to its own end (``over``)."""
+        raise NotImplementedError
+
+
+class Writes(Program):
+    """Blocks of a file are written and synced."""
+
+    def __init__(self, box: Box, asked: SyncWrites) -> None:
+        super().__init__(box, asked)
+        self._chance = random.Random(f"{asked.offsets} {box.made.seed}")
+        self._places = max(1, asked.file_bytes // asked.block_bytes)
+        self._flagged = bool({"dsync", "sync"} & set(asked.open_flags))
+        self._written: set[int] = set()
+        self._ops = [0] * asked.writers
+        self._stamp = 0
+        self._queue: list[tuple[float, int]] = []
+        most = int(asked.max_bytes_per_s * asked.seconds // asked.writers // asked.block_bytes)
+        self._most_ops = max(1, most) if asked.seconds else 1 << 62
+        self._least_ops = 0 if asked.ops_per_s else -(-LEAST_OPS // asked.writers)
+        if asked.enough_ops:
+            self._least_ops, self._most_ops = 0, min(self._most_ops, -(-asked.enough_ops // asked.writers))
+
+    def begin(self) -> None:
+        super().begin()
+        self._queue = [(self.started_ns, writer) for writer in range(self.asked.writers)]
+
+    def until(self, now_ns: float) -> Iterator[Done]:
+        parts = 1 if self.asked.sync == "none" else 2
+        done: dict[int, Done] = {}
+        while self._queue and self._queue[0][0] < now_ns:
+            at_ns, writer = self._queue[0]
+            if self._is_over(at_ns - self.started_ns, self._ops[writer]):
+                heapq.heappop(self._queue)
+                continue
+            if self.asked.ops_per_s:
+                due = self.started_ns + self._ops[writer] * 1e9 / self.asked.ops_per_s
+                if due > at_ns:
+                    heapq.heapreplace(self._queue, (due, writer))
+                    if writer in done:
+                        yield done.pop(writer)
+                    continue
+            kept = done.setdefault(writer, Done(writer, parts, int(at_ns), []))
+            end = self._one(at_ns, writer, kept.marks)
+            heapq.heapreplace(self._queue, (end, writer))
+            self.ended_ns = max(self.ended_ns, end)
+        self.over = not self._queue
+        yield from done.values()
+
+    def _is_over(self, elapsed_ns: float, ops: int) -> bool:
+        length_ns = self.asked.seconds * 1e9
+        if ops >= self._most_ops:
+            return True
+        if not length_ns or elapsed_ns < length_ns:
+            return False
+        return ops >= self._least_ops or elapsed_ns >= length_ns + EXTRA_NS
+
+    def _one(self, at_ns: float, writer: int, marks: list[int]) -> float:
+        asked, filesystem = self.asked, self.box.filesystem
+        self._ops[writer] += 1
+        self._stamp += 1
+        offset = self._offset(self._ops[writer] - 1)
+        new = asked.prefill != "written" and offset not in self._written
+        self._written.add(offset)
+        at_ns += self._pause_ns
+        if "direct" in asked.open_flags:
+            at_ns = filesystem.direct(at_ns, offset, asked.block_bytes, self._stamp, durable=self._flagged, new=new)
+        else:
+            at_ns = filesystem.write(at_ns, offset, asked.block_bytes, self._stamp, new=new)
+            if self._flagged:
+                at_ns = filesystem.sync(at_ns, data_only="sync" not in asked.open_flags)
+        marks.append(int(at_ns))
+        synced = self._flagged
+        if asked.sync != "none":
+            if self._ops[writer] % asked.sync_every == 0:
+                at_ns = filesystem.sync(at_ns, data_only=asked.sync == "fdatasync")
+                synced = True
+            marks.append(int(at_ns))
+        if synced:
+            self.box.promise(at_ns, offset, self._stamp)
+        return at_ns
+
+    def _offset(self, number: int) -> int:
+        size: int = self.asked.block_bytes
+        if self.asked.offsets == "append":
+            return number * size
+        if self.asked.offsets == "same":
+            return 0
+        place = self._chance.randrange(self._places) if self.asked.offsets == "random" else number % self._places
+        return place * size
+
+
+class Commits(Program):
+    """SQLite's commits: which files one writes, and which it syncs (sqlite.org/atomiccommit.html, wal.html)."""
+
+    def __init__(self, box: Box, asked: SqliteCommits) -> None:
+        super().__init__(box, asked)
+        self._commits = self._written = 0
+        self._pages = max(1, asked.rows * asked.row_bytes // PAGE)
+
+    def until(self, now_ns: float) -> Iterator[Done]:
+        asked, at_ns = self.asked, self.ended_ns
+        marks: list[int] = []
+        length_ns = asked.seconds * 1e9
+        while at_ns < now_ns and not self.over:
+            at_ns = self._one(at_ns + self._pause_ns + 15 * US)
+            marks.append(int(at_ns))
+            elapsed_ns = at_ns - self.started_ns
+            enough = self._commits >= LEAST_OPS or elapsed_ns >= length_ns + EXTRA_NS
+            self.over = (elapsed_ns >= length_ns and enough) or self._written > asked.max_bytes_per_s * asked.seconds
+        started, self.ended_ns = self.ended_ns, at_ns
+        elapsed_s = (at_ns - self.started_ns) / 1e9
+        self.figures = {
+            "commits": self._commits,
+            "commits_per_s": round(self._commits / elapsed_s, 2) if elapsed_s else 0.0,
+            "written_bytes": self._written,
+            "sqlite": "simulated",
+        }
+        if marks:
+            yield Done(0, 1, int(started), marks)
+
+    def _one(self, at_ns: float) -> float:
+        self._commits += 1
+        logged = self.asked.journal_mode == "WAL"
+        place = self._commits % (CHECKPOINT_COMMITS if logged else self._pages) * PAGE + (LOG_AT if logged else 0)
+        at_ns = self._appended(at_ns, place) if logged else self._rewritten(at_ns, place)
+        if self.asked.durable:
+            self.box.promise(at_ns, place, self._commits)
+        if logged and self._commits % CHECKPOINT_COMMITS == 0:
+            at_ns = self._checkpoint(at_ns)
+        return at_ns
+
+    def _appended(self, at_ns: float, place: int) -> float:
+        """To the log, which grows up to the first checkpoint and is written over from its beginning after each."""
+        at_ns = self._write(at_ns, place, new=self._commits <= CHECKPOINT_COMMITS)
+        return self.box.filesystem.sync(at_ns, data_only=True) if self.asked.durable else at_ns
+
+    def _rewritten(self, at_ns: float, place: int) -> float:
+        """The rollback journal, the page, and with EXTRA the directory, so that the journal stays removed."""
+        at_ns = self._synced(self._write(at_ns, LOG_AT, new=self.asked.journal_mode != "PERSIST"))
+        at_ns = self._synced(self._write(at_ns, place))
+        if self.asked.synchronous == "EXTRA":
+            at_ns = self._synced(self.box.filesystem.write(at_ns, DIRECTORY_AT, PAGE, self._commits, new=True))
+        return at_ns
+
+    def _checkpoint(self, at_ns: float) -> float:
+        """The log is synced, its pages go to where they belong, and are synced there."""
+        at_ns = self._synced(at_ns)
+        for page in range(min(self._pages, CHECKPOINT_COMMITS)):
+            at_ns = self._write(at_ns, page * PAGE)
+        return self._synced(at_ns)
+
+    def _synced(self, at_ns: float) -> float:
+        return at_ns if self.asked.synchronous == "OFF" else self.box.filesystem.sync(at_ns, data_only=False)
+
+    def _write(self, at_ns: float, offset: int, *, new: bool = False) -> float:
+        self._written += PAGE
+        return self.box.filesystem.write(at_ns, offset, PAGE, self._commits, new=new)
+
+
+class Growing(Program):
+    """How long a flush takes after growing amounts of O_DIRECT writes that nobody has synced."""
+
+    def __init__(self, box: Box, asked: DirtyFlush) -> None:
+        super().__init__(box, asked)
+        self._chance = random.Random(f"growing {box.made.seed}")
+        self._todo = [
+            (pattern, amount)
+            for pattern in _PATTERNS
+            for _ in range(_ROUNDS)
+            for amount in _AMOUNTS
+            if amount <= asked.file_bytes
+        ]
+        self._sync_ns: dict[tuple[str, int], list[float]] = {}
+        self._flush_ms: dict[tuple[str, int], dict[str, list[int]]] = {}
+        self._written = 0
+
+    def until(self, now_ns: float) -> Iterator[Done]:
+        while self._todo and self.ended_ns < now_ns:
+            half_ns = self.asked.seconds * 1e9 / 2
+            pattern, amount = self._todo.pop(0)
+            limit_ns = self.started_ns + half_ns * (1 if pattern == "sequential" else 2)
+            if self.ended_ns > limit_ns and any(key[0] == pattern for key in self._sync_ns):
+                continue
+            yield self._one(pattern, amount)
+        self.over = not self._todo
+        if self.over:
+            self.figures = {**self._growths(), "written_bytes": self._written}
+
+    def _one(self, pattern: str, amount: int) -> Done:
+        filesystem, block = self.box.filesystem, _PATTERNS[pattern]
+        at_ns = begun = filesystem.sync(self.ended_ns, data_only=True)
+        places = list(range(0, self.asked.file_bytes - block + 1, block))
+        if pattern == "scattered":
+            self._chance.shuffle(places)
+        for place in places[: amount // block]:
+            at_ns = filesystem.direct(at_ns, place, block, 1, durable=False)
+        before = {each.device: each for each in self.box.counters()}
+        end = filesystem.sync(at_ns, data_only=True)
+        self._sync_ns.setdefault((pattern, amount), []).append(end - at_ns)
+        for after in self.box.counters():
+            if (after.flushes or 0) > (before[after.device].flushes or 0):
+                spent = (after.flush_ms or 0) - (before[after.device].flush_ms or 0)
+                self._flush_ms.setdefault((pattern, amount), {}).setdefault(after.device, []).append(spent)
+        self._written += amount
+        self.ended_ns = end
+        return Done(0, 2, int(begun), [int(at_ns), int(end)])
+
+    def _growths(self) -> dict[str, Any]:
+        found = {}
+        for pattern in _PATTERNS:
+            points = [
+                {
+                    "bytes": amount,
+                    "sync_ns": round(statistics.median(times)),
+                    "arrived_share": 1.0 if amount else None,
+                    "flush_ms": {
+                        device: statistics.median(spent)
+                        for device, spent in self._flush_ms.get((pattern, amount), {}).items()
+                    },
+                    "rounds": len(times),
+                }
+                for (of, amount), times in self._sync_ns.items()
+                if of == pattern
+            ]
+            if points:
+                slope, intercept = _line(points)
+                found[pattern] = {"slope_ns_per_mib": slope, "intercept_ns": intercept, "points": points}
+        return found
+
+
+def _line(points: Sequence[dict[str, Any]]) -> tuple[int, int]:
+    xs, ys = [point["bytes"] / (1 << 20) for point in points], [point["sync_ns"] for point in points]
+    if len(set(xs)) < 2:
+        return 0, ys[0]
+    slope, intercept = statistics.linear_regression(xs, ys)
+    return round(slope), round(intercept)
+
+
+def program(box: Box, asked: StepSettings) -> Program | None:
+    """The program of that kind of step; None where there is no such thing on a simulated box."""
+    box.begin_step()
+    if isinstance(asked, SqliteCommits):
+        return Commits(box, asked)
+    if isinstance(asked, DirtyFlush):
+        return Growing(box, asked)
+    alike = asked.as_sync_writes()
+    return Writes(box, alike) if alike else None

@@ -1,0 +1,52 @@
+"""What is made on a target is noted in the ledger before, and struck out after: by a child, as the home may hang."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from contextlib import suppress
+from functools import partial
+
+from fstui.measure.children import CALL_S, in_a_child
+from fstui.state import ledger, paths
+
+
+async def note(run: str, kind: ledger.Kind, what: str, mount_point: str = "", device: str = "") -> ledger.Entry:
+    """Write the entry and sync it. Raises OSError: then do not make the thing.
+
+    Who is cancelled meanwhile makes nothing, and so leaves no entry.
+    """
+    entering = partial(ledger.enter, run, kind, what, mount_point, pid=os.getpid(), device=device)
+    writing = asyncio.ensure_future(in_a_child(entering))
+    try:
+        return await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await asyncio.wait({writing})
+        if not writing.cancelled() and writing.exception() is None:
+            await strike_out(writing.result())
+        raise
+    except TimeoutError:
+        trouble = f"no answer for {CALL_S:.0f} s; its disk or server hangs"
+        raise OSError(errno.ETIMEDOUT, trouble, str(paths.ledger_dir())) from None
+
+
+async def strike_out(*entries: ledger.Entry) -> None:
+    """These things are gone. An entry that cannot be struck out is found again by the next start, its thing not."""
+    with suppress(OSError):
+        await in_a_child(_strike_out, entries)
+
+
+async def strike_out_gone(*entries: ledger.Entry) -> None:
+    """Of these, what is no longer there."""
+    with suppress(OSError):
+        await in_a_child(_strike_out_gone, entries)
+
+
+def _strike_out(entries: tuple[ledger.Entry, ...]) -> None:
+    for entry in entries:
+        ledger.settled(entry)
+
+
+def _strike_out_gone(entries: tuple[ledger.Entry, ...]) -> None:
+    _strike_out(tuple(entry for entry in entries if not os.path.lexists(entry.what)))

@@ -1,0 +1,121 @@
+"""Block devices as layers of a stack, each read once: by the reader of its kind, and what all of them have."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from fstui.model.storage import Node, Reading
+from fstui.storage.layers.devices import disk
+from fstui.storage.layers.kinds import kind, sync_of
+from fstui.storage.layers.readers import Device, Readers, Role, Sources
+from fstui.storage.layers.sources.files import integer
+
+SECTOR_BYTES = 512
+FLUSH_FIELDS = 17
+"""Fields of ``stat`` from Linux 5.5 on: the last two are flushes completed and milliseconds flushing."""
+
+
+class Found(NamedTuple):
+    """A block device as a layer, and what tells it from others of its kind: serial, wwid, uuid, cache settings."""
+
+    node: Node
+    identity: str
+    roles: tuple[Role, ...] = ()
+    others: tuple[Node, ...] = ()
+
+
+class BlockDevices:
+    """The block devices of one survey."""
+
+    def __init__(self, sources: Sources, readers: Readers) -> None:
+        self._tree = sources.tree
+        self._readers = readers
+        self.names = sources.names
+        self._found: dict[str, Found] = {}
+
+    def device(self, name: str) -> Found:
+        """The device of that kernel name. ``below`` holds kernel names and ids of ``others``."""
+        if name not in self._found:
+            whole = self.names.whole(name)
+            self._found[name] = self._whole(name) if whole == name else self._partition(name, whole)
+        return self._found[name]
+
+    def worth_listing(self, name: str, node: Node) -> bool:
+        """It has a size, no other device stands for it, and its kind does not rule it out."""
+        unseen = not node.size_bytes or self._readers.hidden(name)
+        part = self.names.whole(name) != name
+        return not unseen and (part or self._readers.of_device(name).worth_listing(node))
+
+    def _whole(self, name: str) -> Found:
+        reader = self._readers.of_device(name)
+        read = reader.read(name)
+        values = {reading.what: reading.value for reading in reversed(read.readings)}
+        node = Node(
+            id=name,
+            layer="block",
+            kind=read.kind,
+            name=read.label,
+            below=read.below,
+            model=read.model,
+            link=read.link,
+            rotational=_flag(values.get("rotational")),
+            write_cache=write_cache(values.get("write_cache")),
+            fua=_flag(values.get("fua")),
+            counted=self._counts_flushes(name, read, _flag(values.get("iostats"))),
+            state=(*read.state, *self._empty(name)),
+            readings=read.readings,
+            size_bytes=self._size(f"/sys/block/{name}"),
+        )
+        # only what everybody may read: whether root was asked must not make another device of it
+        identity = _identity(read, node)
+        node, roles = reader.asked(node, read.roles)
+        sync, because = sync_of(node)
+        return Found(msgspec.structs.replace(node, sync=sync, because=because), identity, roles, read.others)
+
+    def _partition(self, name: str, whole: str) -> Found:
+        directory = f"/sys/class/block/{name}"
+        iostats = self._tree.reading("iostats", f"/sys/block/{whole}/queue/iostats")
+        node = disk.PARTITION.node(
+            name,
+            name,
+            below=(whole,),
+            readings=(iostats,) if iostats is not None else (),
+            size_bytes=self._size(directory),
+        )
+        return Found(node, f"partition {self._tree.word(f'{directory}/partition') or name}")
+
+    def _counts_flushes(self, name: str, read: Device, iostats: bool | None) -> bool:
+        """The driver is request-based (it has hardware queues in mq/), and the kernel new enough."""
+        if not (kind(read.kind).counts_flushes and iostats):
+            return False
+        stat = self._tree.data(f"/sys/block/{name}/stat") or b""
+        return len(stat.split()) >= FLUSH_FIELDS and self._tree.exists(f"/sys/block/{name}/mq")
+
+    def _empty(self, name: str) -> tuple[Reading, ...]:
+        """A device whose medium was taken out, or whose other side is gone."""
+        size = self._tree.reading("size", f"/sys/block/{name}/size")
+        return (size,) if size is not None and size.value == "0" else ()
+
+    def _size(self, directory: str) -> int | None:
+        sectors = self._tree.integer(f"{directory}/size")
+        return None if sectors is None else sectors * SECTOR_BYTES
+
+
+def _identity(read: Device, node: Node) -> str:
+    settings = {"write_cache", *kind(read.kind).settings}
+    told = [f"{reading.what}={reading.value}" for reading in read.readings if reading.what in settings]
+    return " ".join([read.kind, read.identity or f"{node.id} {node.size_bytes}", *told])
+
+
+def _flag(value: str | None) -> bool | None:
+    number = integer(value)
+    return None if number is None else bool(number)
+
+
+def write_cache(value: str | None) -> Literal["write back", "write through"] | None:
+    """What the kernel's file says; None where it says neither."""
+    if value == "write back":
+        return "write back"
+    return "write through" if value == "write through" else None

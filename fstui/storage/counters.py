@@ -1,0 +1,116 @@
+"""What the kernel counts for every layer, from /sys/class/block/X/stat (Documentation/block/stat.rst).
+
+Read several times a second, so nothing but ``stat`` is read: what a layer counts was found out by the survey. Beside
+the devices, a ZFS dataset and an NFS mount count what they committed; where, the survey's readings say.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from fstui.model.counters import Counters, DeviceCounters
+from fstui.model.storage import Node
+from fstui.storage.layers import kind
+from fstui.storage.layers.sources.files import MAX_DIGITS, Tree
+
+SECTOR_BYTES = 512
+"""stat counts in 512-byte sectors, whatever the device's block size."""
+COUNTED = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
+"""What is a difference between two readings."""
+
+
+def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
+    """The counters of every device, dataset and NFS mount among the nodes, each once, one after the other."""
+    tree = Tree(root)
+    now = time.monotonic_ns()
+    distinct = {node.id: node for node in nodes}.values()
+    found = [
+        _device(node, tree.data(f"/sys/class/block/{node.id}/stat", 4096)) for node in distinct if node.layer == "block"
+    ]
+    found += _filesystems(tree, [node for node in distinct if node.layer == "filesystem"])
+    devices = tuple(device for device in found if device is not None)
+    return Counters(monotonic_ns=now, until_ns=time.monotonic_ns(), devices=devices)
+
+
+def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
+    """What was counted in between, per device. A device that vanished is left out, as is one that is new.
+
+    A counter that went backwards (the device was replaced, or its counter wrapped) is None.
+    """
+    earlier = {device.device: device for device in before.devices}
+    return tuple(_grown(earlier[device.device], device) for device in after.devices if device.device in earlier)
+
+
+def wear_bytes(before: Counters, after: Counters) -> dict[str, int]:
+    """What each device was written to in between; those that do not count are left out."""
+    moved = difference(before, after)
+    return {device.device: device.written_bytes for device in moved if device.written_bytes is not None}
+
+
+def add(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ...]:
+    """Differences of several stretches, added up per device. None where any of them is None."""
+    sums: dict[str, DeviceCounters] = {}
+    for part in parts:
+        for device in part:
+            sums[device.device] = (
+                _combined(sums[device.device], device, int.__add__) if device.device in sums else device
+            )
+    return tuple(sums.values())
+
+
+def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
+    if stat is None:
+        return None
+    iostats, accounting = node.reading("iostats"), kind(node.kind).accounting
+    silent = iostats is not None and iostats.value == "0" and accounting == "queue"
+    fields = _numbers(stat)
+    if silent or accounting == "none" or len(fields) < 9:
+        return DeviceCounters(device=node.id)
+    flushes = node.counted and len(fields) >= 17
+    return DeviceCounters(
+        device=node.id,
+        reads=fields[0],
+        read_bytes=fields[2] * SECTOR_BYTES,
+        read_ms=fields[3],
+        writes=fields[4],
+        written_bytes=fields[6] * SECTOR_BYTES,
+        write_ms=fields[7],
+        flushes=fields[15] if flushes else None,
+        flush_ms=fields[16] if flushes else None,
+        discards=fields[11] if len(fields) >= 15 else None,
+        busy_ms=fields[9] if len(fields) >= 10 else None,
+        in_flight=fields[8],
+    )
+
+
+def _filesystems(tree: Tree, nodes: Sequence[Node]) -> Iterator[DeviceCounters]:
+    """What filesystems count by themselves: commits of intent logs, calls to servers."""
+    by_kind: dict[str, list[Node]] = {}
+    for node in nodes:
+        by_kind.setdefault(node.kind, []).append(node)
+    for name, alike in by_kind.items():
+        yield from kind(name).counters(tree, alike)
+
+
+def _numbers(stat: bytes) -> list[int]:
+    words = stat.split()
+    try:
+        return [int(word) for word in words] if max(map(len, words), default=0) <= MAX_DIGITS else []
+    except ValueError:
+        return []
+
+
+def _grown(before: DeviceCounters, after: DeviceCounters) -> DeviceCounters:
+    return _combined(before, after, lambda earlier, later: later - earlier if later >= earlier else None)
+
+
+def _combined(first: DeviceCounters, second: DeviceCounters, join: Callable[[int, int], int | None]) -> DeviceCounters:
+    values: dict[str, int | None] = {}
+    for name in COUNTED:
+        one, other = getattr(first, name), getattr(second, name)
+        values[name] = None if one is None or other is None else join(one, other)
+    return msgspec.structs.replace(second, **values)

@@ -1,0 +1,127 @@
+"""The box: its name, kernel, hypervisor and cloud, from /proc and /sys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from fstui.model.host import Host
+from fstui.storage.layers.sources.files import Tree
+from fstui.storage.layers.sources.udev import DATABASE
+
+_DMI = "/sys/class/dmi/id"
+_DMI_NAMES = ("sys_vendor", "product_name", "product_version", "board_vendor", "bios_vendor", "chassis_asset_tag")
+_AZURE_TAG = "7783-7084-3265-9085-8269-3286-77"
+
+_HYPERVISORS = (
+    (r"VirtualBox|innotek", "virtualbox"),
+    (r"VMware", "vmware"),
+    (r"Parallels", "parallels"),
+    (r"BHYVE", "bhyve"),
+    (r"\bXen\b|HVM domU", "xen"),
+    (r"QEMU|KVM|OpenStack|Google Compute Engine|Amazon EC2|DigitalOcean|Hetzner|Alibaba Cloud|Bochs|RHEV|oVirt", "kvm"),
+)
+_CLOUDS = (
+    (r"Amazon EC2", "aws"),
+    (r"Google Compute Engine", "gcp"),
+    (_AZURE_TAG, "azure"),
+    (r"OracleCloud", "oracle"),
+    (r"DigitalOcean", "digitalocean"),
+    (r"Hetzner", "hetzner"),
+    (r"Alibaba Cloud", "alibaba"),
+    (r"Scaleway", "scaleway"),
+    (r"Vultr", "vultr"),
+    (r"Linode|Akamai", "linode"),
+    (r"Tencent Cloud", "tencent"),
+    (r"Exoscale", "exoscale"),
+    (r"UpCloud", "upcloud"),
+    (r"OpenStack", "openstack"),
+)
+
+_WSL = re.compile("Microsoft|WSL")
+"""In the kernel's release, as systemd knows it (src/basic/virt.c, detect_wsl)."""
+_GUEST_BUSES = ("virtio", "vmbus", "xen")
+
+
+def read_host(root: Path = Path("/")) -> Host:
+    """The box. What cannot be read stays empty."""
+    tree = Tree(root)
+    kernel = tree.word("/proc/sys/kernel/osrelease") or ""
+    dmi = {name: tree.word(f"{_DMI}/{name}") or "" for name in _DMI_NAMES}
+    return Host(
+        hostname=tree.word("/proc/sys/kernel/hostname") or "",
+        kernel=kernel,
+        virtualization="wsl" if _WSL.search(kernel) else _hypervisor(tree, dmi) or _container(tree),
+        cloud=_first(_CLOUDS, " ".join(dmi.values())),
+        cpus=_cpus(tree.word("/sys/devices/system/cpu/online") or ""),
+        memory_bytes=_memory(tree.text("/proc/meminfo") or ""),
+        udev=tree.exists(DATABASE),
+    )
+
+
+def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
+    cpus = tree.text("/proc/cpuinfo")
+    guest = cpus is not None and re.search(r"^flags\b.*\bhypervisor\b", cpus, re.MULTILINE) is not None
+    if tree.word("/sys/hypervisor/type") == "xen":
+        return "xen"
+    if dmi["sys_vendor"] == "Microsoft Corporation" and "Virtual Machine" in dmi["product_name"]:
+        return "microsoft"
+    named = _first(_HYPERVISORS, " ".join(dmi.values()))
+    # a bare-metal instance carries its cloud's name as well; only an x86 flag tells it from a guest
+    if named is not None and (guest or not _x86(cpus)):
+        return named
+    if _firecracker(tree):
+        return "firecracker"
+    if not guest:
+        # Apple's virtualization, ARM and crosvm set no flag: the devices that only a hypervisor makes tell
+        return "unknown hypervisor" if any(tree.names(f"/sys/bus/{bus}/devices") for bus in _GUEST_BUSES) else None
+    clocks = tree.word("/sys/devices/system/clocksource/clocksource0/available_clocksource") or ""
+    return "kvm" if "kvm-clock" in clocks else "microsoft" if "hyperv" in clocks else "unknown hypervisor"
+
+
+def _firecracker(tree: Tree) -> bool:
+    """Firecracker has no DMI. Its ACPI tables name it (root only), else its customary kernel command line tells."""
+    table = tree.data("/sys/firmware/acpi/tables/DSDT", 36)
+    if table is not None:
+        return table[10:16] == b"FIRECK"  # the OEM id of the table header
+    if tree.names(_DMI):
+        return False
+    line = (tree.word("/proc/cmdline") or "").split()
+    customary = {"reboot=k", "panic=1"} <= set(line)
+    return customary and any(word == "pci=off" or word.startswith("virtio_mmio.device=") for word in line)
+
+
+def _container(tree: Tree) -> str | None:
+    kind = tree.word("/run/systemd/container")
+    if kind is not None:
+        return kind
+    environment = (tree.text("/proc/1/environ") or "").split("\0")
+    return next((word.removeprefix("container=") for word in environment if word.startswith("container=")), None)
+
+
+def _x86(cpus: str | None) -> bool:
+    return cpus is not None and re.search(r"^flags\b", cpus, re.MULTILINE) is not None
+
+
+def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:
+    return next((name for pattern, name in table if re.search(pattern, text)), None)
+
+
+def _cpus(online: str) -> int:
+    """``0-3,6`` is five."""
+    count = 0
+    for match in re.finditer(r"(\d{1,6})(?:-(\d{1,6}))?", online):
+        count += int(match[2] or match[1]) - int(match[1]) + 1
+    return max(count, 0)
+
+
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Bytes that can be had without swapping (proc_meminfo(5), MemAvailable); None where the kernel does not say."""
+    match = re.search(r"^MemAvailable:\s+(\d{1,15}) kB", Tree(root).text("/proc/meminfo") or "", re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
+
+
+def _memory(meminfo: str) -> int:
+    match = re.search(r"^MemTotal:\s+(\d{1,15}) kB", meminfo, re.MULTILINE)
+    return int(match[1]) * 1024 if match else 0

@@ -1,0 +1,85 @@
+"""Has anything been mounted, unmounted, plugged or unplugged since?
+
+Mounts: the kernel's flag. Devices: udev's events where a udev runs, so that its properties are there when we look; else
+their names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from fstui.storage.layers.sources.files import Tree
+from fstui.storage.layers.sources.mounts import MOUNTINFO
+from fstui.storage.layers.sources.udev import DATABASE
+from fstui.storage.mount_flag import MountFlag
+
+_LIMIT_BYTES = 64 << 20
+_EVENTS_AT_ONCE = 10_000
+
+
+class Watch:
+    """Polled by whoever shows what is here. Close it when done."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+        self._tree = Tree(root)
+        self._mounts = MountFlag() if self._tree.real else None
+        self._monitor = _monitor() if self._tree.real and self._tree.exists(DATABASE) else None
+        self._seen = self._state()
+
+    def changed(self) -> bool:
+        """Something came or went since this was last asked, or since the watch began."""
+        mounted = self._mounts is not None and self._mounts.raised()
+        plugged = self._events()
+        before, self._seen = self._seen, self._state()
+        return mounted or plugged or before != self._seen
+
+    def close(self) -> None:
+        """Give back what the watch holds open."""
+        if self._mounts is not None:
+            self._mounts.close()
+        self._monitor = None
+
+    def _state(self) -> str:
+        """What is not told by events is compared."""
+        return fingerprint(self._root, mounts=self._mounts is None or not self._mounts.there)
+
+    def _events(self) -> bool:
+        """Whether udev reported any block device; all waiting events are taken."""
+        if self._monitor is None:
+            return False
+        seen = False
+        for _ in range(_EVENTS_AT_ONCE):
+            try:
+                device = self._monitor.poll(0)
+            except OSError:  # so many events that the kernel dropped some: ENOBUFS
+                seen = True
+                continue
+            if device is None:
+                break
+            seen = True
+        return seen
+
+
+def fingerprint(root: Path = Path("/"), *, mounts: bool = True) -> str:
+    """A hash of the mounts and of the names of the block devices: two small reads."""
+    tree = Tree(root)
+    digest = hashlib.sha256((tree.data(MOUNTINFO, _LIMIT_BYTES) or b"") if mounts else b"")
+    for name in tree.names("/sys/class/block"):
+        digest.update(b"\0" + name.encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _monitor() -> Any:
+    """Listens to udev's events about block devices; None where that cannot be had (containers)."""
+    try:
+        import pyudev  # noqa: PLC0415  27 ms, and useless where no udev runs
+
+        monitor = pyudev.Monitor.from_netlink(pyudev.Context(), source="udev")
+        monitor.filter_by("block")
+        monitor.start()
+    except (ImportError, OSError):
+        return None
+    return monitor

@@ -1,0 +1,168 @@
+"""How a disk is attached: the link, what may be believed of a disk on it, its rate, and the bridge between.
+
+``link_rate`` ("6.0 Gbps", "8.0 GT/s × 4"); ``payload_mb_s``, what that rate can carry: after the line code, protocol
+overhead not taken off, so that nothing honest exceeds it: 8b/10b for SATA, SAS to 12 Gb/s, USB 5 Gb/s and PCIe 1 and 2;
+128b/130b for PCIe 3 to 5, 242B/256B for PCIe 6 (PCI Express Base), 128b/132b for USB 10 Gb/s and more (USB 3.2),
+128b/150b for SAS 22.5 Gb/s (SPL-4); ``usb_bridge``, ``usb_driver``; ``controller``, the driver of a SCSI host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from fstui.model.base import Base
+from fstui.model.storage import Reading
+from fstui.storage.layers.sources.files import Tree
+
+
+class Link(Base, frozen=True, kw_only=True):
+    """What is true of every disk on such a link. The defaults are an unknown link's."""
+
+    name: str
+    virtual: bool = False
+    """A hypervisor, or this kernel, made the disk: its rotational flag says nothing."""
+    writes_through: bool = False
+    """The host may write each write through to its own disk, whether it is marked FUA or not."""
+    hides_drive: bool = False
+    """A bridge answers in the drive's place."""
+    direct: bool = False
+    """Nothing with a memory of its own lies between: what takes time there is the drive."""
+    drives_state_form: bool = False
+    """Every drive there says how large its case is (SCSI VPD page B1); an array, with a memory of its own, has none."""
+    may_be_an_array: bool = False
+    """Behind it may be one disk, or an array or a controller with a memory of its own."""
+    arrays: bool = False
+    """Whatever states no form there is taken for a storage array's, which has a battery more often than not."""
+    networked: bool = False
+    of_ones_own: bool = False
+    """A network of one's own: it does answer within tens of microseconds."""
+
+
+_LINKS = (
+    Link(name="sata", direct=True),
+    Link(name="sas", direct=True, drives_state_form=True),
+    Link(name="nvme", direct=True),
+    Link(name="mmc", direct=True),
+    Link(name="usb", hides_drive=True),
+    Link(name="scsi", may_be_an_array=True),
+    Link(name="fc", may_be_an_array=True, arrays=True, of_ones_own=True),
+    Link(name="iscsi", may_be_an_array=True, networked=True, of_ones_own=True),
+    Link(name="virtio", virtual=True),
+    Link(name="xen", virtual=True),
+    Link(name="hyper-v", virtual=True, writes_through=True),
+    Link(name="virtual", virtual=True),
+)
+_ROWS = {link.name: link for link in _LINKS}
+
+
+def link(name: str | None) -> Link:
+    """What is known of that link."""
+    return _ROWS.get(name or "") or Link(name=name or "")
+
+
+_BY_PATH = (
+    (re.compile(r"/usb\d+/"), "usb"),
+    (re.compile(r"/nvme\d+/|/nvme-subsystem/"), "nvme"),
+    (re.compile(r"/ata\d+/"), "sata"),
+    (re.compile(r"/end_device-|/sas_|/expander-"), "sas"),
+    (re.compile(r"/rport-"), "fc"),
+    (re.compile(r"/session\d+/"), "iscsi"),
+    (re.compile(r"/virtio\d+/"), "virtio"),
+    (re.compile(r"/mmc\d+"), "mmc"),
+    (re.compile(r"/vbd-\d+|/xen"), "xen"),
+    (re.compile(r"/vmbus|/MSFT1000:", re.IGNORECASE), "hyper-v"),
+    (re.compile(r"/host\d+/"), "scsi"),
+    (re.compile(r"/devices/virtual/"), "virtual"),
+)
+"""The first part of the device's path in /sys/devices that matches names the link."""
+_BY_NAME = (("vd", "virtio"), ("nvme", "nvme"), ("mmcblk", "mmc"), ("xvd", "xen"))
+
+_ATA = re.compile(r"/ata(\d+)/")
+_SAS_PORT = re.compile(r"(.*/port-[\d:]+)/end_device-")
+_PCI = re.compile(r"(.*/[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/nvme/")
+_USB = re.compile(r"(.*/\d+-[\d.]+)/([^/]*:\d+\.\d+)/")
+_SCSI_HOST = re.compile(r"(.*?)/host\d+/")
+_NUMBER = re.compile(r"\d{1,5}(?:\.\d{1,2})?")
+
+
+def path_of(tree: Tree, name: str) -> str:
+    """Where the device hangs in /sys/devices; empty where nothing tells."""
+    link = tree.link(f"/sys/block/{name}") or ""
+    return f"/sys/{link.removeprefix('../')}" if link.startswith("../") else link
+
+
+def link_of(path: str, name: str) -> str | None:
+    """usb, nvme, sata, sas, fc, iscsi, virtio, mmc, xen, hyper-v, scsi, virtual; None where nothing tells."""
+    for pattern, link in _BY_PATH:
+        if pattern.search(path):
+            return link
+    return next((link for start, link in _BY_NAME if name.startswith(start)), None)
+
+
+def readings(tree: Tree, path: str, link: str | None) -> tuple[Reading, ...]:
+    """Of SATA, SAS, PCIe and USB the rate, of USB the bridge and its driver, of a SCSI host the controller's driver."""
+    if link == "scsi" and (match := _SCSI_HOST.match(path)):
+        driver = (tree.link(f"{match[1]}/driver") or "").rpartition("/")[2]
+        return (Reading(what="controller", value=driver, path=f"{match[1]}/driver"),) if driver else ()
+    if link == "sata" and (match := _ATA.search(path)):
+        return _rated(tree.reading("link_rate", f"/sys/class/ata_link/link{match[1]}/sata_spd"), _sata)
+    if link == "sas" and (match := _SAS_PORT.match(path)):
+        phys = [name for name in tree.names(match[1]) if name.startswith("phy-")]
+        rate = f"/sys/class/sas_phy/{phys[0]}/negotiated_linkrate" if phys else ""
+        return _rated(tree.reading("link_rate", rate), lambda gbit: _sas(gbit) * len(phys)) if phys else ()
+    if link == "nvme" and (match := _PCI.match(path)):
+        return _pcie(tree, match[1])
+    if link == "usb" and (match := _USB.match(path)):
+        return _usb(tree, match[1], match[2])
+    return ()
+
+
+def _rated(reading: Reading | None, payload_mb_s: Callable[[float], float]) -> tuple[Reading, ...]:
+    number = _NUMBER.match(reading.value) if reading is not None else None
+    if reading is None or number is None:  # "<unknown>": nothing was negotiated
+        return ()
+    payload = round(payload_mb_s(float(number[0])))
+    return reading, Reading(what="payload_mb_s", value=str(payload), path=reading.path)
+
+
+def _sata(gbit: float) -> float:
+    return gbit * 1000 * 8 / 10 / 8
+
+
+def _sas(gbit: float) -> float:
+    return gbit * 1000 * (128 / 150 if gbit > 12 else 8 / 10) / 8
+
+
+def _lane(gigatransfers: float) -> float:
+    code = 8 / 10 if gigatransfers <= 5 else 128 / 130 if gigatransfers <= 32 else 242 / 256
+    return gigatransfers * 1000 * code / 8
+
+
+def _usb_payload(mbit: float) -> float:
+    code = 1 if mbit < 5000 else 8 / 10 if mbit == 5000 else 128 / 132
+    return mbit * code / 8
+
+
+def _pcie(tree: Tree, device: str) -> tuple[Reading, ...]:
+    speed = tree.reading("link_rate", f"{device}/current_link_speed")
+    lanes = tree.integer(f"{device}/current_link_width")
+    if speed is None or lanes is None or not 0 < lanes <= 64:
+        return ()
+    shown = Reading(what="link_rate", value=f"{speed.value.removesuffix(' PCIe')} × {lanes}", path=speed.path)
+    return _rated(shown, lambda gigatransfers: _lane(gigatransfers) * lanes)
+
+
+def _usb(tree: Tree, device: str, interface: str) -> tuple[Reading, ...]:
+    speed = tree.reading("link_rate", f"{device}/speed")
+    shown = Reading(what="link_rate", value=f"{speed.value} Mb/s", path=speed.path) if speed is not None else None
+    words = (tree.word(f"{device}/{file}") for file in ("manufacturer", "product"))
+    names = " ".join(dict.fromkeys(filter(None, words)))
+    ids = ":".join(filter(None, (tree.word(f"{device}/{file}") for file in ("idVendor", "idProduct"))))
+    driver = (tree.link(f"{device}/{interface}/driver") or "").rpartition("/")[2]
+    bridge = f"{ids} {names}".strip()
+    return (
+        *_rated(shown, _usb_payload),
+        *((Reading(what="usb_bridge", value=bridge, path=device),) if bridge else ()),
+        *((Reading(what="usb_driver", value=driver, path=f"{device}/{interface}/driver"),) if driver else ()),
+    )

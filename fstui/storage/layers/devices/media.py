@@ -1,0 +1,102 @@
+"""What a lowest device really is, as far as it can be told from here.
+
+Sources: queue/rotational (a hint; virtual disks say 1 on any host), the rotation rate of SCSI VPD page B1 or of udev,
+the model (``models``), which clouds, hypervisors and RAID controllers set, and the drive's own word, asked by root.
+"""
+
+from __future__ import annotations
+
+from fstui.model.host import Host
+from fstui.model.storage import Medium, MediumCache, MediumClass, Node
+from fstui.storage.layers.devices import clouds, models
+from fstui.storage.layers.devices.caches import has_none, volatile_cache
+from fstui.storage.layers.devices.disk import facts, is_virtual
+from fstui.storage.layers.devices.links import link
+from fstui.storage.layers.devices.nvme import NETWORKED
+from fstui.storage.layers.facts import number
+from fstui.storage.layers.kinds import kind
+
+_HDD_CLASSES: tuple[tuple[int, MediumClass], ...] = (
+    (6300, "hdd-5400"), (8600, "hdd-7200"), (12500, "hdd-10000"), (65535, "hdd-15000"),
+)  # fmt: skip
+"""Odd rates (5900, 10 520) go to the nearest class; ``rpm`` keeps the number itself."""
+
+
+def medium_of(node: Node, host: Host | None = None) -> Medium:
+    """The medium of a lowest block device, from its node's fields and readings; the host tells whose guest we are."""
+    row, transport = kind(node.kind), facts(node).transport
+    if row.in_memory:
+        return Medium(class_="memory", write_cache="none", because="kept in memory")
+    if transport is not None and transport.value in NETWORKED:
+        return Medium(class_="network", because=f"reached over {transport.value} ({transport.reading.path})")
+    if row.networked or link(node.link).networked:
+        return Medium(class_="network", because="reached over a network")
+    if node.kind != "disk":
+        return Medium(because=f"what stands behind a {node.kind} device cannot be seen from here")
+    return _stated(node) or (_virtual(node, host or Host()) if is_virtual(node) else _real(node))
+
+
+def _stated(node: Node) -> Medium | None:
+    """What the model or a stated rotation rate says outright."""
+    row = models.known(node.model)
+    if row is not None and row.class_ != "unknown":
+        because = f"the model says {row.says} ({_model_path(node)})"
+        write_cache = row.write_cache or _cache(node)
+        return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=write_cache, because=because)
+    rpm = number(node, "rpm")
+    if rpm is None or not rpm.value:
+        return None
+    class_ = next(class_ for limit, class_ in _HDD_CLASSES if rpm.value <= limit)
+    because = f"it states {rpm.value} rpm ({rpm.reading.path})"
+    return Medium(class_=class_, rpm=rpm.value, write_cache=_cache(node), because=because)
+
+
+def _virtual(node: Node, host: Host) -> Medium:
+    row = clouds.provided(node, host)
+    if row is not None:
+        because = f"{row.says} ({clouds.name_line(node)})"
+        return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=_virtual_cache(node), because=because)
+    what = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_path(node)})"
+    flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""
+    habit = models.habit(host.virtualization)
+    habit = f". {habit}" if habit else ""
+    because = f"{what}: what is beneath cannot be seen from here{flag}{habit}"
+    return Medium(write_cache=_virtual_cache(node), because=because)
+
+
+def _virtual_cache(node: Node) -> MediumCache:
+    """“write through” may hide a cache of the host's: only a claim of a volatile one says something."""
+    return "volatile" if node.write_cache == "write back" else "unknown"
+
+
+def _real(node: Node) -> Medium:
+    if node.link == "mmc":
+        card = facts(node).card
+        because = f"{card.value if card else 'a card'}: flash whose controller says nothing of a power loss"
+        return Medium(write_cache=_cache(node), because=because)
+    if link(node.link).hides_drive:
+        bridge = facts(node).bridge
+        named = f" {bridge.value} ({bridge.reading.path})" if bridge is not None else ""
+        return Medium(because=f"the USB bridge{named} hides the drive")
+    rotational = f"/sys/block/{node.id}/queue/rotational"
+    rpm = number(node, "rpm")
+    if (rpm is not None and rpm.value == 0) or (node.rotational is False and node.link is not None):
+        return Medium(class_="ssd", write_cache=_cache(node), because=f"it does not rotate ({rotational}: 0)")
+    if node.rotational:
+        because = f"it rotates ({rotational}: 1), but does not say how fast"
+        return Medium(write_cache=_cache(node), because=because)
+    return Medium(because="nothing tells")
+
+
+def _model_path(node: Node) -> str:
+    return f"/sys/block/{node.id}/device/model: {node.model}"
+
+
+def _cache(node: Node) -> MediumCache:
+    """Volatile where any source says so; none where the kernel sees none and the drive does not contradict."""
+    if has_none(node):
+        return "none"
+    claimed = volatile_cache(node)
+    if node.write_cache == "write back" or (claimed is not None and claimed.value):
+        return "volatile"
+    return "none" if node.write_cache == "write through" else "unknown"

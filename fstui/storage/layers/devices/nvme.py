@@ -1,0 +1,92 @@
+"""NVMe: controllers, multipath heads and their paths, from /sys/block and /sys/class/nvme-subsystem.
+
+``transport`` (pcie, tcp, rdma, fc, loop), ``ana_state`` of a path, ``iopolicy`` of a head.
+A path device is named after the subsystem, the controller and the namespace: ``nvme0c1n1``. It has no device file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+
+from fstui.model.storage import Reading
+from fstui.storage.layers.kinds import Kind
+from fstui.storage.layers.readers import Device, DeviceReader, some
+from fstui.storage.layers.sources.files import Tree
+
+NETWORKED = frozenset({"tcp", "rdma", "fc"})
+"""Transports that leave the box."""
+OF_ONES_OWN = NETWORKED | {"loop"}
+"""Those of a fabric of one's own: they do answer within tens of microseconds."""
+_NAME = re.compile(r"nvme(\d+)(?:c(\d+))?n(\d+)$")
+_SUBSYSTEM = re.compile(r"/(nvme-subsys\d+)/")
+
+
+def controller_of(name: str) -> str | None:
+    """The controller of a path device, for which its multipath head stands; None for any other device."""
+    match = _NAME.fullmatch(name)
+    return match[2] if match is not None else None
+
+
+def readings(tree: Tree, name: str) -> tuple[Reading, ...]:
+    """How the controller of a drive is reached (``transport``), and for a path its ``ana_state``."""
+    directory = f"/sys/block/{name}"
+    state = tree.reading("ana_state", f"{directory}/ana_state") if controller_of(name) is not None else None
+    return some([tree.reading("transport", f"{directory}/device/transport"), state])
+
+
+class HeadReader(DeviceReader):
+    """Reads multipath heads."""
+
+    def recognises(self, name: str) -> bool:
+        """It has paths."""
+        return name in self._paths
+
+    def hides(self, name: str) -> bool:
+        """A path."""
+        return controller_of(name) is not None
+
+    def read(self, name: str) -> Device:
+        paths = self._paths[name]
+        role = Reading(what="role", value="path", path=f"/sys/block/{name}")
+        return Device(
+            kind=self.row.name,
+            label=name,
+            below=paths,
+            readings=(*self._policy(name), *self.queue(name)),
+            identity=self.tree.word(f"/sys/block/{name}/wwid") or "",
+            roles=tuple((path, role) for path in paths),
+        )
+
+    def _policy(self, name: str) -> tuple[Reading, ...]:
+        """How the head chooses among its paths: ``iopolicy``."""
+        subsystem = _SUBSYSTEM.search(self.tree.link(f"/sys/block/{name}") or "")
+        path = f"/sys/class/nvme-subsystem/{subsystem[1]}/iopolicy" if subsystem else ""
+        return some([self.tree.reading("iopolicy", path) if path else None])
+
+    @cached_property
+    def _paths(self) -> Mapping[str, tuple[str, ...]]:
+        """The path devices of each head, by its kernel name."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name in sorted(self.sources.names.wholes):
+            match = _NAME.fullmatch(name)
+            if match and match[2] is not None:
+                head = f"nvme{match[1]}n{match[3]}"
+                found[head] = (*found.get(head, ()), name)
+        return found
+
+
+KINDS = (
+    Kind(
+        name="nvme-multipath",
+        layer="block",
+        device_names="nvme",
+        sync="passes",
+        because="a flush takes one of the paths",
+        accounting="none",  # of older kernels; its paths stand below it
+        adds_bytes=False,
+        spreads="path",
+    ),
+)
+DEVICES = HeadReader

@@ -1,0 +1,170 @@
+"""ext2, ext3 and ext4: ``barrier``, ``data`` (ordered | journal | writeback), ``journal`` (yes | no), and of a file of
+the run ``inline_data`` (N).
+
+The first two are the ext4 driver's nearly everywhere.
+
+/proc/fs/ext4/<dev>/options is the kernel's full list of options; mountinfo leaves the defaults out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Literal, NamedTuple
+
+from fstui.model.storage import Node, Reading
+from fstui.storage.layers.facts import Fact, one_of
+from fstui.storage.layers.filesystems.in_place import caller_asks, expected_in_place
+from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync
+from fstui.storage.layers.handing import ALL, AT_TIMES, Handed, Member
+from fstui.storage.layers.kinds import Kind
+from fstui.storage.layers.readers import BARRIERS_OFF, Filesystem, FilesystemReader
+from fstui.storage.layers.sources.files import Tree
+from fstui.storage.layers.sources.mounts import MOUNTINFO, Mount
+
+DataMode = Literal["ordered", "journal", "writeback"]
+_DATA_MODES: dict[str, DataMode] = {"ordered": "ordered", "journal": "journal", "writeback": "writeback"}
+_DATA_JOURNAL = ExpectedFlushes(Range(2, 3), Range(1, 3))
+"""The commit's two on Linux 6.1, one more after it on 6.18. With FUA it is untested: anything from 1 to 3."""
+_BLOCK_MAP_BYTES = 60
+_CUT = 15
+"""Kernels before 5.17 cut a thread's name here."""
+
+
+class ExtFacts(NamedTuple):
+    """What was read of one."""
+
+    data: Fact[DataMode] | None
+    journal: Fact[bool] | None
+
+    @property
+    def journals_data(self) -> bool:
+        """data=journal: every write goes through the journal, and O_DIRECT silently becomes buffered."""
+        return self.data is not None and self.data.value == "journal"
+
+    @property
+    def without_journal(self) -> bool:
+        """It was made without one."""
+        return self.journal is not None and not self.journal.value
+
+
+def facts(node: Node) -> ExtFacts:
+    """What the readings of such a filesystem say."""
+    return ExtFacts(
+        data=one_of(node, "data", _DATA_MODES),
+        journal=one_of(node, "journal", {"yes": True, "no": False}),
+    )
+
+
+def journal_apart(node: Node) -> bool:
+    """Its journal has a device to itself."""
+    return "journal" in node.below_roles.values()
+
+
+def keeps_in_inode(node: Node, file_bytes: int) -> Fact[bool] | None:
+    """Its inode surely holds a file of that size: 60 bytes in the place of the block map, more where attributes leave
+    room (Documentation/filesystems/ext4/inlinedata.rst)."""
+    inline = one_of(node, "inline_data", {"N": True})
+    return inline if inline is not None and file_bytes <= _BLOCK_MAP_BYTES else None
+
+
+class ExtReader(FilesystemReader):
+    """Reads filesystems of this family."""
+
+    def stands_on(self, mount: Mount) -> Filesystem:
+        """Its device, and the one that the journal has to itself."""
+        members = self.members(mount)
+        journal = _journal_name(self.tree, members[0]) if members else ""
+        if journal not in self.sources.names.all:
+            return Filesystem(members)
+        role = Reading(what="role", value="journal", path=_journal_task(members[0]))
+        return Filesystem(tuple(dict.fromkeys((*members, journal))), roles=((journal, role),))
+
+    def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
+        """``barrier``, ``data`` and ``journal``."""
+        return settings(self.tree, device, mount.super_options) if device else super().settings(mount, device)
+
+    def trouble(self, device: str) -> tuple[Reading, ...]:
+        """``errors_count``, where the kernel has seen errors since the last e2fsck."""
+        errors = self.tree.reading("errors_count", f"/sys/fs/ext4/{device}/errors_count")
+        return (errors,) if errors is not None and errors.value != "0" else ()
+
+
+def settings(tree: Tree, device: str, mount_options: Sequence[str]) -> tuple[Reading, ...]:
+    """``barrier``, ``data`` and ``journal`` of the filesystem on the device of that kernel name."""
+    path = f"/proc/fs/ext4/{device}/options"
+    text = tree.text(path)
+    path, options = (path, text.split("\n")) if text else (MOUNTINFO, list(mount_options))
+    off = bool(BARRIERS_OFF.intersection(options))
+    found = [Reading(what="barrier", value="nobarrier" if off else "barrier", path=path)]
+    data = next((option.removeprefix("data=") for option in options if option.startswith("data=")), None)
+    if data is not None:
+        found.append(Reading(what="data", value=data, path=path))
+    return (*found, *_journal(tree, device, data, path))
+
+
+def _journal_name(tree: Tree, device: str) -> str:
+    """As the journal's kernel thread is called: ``jbd2/sdb1`` after the device that it has to itself, ``jbd2/sda1-8``,
+    which is no device, for one within the filesystem (8 is its inode). Empty where it cannot be read in full."""
+    task = tree.integer(_journal_task(device))
+    name = (tree.word(f"/proc/{task}/comm") or "") if task is not None and task > 0 else ""
+    return name.removeprefix("jbd2/") if name.startswith("jbd2/") and len(name) != _CUT else ""
+
+
+def _journal(tree: Tree, device: str, data: str | None, options_path: str) -> tuple[Reading, ...]:
+    inner = f"/proc/fs/jbd2/{device}-8"
+    if tree.exists(inner):
+        return (Reading(what="journal", value="yes", path=inner),)
+    task = _journal_task(device)
+    if (tree.integer(task) or 0) > 0:  # on a device of its own
+        return (Reading(what="journal", value="yes", path=task),)
+    if options_path == MOUNTINFO:
+        return ()
+    # the data mode is part of the full list wherever there is a journal
+    return (Reading(what="journal", value="yes" if data is not None else "no", path=options_path),)
+
+
+def _journal_task(device: str) -> str:
+    return f"/sys/fs/ext4/{device}/journal_task"
+
+
+class Ext(Kind, frozen=True, kw_only=True):
+    """A row of this family."""
+
+    def writes_in_place(self, node: Node) -> bool:
+        return not facts(node).journals_data
+
+    def writes_timestamps(self, node: Node) -> bool:
+        return self.name == "ext2" or facts(node).without_journal
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        """With data=journal a sync ends in the journal: the data's own device gets it at a checkpoint."""
+        if facts(node).journals_data and "journal" in beside:
+            return ALL if member.role == "journal" else AT_TIMES
+        return super().hands(node, member, beside, filesystem)
+
+    def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
+        return _DATA_JOURNAL if facts(node).journals_data else expected_in_place(sync, claims_fua)
+
+    def caller_asks(self, node: Node, sync: Sync) -> bool:
+        return caller_asks(sync) and not facts(node).journals_data
+
+    def expected_of_backing(self, node: Node) -> Range:
+        return Range(1, 3) if facts(node).journals_data else ONE_OR_TWO
+
+
+KINDS = tuple(
+    Ext(
+        name=name,
+        layer="filesystem",
+        sync="passes",
+        because="a sync ends in a flush",
+        compression="never",
+        rewrites_in_place=True,
+        flushes_on_sync=True,
+        sync_ends_traced=True,
+        sync_mount=True,
+        barriers_on="barrier=1",
+    )
+    for name in ("ext2", "ext3", "ext4")
+)
+FILESYSTEMS = ExtReader

@@ -1,0 +1,74 @@
+"""XFS: its log, and its real-time data, may have devices of their own (``logdev``, ``rtdev``).
+
+Where the path of the real-time device leads nowhere here, as in a container, files may lie on a device that is not
+seen: ``device_unseen``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fstui.model.storage import Node, Reading
+from fstui.storage.layers.facts import DEVICE_UNSEEN
+from fstui.storage.layers.filesystems.in_place import caller_asks, expected_in_place
+from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync
+from fstui.storage.layers.handing import ONE_PATH, Handed, Member
+from fstui.storage.layers.kinds import Kind
+from fstui.storage.layers.readers import Filesystem, FilesystemReader
+from fstui.storage.layers.sources.mounts import MOUNTINFO, Mount
+
+_ROLES = {"logdev": "log", "rtdev": "realtime"}
+
+
+class XfsReader(FilesystemReader):
+    """Reads filesystems of this family."""
+
+    def stands_on(self, mount: Mount) -> Filesystem:
+        """Its device, and those that its options name."""
+        options = [(what, value) for what in _ROLES if (value := mount.option(what))]
+        named = [(name, what) for what, value in options if (name := self.sources.names.at(value)) is not None]
+        found = {what for _, what in named}
+        unseen = (
+            Reading(what=DEVICE_UNSEEN, value=path, path=MOUNTINFO)
+            for what, path in options
+            if what == "rtdev" and what not in found
+        )
+        return Filesystem(
+            below=tuple(dict.fromkeys((*self.members(mount), *(name for name, _ in named)))),
+            readings=(*(Reading(what=what, value=value, path=MOUNTINFO) for what, value in options), *unseen),
+            roles=tuple((name, Reading(what="role", value=_ROLES[what], path=MOUNTINFO)) for name, what in named),
+        )
+
+
+class Xfs(Kind, frozen=True, kw_only=True):
+    """The row of this family."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        """A file lies on the real-time device or on the other, and its sync flushes that one (xfs_file_fsync)."""
+        if "realtime" in beside and member.role in (None, "realtime"):
+            return ONE_PATH
+        return super().hands(node, member, beside, filesystem)
+
+    def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
+        return expected_in_place(sync, claims_fua)
+
+    def caller_asks(self, node: Node, sync: Sync) -> bool:
+        return caller_asks(sync)
+
+    def expected_of_backing(self, node: Node) -> Range:
+        return ONE_OR_TWO
+
+
+KINDS = (
+    Xfs(
+        name="xfs",
+        layer="filesystem",
+        sync="passes",
+        because="a sync ends in a flush",
+        compression="never",
+        rewrites_in_place=True,
+        flushes_on_sync=True,
+        sync_mount=True,
+    ),
+)
+FILESYSTEMS = XfsReader

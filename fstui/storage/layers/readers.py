@@ -1,0 +1,250 @@
+"""How layers are read in one survey: what every block device and every mounted filesystem has, and what families add.
+
+Any filesystem: ``barrier`` (barrier | nobarrier), ``compress``, ``dax``, ``sync_option`` (sync), ``root`` (of a bind
+mount or subvolume), and of a file of the run ``sync_flag`` (S: chattr +S), ``nocow_flag`` (C) and ``file_dax`` (x).
+Any block device: ``write_cache`` (write back | write through, the kernel's view), ``fua``, ``rotational``, ``iostats``.
+
+A reader reads the layers of one kind; it lives as long as the survey, so what is told of all of them at once (a table,
+a statistics file) is read once. The order of the readings is the order in which they are shown and saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+import msgspec
+
+from fstui.model.storage import Node, Reading
+from fstui.storage.layers import kinds
+from fstui.storage.layers.kinds import Kind, kind
+from fstui.storage.layers.sources.claims import Claims
+from fstui.storage.layers.sources.files import Tree
+from fstui.storage.layers.sources.mounts import MOUNTINFO, Mount
+from fstui.storage.layers.sources.names import Names
+from fstui.storage.layers.sources.udev import Udev
+
+BARRIERS_OFF = frozenset({"nobarrier", "barrier=0", "barrier=none", "barrier=off", "fsync_mode=nobarrier"})
+NO_DEVICE_MAJOR, FLASH_MAJOR = "0", "31"
+"""Of filesystems that no block device is under, and of MTD, whose block devices need not be there."""
+Role = tuple[str, Reading]
+"""The id of a layer below, and its ``role``."""
+
+
+class Sources(NamedTuple):
+    """What one survey reads from."""
+
+    tree: Tree
+    udev: Udev
+    names: Names
+    claims: Claims
+    holder: Callable[[str], Mount | None]
+    """The mount that holds an absolute path."""
+    mounted: Callable[[str], Mount | None]
+    """A mount of the filesystem with that device number."""
+
+
+class Device(NamedTuple):
+    """One block device as its reader tells it."""
+
+    kind: str
+    label: str
+    """What a person calls it."""
+    below: tuple[str, ...] = ()
+    """Kernel names, or ids of ``others``."""
+    readings: tuple[Reading, ...] = ()
+    state: tuple[Reading, ...] = ()
+    identity: str = ""
+    """What tells it from others of its kind, by what everybody may read: serial, wwid, uuid."""
+    roles: tuple[Role, ...] = ()
+    others: tuple[Node, ...] = ()
+    """Layers that it stands on and that are no block devices: a file."""
+    model: str | None = None
+    link: str | None = None
+
+
+class Filesystem(NamedTuple):
+    """One mounted filesystem as its reader tells it."""
+
+    below: tuple[str, ...] = ()
+    """Kernel names, ``mount:…`` of another filesystem, or ids of ``others``."""
+    readings: tuple[Reading, ...] = ()
+    state: tuple[Reading, ...] = ()
+    roles: tuple[Role, ...] = ()
+    others: tuple[Node, ...] = ()
+    """Layers that it stands on and that are neither: memory, a server, a pool with its groups."""
+
+
+class DeviceReader:
+    """Reads block devices of one kind. As it stands: those of a driver that tells nothing but what is below."""
+
+    def __init__(self, row: Kind, sources: Sources) -> None:
+        self.row = row
+        self.sources = sources
+        self.tree = sources.tree
+
+    def recognises(self, name: str) -> bool:
+        """Whether a device that is named as this kind's are is of this kind."""
+        return True
+
+    def hides(self, name: str) -> bool:
+        """Another device stands for this one in a list of devices."""
+        return False
+
+    def worth_listing(self, node: Node) -> bool:
+        """Worth a row where no filesystem stands on it."""
+        return True
+
+    def read(self, name: str) -> Device:
+        """The device of that kernel name."""
+        return Device(self.row.name, name, self.slaves(name), self.queue(name))
+
+    def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
+        """The device and the roles of those below, with what tools told."""
+        return node, roles
+
+    def slaves(self, name: str) -> tuple[str, ...]:
+        """The devices it stands on, from slaves/."""
+        return self.tree.names(f"/sys/block/{name}/slaves")
+
+    def queue(self, name: str) -> tuple[Reading, ...]:
+        """What the kernel says of every whole device (Documentation/ABI/stable/sysfs-block)."""
+        files = ("write_cache", "fua", "rotational", "iostats")
+        return some(self.tree.reading(file, f"/sys/block/{name}/queue/{file}") for file in files)
+
+
+class FilesystemReader:
+    """Reads filesystems of one kind. As it stands: those on one block device, of which the mount alone tells."""
+
+    def __init__(self, row: Kind, sources: Sources) -> None:
+        self.row = row
+        self.sources = sources
+        self.tree = sources.tree
+
+    def read(self, mount: Mount) -> Filesystem:
+        """The filesystem of that mount."""
+        found = self.stands_on(mount)
+        device = found.below[0] if found.below else ""
+        root = (Reading(what="root", value=mount.root, path=MOUNTINFO),) if mount.root != "/" else ()
+        readings = (
+            *found.readings,
+            *self.settings(mount, device),
+            *_special(mount),
+            *self.more(mount),
+            *root,  # a bind mount, or a subvolume
+        )
+        gone = () if found.below else self._gone(mount)
+        state = (*gone, *self.trouble(device), *_forced_read_only(mount, self.row))
+        return found._replace(readings=readings, state=state)
+
+    def _gone(self, mount: Mount) -> tuple[Reading, ...]:
+        """Its block device was pulled out while it was mounted: the kernel has others, and none of that number."""
+        major = mount.device.partition(":")[0]
+        known = major in (NO_DEVICE_MAJOR, FLASH_MAJOR) or self.sources.names.of(mount.device) is not None
+        if known or not self.tree.names("/sys/dev/block"):
+            return ()
+        return (Reading(what="device", value="gone", path=f"/sys/dev/block/{mount.device}"),)
+
+    def stands_on(self, mount: Mount) -> Filesystem:
+        """What is below, with the options that name it."""
+        return Filesystem(self.members(mount))
+
+    def members(self, mount: Mount) -> tuple[str, ...]:
+        """The block devices that hold its data."""
+        names = self.sources.names
+        name = names.of(mount.device) or names.at(mount.source)
+        return (name,) if name is not None else ()
+
+    def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
+        """``barrier``, and how the filesystem on that device was set up."""
+        if BARRIERS_OFF.intersection(mount.super_options):
+            return (Reading(what="barrier", value="nobarrier", path=MOUNTINFO),)
+        return (Reading(what="barrier", value="barrier", path=MOUNTINFO),) if self.row.flushes_on_sync else ()
+
+    def more(self, mount: Mount) -> tuple[Reading, ...]:
+        """What else the mount, or a tool, tells."""
+        synced = "sync" in mount.all_options
+        return (Reading(what="sync_option", value="sync", path=MOUNTINFO),) if synced else ()
+
+    def trouble(self, device: str) -> tuple[Reading, ...]:
+        """What is wrong with the filesystem on that device now."""
+        return ()
+
+
+class Readers:
+    """The readers of one survey, one for each kind."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._devices = [(row.device_names or "", reads(row, sources)) for row, reads in _device_readers()]
+        self._filesystems: dict[str, FilesystemReader] = {}
+
+    def of_device(self, name: str) -> DeviceReader:
+        """Who reads the device of that kernel name."""
+        return next(reader for reader in self._named(name) if reader.recognises(name))
+
+    def hidden(self, name: str) -> bool:
+        """Another device stands for that one in a list of devices."""
+        return any(reader.hides(name) for reader in self._named(name))
+
+    def of_filesystem(self, fstype: str) -> FilesystemReader:
+        """Who reads filesystems of that type."""
+        row = kind(fstype)
+        if row.name not in self._filesystems:
+            reads = _filesystem_readers().get(row.name, FilesystemReader)
+            self._filesystems[row.name] = reads(row, self._sources)
+        return self._filesystems[row.name]
+
+    def _named(self, name: str) -> Iterator[DeviceReader]:
+        return (reader for start, reader in self._devices if name.startswith(start))
+
+
+def with_readings(node: Node, more: tuple[Reading, ...]) -> Node:
+    """The same, with these after what was read already."""
+    return msgspec.structs.replace(node, readings=node.readings + more) if more else node
+
+
+def some(found: Iterable[Reading | None]) -> tuple[Reading, ...]:
+    """Those that were read."""
+    return tuple(reading for reading in found if reading is not None)
+
+
+@cache
+def _device_readers() -> tuple[tuple[Kind, type[DeviceReader]], ...]:
+    """The kinds that kernel names tell, the longest beginnings first: the last takes any name."""
+    found = [
+        (row, getattr(module, "DEVICES", DeviceReader))
+        for module in kinds.modules()
+        for row in module.KINDS
+        if row.device_names is not None
+    ]
+    return tuple(sorted(found, key=lambda pair: -len(pair[0].device_names or "")))
+
+
+@cache
+def _filesystem_readers() -> dict[str, type[FilesystemReader]]:
+    return {
+        row.name: module.FILESYSTEMS
+        for module in kinds.modules()
+        for row in module.KINDS
+        if row.layer == "filesystem" and hasattr(module, "FILESYSTEMS")
+    }
+
+
+def _special(mount: Mount) -> Iterator[Reading]:
+    """Options of any filesystem that change what arrives below, or whether it can be counted."""
+    for option in mount.super_options:
+        name, _, value = option.partition("=")
+        if name in ("compress", "compress-force", "compress_algorithm"):
+            yield Reading(what="compress", value=value or "yes", path=MOUNTINFO)
+        elif name == "dax" and value not in ("never", "inode"):
+            yield Reading(what="dax", value=value or "yes", path=MOUNTINFO)
+
+
+def _forced_read_only(mount: Mount, row: Kind) -> tuple[Reading, ...]:
+    """The kernel took the right to write away: after an error, or by a shutdown of the filesystem."""
+    said = [option for option in mount.super_options if option in ("emergency_ro", "shutdown")]
+    if not said and "ro" in mount.super_options and "rw" in mount.options and not row.read_only:
+        said = ["mounted rw, now ro"]
+    return tuple(Reading(what="forced read-only", value=value, path=MOUNTINFO) for value in said[:1])

@@ -1,0 +1,230 @@
+"""device-mapper, by target. Its core hands a flush to each device below (Documentation/admin-guide/device-mapper).
+
+Names tell most targets to everybody (``dm_names``), the table all of them to root (``dm_tables``; in what state they
+are, ``dm_status``): ``target``, and
+``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writecache_type`` (ssd | pmem),
+``writes_past`` (cleaner | metadata_only: a dm-writecache that data is written past), ``integrity_mode`` (J | B | D),
+``persistent`` (yes | no: what a snapshot's store holds after a reboot), ``drops_writes`` (yes: at times,
+dm-flakey; in part: a segment is dm-zero, see ``dm_zero``; corrupt_bio_byte | random_write_corrupt: dm-flakey alters
+them), ``cached_blocks`` (0: a dm-writecache that holds none).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from fstui.model.storage import Node
+from fstui.storage.layers.facts import Fact, one_of
+from fstui.storage.layers.handing import (  # fmt: skip
+    ALL,
+    AT_TIMES,
+    BYTES_ALONE,
+    CLONES,
+    FLUSHED,
+    FLUSHES_ONLY,
+    JOURNALED,
+    NOTHING,
+    ONE_PATH,
+    ONLY_READ,
+    Handed,
+    Member,
+    by_role,
+)
+from fstui.storage.layers.kinds import Kind
+from fstui.storage.layers.sources.claims import Question
+from fstui.storage.layers.stacked import dm_status, dm_tables, dm_zero
+from fstui.storage.layers.stacked.cached import Cached
+from fstui.storage.layers.stacked.dm_reader import DmReader
+from fstui.storage.layers.stacked.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DROPS_PART
+from fstui.storage.layers.stacked.levels import Array
+
+
+class Target(Kind, frozen=True, kw_only=True):
+    """The row of a target.
+
+    Device-mapper's core turns the flush before a write into empty ones. The first is a clone of that write, and has its
+    FUA, for which a device without FUA is flushed again (drivers/md/dm.c: alloc_tio; block/blk-flush.c). An append
+    under ext4 has 3 flushes instead of 2 (6.1, 6.12), data=journal 4 instead of 3 (6.12).
+    """
+
+    repeats_commits: bool = True
+
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+        """One answer tells of all."""
+        asked = (Question(command, root=True) for command in (dm_tables.COMMAND, dm_status.COMMAND))
+        return (*asked, *dm_zero.questions(nodes))
+
+
+_WITHOUT_JOURNAL = frozenset({"B", "D"})
+"""Modes of dm-integrity: with a bitmap, and direct."""
+
+
+def persistent(node: Node) -> Fact[bool] | None:
+    """Whether a snapshot finds what was written again after a reboot."""
+    return one_of(node, "persistent", {"yes": True, "no": False})
+
+
+def drops_writes(node: Node) -> Fact[bool] | None:
+    """Whether it was told to throw writes away, at times, always or in a part of it, or to alter them, and to answer
+    them."""
+    return one_of(node, "drops_writes", dict.fromkeys(("yes", DROPS_PART, CORRUPTS_BYTE, CORRUPTS_AT_RANDOM), True))
+
+
+def sends_requests(node: Node) -> bool | None:
+    """Whether a device hands whole requests to its paths, as multipath alone does, whoever may read that it is one: a
+    flush among them reaches the path's driver, whatever that path's own queue takes it for (block/blk-mq.c:
+    blk_insert_cloned_request). None where it was not read."""
+    told = one_of(node, "request_based", {"yes": True, "no": False})
+    return told.value if told is not None else None
+
+
+class Multipath(Target, frozen=True, kw_only=True):
+    """The row of dm-multipath. Where it is request-based it counts flushes itself: its paths get clones of the
+    requests, which they do not count as flushes."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return CLONES if sends_requests(node) is not False else ONE_PATH
+
+
+class Raid(Array, Target, frozen=True, kw_only=True):
+    """The row of dm-raid, whose level is read."""
+
+
+class CachedTarget(Cached, Target, frozen=True, kw_only=True):
+    """The row of a target in which one device caches for another."""
+
+
+class Untold(Target, frozen=True, kw_only=True):
+    """The row of a target that nothing tells: what it hands on is not known, and nothing is missed below it."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return AT_TIMES
+
+
+class Integrity(Target, frozen=True, kw_only=True):
+    """The row of dm-integrity. With its journal a flush becomes journal sections marked FUA, of which a disk that takes
+    FUA counts no flush, and each comes to those alone that hold its block (drivers/md/dm-integrity.c: write_journal);
+    else it is handed on, to metadata on a device of its own as well (dm_integrity_flush_buffers; 200 each, 6.12)."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        mode = node.reading("integrity_mode")
+        if mode is not None and mode.value in _WITHOUT_JOURNAL:
+            return FLUSHES_ONLY if member.role == "metadata" else FLUSHED
+        return JOURNALED if len(beside) == 1 else AT_TIMES
+
+
+class Clone(Target, frozen=True, kw_only=True):
+    """The row of dm-clone: each flush, by itself or by a commit of its metadata, goes to the destination; the source is
+    only read (drivers/md/dm-clone-target.c: commit_metadata)."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return by_role(member.role, {"data": ALL, "origin": NOTHING}.get(member.role or "", BYTES_ALONE))
+
+
+class Zoned(Target, frozen=True, kw_only=True):
+    """The row of dm-zoned: of several devices the first alone is asked for every flush
+    (drivers/md/dm-zoned-metadata.c: dmz_flush_metadata)."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return FLUSHED if len(beside) == 1 else BYTES_ALONE
+
+
+class Snapshot(Target, frozen=True, kw_only=True):
+    """The row of dm-snapshot: every write and every flush goes to its store, the origin is only read
+    (drivers/md/dm-snap.c: snapshot_map)."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        known = {"cow": ALL, "origin": ONLY_READ}
+        return known.get(member.role or "") or super().hands(node, member, beside, filesystem)
+
+
+class Thin(Target, frozen=True, kw_only=True):
+    """The row of dm-thin: everything goes to its pool; an external origin is only read
+    (Documentation/admin-guide/device-mapper/thin-provisioning.rst)."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        known = {"pool": ALL, "origin": ONLY_READ}
+        return ALL if len(beside) == 1 else known.get(member.role or "", AT_TIMES)
+
+
+class Vdo(Target, frozen=True, kw_only=True):
+    """The row of dm-vdo: each flush is sent on once what was written before is in its journal
+    (drivers/md/dm-vdo/flush.c); what a write becomes is a matter of what it has already."""
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return FLUSHES_ONLY
+
+
+_target = partial(Target, layer="block", sync="passes", because="would pass it on")
+_cached = partial(CachedTarget, layer="block", sync="passes", may_cache=True)
+_COMMITS = "a flush commits the pool's metadata and goes below"
+_OTHERS = (
+    "dm-delay", "dm-dust", "dm-ebs", "dm-flakey", "dm-snapshot-merge", "dm-snapshot-origin",
+    "dm-unstriped", "dm-verity",
+)  # fmt: skip
+
+KINDS = (
+    # plain: nothing tells which target it is
+    Untold(
+        name="dm",
+        layer="block",
+        device_names="dm-",
+        because="what it does with a flush is not told here",
+        counts_flushes=True,
+        may_cache=True,
+    ),
+    _target(name="dm-linear", label="linear", adds_bytes=False, takes_part=True),
+    _target(name="dm-stripe", label="striped", adds_bytes=False, spreads="stripe", takes_part=True),
+    _target(name="dm-crypt", label="encrypted", because="encrypts, and passes a flush on", adds_bytes=False),
+    Multipath(
+        name="dm-multipath",
+        layer="block",
+        sync="passes",
+        because="a flush takes one of the paths",
+        counts_flushes=True,
+        adds_bytes=False,
+        spreads="path",
+    ),
+    _target(name="dm-mirror", spreads="raid1", dispensable=("log",)),
+    Raid(name="dm-raid", layer="block", sync="passes", because="would pass it on", dispensable=("metadata",)),
+    _target(name="dm-era", dispensable=("metadata",)),
+    _target(name="dm-log-writes", dispensable=("log",)),
+    Thin(name="dm-thin", layer="block", sync="passes", because=_COMMITS),
+    _target(name="dm-thin-pool", because=_COMMITS),
+    Snapshot(name="dm-snapshot", layer="block", sync="passes", because="a flush goes to its store"),
+    _cached(name="dm-cache", because="a flush commits the cache's metadata and goes below"),
+    _cached(
+        name="dm-writecache",
+        because="a flush makes the cache device durable; the origin is written later",
+        always_behind=True,
+    ),
+    _cached(
+        name="dm-pcache",
+        because="a flush makes the persistent memory durable; the disk is written later",
+        always_behind=True,
+    ),
+    Vdo(
+        name="dm-vdo",
+        layer="block",
+        sync="passes",
+        because="a flush goes below once what was written is journaled",
+        reduces=True,
+        may_cache=True,
+    ),
+    Integrity(
+        name="dm-integrity",
+        layer="block",
+        sync="passes",
+        because="a flush commits its journal, or goes below where it has none",
+    ),
+    Clone(name="dm-clone", layer="block", sync="passes", because="a flush goes to the destination"),
+    Zoned(name="dm-zoned", layer="block", sync="passes", because="a flush writes its metadata and goes below"),
+    _target(name="dm-dedup", reduces=True),
+    *(_target(name=name) for name in _OTHERS),
+    # drivers/md/dm-switch.c sets no num_flush_bios
+    Target(name="dm-switch", layer="block", sync="stops", because="it hands on no flush"),
+    Target(name="dm-error", layer="block", sync="stops", because="every request fails here"),
+    Target(name="dm-zero", layer="block", sync="stops", because="what is written is thrown away"),
+)
+DEVICES = DmReader

@@ -1,0 +1,191 @@
+"""Device-mapper tables, as ``dmsetup table`` prints them to root: the true target, and which device below does what.
+
+Formats: the kernel's admin-guide/device-mapper (cache, writecache, dm-pcache, thin-provisioning, dm-raid, dm-integrity,
+snapshot, striped, log, dm-flakey). Encryption keys are never printed by dmsetup without --showkeys, and nothing
+here keeps them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from fstui.model.storage import Reading
+from fstui.storage.layers.sources import claims
+from fstui.storage.layers.sources.claims import Claims, Command
+from fstui.storage.layers.sources.files import integer
+
+COMMAND: Command = ("dmsetup", "table")
+PATH = claims.line(COMMAND)
+_LINE = re.compile(r"(.+?): (\d+) \d+ (\S+)(?: (.*))?")
+_SECTOR_BYTES = 512
+_NUMBER = re.compile(r"\d+:\d+")
+_CACHE_MODES = frozenset({"writeback", "writethrough", "passthrough"})
+_PAST_WRITECACHE = ("cleaner", "metadata_only")
+_MIRRORS = ("raid1", "raid10")
+_META = "meta_device:"
+DROPS_PART = "in part"
+CORRUPTS_BYTE, CORRUPTS_AT_RANDOM = "corrupt_bio_byte", "random_write_corrupt"
+"""Features of dm-flakey by which what is kept is not what was written."""
+_KINDS = {"striped": "stripe"}
+"""Where our name is not the target's."""
+
+
+class Segment(NamedTuple):
+    """One line of a table."""
+
+    target: str
+    words: tuple[str, ...]
+    starts_at: int
+    """In bytes of the device."""
+
+
+class Table(NamedTuple):
+    """What a table tells of its device."""
+
+    kind: str
+    readings: tuple[Reading, ...]
+    roles: tuple[tuple[str, str], ...]
+    """(major:minor of a device below, its role)."""
+
+
+def read(found: Claims) -> Mapping[str, Table]:
+    """The tables of all device-mapper devices by name; empty where they were not told."""
+    segments: dict[str, list[Segment]] = {}
+    for line in (claims.answer(found, COMMAND) or "").split("\n"):
+        if match := _LINE.fullmatch(line):
+            segments.setdefault(match[1], []).append(_segment(match))
+    return {name: _table(found) for name, found in segments.items()}
+
+
+def _segment(line: re.Match[str]) -> Segment:
+    return Segment(line[3], tuple((line[4] or "").split(" ")), int(line[2]) * _SECTOR_BYTES)
+
+
+def _table(segments: list[Segment]) -> Table:
+    # a volume may have grown by a segment of another kind: the one that is not plain is the one that matters
+    first = next((segment for segment in segments if segment.target != "linear"), segments[0])
+    targets = ", ".join(dict.fromkeys(segment.target for segment in segments))
+    told = {"target": targets, **_told(first)}
+    if any(map(_drops_writes, segments)):
+        told["drops_writes"] = "yes"
+    elif spoilt := next(filter(None, map(_spoils_writes, segments)), None):
+        told["drops_writes"] = spoilt
+    elif len(segments) > 1 and (nothing := [segment for segment in segments if segment.target == "zero"]):
+        told["drops_writes"] = DROPS_PART  # alone it is the empty origin of a sparse snapshot, which is only read
+        told["drops_from"] = str(min(segment.starts_at for segment in nothing))
+    roles = {number: role for segment in segments for number, role in _roles(segment)}
+    return Table(
+        kind="dm-" + _KINDS.get(first.target, first.target),
+        readings=tuple(Reading(what=what, value=value, path=PATH) for what, value in told.items()),
+        roles=tuple(roles.items()),
+    )
+
+
+def _told(segment: Segment) -> dict[str, str]:
+    words = segment.words
+    if segment.target == "cache":
+        mode = next((word for word in words[4:] if word in _CACHE_MODES), "writeback")  # the kernel's default
+        return {"cache_mode": mode}
+    if segment.target == "writecache":
+        told = {"writecache_type": {"s": "ssd", "p": "pmem"}.get(words[0], words[0])}
+        past = next((word for word in words[4:] if word in _PAST_WRITECACHE), None)
+        return told if past is None else {**told, "writes_past": past}
+    if segment.target in ("snapshot", "snapshot-merge") and len(words) > 2:
+        return {"persistent": "no" if words[2].startswith("N") else "yes"}
+    if segment.target == "raid":
+        missing = sum(word == "-" for word in _raid_devices(words)[1::2])
+        return {"level": words[0].partition("_")[0], **({"missing_members": str(missing)} if missing else {})}
+    if segment.target == "integrity" and len(words) > 3:
+        return {"integrity_mode": words[3]}
+    return {}
+
+
+def _drops_writes(segment: Segment) -> bool:
+    return "drop_writes" in _flakey_features(segment)
+
+
+def _spoils_writes(segment: Segment) -> str | None:
+    """``corrupt_bio_byte <nth> <direction> <value> <flags>`` of writes, ``random_write_corrupt <probability>``."""
+    words = _flakey_features(segment)
+    for word, *rest in (words[place : place + 3] for place in range(len(words))):
+        if (word == CORRUPTS_BYTE and "w" in rest[1:]) or (word == CORRUPTS_AT_RANDOM and rest[:1] != ["0"]):
+            return word
+    return None
+
+
+def _flakey_features(segment: Segment) -> tuple[str, ...]:
+    """``flakey <device> <offset> <up interval> <down interval> [<#features> <feature> …]``: those that come to be."""
+    words = segment.words
+    return words[5:] if segment.target == "flakey" and words[3] != "0" else ()
+
+
+def _roles(segment: Segment) -> Iterator[tuple[str, str]]:
+    """Which device of the line does what."""
+    words, named = segment.words, _BY_PLACE.get(segment.target)
+    if named is not None:
+        yield from ((words[place], role) for place, role in named.items() if place < len(words))
+    elif segment.target == "raid":
+        yield from _raid(words)
+    elif segment.target in _ALL:
+        yield from ((word, _ALL[segment.target]) for word in words if _NUMBER.fullmatch(word))
+    elif segment.target == "mirror":
+        yield from _mirror(words)
+    elif segment.target == "integrity":
+        yield from ((word.removeprefix(_META), "metadata") for word in words if word.startswith(_META))
+
+
+_BY_PLACE: Mapping[str, Mapping[int, str]] = {
+    "cache": {0: "metadata", 1: "cache", 2: "origin"},
+    "writecache": {1: "origin", 2: "cache"},
+    "pcache": {0: "cache", 1: "origin"},
+    "thin-pool": {0: "metadata", 1: "data"},
+    "thin": {0: "pool", 2: "origin"},
+    "snapshot": {0: "origin", 1: "cow"},
+    "snapshot-merge": {0: "origin", 1: "cow"},
+    "snapshot-origin": {0: "origin"},
+    "era": {0: "metadata", 1: "origin"},
+    "clone": {0: "metadata", 1: "data", 2: "origin"},
+    "log-writes": {0: "data", 1: "log"},
+}
+_ALL = {"multipath": "path", "striped": "stripe"}
+
+
+def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """``<type> <#params> <params> <#devices> <metadata0> <device0> …``; a dash stands for none. Of the parameters
+    ``journal_dev`` names a device."""
+    devices = _raid_devices(words)
+    for name, word in pairwise(words[2 : len(words) - len(devices) - 1] if devices else ()):
+        if name == "journal_dev":
+            yield word, "journal"
+    leg = "mirror leg" if words[0].startswith(_MIRRORS) else "stripe"
+    for place, word in enumerate(devices):
+        if _NUMBER.fullmatch(word):
+            yield word, leg if place % 2 else "metadata"
+
+
+def _raid_devices(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Metadata and data of each member in turn."""
+    skipped = integer(words[1]) if len(words) > 1 else None
+    return words[3 + skipped :] if skipped is not None and skipped >= 0 else ()
+
+
+def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """``<log type> <#args> <args> <#mirrors> <device> <offset> …``; a disk log names its device first of its args."""
+    skipped = integer(words[1]) if len(words) > 1 else None
+    if skipped is None or skipped < 0:
+        return
+    for word in words[2 : 2 + skipped]:
+        if _NUMBER.fullmatch(word):
+            yield word, "log"
+    for word in words[2 + skipped :]:
+        if _NUMBER.fullmatch(word):
+            yield word, "mirror leg"
+
+
+def named_roles(table: Table, name_of: Callable[[str], str | None]) -> tuple[tuple[str, Reading], ...]:
+    """The roles by kernel name."""
+    found = ((name_of(number), role) for number, role in table.roles)
+    return tuple((name, Reading(what="role", value=role, path=PATH)) for name, role in found if name is not None)

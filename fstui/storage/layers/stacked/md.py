@@ -1,0 +1,158 @@
+"""Software RAID: ``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy``, ``bitmap``, each member that is
+``written_behind``, and of a RAID10 the members that hold the same (``copies``); members and state.
+
+Documentation/admin-guide/md.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from fstui.model.storage import Node, Reading, SyncPath
+from fstui.storage.layers.facts import word
+from fstui.storage.layers.handing import COPY, NOTHING, Handed, Member
+from fstui.storage.layers.kinds import Unsent
+from fstui.storage.layers.readers import Device, DeviceReader, Role, some
+from fstui.storage.layers.stacked.levels import Array
+
+_AT_WORK = frozenset({"resync", "recover", "reshape", "check", "repair"})
+_STOPPED = frozenset({"clear", "inactive", "suspended", "readonly", "broken"})
+_MIRRORS = frozenset({"raid1", "raid10"})
+_WITHOUT_PARITY = frozenset({"linear", "raid0", "raid1"})
+
+
+class MdReader(DeviceReader):
+    """Reads arrays."""
+
+    def read(self, name: str) -> Device:
+        directory, slaves = f"/sys/block/{name}/md", self.slaves(name)
+        return Device(
+            kind=self.row.name,
+            label=name,
+            below=slaves,
+            readings=(
+                *self._own(directory),
+                *self._written_behind(directory, slaves),
+                *self._copies(directory, slaves),
+                *self.queue(name),
+            ),
+            state=tuple(self._trouble(directory, slaves)),
+            identity=self.tree.word(f"{directory}/uuid") or "",
+            roles=tuple(self._roles(directory, slaves)),
+        )
+
+    def _own(self, directory: str) -> tuple[Reading, ...]:
+        """``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy`` and ``bitmap``."""
+        names = ("level", "raid_disks", "journal_mode", "consistency_policy")
+        found = [self.tree.reading(what, f"{directory}/{what}") for what in names]
+        return some([*found, self.tree.reading("bitmap", f"{directory}/bitmap/location")])
+
+    def _written_behind(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
+        """Write-mostly legs of a mirror whose bitmap has a backlog: writes are answered without them (md(4))."""
+        if not self.tree.integer(f"{directory}/bitmap/backlog"):
+            return
+        for slave in slaves:
+            path = f"{directory}/dev-{slave}/state"
+            if "write_mostly" in (self.tree.word(path) or "").split(","):
+                yield Reading(what="written_behind", value=slave, path=path)
+
+    def _copies(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
+        """The members that hold the same, where neighbours do and no copy lies elsewhere (md(4), "near")."""
+        path = f"{directory}/layout"
+        layout, disks = self.tree.integer(path), self.tree.integer(f"{directory}/raid_disks")
+        if self.tree.word(f"{directory}/level") != "raid10" or layout is None or layout >> 8 != _ONCE_FAR:
+            return
+        near = layout & 0xFF
+        if not near or not disks or disks % near:
+            return  # the copies run on from row to row
+        slots = {slave: self.tree.integer(f"{directory}/dev-{slave}/slot") for slave in slaves}
+        placed = {slave: slot // near for slave, slot in slots.items() if slot is not None}
+        for group in sorted(set(placed.values())):
+            alike = " ".join(slave for slave, place in placed.items() if place == group)
+            yield Reading(what="copies", value=alike, path=path)
+
+    def _roles(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Role]:
+        """What each member is for: journal, spare, mirror leg or stripe."""
+        member = "mirror leg" if self.tree.word(f"{directory}/level") in _MIRRORS else "stripe"
+        for slave in slaves:
+            path = f"{directory}/dev-{slave}/state"
+            state = (self.tree.word(path) or "").split(",")
+            role = next((role for role in ("journal", "spare") if role in state), member)
+            yield slave, Reading(what="role", value=role, path=path)
+
+    def _trouble(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
+        """Missing or faulty members, work under way, a stopped array."""
+        degraded = self.tree.reading("degraded", f"{directory}/degraded")
+        if degraded is not None and degraded.value != "0":
+            yield degraded
+        for slave in slaves:
+            path = f"{directory}/dev-{slave}/state"
+            if "faulty" in (self.tree.word(path) or "").split(","):
+                yield Reading(what="faulty", value=slave, path=path)
+        for what, bad in (("sync_action", _AT_WORK), ("array_state", _STOPPED)):
+            reading = self.tree.reading(what, f"{directory}/{what}")
+            if reading is not None and reading.value in bad:
+                yield reading
+
+
+_ONCE_FAR = 1
+"""A RAID10's layout: copies near each other in its lowest byte, far ones in the next, then whether those are offset."""
+
+
+class Md(Array, frozen=True, kw_only=True):
+    """The row of this family."""
+
+    def sync_of(self, node: Node) -> tuple[SyncPath, str]:
+        """A journal takes a flush first (drivers/md/raid5-cache.c)."""
+        policy = node.reading("consistency_policy")
+        journalled = policy is None or "journal" in policy.value
+        if node.reading("journal_mode") is not None and journalled:
+            return "passes", "a flush goes to the journal, then to the members"
+        return super().sync_of(node)
+
+    def unsent(self, node: Node) -> Unsent | None:
+        """With a partial parity log a flush is answered at once, and the members are flushed after their writes were
+        answered (drivers/md/raid5-ppl.c). 56 syncs came to two members as 30 and 26 flushes (Linux 6.12)."""
+        policy = node.reading("consistency_policy")
+        if policy is None or policy.value != "ppl":
+            return None
+        return Unsent(
+            told=policy,
+            how="set up",
+            option="a partial parity log (ppl)",
+            misses="flush before the answer",
+            means="is answered before the members are flushed",
+            undo="mdadm --grow --consistency-policy=resync, then run again.",
+        )
+
+    def may_add_bytes(self, node: Node) -> bool:
+        """Each leg of a mirror stands by itself; parity and the halves of RAID10 add."""
+        level = word(node, "level")
+        return level is None or level.value not in _WITHOUT_PARITY
+
+    def loses(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
+        """Of a RAID10 all that hold the same."""
+        alike = [set(told.value.split()) for told in node.readings if told.what == "copies"]
+        return any(each <= set(gone) for each in alike) if alike else super().loses(node, members, gone)
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        """Nothing to a member that failed, and copies to one that is written behind."""
+        failed = member.id in (trouble.value for trouble in node.state if trouble.what == "faulty")
+        if failed:
+            return NOTHING
+        if member.id in (told.value for told in node.readings if told.what == "written_behind"):
+            return COPY
+        return super().hands(node, member, beside, filesystem)
+
+
+KINDS = (
+    Md(
+        name="md",
+        layer="block",
+        device_names="md",
+        sync="passes",
+        because="a flush goes to every member",
+        settings=("level", "journal_mode"),
+    ),
+)
+DEVICES = MdReader

@@ -1,0 +1,221 @@
+"""ZFS datasets, with the properties that decide what a sync costs and what it is worth.
+
+``sync``, ``logbias``, ``recordsize``, ``compression``, ``primarycache`` and ``atime`` are told by ``zfs``; their path
+ends in where they come from: "(inherited from tank)". ``zil_commit_count``, and ``zfs_nocacheflush`` and
+``zil_nocacheflush`` (0 | 1) of the module, stand in /proc and /sys for everybody. OpenZFS 2.2 and later count ZIL
+commits per dataset, earlier ones for the whole box.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from fstui.model.counters import DeviceCounters
+from fstui.model.storage import Node, Reading, SyncPath
+from fstui.storage.layers.facts import Fact, one_of
+from fstui.storage.layers.flushes import ONE_FLUSH, ExpectedFlushes, Sync
+from fstui.storage.layers.kinds import Kind
+from fstui.storage.layers.readers import Filesystem, FilesystemReader, Sources, some
+from fstui.storage.layers.sources.claims import Claims, Command, Question
+from fstui.storage.layers.sources.files import Tree
+from fstui.storage.layers.sources.mounts import Mount
+from fstui.storage.layers.zfs.zpool import Pools, missing
+
+PARAMETERS = "/sys/module/zfs/parameters"
+KSTAT = "/proc/spl/kstat/zfs"
+NOCACHEFLUSH = ("zfs_nocacheflush", "zil_nocacheflush")
+REPLAY = "zil_replay_disable"
+COLUMNS = ("-H", "-p", "-o", "name,property,value,source")
+PROPERTIES = ("sync", "logbias", "recordsize", "compression", "primarycache", "atime")
+_DATASETS_AT_ONCE = 100
+_COMMITS = re.compile(rb"^zil_commit_count\s+\d+\s+(\d{1,18})\s*$", re.MULTILINE)
+_DATASET = re.compile(rb"^dataset_name\s+\d+\s+(\S.*?)\s*$", re.MULTILINE)
+
+
+class DatasetFacts(NamedTuple):
+    """What was read of a dataset or a volume."""
+
+    disabled: Fact[bool] | None
+    """sync=disabled: every sync returns at once (zfsprops(7))."""
+    replayed: Fact[bool] | None
+    """What is in the intent log is read after a power cut; not with zil_replay_disable=1 (zfs(4))."""
+
+
+def facts(node: Node) -> DatasetFacts | None:
+    """What the readings of a dataset or a volume say; None of any other layer."""
+    if node.kind not in {"zfs", "zvol"}:
+        return None
+    return DatasetFacts(
+        disabled=one_of(node, "sync", {"disabled": True, "standard": False, "always": False}),
+        replayed=one_of(node, REPLAY, {"0": True, "1": False}),
+    )
+
+
+def is_always(told: Iterable[Reading]) -> bool:
+    """sync=always, by the properties of a dataset or a volume: each write is in the intent log before it is answered
+    (zfsprops(7))."""
+    return any((reading.what, reading.value) == ("sync", "always") for reading in told)
+
+
+class DatasetReader(FilesystemReader):
+    """Reads mounted datasets."""
+
+    def __init__(self, row: Kind, sources: Sources) -> None:
+        super().__init__(row, sources)
+        self._commits = Commits(sources.tree)
+
+    def stands_on(self, mount: Mount) -> Filesystem:
+        """Its pool."""
+        found = self._pools.pool(mount.source.partition("/")[0])
+        return Filesystem((found.layers[0].id,), roles=found.roles, others=found.layers)
+
+    def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
+        """``barrier``: whether a parameter of the module drops flushes."""
+        return super().settings(mount, device) or barrier(self.tree)
+
+    def more(self, mount: Mount) -> tuple[Reading, ...]:
+        """The dataset's properties, and its intent log's commits so far."""
+        name, claims = mount.source, self.sources.claims
+        told = self._properties.get(name) or (missing("the dataset's properties", f"zfs get all {name}", claims),)
+        counted, replay = self._commits.reading(name), self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
+        return (*super().more(mount), *told, *some([counted, replay]))
+
+    @cached_property
+    def _pools(self) -> Pools:
+        return pools(self.sources)
+
+    @cached_property
+    def _properties(self) -> Mapping[str, tuple[Reading, ...]]:
+        return properties(self.sources.claims)
+
+
+def pools(sources: Sources) -> Pools:
+    """Those of this survey."""
+    return Pools(sources, properties(sources.claims), parameters(sources.tree))
+
+
+def parameters(tree: Tree) -> tuple[Reading, ...]:
+    """The module's parameters that drop flushes to every pool, to the disks or to the log."""
+    return some(tree.reading(name, f"{PARAMETERS}/{name}") for name in NOCACHEFLUSH)
+
+
+def barrier(tree: Tree) -> tuple[Reading, ...]:
+    """``barrier`` (barrier | nobarrier), where the module says: it may be told otherwise while a run goes on."""
+    told = parameters(tree)
+    if not told:
+        return ()
+    dropped = next((reading for reading in told if reading.value == "1"), None)
+    return (Reading(what="barrier", value="nobarrier" if dropped else "barrier", path=(dropped or told[0]).path),)
+
+
+def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
+    """The properties that were told, by dataset or pool. Where one comes from stands in its path."""
+    found: dict[str, list[Reading]] = {}
+    for command, answer in claims.items():
+        tool = command.partition(" ")[0]
+        if " get " in command and tool in ("zfs", "zpool") and answer.error is None:
+            for name, what, value, source in _rows(answer.output):
+                found.setdefault(name, []).append(_property(tool, name, what, value, source))
+    return {name: tuple(readings) for name, readings in found.items()}
+
+
+class Commits:
+    """Where the ZIL commits of each dataset are counted; each pool's files are read once."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._paths: dict[str, dict[str, str]] = {}
+
+    def reading(self, dataset: str) -> Reading | None:
+        """``zil_commit_count`` so far: the dataset's own, else that of the whole box."""
+        pool = dataset.partition("/")[0]
+        if pool not in self._paths:
+            self._paths[pool] = dict(self._datasets(pool))
+        for path in (self._paths[pool].get(dataset), f"{KSTAT}/zil"):
+            count = count_commits(self._tree, path) if path is not None else None
+            if count is not None and path is not None:
+                return Reading(what="zil_commit_count", value=str(count), path=path)
+        return None
+
+    def _datasets(self, pool: str) -> Iterator[tuple[str, str]]:
+        for name in self._tree.names(f"{KSTAT}/{pool}"):
+            path = f"{KSTAT}/{pool}/{name}"
+            match = _DATASET.search(self._tree.data(path) or b"") if name.startswith("objset-") else None
+            if match:
+                yield match[1].decode("utf-8", "surrogateescape"), path
+
+
+def count_commits(tree: Tree, path: str) -> int | None:
+    """``zil_commit_count`` of a kstat file, or None."""
+    match = _COMMITS.search(tree.data(path) or b"")
+    return int(match[1]) if match else None
+
+
+def _rows(output: str) -> Iterator[tuple[str, str, str, str]]:
+    for line in output.split("\n"):
+        cells = line.split("\t")
+        if len(cells) == 4:
+            yield cells[0], cells[1], cells[2], cells[3]
+
+
+def _property(tool: str, name: str, what: str, value: str, source: str) -> Reading:
+    origin = f" ({source})" if source not in ("-", "") else ""
+    return Reading(what=what, value=value, path=f"{tool} get {what} {name}{origin}")
+
+
+class Dataset(Kind, frozen=True, kw_only=True):
+    """The row of a dataset."""
+
+    def sync_of(self, node: Node) -> tuple[SyncPath, str]:
+        """zfsprops(7): disabled returns at once, standard and always commit the intent log."""
+        sync = node.reading("sync")
+        if sync is None:
+            return "unknown", "its properties are not told"
+        if sync.value == "disabled":
+            return "stops", "sync=disabled: every sync returns at once"
+        return "passes", "a sync commits the intent log"
+
+    def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
+        """Of each device that holds the write of the intent log: OpenZFS 2.1, with and without a SLOG."""
+        return ONE_FLUSH
+
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+        """Of each pool its status, of its mounted datasets their properties. Users are answered, too."""
+        by_pool: dict[str, list[str]] = {}
+        for dataset in sorted(filter(None, set(sources))):
+            by_pool.setdefault(dataset.partition("/")[0], []).append(dataset)
+        return tuple(Question(command) for pool, datasets in by_pool.items() for command in _commands(pool, datasets))
+
+    def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
+        """Commits of the intent log."""
+        for node in nodes:
+            if (intent_log := node.reading("zil_commit_count")) is not None:
+                yield DeviceCounters(device=node.id, commits=count_commits(tree, intent_log.path))
+
+
+def _commands(pool: str, datasets: list[str]) -> Iterator[Command]:
+    yield from of_pool(pool)
+    for start in range(0, len(datasets), _DATASETS_AT_ONCE):
+        yield "zfs", "get", *COLUMNS, ",".join(PROPERTIES), *datasets[start : start + _DATASETS_AT_ONCE]
+
+
+def of_pool(name: str) -> Iterator[Command]:
+    """What is asked of a pool itself."""
+    yield "zpool", "status", "-L", "-P", name
+    yield "zpool", "get", *COLUMNS, "ashift", name
+
+
+KINDS = (
+    Dataset(
+        name="zfs",
+        layer="filesystem",
+        takes_unaligned_direct=True,  # "direct" in zfsprops(7), from OpenZFS 2.3 on: statx tells the record's size
+        copies_on_write=True,
+        needs_device=False,
+        barriers_on=None,
+    ),
+)
+FILESYSTEMS = DatasetReader

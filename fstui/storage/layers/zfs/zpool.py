@@ -1,0 +1,171 @@
+"""ZFS pools as layers: the pool, its vdevs, and the disks they stand on with what each is for.
+
+A pool has ``ashift`` and the module's parameters; vdevs are layers of pools too, of kind mirror, raidz …
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from fstui.model.storage import Node, Reading, SyncPath
+from fstui.storage.layers.facts import word
+from fstui.storage.layers.handing import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Handed, Member, by_role
+from fstui.storage.layers.kinds import Kind, kind
+from fstui.storage.layers.readers import Role, Sources
+from fstui.storage.layers.sources.claims import Claims
+from fstui.storage.layers.stacked.loop import file_layer
+from fstui.storage.layers.zfs import zpool_status
+from fstui.storage.layers.zfs.zpool_status import GROUPS, Status, Vdev
+
+
+class Pool(NamedTuple):
+    """What is known of one pool."""
+
+    layers: tuple[Node, ...]
+    """The pool itself, then every vdev that is no block device."""
+    roles: tuple[Role, ...] = ()
+
+
+class Pools:
+    """The pools of one survey."""
+
+    def __init__(
+        self, sources: Sources, properties: Mapping[str, tuple[Reading, ...]], parameters: tuple[Reading, ...]
+    ) -> None:
+        self._sources = sources
+        self._known = zpool_status.pools(sources.claims)
+        self._properties = properties
+        self._parameters = parameters
+        self._read: dict[str, Pool] = {}
+
+    def pool(self, name: str) -> Pool:
+        """The pool of that name."""
+        if name not in self._read:
+            status = self._known.get(name)
+            self._read[name] = self._untold(name) if status is None else self._told(status)
+        return self._read[name]
+
+    def _untold(self, name: str) -> Pool:
+        missing_ = missing("the pool's devices", f"zpool status -L -P {name}", self._sources.claims)
+        return Pool((self._layer(name, (), (missing_,), (), "its devices are told by zpool status alone"),))
+
+    def _told(self, status: Status) -> Pool:
+        members = Members(self._sources, status)
+        striped = sum(vdev.role is None for vdev in status.vdevs) > 1
+        below = tuple(members.add(vdev, vdev.role or ("stripe" if striped else None)) for vdev in status.vdevs)
+        log = any(vdev.role == "slog" for vdev in status.vdevs)
+        where = "on a device of its own (SLOG)" if log else "on the pool's own disks"
+        pool = self._layer(status.name, below, (), status.state, f"the intent log is {where}")
+        return Pool((pool, *members.layers), tuple(members.roles))
+
+    def _layer(
+        self, name: str, below: tuple[str, ...], more: tuple[Reading, ...], state: tuple[Reading, ...], because: str
+    ) -> Node:
+        dropped = next((reading for reading in self._parameters if reading.value == "1"), None)
+        sync: SyncPath = "stops" if dropped is not None else "passes" if below else "unknown"
+        return kind("zpool").node(
+            f"pool:{name}",
+            name,
+            below=below,
+            sync=sync,
+            because=f"{dropped.what}=1" if dropped is not None else because,
+            state=state,
+            readings=(*self._properties.get(name, ()), *self._parameters, *more),
+        )
+
+
+class Members:
+    """The vdevs of one pool, gathered from the top."""
+
+    def __init__(self, sources: Sources, status: Status) -> None:
+        self._sources = sources
+        self._status = status
+        self.layers: list[Node] = []
+        """Those that are no block devices."""
+        self.roles: list[Role] = []
+
+    def add(self, vdev: Vdev, role: str | None) -> str:
+        """The id of a vdev's layer; a group, a file, and a disk that is not here get a layer of their own."""
+        device = self._sources.names.at(vdev.name)
+        layer = self._layer(vdev, role) if device is None else None
+        node_id = layer.id if layer is not None else str(device)
+        if layer is not None:
+            self.layers.append(layer)
+        if role is not None:
+            self.roles.append((node_id, Reading(what="role", value=role, path=self._status.path)))
+        return node_id
+
+    def _layer(self, vdev: Vdev, role: str | None) -> Node:
+        if vdev.group is None and vdev.name.startswith("/") and not vdev.name.startswith("/dev/"):
+            return file_layer(self._sources, vdev.name)
+        within = role if role not in (None, "stripe") else "mirror leg" if vdev.group == "mirror" else "stripe"
+        below = tuple(self.add(child, within) for child in vdev.children)
+        return kind(vdev.group or "disk").node(
+            f"vdev:{self._status.name}/{vdev.name}",
+            vdev.name,
+            layer="pool",
+            below=below,
+            sync="passes" if below else "unknown",
+            because="a flush goes to every disk" if below else "this disk is not here",
+            state=tuple(self._trouble(vdev)),
+        )
+
+    def _trouble(self, vdev: Vdev) -> Iterator[Reading]:
+        yield from vdev.trouble(self._status.path)
+        for child in vdev.children:
+            for reading in child.trouble(self._status.path):
+                yield Reading(what=f"{reading.what} of {child.name}", value=reading.value, path=reading.path)
+
+
+def missing(what: str, command: str, claims: Claims) -> Reading:
+    """Says what a tool did not tell, and why."""
+    answer = claims.get(command)
+    why = answer.error if answer is not None and answer.error else "not asked yet"
+    return Reading(what="missing", value=f"{what}: {why}", path=command)
+
+
+class PoolKind(Kind, frozen=True, kw_only=True):
+    """The row of a pool."""
+
+    def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
+        """Its log, where it has one and the dataset writes to it."""
+        logs = tuple(child for child in below if node.below_roles.get(child.id) == "slog")
+        bias = word(filesystem, "logbias")
+        past_the_log = bias is not None and bias.value == "throughput"
+        return logs if logs and not past_the_log else super().waits_for(node, below, filesystem)
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        """The vdevs that hold the intent log share its writes; the data follows with a transaction group.
+
+        Without a log of its own a pool has it on its disks, or, from OpenZFS 2.4 on, on its special vdev.
+        """
+        bias = word(filesystem, "logbias")
+        logs = "slog" in beside and not (bias is not None and bias.value == "throughput")
+        role = None if member.role == "special" else member.role
+        return by_role(role, INTENT_LOG if logs == (member.role == "slog") else AT_TIMES)
+
+
+class Group(Kind, frozen=True, kw_only=True):
+    """The row of a vdev of several disks: each gets every flush."""
+
+    def tolerates(self, node: Node, members: int) -> int:
+        """``raidz2-0`` can do without two; ``raidz`` and ``draid`` without a number mean one."""
+        if self.name == "mirror":
+            return members - 1
+        parity = re.match(r"d?raidz?(\d)", node.name)
+        return int(parity[1]) if parity else int(self.name.startswith(("raidz", "draid")))
+
+    def corrects(self, node: Node, members: int) -> int:
+        """Every block has its checksum in the one that points to it (zpoolconcepts(7))."""
+        return self.tolerates(node, members)
+
+    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+        return ALL if self.name == "mirror" else FLUSHES_ONLY if self.name.startswith(("raidz", "draid")) else AT_TIMES
+
+
+KINDS = (
+    PoolKind(name="zpool", layer="pool", reduces=True, members_asked=True),
+    *(Group(name=name, layer="pool", sync="passes", because="a flush goes to every disk") for name in GROUPS),
+)

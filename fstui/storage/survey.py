@@ -1,0 +1,233 @@
+"""What is here: every mounted filesystem with the graph of layers beneath it, and the devices without one.
+
+Reads /proc, /sys and udev's database only. Nothing on a filesystem is touched, so nothing here can hang on one. What
+only tools can tell (``claims``) is handed in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from fstui.model.errors import Refused
+from fstui.model.host import Host, Inventory
+from fstui.model.storage import Medium, Node, Reading, Target
+from fstui.storage.blockdevices import BlockDevices
+from fstui.storage.host import read_host
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices import media
+from fstui.storage.layers.facts import read_only
+from fstui.storage.layers.readers import Readers, Role, Sources
+from fstui.storage.layers.sources import mounts
+from fstui.storage.layers.sources.claims import UNASKED, Claims
+from fstui.storage.layers.sources.files import Tree
+from fstui.storage.layers.sources.mounts import Mount
+from fstui.storage.layers.sources.names import Names
+from fstui.storage.layers.sources.udev import Udev
+from fstui.storage.layers.targets.held_files import is_held
+from fstui.storage.mounted import is_pseudo, mounted, nodev
+from fstui.storage.process import read_process
+
+MAX_DEPTH = 64
+"""Layers on top of each other; a deeper graph is cut, not followed."""
+
+
+def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
+    """Everything that is here, at this moment. Never raises: what cannot be read is left out."""
+    tree = Tree(root)
+    every = mounts.read_mounts(tree)
+    shown = mounts.visible(every)
+    host = read_host(root)
+    graph = Graph(tree, shown, host, claims, mounts.covered(every, shown))
+    graph.build([*(f"mount:{mount.mount_point}" for mount in shown), *sorted(graph.devices.names.all)])
+    without_device = nodev(tree)
+    targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in shown]
+    targets.sort(key=lambda target: target.pseudo)
+    return Inventory(
+        host=host,
+        process=read_process(root),
+        filesystems=tuple(targets),
+        unused=_unused(graph, every, targets),
+    )
+
+
+def target_of(directory: str, inventory: Inventory) -> Target:
+    """The filesystem that holds an absolute, resolved directory, with ``path`` set to it.
+
+    Pure: the longest mount point that begins the path, the last of equal ones. Raises Refused where there is none.
+    """
+    by_mount_point = {target.mount_point: target for target in inventory.filesystems}
+    for candidate in (directory, *mounts.above(directory)):
+        if candidate in by_mount_point:
+            return msgspec.structs.replace(by_mount_point[candidate], path=directory)
+    raise Refused(f"{directory}: no mounted filesystem holds it; give an absolute path")
+
+
+class Graph:
+    """The layers of one survey: each is built once and shared by all the stacks that it is part of."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        shown: tuple[Mount, ...],
+        host: Host,
+        claims: Claims = UNASKED,
+        covered: tuple[Mount, ...] = (),
+    ) -> None:
+        self._mounts = {mount.mount_point: mount for mount in (*covered, *shown)}
+        self._host = host
+        holder = partial(mounts.holder, by_mount_point={mount.mount_point: mount for mount in shown})
+        mounted = partial(mounts.of_device, mounts=(*shown, *covered))
+        sources = Sources(tree, Udev(tree), Names(tree), claims, holder, mounted)
+        self._readers = Readers(sources)
+        self.devices = BlockDevices(sources, self._readers)
+        self._others: dict[str, Node] = {}
+        """Layers that are neither mounts nor block devices, as their neighbours above named them."""
+        self._nodes: dict[str, Node] = {}
+        self._roles: dict[str, tuple[Role, ...]] = {}
+        """What those below are to a layer, by its id."""
+        self._shared: dict[tuple[str, tuple[Reading, ...]], Node] = {}
+        self._identities: dict[str, str] = {}
+        self._open: set[str] = set()
+
+    def build(self, node_ids: Sequence[str]) -> None:
+        """Build all of these layers and those below them."""
+        for node_id in node_ids:
+            self.node(node_id)
+
+    def stack(self, node_id: str) -> tuple[Node, ...]:
+        """That layer and all those below it, each once, topmost first, with what they are to one another."""
+        self.node(node_id)
+        found: dict[str, Node] = {}
+        waiting = [node_id]
+        while waiting:
+            current = waiting.pop()
+            if current not in found and current in self._nodes:
+                found[current] = self._nodes[current]
+                waiting.extend(reversed(found[current].below))
+        roles: dict[str, dict[Reading, None]] = {}
+        for below, role in (role for name in found for role in self._roles.get(name, ())):
+            roles.setdefault(below, {})[role] = None
+        return tuple(self._dressed(node, tuple(roles.get(node.id, ()))) for node in found.values())
+
+    def _dressed(self, node: Node, roles: tuple[Reading, ...]) -> Node:
+        """The layer with what it is to those above it among its readings; thousands of stacks share such a one."""
+        if not roles:
+            return node
+        if (node.id, roles) not in self._shared:
+            self._shared[node.id, roles] = msgspec.structs.replace(node, readings=roles + node.readings)
+        return self._shared[node.id, roles]
+
+    def identity(self, stack: tuple[Node, ...], options: tuple[str, ...]) -> str:
+        """A hash of serials, stack kinds, cache settings and mount options; of a pool, its name and id.
+
+        What tools alone can tell has no part in it: whether they were asked does not make another storage of it.
+        """
+        told = [node for node in stack if _is_own_server(node) or kind(node.kind).members_asked]
+        asked = {below.id for node in told for below in self.stack(node.id)[1:]}
+        parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in asked]
+        text = "\n".join([*parts, ",".join(options)])
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+    def node(self, node_id: str) -> Node | None:
+        """The finished layer of that id; None where it is being built (a circle) or lies too deep."""
+        if node_id in self._nodes:
+            return self._nodes[node_id]
+        if node_id in self._open or len(self._open) >= MAX_DEPTH:
+            return None
+        self._open.add(node_id)
+        draft = self._draft(node_id)
+        below = tuple(node for name in draft.below if (node := self.node(name)) is not None)
+        self._open.discard(node_id)
+        self._nodes[node_id] = self._finished(draft, below)
+        return self._nodes[node_id]
+
+    def _draft(self, node_id: str) -> Node:
+        if node_id in self._others:
+            other = self._others[node_id]
+            # a file is known by the loop device above it
+            self._identities[node_id] = other.kind if other.layer == "file" else f"{other.kind} {other.name}"
+            return other
+        if node_id.startswith("mount:"):
+            mount = self._mounts[node_id.removeprefix("mount:")]
+            node, roles, others = mounted(mount, self._readers)
+            self._identities[node_id] = mount.fstype
+        else:
+            node, self._identities[node_id], roles, others = self.devices.device(node_id)
+        for other in others:
+            self._others.setdefault(other.id, self._knowing(other, roles))
+        return self._knowing(node, roles)
+
+    def _knowing(self, node: Node, roles: Sequence[Role]) -> Node:
+        """The layer, which knows what those below are to it."""
+        own = tuple((node_id, role) for node_id, role in roles if node_id in node.below)
+        self._roles[node.id] = own
+        return msgspec.structs.replace(node, below_roles={node_id: role.value for node_id, role in own})
+
+    def _finished(self, draft: Node, below: tuple[Node, ...]) -> Node:
+        lowest = not below and draft.layer != "filesystem"
+        node = msgspec.structs.replace(draft, below=tuple(node.id for node in below), lowest=lowest)
+        if lowest:
+            node = msgspec.structs.replace(node, medium=_medium(node, self._host))
+        if node.sync != "stops" and (cache := self._cache_below(node)) is not None:
+            because = f"write through here, while {cache.name} below says write back"
+            node = msgspec.structs.replace(node, sync="stops", because=because)
+        return node
+
+    def _cache_below(self, node: Node) -> Node | None:
+        """A device below with a volatile cache, where this one makes the kernel drop the flushes for it."""
+        told = read_only(node)
+        takes_none = (told is not None and told.value) or kind(node.kind).keeps_each_write(node)
+        if node.layer != "block" or node.write_cache != "write through" or takes_none:
+            return None
+        below = [lower for child in node.below for lower in self.stack(child)]
+        keeping = (lower for lower in below if kind(lower.kind).keeps_each_write(lower))
+        answered = {each.id for lower in keeping for each in self.stack(lower.id)}
+        return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in answered), None)
+
+
+def _is_own_server(node: Node) -> bool:
+    """What its server, a program of this box, keeps it on was asked."""
+    return is_held(node) or (node.layer == "remote" and any(below.startswith("mount:") for below in node.below))
+
+
+def _medium(node: Node, host: Host) -> Medium:
+    if node.layer == "memory":
+        return Medium(class_="memory", write_cache="none", because="kept in memory")
+    if node.layer == "block":
+        return media.medium_of(node, host)
+    return Medium(because=node.because or "what is beneath cannot be seen from here")
+
+
+def _target(mount: Mount, graph: Graph, pseudo: bool) -> Target:
+    stack = graph.stack(f"mount:{mount.mount_point}")
+    options = mount.all_options
+    return Target(
+        path=mount.mount_point,
+        mount_point=mount.mount_point,
+        fstype=mount.fstype,
+        source=mount.source,
+        mount_options=options,
+        identity=graph.identity(stack, options),
+        stack=stack,
+        pseudo=pseudo,
+    )
+
+
+def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> tuple[Node, ...]:
+    """Devices that no mounted filesystem stands on. A partition is listed where its disk is in use otherwise."""
+    names = graph.devices.names
+    used = {node.id for target in targets for node in target.stack}
+    hidden = {name for mount in every if (name := names.of(mount.device)) is not None and name not in used}
+    used.update(node.id for name in hidden for node in graph.stack(name))
+    found = []
+    for name in sorted(names.all - used):
+        whole = names.whole(name)
+        node = graph.node(name) if name == whole or whole in used else None
+        if node is not None and graph.devices.worth_listing(name, node):
+            found.append(node)
+    return tuple(found)

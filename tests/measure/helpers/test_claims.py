@@ -1,0 +1,72 @@
+"""The program that asks tools, and what it answers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fstui.measure.children import command
+from fstui.measure.helpers import claims as claims_program
+from fstui.storage.layers.sources import claims
+from fstui.storage.layers.sources.claims import Answer
+
+
+def ask(*commands: list[str]) -> dict[str, dict[str, str]]:
+    """The real program, with real children of its own."""
+    asked = json.dumps(commands)
+    done = subprocess.run(
+        command("measure.helpers.claims"), input=asked, capture_output=True, text=True, check=True, timeout=30
+    )
+    return answers_in(done.stdout)
+
+
+def answers_in(printed: str) -> dict[str, dict[str, str]]:
+    """By command, after the line that says that it has begun."""
+    begun, *lines = map(json.loads, printed.splitlines())
+    assert begun == {}
+    return {line.pop("command"): line for line in lines}
+
+
+@pytest.mark.parametrize("line", [None, [], {}, {"command": 3}, {"command": "x", "output": 5}, "text"])
+def test_answers_of_another_shape_are_left_out(line: object) -> None:
+    assert claims.decode(line) in ({}, {"3": Answer()})
+
+
+def test_the_program_answers_for_every_command_and_runs_nothing_but_its_tools() -> None:
+    answers = ask(["zpool", "no-such-action"], ["touch", "/tmp/x"], ["sh", "-c", "echo hello"])
+    assert answers["touch /tmp/x"] == {"error": "touch is not installed"}
+    assert answers["sh -c 'echo hello'"] == {"error": "sh is not installed"}
+    assert set(answers["zpool no-such-action"]) == {"error"}
+
+
+def test_a_tool_that_hangs_delays_no_other_answer(tmp_path: Path) -> None:
+    fake = tmp_path / "nvme"
+    fake.write_text("#!/bin/sh\n[ $1 = hang ] && exec sleep 60\necho $1\n")
+    fake.chmod(0o755)
+    program = f"""
+import fstui.measure.helpers.claims as claims
+claims.PATH, claims.EACH_S = "{tmp_path}:/usr/bin:/bin", 0.3
+claims.main()
+"""
+    asked = json.dumps([["nvme", "hang"], ["nvme", "answer"]])
+    run = [sys.executable, "-c", program]
+    done = subprocess.run(run, input=asked, capture_output=True, text=True, check=True, timeout=30)
+    assert answers_in(done.stdout) == {
+        "nvme answer": {"output": "answer\n"},
+        "nvme hang": {"error": "no answer for 0 s"},
+    }
+
+
+def test_a_call_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(device: str) -> int:
+        time.sleep(60)
+        return len(device)
+
+    monkeypatch.setattr(claims_program, "EACH_S", 0.1)
+    assert claims_program.called(hang, "/dev/sda") == {"error": "no answer for 0 s"}
+    assert claims_program.called(len, "/dev/sda") == {"output": "8\n"}

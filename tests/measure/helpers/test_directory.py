@@ -1,0 +1,333 @@
+"""The program that does everything about a directory that may block on storage."""
+
+import json
+import os
+import shlex
+import stat
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fstui.measure.children import command
+from fstui.measure.helpers.directory import is_dax, statx
+from fstui.measure.wire.held import MARK
+from tests.real.disks import unmount
+
+
+def answers(action: str, *questions: str) -> list[dict[str, Any]]:
+    """What it says to these questions until it ends."""
+    lines = "".join(json.dumps(question) + "\n" for question in questions)
+    done = subprocess.run(
+        command("measure.helpers.directory", action), input=lines.encode(), capture_output=True, check=True
+    )
+    assert done.stderr == b""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def answer(action: str, path: Path | str) -> dict[str, Any]:
+    (only,) = answers(action, str(path))
+    return only
+
+
+def test_space_answers_for_every_mount_point_by_itself(tmp_path: Path) -> None:
+    begun, *said = answers("space", str(tmp_path), "/nowhere", "/")
+    assert begun == {}
+    found = {one["mount_point"]: one for one in said}
+    assert found["/nowhere"]["error"] == "No such file or directory"
+    there = os.statvfs(tmp_path)
+    assert found[str(tmp_path)]["total_bytes"] == there.f_blocks * there.f_frsize
+    assert 0 <= found["/"]["free_bytes"] <= found["/"]["total_bytes"]
+
+
+def test_inspect_follows_links_to_where_the_directory_really_is(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    found = answer("inspect", tmp_path / "link")
+    assert found["path"] == str(tmp_path / "real")
+    assert (found["directory"], found["writable"], found["read_only"]) == (True, True, False)
+
+
+def test_a_directory_in_another_mount_namespace_is_not_taken_for_one_of_ours(tmp_path: Path) -> None:
+    """Its path by /proc is that of another directory here."""
+    script = f"mount -t tmpfs other {tmp_path} && echo there && exec cat"
+    unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script]
+    with subprocess.Popen(unshare, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as other:
+        assert other.stdin and other.stdout
+        if not other.stdout.readline():
+            pytest.skip("no mount namespace of one's own can be made here: root, or user namespaces")
+        said = answer("inspect", f"/proc/{other.pid}/root{tmp_path}")
+        other.stdin.close()
+    assert "another mount namespace" in said["error"]
+
+
+@pytest.mark.parametrize(
+    ("then", "path", "said"), [("true", ".", "mounted over it"), ("umount -l .", "/proc/$$/cwd", "or unmounted")]
+)
+def test_a_directory_that_something_was_mounted_over_is_not_taken_for_that(
+    tmp_path: Path, then: str, path: str, said: str
+) -> None:
+    """We are in it, and its path is that of what covers it."""
+    inspect = shlex.join(command("measure.helpers.directory", "inspect"))
+    steps = [f"mount -t tmpfs one {tmp_path}", f"cd {tmp_path}", then, f"mount -t tmpfs two {tmp_path}"]
+    script = " && ".join([*steps, f'echo "\\"{path}\\"" | {inspect}'])
+    unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script]
+    done = subprocess.run(unshare, check=False, capture_output=True, text=True)
+    if "permitted" in done.stderr:
+        pytest.skip("no mount namespace of one's own can be made here: root, or user namespaces")
+    assert said in json.loads(done.stdout)["error"]
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"a\nb", b"[bold]\x1b[2J"])
+def test_a_name_of_any_bytes_survives_the_journey(tmp_path: Path, name: bytes) -> None:
+    path = os.fsencode(tmp_path) + b"/" + name
+    os.mkdir(path)
+    assert answer("inspect", os.fsdecode(path))["path"] == os.fsdecode(path)
+    kept = os.fsdecode(path + b"/.fstui-1")
+    told = ["dio_alignment", "file_flags", "identity", "ready"]
+    assert [sorted(one) for one in answers("keep", kept)] == [told, ["removed"]]
+
+
+def test_inspect_tells_a_file_and_what_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    assert answer("inspect", tmp_path / "file")["directory"] is False
+    assert answer("inspect", tmp_path / "gone")["error"] == "No such file or directory"
+    assert "error" in answer("inspect", tmp_path / "loop")
+
+
+@pytest.mark.root
+def test_inspect_tells_what_this_user_may_not_write() -> None:
+    program = "import os; from fstui.measure.helpers import directory; os.setuid(65534); directory.inspect('/usr')"
+    found = json.loads(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
+    assert (found["directory"], found["writable"]) == (True, False)
+
+
+def test_keep_makes_a_private_directory_and_removes_it_when_stdin_closes(tmp_path: Path) -> None:
+    path = tmp_path / ".fstui-1"
+    with kept(path) as keeper:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+        assert [left.name for left in path.iterdir()] == [MARK]
+        (path / "data-1").write_bytes(b"x" * 4096)
+        (path / "deep" / "er").mkdir(parents=True)
+        (path / "link").symlink_to(tmp_path)
+        assert hung_up(keeper) == {"removed": True}
+    assert list(tmp_path.iterdir()) == []
+
+
+@contextmanager
+def kept(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A keeper that has made its directory."""
+    with subprocess.Popen(
+        command("measure.helpers.directory", "keep"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as keeper:
+        assert keeper.stdin and keeper.stdout
+        keeper.stdin.write(json.dumps(str(path)).encode() + b"\n")
+        keeper.stdin.flush()
+        assert json.loads(keeper.stdout.readline())["ready"]
+        yield keeper
+
+
+def hung_up(keeper: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """What it says at its end."""
+    assert keeper.stdin and keeper.stdout
+    keeper.stdin.close()
+    told: dict[str, Any] = json.loads(keeper.stdout.readline())
+    return told
+
+
+def test_keep_leaves_what_is_there_already(tmp_path: Path) -> None:
+    path = tmp_path / ".fstui-1"
+    path.mkdir()
+    (path / "precious").write_text("")
+    assert answer("keep", path)["error"] == "File exists"
+    assert [entry.name for entry in path.iterdir()] == ["precious"]
+
+
+def test_a_directory_is_removed_although_its_keepers_parent_was_killed(tmp_path: Path) -> None:
+    program = (
+        "import json, os, subprocess, sys\n"
+        "from fstui.measure.children import command\n"
+        "call, pipe = command('measure.helpers.directory', 'keep'), subprocess.PIPE\n"
+        "keeper = subprocess.Popen(call, stdin=pipe, stdout=pipe)\n"
+        "keeper.stdin.write(json.dumps(sys.argv[1]).encode() + b'\\n'), keeper.stdin.flush()\n"
+        "os.write(1, keeper.stdout.readline())\n"
+        "os.read(0, 1)\n"
+    )
+    pipe = subprocess.PIPE
+    arguments = [sys.executable, "-c", program, str(tmp_path / ".fstui-1")]
+    with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, stderr=pipe) as parent:
+        assert parent.stdout
+        assert parent.stderr
+        assert json.loads(parent.stdout.readline())["ready"]
+        assert (tmp_path / ".fstui-1").is_dir()
+        parent.kill()
+        parent.stderr.read()  # the keeper holds its other end until it has ended
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_remove_takes_what_an_earlier_run_left(tmp_path: Path) -> None:
+    path = tmp_path / ".fstui-1"
+    (path / "deep").mkdir(parents=True)
+    (path / "deep" / "data-1").write_text("")
+    (path / MARK).write_text("")
+    assert answer("remove", path) == {"removed": True}
+    assert answer("remove", path) == {"removed": True, "absent": True, "above": tmp_path.stat().st_ino}  # gone is gone
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["home", "fstui-1", "..", ".fstui"])
+def test_remove_refuses_a_name_that_is_not_ours(tmp_path: Path, name: str) -> None:
+    (tmp_path / "below").mkdir()
+    path = tmp_path / "below" / name
+    path.mkdir(exist_ok=True)
+    assert answer("remove", f"{tmp_path}/below/{name}") == {
+        "errno": None,
+        "error": "its name does not begin with .fstui-",
+    }
+    assert path.is_dir()
+
+
+def test_remove_refuses_a_file_and_a_link_of_our_name(tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / ".fstui-file").write_text("")
+    (tmp_path / ".fstui-link").symlink_to("precious")
+    for name in (".fstui-file", ".fstui-link"):
+        assert "is not a directory of this user's" in answer("remove", tmp_path / name)["error"]
+    assert sorted(os.listdir(tmp_path)) == [".fstui-file", ".fstui-link", "precious"]
+
+
+@pytest.mark.root
+def test_remove_refuses_another_users_directory(tmp_path: Path) -> None:
+    path = tmp_path / ".fstui-1"
+    path.mkdir()
+    os.chown(path, 65534, 65534)
+    assert "is not a directory of this user's" in answer("remove", path)["error"]
+    assert path.is_dir()
+
+
+def test_keep_removes_nothing_through_a_link_that_took_its_place(tmp_path: Path) -> None:
+    path = tmp_path / ".fstui-1"
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "precious").write_text("")
+    with kept(path) as keeper:
+        path.rename(tmp_path / "moved")
+        path.symlink_to("elsewhere")
+        assert hung_up(keeper) == {"removed": True}
+    assert (tmp_path / "elsewhere" / "precious").exists()
+    assert sorted(os.listdir(tmp_path)) == [".fstui-1", "elsewhere"]
+
+
+def test_keep_removes_its_own_and_not_what_took_its_place(tmp_path: Path) -> None:
+    """Whoever owns DIR may rename root's own directories in it."""
+    path = tmp_path / ".fstui-1"
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "data").write_text("")
+    with kept(path) as keeper:
+        (path / "data-1").write_text("")
+        path.rename(tmp_path / "moved")
+        (tmp_path / "precious").rename(path)
+        assert hung_up(keeper) == {"removed": True}
+    assert [left.name for left in tmp_path.iterdir()] == [".fstui-1"]
+    assert [left.name for left in path.iterdir()] == ["data"]
+
+
+def test_keep_finds_its_directory_where_the_one_above_was_renamed(tmp_path: Path) -> None:
+    (tmp_path / "dir").mkdir()
+    with kept(tmp_path / "dir" / ".fstui-1") as keeper:
+        (tmp_path / "dir").rename(tmp_path / "elsewhere")
+        assert hung_up(keeper) == {"removed": True}
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.root
+def test_keep_removes_its_directory_from_a_filesystem_that_was_unmounted_lazily(tmp_path: Path) -> None:
+    behind, point = tmp_path / "behind", tmp_path / "point"
+    behind.mkdir()
+    point.mkdir()
+    subprocess.run(["mount", "--bind", behind, point], check=True)
+    with kept(point / ".fstui-1") as keeper:
+        (behind / ".fstui-1" / "data-1").write_text("")
+        subprocess.run(["umount", "--lazy", point], check=True)
+        assert hung_up(keeper) == {"removed": True}
+    assert list(behind.iterdir()) == []
+
+
+@pytest.mark.root
+def test_keep_stops_at_what_was_mounted_in_its_directory(tmp_path: Path) -> None:
+    path, precious = tmp_path / ".fstui-1", tmp_path / "precious"
+    precious.mkdir()
+    (precious / "data").write_text("")
+    with kept(path) as keeper:
+        (path / "below").mkdir()
+        subprocess.run(["mount", "--bind", precious, path / "below"], check=True)
+        try:
+            assert "something is mounted on 'below'" in hung_up(keeper)["error"]
+        finally:
+            unmount(path / "below")
+    assert [left.name for left in precious.iterdir()] == ["data"]
+
+
+def test_what_has_no_mark_of_ours_is_not_emptied(tmp_path: Path) -> None:
+    path = tmp_path / ".fstui-1"
+    path.mkdir()
+    (path / "precious").write_text("")
+    assert "holds no file" in answer("remove", path)["error"]
+    assert [left.name for left in path.iterdir()] == ["precious"]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("mode", "owner", "said"),
+    [
+        (0o755, 0, None),
+        (0o1777, 0, None),
+        (0o777, 0, "any user, as all may write to"),
+        (0o775, 0, None),
+        (0o755, 65534, "user nobody, who owns"),
+        (0o1777, 65534, "user nobody, who owns"),
+    ],
+)
+@pytest.mark.parametrize("below", ["", "deeper"])
+def test_root_is_told_who_may_rename_what_it_makes(
+    tmp_path: Path, mode: int, owner: int, said: str | None, below: str
+) -> None:
+    here = tmp_path / "dir"
+    (here / below).mkdir(parents=True)
+    os.chown(here, owner, 0)
+    here.chmod(mode)
+    renamers = answer("inspect", here / below)["renamers"]
+    assert renamers == (f"{said} {here}" if said else None)
+
+
+@pytest.mark.root
+def test_root_is_told_of_an_access_control_list_that_lets_others_write(tmp_path: Path) -> None:
+    here = tmp_path / "dir"
+    here.mkdir(0o755)
+    nobody = 0xFFFFFFFF
+    # acl_ea_entry of the kernel's linux/posix_acl_xattr.h: tag, permissions, whose; user 1234 may write
+    entries = ((0x1, 7, nobody), (0x2, 7, 1234), (0x4, 5, nobody), (0x10, 7, nobody), (0x20, 5, nobody))
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    os.setxattr(here, "system.posix_acl_access", acl)
+    assert f"the access control list of {here} names" in answer("inspect", here)["renamers"]
+
+
+@pytest.mark.parametrize(("attributes", "reached"), [(0x200000, True), (0x10, False), (0, False)])
+def test_statx_tells_whether_a_file_is_reached_past_the_page_cache(attributes: int, reached: bool) -> None:
+    """STATX_ATTR_DAX, in the second eight bytes of the kernel's answer."""
+    answer = bytes(8) + attributes.to_bytes(8, sys.byteorder) + bytes(240)
+    assert is_dax(answer) is reached
+
+
+def test_statx_is_asked_of_a_file_itself(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    directory = os.open(tmp_path, os.O_RDONLY)
+    answer = statx(directory, "file")
+    os.close(directory)
+    assert int.from_bytes(answer[0x28:0x30], sys.byteorder) in (0, 5)  # stx_size
+    assert is_dax(answer) is False

@@ -1,0 +1,143 @@
+"""Drives a probe as the engine does, without the engine: settings and words in, frames out."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psutil
+from msgspec.structs import asdict
+
+from fstui.measure.children import command
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.wire.frames import Decoder, Frame, Samples
+from fstui.state.workspace import Held
+from fstui.storage.layers.preloads import PATTERN
+
+DEADLINE_S = 60.0
+"""A probe that says nothing for so long fails the test instead of hanging it."""
+
+
+class Driven:
+    """A running probe. Whoever leaves the ``with`` has hung up and seen every process of it end without a traceback.
+
+    Each of its processes holds the other end of stderr: its end is theirs. ``under``: a program that starts it.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        meant: Held | None = None,
+        *,
+        facts: bool = False,
+        before_settings: Callable[[int], object] | None = None,
+        stderr: int | None = subprocess.PIPE,
+        under: tuple[str, ...] = (),
+        **settings: Any,
+    ) -> None:
+        self.path = directory / "data"
+        self.process = subprocess.Popen(
+            [*under, *command("measure.probes.sync_writes")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+        )
+        if before_settings:
+            before_settings(self.process.pid)
+        self.heard: list[Frame | Samples] = []
+        self._frames = self._read()
+        asked = SyncWrites(**{"file_bytes": 1 << 20, "seconds": 0.05, **settings})
+        here = (meant or Held.of(directory)).told
+        self.say(json.dumps({**asdict(asked), **here, "path": "data", "facts": PATTERN if facts else ""}))
+
+    def say(self, line: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def until(self, *kinds: str) -> Frame:
+        """The next frame of one of these kinds."""
+        for frame in self._frames:
+            if isinstance(frame, Frame) and frame.kind in kinds:
+                return frame
+        raise AssertionError(f"no {kinds} among {[getattr(frame, 'kind', 'samples') for frame in self.heard]}")
+
+    def until_samples(self) -> Samples:
+        return next(frame for frame in self._frames if isinstance(frame, Samples))
+
+    def measure(self) -> Frame:
+        """From the start to ``done``."""
+        self.until("ready")
+        self.say("go")
+        return self.until("done")
+
+    def hang_up(self) -> int:
+        """Close its stdin; its exit status once every process of it, writers included, has ended."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.close()
+        self.wait_for_all()
+        self.process.stdout.close()
+        return self.process.wait()
+
+    def wait_for_all(self) -> None:
+        """Hear it out, until the last of its processes has ended."""
+        for _ in self._frames:
+            pass
+        assert self.process.stderr
+        wait_for_end_of(self.process.stderr.fileno())
+
+    @property
+    def samples(self) -> list[Samples]:
+        return [frame for frame in self.heard if isinstance(frame, Samples)]
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        return [frame.fields for frame in self.heard if isinstance(frame, Frame) and frame.kind == "error"]
+
+    @property
+    def ops(self) -> int:
+        return sum(len(samples.ends_ns) for samples in self.samples)
+
+    def writers(self) -> list[int]:
+        """The process ids of its writers."""
+        return [child.pid for child in psutil.Process(self.process.pid).children()]
+
+    def _read(self) -> Iterator[Frame | Samples]:
+        decoder = Decoder()
+        assert self.process.stdout
+        out = self.process.stdout.fileno()
+        while True:
+            assert select.select([out], [], [], DEADLINE_S)[0], "the probe has said nothing for a minute"
+            data = os.read(out, 1 << 16)
+            if not data:
+                return
+            for frame in decoder.feed(data):
+                self.heard.append(frame)
+                yield frame
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self.process.stdin
+        assert self.process.stderr
+        if error:
+            self.process.kill()
+        elif not self.process.stdin.closed:
+            self.hang_up()
+        self.process.stderr.close()
+
+
+def wait_for_end_of(stderr: int) -> None:
+    """Until every process that could still write there has ended; none may have had anything to say."""
+    assert select.select([stderr], [], [], DEADLINE_S)[0], "a process of the probe is still there"
+    assert os.read(stderr, 1 << 16) == b""

@@ -1,0 +1,44 @@
+"""Flushes after growing amounts: an amount that was not written whole is none."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fstui.measure.probes.dirty_flush import Flushes, Point
+from fstui.measure.wire.talk import CallError
+
+
+@pytest.fixture
+def flushes(tmp_path: Path) -> Iterator[Flushes]:
+    """On a file that may not grow beyond half a block; the write of more ends there instead of killing."""
+    path = tmp_path / "data"
+    path.touch()
+    try:
+        made = Flushes({"file_bytes": 1 << 20, "seconds": 0.1, "path": str(path)})
+    except CallError:
+        pytest.skip("no O_DIRECT here")
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2048, before[1]))
+    yield made
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+    os.close(made.fd)
+
+
+def test_a_first_write_that_is_cut_short_is_refused_before_the_clock_starts(flushes: Flushes) -> None:
+    with pytest.raises(CallError) as failed:
+        flushes.try_direct()
+    assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)
+
+
+def test_an_amount_that_was_cut_short_is_not_timed(flushes: Flushes) -> None:
+    with pytest.raises(CallError) as failed:
+        flushes.one("sequential", Point(1 << 20))
+    assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)

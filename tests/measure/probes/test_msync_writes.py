@@ -1,0 +1,114 @@
+"""Blocks written through a mapping: measured, saved, shown and judged as any other step."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.measure.kinds.documents import decode_run
+from fstui.measure.kinds.msync_writes import MsyncWrites
+from fstui.model.documents import encode
+from fstui.model.errors import Refused
+from fstui.model.plan import PlannedStep
+from fstui.model.settings import Amounts
+from fstui.model.steps import Step
+from fstui.report import formats
+from fstui.runs import scenario
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.stepping import StepRunner
+from fstui.state.workspace import Held
+from tests.factories import steps
+from tests.factories.evidence import finding, verdict
+from tests.factories.samples import RUN
+
+SCENARIO = """
+name = "mine"
+title = "Mine"
+question = "How long?"
+[[steps]]
+name = "msync"
+probe = "msync_writes"
+"""
+
+
+def measured(directory: Path, **settings: object) -> Step:
+    asked = MsyncWrites(**{"seconds": 0.1, "file_bytes": 1 << 20, **settings})  # type: ignore[arg-type]
+    planned = PlannedStep(name="msync", settings=asked)
+    runner = StepRunner(0, planned, LocalMachine(), (), lambda event: None)
+    return asyncio.run(runner.run(Held.of(directory), facts=False))
+
+
+@pytest.mark.parametrize("offsets", ["random", "same"])
+@pytest.mark.parametrize("block_bytes", [512, 4096, 10_000, 16384])
+def test_every_operation_is_a_write_and_a_sync_of_its_own(tmp_path: Path, offsets: str, block_bytes: int) -> None:
+    step = measured(tmp_path, offsets=offsets, block_bytes=block_bytes)
+    assert (step.status, step.error) == ("finished", None)
+    assert step.ops == step.syncs > 0
+    assert step.bytes == step.ops * block_bytes
+    assert step.write_ns and step.sync_ns and step.latency_ns
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_step_ends_when_it_has_written_as_much_as_was_planned(tmp_path: Path) -> None:
+    step = measured(tmp_path, seconds=64.0, max_bytes_per_s=20 * 4096 // 64, block_bytes=4096)
+    assert (step.status, step.ops) == ("finished", 20)
+
+
+def test_a_file_that_cannot_be_made_fails_the_step(tmp_path: Path) -> None:
+    (tmp_path / "data-1").write_text("another's")
+    step = measured(tmp_path)
+    assert step.status == "failed" and step.error
+    assert (step.error.call, step.error.errno) == ("open", errno.EEXIST)
+
+
+def planned(file: Path, more: str = "") -> PlannedStep:
+    file.write_text(SCENARIO + more)
+    return scenario.expand(scenario.load(str(file)), {})[1][0]
+
+
+def test_a_scenario_may_have_such_a_step(tmp_path: Path) -> None:
+    step = planned(tmp_path / "mine.toml", 'block_bytes = 16384\noffsets = "same"\n')
+    assert step.settings == MsyncWrites(seconds=1, block_bytes=16384, offsets="same")
+    assert step.settings.rewrites_one_block
+    assert step.settings.amounts() == Amounts(written=(64 << 20) + (256 << 20), held=64 << 20)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("seconds = 0\n", "seconds must be more than 0"),
+        ("file_bytes = 2147483648\n", "file_bytes must be between block_bytes and 1073741824"),
+        ("file_bytes = 1024\n", "file_bytes must be between block_bytes"),
+        ("block_bytes = 0\n", "block_bytes must be between 1 and 8 MiB"),
+        ('offsets = "append"\n', "It takes random, same"),
+        ("writers = 2\n", "unknown field `writers`"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(tmp_path: Path, more: str, said: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        planned(tmp_path / "mine.toml", more)
+    assert said in str(refusal.value)
+
+
+def msyncs(flushes: float) -> Step:
+    """2 000 of them on the made-up disk, each with so many flushes."""
+    return replace(steps.step("msync", flushes=flushes), settings=MsyncWrites(block_bytes=16384, file_bytes=1 << 20))
+
+
+def test_it_is_saved_and_shown_with_its_flushes_per_sync() -> None:
+    run = replace(RUN, steps=(msyncs(1.0),))
+    assert decode_run(encode(run)) == run
+    for name in ("plain", "markdown"):
+        shown = str(formats.render(name, run))
+        assert any("msync" in line and "1.00" in line for line in shown.splitlines())
+
+
+def test_each_msync_owes_a_flush() -> None:
+    assert finding(verdict(None, msyncs(1.0)), "flushes-arrive").steps == ("msync",)
+    lost = verdict(None, msyncs(0.0))
+    assert lost.verdict == "not-durable"
+    assert finding(lost, "flushes-missing").steps == ("msync",)

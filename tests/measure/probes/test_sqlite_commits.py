@@ -1,0 +1,36 @@
+"""Commits of SQLite as a probe."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fstui.measure.kinds.sqlite_commits import SqliteCommits
+from fstui.model.events import Event, StepStarted
+from fstui.model.plan import PlannedStep
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.stepping import StepRunner
+from fstui.state.workspace import Held
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("journal", ["DELETE", "WAL"])
+def test_it_stays_in_its_directory_whatever_takes_the_place_of_that(tmp_path: Path, journal: str) -> None:
+    run, precious = tmp_path / "run", tmp_path / "precious"
+    run.mkdir()
+    precious.mkdir()
+
+    def swap(event: Event) -> None:
+        if isinstance(event, StepStarted):
+            run.rename(tmp_path / "moved")
+            run.symlink_to("precious")
+            precious.chmod(0o500)
+
+    settings = SqliteCommits(seconds=0.1, rows=100, journal_mode=journal)  # type: ignore[arg-type]
+    planned = PlannedStep(name="commits", settings=settings)
+    step = asyncio.run(StepRunner(0, planned, LocalMachine(), (), swap).run(Held.of(run), facts=True))
+    assert (step.status, step.error) == ("finished", None)
+    assert step.ops > 0
+    assert [list(path.iterdir()) for path in (precious, tmp_path / "moved")] == [[], []]

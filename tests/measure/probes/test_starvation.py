@@ -1,0 +1,44 @@
+"""Time without a CPU, as the kernel counts it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from fstui.measure.probes import starvation
+from fstui.measure.probes.starvation import UNKNOWN, Starvation, run_queue_ns, stolen_ns
+
+
+def test_two_who_share_one_cpu_wait_for_it() -> None:
+    """Two busy processes on one CPU: what one of them does not get, it waits for."""
+    cpus = os.sched_getaffinity(0)
+    pid = os.fork()
+    os.sched_setaffinity(0, {min(cpus)})
+    if not pid:
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            pass
+        os._exit(0)
+    try:
+        counted, began = Starvation(), time.process_time()
+        while time.process_time() - began < 0.1:
+            pass
+        assert counted.waited_ns() >= counted.longest_ns > 10_000_000
+    finally:
+        os.sched_setaffinity(0, cpus)
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+
+
+def test_every_cpu_has_its_stolen_time() -> None:
+    assert len(stolen_ns()) == os.cpu_count()
+    assert all(ns >= 0 for ns in stolen_ns())
+
+
+def test_where_nobody_counts_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starvation, "_read", lambda path: "")
+    assert run_queue_ns() == UNKNOWN
+    nothing = Starvation()
+    assert {nothing.waited_ns(), nothing.longest_ns, nothing.stolen_ns()} == {UNKNOWN}

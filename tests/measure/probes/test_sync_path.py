@@ -1,0 +1,286 @@
+"""Does a sync leave this process as a system call?"""
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import count, cycle
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fstui.judge.facts.process import stub_signs
+from fstui.measure.children import command
+from fstui.measure.probes import sync_path
+from fstui.measure.probes.futile import RAW, futile_syncs
+from fstui.measure.probes.left_dirty import Left, left_dirty
+from fstui.model.host import Process
+from fstui.storage.layers.preloads import PATTERN
+from tests.factories import dropping
+from tests.real import without_calls
+
+PROGRAM = (
+    "import json, sys\n"
+    "sys.path.insert(0, sys.argv[1])\n"
+    "from fstui.measure.probes import sync_path\n"
+    f"print(json.dumps(sync_path.facts(sys.argv[2], {PATTERN!r})))\n"
+)
+CHECKOUT = command("")[-2]
+
+
+def facts(directory: Path, **environment: str) -> dict[str, Any]:
+    """What a process started in that environment says of itself."""
+    call = [sys.executable, "-I", "-S", "-c", PROGRAM, CHECKOUT, str(directory)]
+    done = subprocess.run(call, env={**os.environ, **environment}, capture_output=True, check=True)
+    assert list(directory.iterdir()) == []
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_clean_process_passes_its_syncs_on(tmp_path: Path) -> None:
+    found = facts(tmp_path)
+    assert (found["pipe_fsync_fails"], found["dsync_flag_kept"], found["preloads"]) == (True, True, [])
+    assert found["libc_sync_ns"] > 0 and (found["raw_sync_ns"] or 1) > 0  # in memory calling it takes half the time
+    assert 0 < found["memory_sync_ns"] < found["memory_write_ns"]
+    assert found["cgroup"] is None or found["cgroup"].startswith("/")
+
+
+def test_libeatmydata_leaves_all_its_traces(tmp_path: Path) -> None:
+    library = next(Path("/usr/lib").glob("*/libeatmydata.so"), None)
+    if library is None:
+        pytest.skip("libeatmydata is not installed (apt-get install libeatmydata1)")
+    found = facts(tmp_path, LD_PRELOAD=str(library))
+    assert (found["pipe_fsync_fails"], found["dsync_flag_kept"]) == (False, False)
+    assert found["libc_sync_ns"] < 20_000
+    assert answered(found)["fdatasync"] == 75
+    (preload,) = found["preloads"]
+    assert (preload["what"], preload["path"]) == ("preload", "/proc/self/maps")
+    assert "libeatmydata" in preload["value"]
+
+
+def answered(found: dict[str, Any]) -> dict[str, int]:
+    """By call: the futile syncs that succeeded."""
+    return {call: succeeded for call, (_, succeeded) in found["futile_syncs"].items() if succeeded}
+
+
+def test_the_kernel_refuses_every_futile_sync(tmp_path: Path) -> None:
+    found = facts(tmp_path)
+    assert {"fsync", "fdatasync", "syncfs", "sync_file_range", "msync", RAW} == set(found["futile_syncs"])
+    assert all(tried == 75 for tried, _ in found["futile_syncs"].values())
+    assert answered(found) == {}
+
+
+def test_a_library_may_answer_only_what_is_asked_by_syscall(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    answers = futile_syncs(str(tmp_path / "file"), lambda fd: 0)
+    assert {call for call, (_, answered) in answers.counts.items() if answered} == {RAW}
+
+
+@pytest.mark.parametrize("way", dropping.WAYS)
+def test_a_library_that_makes_only_most_syncs_is_found(tmp_path: Path, way: str) -> None:
+    """However few it leaves out, and though nothing else gives it away."""
+    (tmp_path / "work").mkdir()
+    found = facts(tmp_path / "work", **dropping.preloaded(tmp_path, way))
+    assert {"fsync", "fdatasync"} & set(answered(found))
+    assert found["preloads"] == []
+
+
+@pytest.mark.parametrize("way", dropping.MORE)
+def test_a_library_that_syncs_more_than_it_was_asked_to_is_no_stub(tmp_path: Path, way: str) -> None:
+    """It answers on a pipe, as one that makes nothing does; nothing stays dirty, and the flushes are counted."""
+    (tmp_path / "work").mkdir()
+    found = facts(tmp_path / "work", **dropping.preloaded(tmp_path, way))
+    pages_are_told(found)
+    assert found["pipe_fsync_fails"] is False and answered(found)
+    assert list(stub_signs(msgspec.convert(found, Process))) == []
+
+
+def pages_are_told(found: dict[str, Any]) -> None:
+    if not found["left_dirty"]:
+        pytest.skip("the page cache does not tell: Linux before 6.5, or tests whose directory is in memory")
+
+
+def test_a_sync_leaves_nothing_dirty(tmp_path: Path) -> None:
+    found = facts(tmp_path)
+    pages_are_told(found)
+    assert {"fsync", "fdatasync"} == set(found["left_dirty"])
+    assert not any(left for _, left in found["left_dirty"].values())
+    assert found["answered_like"] == {}
+
+
+def test_every_library_that_fstui_knows_of_is_found(tmp_path: Path) -> None:
+    """By its name alone: this one is a copy of an innocent one."""
+    library = tmp_path / "libfsync-off.so"
+    innocent = re.search(r"/\S+/libm\.so\S*", Path("/proc/self/maps").read_text())
+    assert innocent
+    library.write_bytes(Path(innocent[0]).read_bytes())
+    (tmp_path / "work").mkdir()
+    (preload,) = facts(tmp_path / "work", LD_PRELOAD=str(library))["preloads"]
+    assert preload["value"] == str(library)
+
+
+def test_a_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        sync_path.facts(str(tmp_path / "gone"), PATTERN)
+
+
+def test_without_a_system_call_number_the_raw_time_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync_path, "FDATASYNC", {})
+    found = sync_path.facts(str(tmp_path), PATTERN)
+    assert found["raw_sync_ns"] is None and found["libc_sync_ns"] > 0
+
+
+def test_a_raw_call_that_takes_its_time_by_itself_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on an emulated processor, where a sync of memory by libc takes 3 µs and the raw call 30."""
+    now_ns = [0]
+
+    def laborious(_: int) -> None:
+        now_ns[0] += 30_000
+
+    monkeypatch.setattr(sync_path, "raw_fdatasync", lambda: laborious)
+    monkeypatch.setattr("fstui.measure.probes.sync_path.time.monotonic_ns", lambda: now_ns[0])
+    (tmp_path / "file").touch()
+    assert sync_path.sync_times(str(tmp_path / "file"))[1] is None
+
+
+def test_a_quick_raw_call_is_asked_again_until_nothing_held_it_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A FUSE filesystem without fsync beside others: 1.9 µs by libc, 12.1 µs by the raw call in all of three rounds."""
+    now_ns, takes_ns = [0], [12_100] * 3
+
+    def raw(fd: int) -> None:
+        if fd >= 0:
+            now_ns[0] += takes_ns.pop() if takes_ns else 1_900
+
+    monkeypatch.setattr(sync_path, "raw_fdatasync", lambda: raw)
+    monkeypatch.setattr("fstui.measure.probes.sync_path.time.monotonic_ns", lambda: now_ns[0])
+    (tmp_path / "file").touch()
+    assert sync_path.sync_times(str(tmp_path / "file"))[1] == 1_900
+
+
+def filtered(directory: Path, **environment: str) -> dict[str, Any]:
+    """Seen under a filter that ends who calls cachestat: what is left dirty is told by the mapping of its page."""
+    program = [sys.executable, "-I", "-S", "-c", PROGRAM, CHECKOUT, str(directory)]
+    done = subprocess.run(
+        [sys.executable, without_calls.__file__, "cachestat", "--kill", *program],
+        capture_output=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_page_cache_is_not_asked_by_a_call_that_a_filter_may_end(tmp_path: Path) -> None:
+    found = filtered(tmp_path)
+    pages_are_told(found)
+    assert {"fsync", "fdatasync"} == set(found["left_dirty"])
+    assert not any(left for _, left in found["left_dirty"].values())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("way", dropping.MORE)
+def test_a_library_that_syncs_more_is_no_stub_where_the_page_cache_cannot_be_asked(tmp_path: Path, way: str) -> None:
+    """Nor before Linux 6.5, nor on an overlay."""
+    (tmp_path / "work").mkdir()
+    found = filtered(tmp_path / "work", **dropping.preloaded(tmp_path, way))
+    pages_are_told(found)
+    assert list(stub_signs(msgspec.convert(found, Process))) == []
+
+
+@pytest.mark.parametrize("looked", [facts, filtered], ids=["by cachestat", "by the mapping"])
+@pytest.mark.parametrize("way", dropping.DISGUISED)
+def test_a_library_that_leaves_syncs_out_in_that_guise_leaves_pages_dirty(
+    tmp_path: Path, way: str, looked: Callable[..., dict[str, Any]]
+) -> None:
+    (tmp_path / "work").mkdir()
+    found = looked(tmp_path / "work", **dropping.preloaded(tmp_path, way))
+    pages_are_told(found)
+    assert any("dirty in memory" in line for line in stub_signs(msgspec.convert(found, Process)))
+
+
+def test_pages_are_not_asked_for_where_the_raw_call_is_not_known(tmp_path: Path) -> None:
+    assert left_dirty(str(tmp_path / "file"), {}, None, sync_path.read_text).dirty == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_system_call_itself_leaves_dirty_tells_nothing_of_a_library(tmp_path: Path) -> None:
+    seen = left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, lambda fd: None, sync_path.read_text)
+    assert seen.dirty == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def seen_of(directory: Path, call: Any, raw: Any = os.fdatasync, **more: Any) -> Left:
+    """By one call in the place of fsync."""
+    pages_are_told(facts(directory))
+    return left_dirty(str(directory / "file"), {"fsync": call}, raw, sync_path.read_text, **more)
+
+
+def test_what_the_system_call_leaves_clean_by_chance_is_not_held_against_a_library(tmp_path: Path) -> None:
+    """As beside a neighbour whose syncs clean what ext4 with data=journal leaves dirty."""
+    beside = cycle([True, False])
+    seen = seen_of(tmp_path, lambda fd: None, lambda fd: os.fdatasync(fd) if next(beside) else None)
+    assert seen.signs == 0
+
+
+def test_one_sync_of_all_that_left_something_dirty_may_be_chance(tmp_path: Path) -> None:
+    """A second one is looked for, and not found."""
+    dropped = [True]
+    seen = seen_of(tmp_path, lambda fd: os.fsync(fd) if not dropped else dropped.clear())
+    assert seen.signs == 1
+    assert list(stub_signs(Process(left_dirty=seen.dirty))) == []
+
+
+def test_where_one_was_left_dirty_a_second_one_is_looked_for(tmp_path: Path) -> None:
+    calls = count(1)
+    seen = seen_of(tmp_path, lambda fd: os.fsync(fd) if next(calls) % 10 else None)
+    assert seen.signs >= 2, "12 tries alone have one tenth"
+
+
+def test_where_no_thread_can_be_started_this_one_syncs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("fstui.measure.probes.left_dirty.start_new_thread", refused)
+    assert seen_of(tmp_path, os.fsync).signs == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_o_dsync_leaves_is_tried_where_the_flag_is_taken_away(tmp_path: Path) -> None:
+    seen = seen_of(tmp_path, os.fsync, o_dsync_too=True)
+    assert seen.dirty["O_DSYNC"] == (8, 0)
+
+
+def test_a_stuck_call_is_named_while_it_is_stuck() -> None:
+    """A process that writes into a full pipe sits in write(2)."""
+    program = "import os\nwhile True: os.write(1, bytes(4096))"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as stuck:
+        until = time.monotonic() + 60
+        while (call := sync_path.call_of(stuck.pid)) != "write" and time.monotonic() < until:
+            os.sched_yield()
+        stuck.kill()
+    assert call == "write"
+
+
+def test_a_process_that_is_gone_sits_in_no_call() -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    assert sync_path.call_of(gone.pid) is None
+
+
+def test_a_pipe_cannot_be_synced() -> None:
+    read_end, write_end = os.pipe()
+    with pytest.raises(OSError) as refused:
+        os.fsync(write_end)
+    assert refused.value.errno == errno.EINVAL
+    os.close(read_end)
+    os.close(write_end)

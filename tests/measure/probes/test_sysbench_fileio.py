@@ -1,0 +1,76 @@
+"""The real sysbench fileio as a probe."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fstui.measure.kinds.sysbench_fileio import SysbenchFileio, SysbenchFileioFigures
+from fstui.measure.probes.sysbench_fileio import totals
+from fstui.model.plan import PlannedStep
+from fstui.model.steps import Step
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.stepping import StepRunner
+from fstui.state.workspace import Held
+
+SAYS = """
+File operations:
+    reads/s:                      0.00
+    writes/s:                     2126.05
+    fsyncs/s:                     2126.54
+
+General statistics:
+    total time:                          2.0038s
+    total number of events:              8532
+
+Latency (ms):
+         min:                                    0.00
+         avg:                                    0.23
+         max:                                   53.67
+         95th percentile:                        1.23
+"""
+
+
+def test_its_totals_are_read_to_the_digit() -> None:
+    found = totals(SAYS)
+    assert found is not None
+    assert (found["writes_per_s"], found["fsyncs_per_s"], found["total_time_s"]) == (2126.05, 2126.54, 2.0038)
+    assert found["events"] == 8532
+    assert found["latency_ms"] == {"min": 0.0, "avg": 0.23, "max": 53.67, "p95": 1.23}
+
+
+def test_without_its_report_there_is_no_figure() -> None:
+    assert totals("FATAL: no space") is None
+
+
+def run(directory: Path, **settings: object) -> Step:
+    planned = PlannedStep(name="classic", settings=SysbenchFileio(**{"seconds": 1, **settings}))  # type: ignore[arg-type]
+    runner = StepRunner(0, planned, LocalMachine(), (), lambda event: None)
+    return asyncio.run(runner.run(Held.of(directory), facts=False))
+
+
+@pytest.mark.skipif(not shutil.which("sysbench"), reason="sysbench is not installed: apt-get install sysbench")
+def test_a_run_tells_its_own_rate_and_leaves_nothing(tmp_path: Path) -> None:
+    step = run(tmp_path)
+    assert (step.status, step.error) == ("finished", None)
+    assert isinstance(step.figures, SysbenchFileioFigures)
+    assert step.rate_per_s == pytest.approx(step.figures.writes_per_s, rel=0.01)
+    assert step.bytes == step.ops * 16384
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not shutil.which("sysbench"), reason="sysbench is not installed: apt-get install sysbench")
+def test_what_sysbench_refuses_fails_the_step_in_its_own_words(tmp_path: Path) -> None:
+    step = run(tmp_path, fsync_every=-5)
+    assert step.status == "failed"
+    assert step.error is not None and step.error.call == "sysbench"
+
+
+@pytest.mark.parametrize("number", ["1.2.3", ".", "9" * 400, "", "-1"])
+def test_what_is_no_number_is_no_figure(number: str) -> None:
+    assert totals(SAYS.replace("2126.05", number)) is None
+    events = totals(SAYS.replace("8532", number))
+    assert events and events["events"] == 0

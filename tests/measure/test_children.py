@@ -1,0 +1,224 @@
+"""Child processes: started isolated, ended by a closed stdin, abandoned when they hang."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import fstui
+from fstui.measure import children
+from fstui.measure.children import Child, Hurry, ask, in_a_child
+from fstui.model.errors import Refused
+from fstui.state import runs
+
+
+async def keeper(path: Path) -> Child:
+    """A child that holds a directory until its stdin closes."""
+    child = await Child.start("measure.helpers.directory", "keep")
+    child.send(json.dumps(str(path)))
+    assert json.loads(await child.read_line())["ready"]
+    return child
+
+
+async def test_a_question_gets_its_answer(tmp_path: Path) -> None:
+    assert (await ask("measure.helpers.directory", "inspect", str(tmp_path), 60))["path"] == str(tmp_path)
+
+
+async def test_a_silent_child_is_given_up() -> None:
+    with pytest.raises(TimeoutError):
+        await ask("measure.helpers.directory", "inspect", "/", timeout_s=0)
+
+
+async def test_a_child_that_cannot_speak_is_an_answer_too() -> None:
+    assert await ask("measure.helpers.directory", "no-such-action", "/", 60) == {
+        "errno": None,
+        "error": "the helper process ended",
+    }
+
+
+async def test_a_closed_stdin_ends_it(tmp_path: Path) -> None:
+    child = await keeper(tmp_path / ".fstui-1")
+    assert await child.reap(60) == 0
+    assert list(tmp_path.iterdir()) == []
+    child.send("anything")  # to one that has ended: nothing happens
+    child.hang_up()
+
+
+async def test_one_that_does_not_end_in_time_is_abandoned(tmp_path: Path) -> None:
+    child = await keeper(tmp_path / ".fstui-1")
+    os.kill(child.pid, signal.SIGSTOP)
+    assert await child.reap(0.01) is None
+    child.abandon()
+    assert await child.reap(60) == -signal.SIGKILL
+    child.abandon()  # twice is no error
+
+
+async def test_ctrl_c_of_the_terminal_passes_it_by(tmp_path: Path) -> None:
+    child = await keeper(tmp_path / ".fstui-1")
+    assert os.getsid(child.pid) == child.pid != os.getsid(0)
+    assert await child.reap(60) == 0
+
+
+async def test_what_is_no_frame_is_an_error(tmp_path: Path) -> None:
+    child = await keeper(tmp_path / ".fstui-1")
+    child.hang_up()
+    with pytest.raises(ValueError, match="not a frame"):
+        [frame async for frame in child.read_frames()]
+    await child.reap(60)
+
+
+async def test_nothing_around_it_gets_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the directory that it is started in nor PYTHON… variables reach a child."""
+    (tmp_path / "json.py").write_text("raise SystemExit('the wrong json')")
+    (tmp_path / "sitecustomize.py").write_text("raise SystemExit('customised')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONHOME", "/nowhere")
+    assert (await ask("measure.helpers.directory", "inspect", ".", 60))["path"] == str(tmp_path)
+
+
+def test_it_starts_from_a_zip_too(tmp_path: Path) -> None:
+    package = Path(fstui.__file__).parent
+    archive = tmp_path / "fstui.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for path in package.rglob("*.py"):
+            packed.write(path, path.relative_to(package.parent))
+    program = (
+        "import asyncio, sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from fstui.measure import children\n"
+        "assert children.__file__.startswith(sys.argv[1])\n"
+        "print(asyncio.run(children.ask('measure.helpers.directory', 'inspect', '/', 60))['path'])\n"
+    )
+    call = [sys.executable, "-c", program, str(archive)]
+    assert subprocess.run(call, cwd=tmp_path, check=True, capture_output=True).stdout == b"/\n"
+
+
+async def test_many_at_once_do_not_mix_their_answers(tmp_path: Path) -> None:
+    places = [tmp_path / str(number) for number in range(8)]
+    for place in places:
+        place.mkdir()
+    found = await asyncio.gather(*(ask("measure.helpers.directory", "inspect", str(place), 60) for place in places))
+    assert [one["path"] for one in found] == [str(place) for place in places]
+
+
+async def test_a_function_is_called_in_a_child_and_its_result_and_its_exception_come_back(tmp_path: Path) -> None:
+    assert await in_a_child(os.getppid) == os.getpid()
+    assert await in_a_child(sorted, [3, 1, 2]) == [1, 2, 3]
+    with pytest.raises(FileNotFoundError):
+        await in_a_child(os.stat, tmp_path / "nothing")
+    with pytest.raises(Refused, match="no saved run"):
+        await in_a_child(runs.find, "no such run")
+
+
+async def test_a_call_that_hangs_is_given_up() -> None:
+    with pytest.raises(TimeoutError):
+        await in_a_child(time.sleep, 60, timeout_s=0.5)
+
+
+async def test_once_a_stop_is_asked_nobody_waits_for_a_disk_that_does_nothing() -> None:
+    hurry = Hurry(lambda: True, lambda of: 7, given_up=set())
+    children.HURRY.set(hurry)
+    async with asyncio.timeout(60) as limit:
+        with pytest.raises(TimeoutError):
+            await in_a_child(time.sleep, 300, timeout_s=300)
+    assert not limit.expired()
+    assert hurry.limit_s("home") < hurry.limit_s("target")  # it did not answer once: it is asked with less patience
+
+
+async def test_a_disk_that_still_works_is_waited_for_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "HURRIED_S", 0.2)
+    completed, asked = count(), []
+
+    def moved(of: children.Place) -> int:
+        asked.append(of)
+        return next(completed)
+
+    children.HURRY.set(Hurry(lambda: True, moved, given_up=set()))
+    await in_a_child(time.sleep, 1.0)
+    assert set(asked) == {"home"}
+
+
+async def test_a_child_that_dies_in_the_middle_of_a_call_is_an_error() -> None:
+    with pytest.raises(OSError, match="helper process ended"):
+        await in_a_child(os._exit, 3)
+
+
+def test_whoever_leaves_while_a_child_is_asked_leaves_in_silence() -> None:
+    program = "import asyncio, time\nfrom fstui.measure.children import in_a_child\n"
+    program += "async def ask(): await asyncio.wait_for(in_a_child(time.sleep, 60), 1)\n"
+    program += "try: asyncio.run(ask())\nexcept TimeoutError: print('left')\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == ("left\n", "", 0)
+
+
+async def test_a_program_that_a_slow_box_is_still_starting_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = ["sh", "-c", 'until [ -e "$0" ]; do :; done; exec "$@"', str(tmp_path / "go")]
+    start = children.command
+    monkeypatch.setattr(children, "command", lambda *words: [*busy, *start(*words)])
+    asked = asyncio.ensure_future(ask("measure.helpers.directory", "inspect", str(tmp_path), 0.5))
+    await asyncio.wait([asked], timeout=0.8)
+    (tmp_path / "go").touch()
+    assert (await asked)["path"] == str(tmp_path)
+
+
+async def test_one_that_is_cancelled_while_it_is_being_started_is_waited_for_by_nobody() -> None:
+    for turns in range(12):
+        starting = asyncio.ensure_future(Child.start("measure.helpers.directory", "keep"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        starting.cancel()
+        done, _ = await asyncio.wait({starting}, timeout=60)
+        assert done, f"cancelled after {turns} turns of the loop"
+        if not starting.cancelled():
+            starting.result().abandon()
+
+
+ENDING = """
+import asyncio, sys
+from fstui.measure.children import Child
+
+async def end_after(turns):
+    starting = asyncio.ensure_future(Child.start("measure.helpers.directory", "keep"))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return starting
+
+for turns in range(12):
+    asyncio.run(end_after(turns))
+"""
+
+
+def test_a_loop_that_ends_while_one_is_being_started_ends() -> None:
+    """At its end all tasks are cancelled at once, the start itself among them."""
+    subprocess.run([sys.executable, "-c", ENDING], cwd=Path(fstui.__file__).parents[1], check=True, timeout=60)
+
+
+FAILING = """
+import sys, threading
+import fstui.measure.children
+
+def fail():
+    raise RuntimeError("Event loop is closed")
+
+thread = threading.Thread(target=fail, name=sys.argv[1])
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize(("name", "is_said"), [("waitpid-7", False), ("another", True)])
+def test_a_child_that_ends_as_the_loop_closes_is_no_news(name: str, is_said: bool) -> None:
+    here = Path(fstui.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", FAILING, name], cwd=here, capture_output=True, check=True)
+    assert (b"Traceback" in done.stderr) is is_said

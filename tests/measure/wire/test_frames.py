@@ -1,0 +1,152 @@
+"""The bytes between a probe and the engine."""
+
+import struct
+from array import array
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fstui.measure.wire.frames import (
+    KINDS,
+    PIPE_BUF,
+    BadFrame,
+    Decoder,
+    Frame,
+    Samples,
+    encode,
+    encode_samples,
+    encode_samples_apart,
+)
+
+TIMES = st.integers(min_value=0, max_value=2**62)
+FIELDS = st.dictionaries(
+    st.text(max_size=20), st.one_of(st.none(), st.booleans(), TIMES, st.text(max_size=50)), max_size=8
+)
+JSON_KINDS = [kind for kind in KINDS if kind != "samples"]
+
+
+def json_frame(payload: bytes) -> bytes:
+    return struct.pack("IB3x", len(payload), KINDS.index("figures")) + payload
+
+
+def samples_frame(payload: bytes) -> bytes:
+    return struct.pack("IB3x", len(payload), KINDS.index("samples")) + payload
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    """The same bytes in pieces, as pipes deliver them."""
+    edges = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
+    return [data[first:after] for first, after in pairwise(edges)]
+
+
+def decoded(pieces: list[bytes]) -> list[Frame | Samples]:
+    decoder = Decoder()
+    return [frame for piece in pieces for frame in decoder.feed(piece)]
+
+
+@given(st.lists(st.tuples(st.sampled_from(JSON_KINDS), FIELDS), max_size=6), st.lists(st.integers(min_value=0)))
+def test_json_frames_come_back_as_they_were_wherever_the_pipe_cuts_them(
+    said: list[tuple[str, dict[str, object]]], places: list[int]
+) -> None:
+    data = b"".join(encode(kind, **{"kind_": 0, **fields}) for kind, fields in said)
+    assert decoded(cut(data, places)) == [Frame(kind, {"kind_": 0, **fields}) for kind, fields in said]
+
+
+@given(
+    st.integers(min_value=0, max_value=63),
+    st.sampled_from([1, 2]),
+    st.integers(min_value=0, max_value=2**61),
+    st.lists(st.integers(min_value=0, max_value=2**61), max_size=1500).map(sorted),
+    st.lists(st.integers(min_value=0)),
+)
+def test_samples_come_back_whole_from_frames_that_fit_into_pipe_buf(
+    writer: int, parts: int, start_ns: int, times: list[int], places: list[int]
+) -> None:
+    marks = array("q", (start_ns + time for time in times[: len(times) // 2 * 2]))
+    pieces = list(encode_samples(writer, parts, start_ns, marks))
+    assert all(len(piece) <= PIPE_BUF for piece in pieces)
+    back = [frame for frame in decoded(cut(b"".join(pieces), places)) if isinstance(frame, Samples)]
+    assert [mark for samples in back for mark in samples.readings_ns[1:]] == list(marks)
+    assert {(samples.writer, samples.parts, samples.apart) for samples in back} <= {(writer, parts, False)}
+    spans = [span for samples in back for span in samples.spans_ns]
+    assert spans == [after - before for before, after in pairwise([start_ns, *marks])]
+
+
+@given(
+    st.sampled_from([1, 2]),
+    st.lists(st.integers(min_value=0, max_value=2**61), max_size=1500).map(sorted),
+    st.lists(st.integers(min_value=0)),
+)
+def test_operations_with_pauses_between_them_come_back_without_the_pauses(
+    parts: int, times: list[int], places: list[int]
+) -> None:
+    readings = times[: len(times) // (parts + 1) * (parts + 1)]
+    ops = [readings[at : at + parts + 1] for at in range(0, len(readings), parts + 1)]
+    pieces = list(encode_samples_apart(7, parts, readings))
+    assert all(len(piece) <= PIPE_BUF for piece in pieces)
+    back = [frame for frame in decoded(cut(b"".join(pieces), places)) if isinstance(frame, Samples)]
+    assert [begin for samples in back for begin in samples.begins_ns] == [op[0] for op in ops]
+    assert [end for samples in back for end in samples.ends_ns] == [op[-1] for op in ops]
+    for part in range(parts):
+        lengths = [length for samples in back for length in samples.durations_ns(part)]
+        assert lengths == [op[part + 1] - op[part] for op in ops]
+    assert {(samples.writer, samples.parts, samples.apart) for samples in back} <= {(7, parts, True)}
+
+
+@pytest.mark.parametrize("marks", [[20, 19, 30, 40], [20, 30, 40, 38], [20, 2**61, 40, 50]])
+def test_where_a_clock_goes_back_it_counts_as_nothing(marks: list[int]) -> None:
+    samples = Samples.of(0, 1, 10, marks)
+    assert list(samples.spans_ns) == [max(0, after - before) for before, after in pairwise([10, *marks])]
+
+
+def test_an_operation_begins_where_the_one_before_it_ended() -> None:
+    samples = Samples.of(3, 2, 10, [12, 17, 18, 40])
+    assert (samples.durations_ns(0), samples.durations_ns(1)) == ((2, 1), (5, 22))
+    assert (list(samples.begins_ns), list(samples.ends_ns)) == ([10, 17], [17, 40])
+
+
+def test_the_operations_of_a_cut_hand_over_begin_where_the_ones_before_it_ended() -> None:
+    marks = array("q", range(1, 1401))
+    back = decoded(list(encode_samples(0, 2, 0, marks)))
+    assert len(back) > 1
+    last = 0
+    for samples in back:
+        assert isinstance(samples, Samples)
+        assert samples.begins_ns[0] == last
+        assert len(samples.readings_ns) % 2 == 1  # an operation is never torn in two
+        last = samples.ends_ns[-1]
+
+
+def test_a_frame_of_a_full_pipe_buf_passes_and_a_larger_one_is_refused() -> None:
+    room = PIPE_BUF - len(encode("figures", text=""))
+    assert len(encode("figures", text="x" * room)) == PIPE_BUF
+    with pytest.raises(ValueError, match="exceeds 4096"):
+        encode("figures", text="x" * (room + 1))
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        b"Traceback (most recent call last)",
+        b"\xff" * 8,
+        b"\x00\x20\x00\x00\x00\x00\x00\x00",
+        json_frame(b"{"),
+        json_frame(b"3"),
+        json_frame(b"[" * 4000),
+        json_frame(b'{"ops": NaN}'),
+        *encode_samples(0, 3, 0, [1, 2, 3]),
+        *encode_samples(0, 2, 0, [1, 2, 3]),
+        *encode_samples(0, 1, 5, [4]),
+        *encode_samples(0, 1, 0, [4, 3]),
+        *encode_samples_apart(0, 2, [0, 1, 2, 3]),
+        *encode_samples_apart(0, 1, [4, 3]),
+        samples_frame(struct.pack("IBB2xqqq", 0, 2, 2, 0, 1, 2)),
+        samples_frame(b"\0" * 9),
+        samples_frame(b"\0\1" + b"\0" * 20),
+    ],
+)
+def test_what_is_no_frame_is_said_so(printed: bytes) -> None:
+    with pytest.raises(BadFrame, match="not a frame"):
+        decoded([printed])

@@ -1,0 +1,145 @@
+"""The installed ``fstui``, off a terminal, as a user would call it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fstui.measure.kinds.documents import decode_run
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from tests.real.disks import Storage
+
+FSTUI = str(Path(sys.executable).with_name("fstui"))
+HEAD = """
+name = "a-step"
+title = "One step"
+question = "Does it run?"
+
+[settings.seconds]
+value = 0.2
+unit = "s"
+help = "measured time per step"
+"""
+STEP = """
+[[steps]]
+name = "{name}"
+probe = "sync_writes"
+file_bytes = 1048576
+{more}
+"""
+LIARS = {"not-durable", "suspicious"}
+
+
+def call(
+    *arguments: str | bytes | Path, within: tuple[str, ...] = (), environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run it to its end. ``within``: words before the command, such as those of a cgroup or another user."""
+    return subprocess.run(
+        [*within, FSTUI, *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False
+    )
+
+
+def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any) -> Run:
+    """Run a scenario with short steps; the document that it prints."""
+    words = ("--set", "seconds=0.2", "--format", "json", *arguments)
+    done = call("run", str(scenario), storage.directory, *words, **how)
+    assert done.returncode == 0, done.stderr.decode()
+    return decode_run(done.stdout)
+
+
+def judged_again(run: Run) -> Run:
+    """The saved run after ``fstui judge``."""
+    done = call("judge", run.id, "--format", "json")
+    assert done.returncode == 0, done.stderr.decode()
+    return decode_run(done.stdout)
+
+
+def step_named(run: Run, name: str) -> Step:
+    """That step; the test fails where it is not there."""
+    (found,) = (step for step in run.steps if step.name == name)
+    return found
+
+
+def flushes_per_sync(run: Run, device: str, step: str = "fdatasync") -> float:
+    """What the device counted in that step."""
+    measured = step_named(run, step)
+    counted = measured.device(device)
+    assert counted is not None, f"{device} is not in the document"
+    assert counted.flushes is not None, f"{device} counts no flushes"
+    return counted.flushes / measured.syncs
+
+
+def bytes_arrived(run: Run, device: str, step: str = "fdatasync") -> float:
+    """The share of what that step wrote that the device received."""
+    measured = step_named(run, step)
+    counted = measured.device(device)
+    assert counted is not None and counted.written_bytes is not None
+    return counted.written_bytes / measured.bytes
+
+
+def rules(run: Run, verdict: str) -> set[str]:
+    """Names of the rules that came to this verdict."""
+    return {finding.rule for finding in run.findings if finding.verdict == verdict}
+
+
+def accused_of(run: Run) -> set[str]:
+    """Rules that accuse the storage or the process of lying; what they say of one step is no accusation."""
+    return {f.rule for f in run.findings if f.verdict in LIARS and f.scope != "step"}
+
+
+@contextmanager
+def begun(
+    *arguments: str | Path, within: tuple[str, ...] = (), event: str = "StepStarted", step: int = 0
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A run, read up to that event of that step. Killed at the end if it still lives."""
+    words = [*within, FSTUI, "run", *map(str, arguments), "--format", "events"]
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        read_to(process, event, step)
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def read_to(process: subprocess.Popen[bytes], event: str, step: int = 0) -> None:
+    """Read on, to the next such event of that step."""
+    assert process.stdout and process.stderr
+    for line in process.stdout:
+        happened = json.loads(line)
+        if happened["event"] == event and happened.get("index", step) == step:
+            return
+    raise AssertionError(process.stderr.read().decode())
+
+
+def a_moment(process: subprocess.Popen[bytes]) -> None:
+    """While a step runs a quarter of a second passes: from one view of it that had to be waited for to the next."""
+    waited_s = 0.0
+    while waited_s < 0.1:  # what came while we did something else is there at once
+        asked = time.monotonic()
+        read_to(process, "StepProgressed")
+        waited_s = time.monotonic() - asked
+    read_to(process, "StepProgressed")
+
+
+def ended(process: subprocess.Popen[bytes]) -> tuple[int, Run, str]:
+    """Read a run to its end: exit code, document of its last event, stderr."""
+    out, story = process.communicate(timeout=60)
+    last = json.loads(out.splitlines()[-1])
+    assert last["event"] == "RunFinished"
+    return process.returncode, decode_run(json.dumps(last["run"])), story.decode()
+
+
+def scenario_file(directory: Path, *names: str, more: str = "") -> Path:
+    """A scenario of steps that rewrite and fdatasync, one step unless there are names; ``more``: lines for each."""
+    file = directory / "a-step.toml"
+    file.write_text(HEAD + "".join(STEP.format(name=name, more=more) for name in names or ("fdatasync",)))
+    return file

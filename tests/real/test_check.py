@@ -1,0 +1,99 @@
+"""``fstui check`` and the second answer, on storage of known truth."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+from fstui.measure.kinds.documents import decode_run
+from fstui.model.run import Run
+from tests.real import disks, headless
+from tests.real.silent import silent_mount
+
+
+def runs_of(printed: bytes) -> list[Run]:
+    return [decode_run(json.dumps(document)) for document in json.loads(printed)]
+
+
+def room(workshop: Path, name: str) -> Path:
+    """A workshop within the workshop."""
+    made = workshop / name
+    made.mkdir(mode=0o755)
+    return made
+
+
+def fill(directory: Path) -> None:
+    """Leave no room there for a run."""
+    found = os.statvfs(directory)
+    with (directory / "filler").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize - (1 << 20))
+
+
+def test_an_honest_and_a_lying_disk_memory_and_a_full_one(workshop: Path) -> None:
+    with ExitStack() as made:
+        honest = made.enter_context(disks.on_loop(room(workshop, "honest")))
+        lying = made.enter_context(disks.on_loop(room(workshop, "lying"), options="barrier=0"))
+        memory = made.enter_context(disks.tmpfs(room(workshop, "memory")))
+        full = made.enter_context(disks.on_loop(room(workshop, "full"), size_bytes=64 << 20))
+        fill(full.directory)
+        places = [storage.directory for storage in (honest, lying, memory, full)]
+        done = headless.call("check", *places, "--yes", "--format", "json", "--fail-on", "suspicious")
+        left = [path for place in places for path in place.glob(".fstui-*")]
+    assert done.returncode == 3
+    first, second, third = runs_of(done.stdout)
+    assert first.verdict == "consistent" and not headless.accused_of(first), first.sentence
+    assert (second.verdict, third.verdict) == ("not-durable", "not-durable")
+    assert b"too full" in done.stderr and left == []
+    for run in (first, second, third):
+        longest_s = sum(step.latency_ns.max / 1e9 for step in run.steps if step.latency_ns)
+        assert sum(step.elapsed_s for step in run.steps) <= 2.0 + longest_s
+        assert run.written_bytes <= 20_000_000
+
+
+def test_what_is_read_only_is_refused_by_name(workshop: Path) -> None:
+    with disks.on_loop(workshop, options="ro") as storage:
+        done = headless.call("check", storage.directory)
+    assert done.returncode == 2
+    assert b"read-only" in done.stderr
+
+
+def test_a_silent_mount_and_a_second_one_of_the_same_disk_are_said_and_left_out(workshop: Path) -> None:
+    twin = room(workshop, "twin")
+    with disks.on_loop(workshop, size_bytes=64 << 20) as storage, silent_mount(workshop / "silent") as within:
+        bind = ("sh", "-c", f'mount --bind {storage.directory} {twin} && exec "$@"', "sh")
+        done = headless.call("check", "--yes", within=(*within, *bind))
+    said = done.stdout.decode()
+    assert done.returncode == 1, done.stderr.decode()
+    assert "does not answer" in said and str(workshop / "silent") in said
+    assert "the same filesystem as" in said
+    assert "consistent" in said
+
+
+def test_a_frozen_filesystem_stalls_and_is_not_accused(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        scenario = headless.scenario_file(workshop)
+        with headless.begun(scenario, storage.directory, "--set", "seconds=1") as process:
+            disks.sh(disks.tool("fsfreeze"), "--freeze", storage.directory)
+            try:
+                assert process.stdout
+                for line in process.stdout:
+                    event = json.loads(line)
+                    if event["event"] == "StepProgressed" and event["snapshot"]["stall"]:
+                        break
+            finally:
+                disks.sh("fsfreeze", "--unfreeze", storage.directory)
+            _, run, _ = headless.ended(process)
+    assert run.speed.answer == "stalls", run.speed
+    assert not headless.accused_of(run)
+
+
+def test_an_io_limit_is_named_and_the_disk_is_not_blamed(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        assert storage.device
+        with disks.write_limit(storage.device, 20) as within:
+            run = headless.measure(headless.scenario_file(workshop), storage, "--medium", "ssd", within=within)
+    assert run.speed.answer in {"slow", "stalls"}, run.speed
+    assert "I/O limit" in run.speed.title
+    assert "not laid to the disk" in run.speed.sentence

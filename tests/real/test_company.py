@@ -1,0 +1,95 @@
+"""Not alone on the disk: slow storage, a neighbour that syncs all the while, two runs at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.bench import exactness
+from tests.real import disks, headless
+
+NEIGHBOUR = """
+import os, select, sys
+fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY, 0o600)
+print("syncing", flush=True)
+while not select.select([0], [], [], 0)[0]:
+    os.pwrite(fd, os.urandom(4096), 0)
+    os.fsync(fd)
+"""
+
+
+@contextmanager
+def neighbour(directory: Path) -> Iterator[None]:
+    """Another process that writes and fsyncs a file there all the while."""
+    file = directory / "neighbour"
+    process = subprocess.Popen(
+        [sys.executable, "-c", NEIGHBOUR, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout and process.stdout.readline() == "syncing\n"
+        yield
+        assert process.poll() is None, "the neighbour ended before the run did"
+    finally:
+        process.communicate()
+        file.unlink()
+
+
+def test_without_a_trace_an_honest_disk_beside_a_neighbour_is_neither_accused_nor_believed(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage, neighbour(storage.directory):
+        run = headless.measure("fsync-rate", storage, "--trace", "off")
+        assert storage.device
+        assert headless.flushes_per_sync(run, storage.device) >= 1.1
+        assert headless.accused_of(run) == set()
+        assert run.verdict == "cannot-tell", run.sentence
+        assert {"flushes-arrive", "other-writers"} <= {finding.rule for finding in run.findings}
+        assert run.idle and any("python" in writer.name for writer in run.idle.writers)
+        assert headless.judged_again(run) == run
+
+
+@pytest.mark.parametrize("name", ["ext4 on a partition", "ext4 barrier=0", "a filter that swallows fdatasync"])
+def test_the_kernel_s_trace_tells_our_flushes_from_those_of_four_neighbours(workshop: Path, name: str) -> None:
+    case = exactness.cases()[name]
+    run = exactness.measured(case, str(workshop))
+    assert exactness.ours_per_sync(run) == case.honest, run.sentence
+    assert exactness.as_it_must_be(run, case), run.sentence
+    assert exactness.as_it_must_be(exactness.judged_blind(run), case)
+
+
+def test_a_neighbour_whose_flushes_arrive_does_not_hide_a_lie(workshop: Path) -> None:
+    """An ext4 that sends none, above a loop without direct-io, beside a file that is synced on the disk below."""
+    with disks.on_loop(workshop, options="barrier=0", direct_io=False) as storage, neighbour(workshop):
+        run = headless.measure("fsync-rate", storage)
+        assert run.verdict == "not-durable", run.sentence
+        assert headless.accused_of(run) == {"barriers-off"}
+
+
+def test_a_slow_honest_disk_is_slow_and_nothing_worse(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        assert storage.device
+        with disks.write_limit(storage.device, per_s=100) as within:
+            run = headless.measure("fsync-rate", storage, within=within)
+        assert headless.step_named(run, "fdatasync").rate_per_s < 100, "the limit does not bite"
+        assert 0.9 <= headless.flushes_per_sync(run, storage.device) <= 1.1
+        assert headless.step_named(run, "fdatasync").ops >= 50, "a slow step goes on to 50 operations"
+        assert headless.accused_of(run) == set()
+        assert run.verdict == "consistent", run.sentence
+
+
+def test_two_at_once_keep_out_of_each_other_s_way(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage, ExitStack() as both:
+        words = (headless.scenario_file(workshop, "first", "second"), storage.directory, "--set", "seconds=6")
+        first, second = (both.enter_context(headless.begun(*words)) for _ in range(2))
+        assert len(list(storage.directory.glob(".fstui-*"))) == 2
+        runs = [headless.ended(process) for process in (first, second)]
+        (said,) = (line for line in runs[1][2].splitlines() if "fstui runs there already" in line)
+        assert f"{storage.directory}/.fstui-{runs[0][1].id}, process {first.pid}" in said
+        assert [code for code, _, _ in runs] == [0, 0]
+        for _, run, _ in runs:
+            assert {step.status for step in run.steps} <= {"finished", "disturbed"}
+            assert headless.accused_of(run) == set()
+        assert list(storage.directory.glob(".fstui-*")) == []

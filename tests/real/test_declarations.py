@@ -1,0 +1,50 @@
+"""O_DIRECT on a disk too good to be the one that its user says it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.real import disks, headless
+
+
+def test_a_fast_o_direct_on_a_disk_declared_to_turn_without_a_cache_is_suspicious(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure("odirect-truth", storage, "--medium", "hdd-7200", "--write-cache", "none")
+    assert run.verdict == "suspicious", run.sentence
+    assert headless.accused_of(run) == {"same-block-rotation", "odirect-no-cache"}
+    assert "not-durable" not in {finding.verdict for finding in run.findings if finding.scope != "step"}
+    assert "7200 rpm" in run.sentence and "declared by you" in str(run.findings)
+    assert headless.judged_again(run) == run
+
+
+def test_with_the_medium_alone_the_o_direct_step_came_back_before_the_platter(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure("odirect-truth", storage, "--medium", "hdd-7200")
+    (found,) = (finding for finding in run.findings if finding.rule == "odirect-before-platter")
+    assert (found.scope, found.verdict, found.steps) == ("step", "not-durable", ("O_DIRECT",))
+    assert "odirect-no-cache" not in {finding.rule for finding in run.findings}
+    assert headless.accused_of(run) == {"same-block-rotation"}
+    assert headless.judged_again(run) == run
+
+
+def test_without_a_declaration_speed_proves_nothing_against_it(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure("odirect-truth", storage)
+        assert storage.device
+        alone = headless.step_named(run, "O_DIRECT")
+        counted = alone.device(storage.device)
+        assert counted and counted.flushes is not None and counted.flushes < 0.05 * alone.ops
+    assert headless.accused_of(run) == set()
+    assert "flushes-arrive" in headless.rules(run, "consistent")
+    # in a guest, a flush that is cheap and flat is all the same where the host ignores it: nobody can tell
+    flat = "flush-flat" in headless.rules(run, "cannot-tell")
+    assert run.verdict == ("cannot-tell" if flat else "consistent"), run.sentence
+    assert "odirect-alone" in {finding.rule for finding in run.findings}
+
+
+def test_without_direct_io_the_loop_is_not_direct_and_says_so(workshop: Path) -> None:
+    with disks.on_loop(workshop, direct_io=False) as storage:
+        run = headless.measure("odirect-truth", storage)
+    assert headless.accused_of(run) == set()
+    (found,) = (finding for finding in run.findings if finding.rule == "bytes-missing")
+    assert (found.scope, found.verdict, found.steps) == ("step", None, ("O_DIRECT",))

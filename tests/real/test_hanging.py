@@ -1,0 +1,47 @@
+"""Nothing hangs with a hung filesystem: every command ends, in words. In full: ``python -m tests.bench hang``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.real import hanging
+
+SILENT = "no answer for"
+
+
+@pytest.mark.parametrize(("call", "silent"), [("read", {"show", "run"}), ("fsync", {"run"})])
+def test_a_home_that_hangs_is_named_by_all_who_want_it(workshop: Path, call: str, silent: set[str]) -> None:
+    with hanging.hanging_mount(workshop) as mount:
+        for row in hanging.rows(mount, "home", call, ("show", "run")):
+            assert row.well and row.signals == 0, row
+            assert row.status == (2 if row.command in silent else 0), row
+            assert row.command not in silent or (SILENT in row.said and str(mount.point) in row.said), row
+        assert hanging.cleaned(mount) == []
+
+
+def test_a_target_that_hangs_is_left_and_nothing_stays(workshop: Path) -> None:
+    with hanging.hanging_mount(workshop) as mount:
+        for row in hanging.rows(mount, "target", "write", ("run", "run --output", "list")):
+            assert row.well, row
+            assert row.command != "list" or (row.status, row.signals) == (0, 0), row
+        assert hanging.cleaned(mount) == []
+
+
+def test_another_mount_that_hangs_is_nobody_s_trouble(workshop: Path) -> None:
+    with hanging.hanging_mount(workshop) as mount:
+        for row in hanging.rows(mount, "another", "getattr", ("list", "history", "run")):
+            assert row.well and (row.status, row.signals) == (0, 0), row
+        assert hanging.cleaned(mount) == []
+
+
+@pytest.mark.parametrize(("place", "call"), [("home", "fsync"), ("target", "unlink")])
+def test_what_begins_to_hang_in_the_middle_of_a_run_does_not_keep_it_from_being_stopped(
+    workshop: Path, place: str, call: str
+) -> None:
+    with hanging.hanging_mount(workshop) as mount:
+        row = hanging.midway(mount, place, call)
+        assert (row.status, row.signals) == (143, 1), row
+        assert "Traceback" not in row.said and ("no answer" in row.said or "does not answer" in row.said), row
+        assert hanging.cleaned(mount) == []

@@ -1,0 +1,69 @@
+"""Storage that keeps its word: every sync arrives as the flushes it owes, and nothing is called a lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.real import disks, headless
+from tests.real.disks import Storage
+
+Make = Callable[[Path], AbstractContextManager[Storage]]
+
+ONE = (0.9, 1.1)
+BTRFS = (1.9, 2.2)
+TWICE = (1.9, 2.1)
+DATA_JOURNAL = (2.9, 3.1)
+
+
+HONEST: dict[str, tuple[Make, tuple[float, float]]] = {
+    "ext4": (disks.on_loop, ONE),
+    "ext4, no direct-io": (partial(disks.on_loop, direct_io=False), ONE),
+    "ext4 without a journal": (partial(disks.on_loop, mkfs=("-O", "^has_journal")), ONE),
+    "ext4 data=journal": (partial(disks.on_loop, options="data=journal"), DATA_JOURNAL),
+    "ext4 mounted sync": (partial(disks.on_loop, options="sync"), TWICE),
+    "ext4 under chattr +S": (disks.under_chattr, TWICE),
+    "ext3": (partial(disks.on_loop, fstype="ext3"), ONE),
+    "ext2": (partial(disks.on_loop, fstype="ext2"), ONE),
+    "xfs": (partial(disks.on_loop, fstype="xfs"), ONE),
+    "xfs, no direct-io": (partial(disks.on_loop, fstype="xfs", direct_io=False), ONE),
+    "xfs, blocks of 64 KiB": (disks.large_blocks, ONE),
+    "btrfs": (partial(disks.on_loop, fstype="btrfs"), BTRFS),
+    "btrfs, no direct-io": (partial(disks.on_loop, fstype="btrfs", direct_io=False), BTRFS),
+    "overlay": (disks.overlay, ONE),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_syncs_arrive_and_nobody_is_accused(workshop: Path, name: str) -> None:
+    make, (least, most) = HONEST[name]
+    with make(workshop) as storage:
+        run = headless.measure("fsync-rate", storage)
+        assert storage.device
+        assert least <= headless.flushes_per_sync(run, storage.device) <= most
+        assert headless.bytes_arrived(run, storage.device) >= 0.99
+        assert headless.accused_of(run) == set()
+        assert run.verdict == "consistent", run.sentence
+        assert "flushes-arrive" in headless.rules(run, "consistent")
+        assert headless.judged_again(run) == run
+        assert list(storage.directory.glob(".fstui-*")) == []
+
+
+def test_a_file_that_is_hidden_by_a_later_mount_is_still_followed_to_its_disk(workshop: Path) -> None:
+    """The path of its file leads into memory now: the loop's own word says where it lies."""
+    images = workshop / "images"
+    images.mkdir()
+    with disks.loop(images / "disk.img") as device:
+        disks.sh(disks.tool("mke2fs"), "-t", "ext4", *disks.QUIET_EXT4, f"/dev/{device}")
+        with disks.mounted(f"/dev/{device}", workshop / "mnt", "ext4") as point:
+            disks.sh("mount", "-t", "tmpfs", "none", images)
+            try:
+                run = headless.measure("fsync-rate", Storage(point, device))
+            finally:
+                disks.unmount(images)
+    assert not headless.accused_of(run), run.sentence
+    assert run.target and "tmpfs" not in {node.kind for node in run.target.stack}

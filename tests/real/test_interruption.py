@@ -1,0 +1,131 @@
+"""Stopped or killed in the middle of a step: the files go, and what was measured is judged and saved."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from fstui.state import ledger
+from fstui.state import runs as saved
+from tests.real import disks, headless, processes
+
+
+def left_in(directory: Path) -> list[Path]:
+    """What fstui made there and has not removed."""
+    return list(directory.glob(".fstui-*"))
+
+
+def settled(directory: Path) -> bool:
+    """Nothing is left, and the ledger knows it."""
+    return not left_in(directory) and ledger.entries() == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("step", [0, 1])
+def test_a_signal_ends_the_step_and_the_run_is_printed_judged_and_saved(
+    workshop: Path, number: signal.Signals, code: int, step: int
+) -> None:
+    seconds = "60" if step == 0 else "0.2"
+    with disks.on_loop(workshop) as storage:
+        words = ("odirect-truth", storage.directory, "--set", f"seconds={seconds}")
+        with headless.begun(*words, step=step) as process:
+            process.send_signal(number)
+            exit_code, run, story = headless.ended(process)
+        assert settled(storage.directory)
+    assert exit_code == code
+    assert run.status == "stopped" and run.steps[-1].status == "stopped"
+    assert [done.status for done in run.steps[:-1]] == ["finished"] * step
+    assert run.verdict == "cannot-tell", "no step that syncs has finished"
+    assert saved.load(run.id) == run
+    assert headless.judged_again(run) == run
+    assert "Traceback" not in story
+
+
+@pytest.mark.parametrize("moment", ["RunStarted", "StepPreparing", "StepProgressed"])
+def test_a_signal_at_any_other_moment_leaves_nothing_either(workshop: Path, moment: str) -> None:
+    with disks.on_loop(workshop) as storage:
+        words = ("odirect-truth", storage.directory, "--set", "seconds=60", "--set", "file=67108864")
+        with headless.begun(*words, event=moment) as process:
+            process.terminate()
+            exit_code, run, _ = headless.ended(process)
+        assert settled(storage.directory)
+    assert (exit_code, run.status) == (143, "stopped")
+    assert len(run.steps) <= 1 and saved.load(run.id) == run
+
+
+@pytest.mark.parametrize("moment", ["RunStarted", "StepPreparing", "StepStarted"])
+def test_kill_9_of_fstui_takes_the_directory_with_it(workshop: Path, moment: str) -> None:
+    with disks.on_loop(workshop) as storage:
+        words = ("odirect-truth", storage.directory, "--set", "seconds=60", "--set", "file=67108864")
+        with headless.begun(*words, event=moment) as process:
+            family = processes.descendants(process.pid)
+            process.kill()
+            process.wait()
+            assert processes.eventually(lambda: not left_in(storage.directory))
+            assert processes.all_end(family)
+        cleaned = headless.call("clean")
+        assert cleaned.returncode == 0, cleaned.stderr
+        assert settled(storage.directory)
+
+
+def test_after_kill_9_of_everything_clean_removes_what_is_left(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        with headless.begun("odirect-truth", storage.directory, "--set", "seconds=60") as process:
+            (keeper,) = processes.below(process.pid, "directory")
+            probe = processes.below(process.pid, "sync_writes")
+            assert len(probe) == 2, "a coordinator and one writer"
+            (tracer,) = processes.below(process.pid, "trace")
+            processes.kill([keeper, tracer, psutil.Process(process.pid), *probe])
+            process.wait()
+        assert processes.all_end([tracer])
+        (instance,) = (entry.what for entry in ledger.stale() if entry.kind == "trace")
+        (left,) = left_in(storage.directory)
+        assert list(left.iterdir()) and left.stat().st_mode & 0o777 == 0o700
+        cleaned = headless.call("clean")
+        assert cleaned.returncode == 0, cleaned.stderr
+        assert {f"removed {left}", f"removed {instance}"} == set(cleaned.stdout.decode().splitlines())
+        assert settled(storage.directory)
+
+
+def test_clean_leaves_a_living_run_alone(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        with headless.begun("odirect-truth", storage.directory, "--set", "seconds=60") as process:
+            cleaned = headless.call("clean")
+            assert (cleaned.returncode, cleaned.stdout) == (0, b"")
+            assert len(left_in(storage.directory)) == 1
+            process.terminate()
+            _, run, _ = headless.ended(process)
+        assert run.steps[0].status == "stopped" and run.steps[0].error is None
+        assert settled(storage.directory)
+
+
+@pytest.mark.parametrize("which", ["coordinator", "writer"])
+def test_kill_9_of_the_probe_fails_its_step_and_the_next_one_goes_on(workshop: Path, which: str) -> None:
+    with disks.on_loop(workshop) as storage:
+        scenario = headless.scenario_file(workshop, "first", "second")
+        with headless.begun(scenario, storage.directory, "--set", "seconds=1.5") as process:
+            coordinator, writer = processes.below(process.pid, "sync_writes")
+            processes.kill([coordinator if which == "coordinator" else writer])
+            exit_code, run, _ = headless.ended(process)
+        assert settled(storage.directory)
+    assert exit_code == 1
+    assert run.status == "failed"
+    killed, other = run.steps
+    assert killed.status == "failed" and killed.error
+    assert killed.error.call == "probe" and "signal 9" in killed.error.message
+    assert other.status in {"finished", "disturbed"} and other.ops > 0
+    assert headless.accused_of(run) == set()
+    assert saved.load(run.id) == run
+
+
+def test_kill_9_of_the_keeper_leaves_nothing_behind_either(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        scenario = headless.scenario_file(workshop)
+        with headless.begun(scenario, storage.directory) as process:
+            processes.kill(processes.below(process.pid, "directory"))
+            exit_code, run, story = headless.ended(process)
+        assert settled(storage.directory), story
+    assert (exit_code, run.left_behind) == (0, ())

@@ -1,0 +1,188 @@
+"""Storage and processes that break their word: always ``not-durable``, by the rule that names the reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.factories import dropping
+from tests.real import disks, headless, without_calls
+from tests.real.disks import Storage
+
+Make = Callable[[Path], AbstractContextManager[Storage]]
+
+CONFIGURED: dict[str, tuple[Make, str]] = {
+    "tmpfs": (disks.tmpfs, "in-memory"),
+    "a loop in tmpfs": (disks.loop_in_tmpfs, "in-memory"),
+    "zram": (disks.zram, "in-memory"),
+    "ext4 barrier=0": (partial(disks.on_loop, options="barrier=0"), "barriers-off"),
+    "btrfs nobarrier": (partial(disks.on_loop, fstype="btrfs", options="nobarrier"), "barriers-off"),
+    "overlay volatile": (partial(disks.overlay, options=",volatile"), "overlay-volatile"),
+    "write through set by hand": (disks.write_through, "write-through-override"),
+}
+ARRIVING = {"a loop in tmpfs"}
+"""Flushes do arrive at the loop: it is what lies beneath that forgets."""
+
+
+@pytest.mark.parametrize("name", CONFIGURED)
+def test_the_configuration_gives_it_away(workshop: Path, name: str) -> None:
+    make, rule = CONFIGURED[name]
+    with make(workshop) as storage:
+        assert flags(storage) == [rule]
+        run = headless.measure("fsync-rate", storage)
+        assert (run.verdict, run.confidence) == ("not-durable", "high"), run.sentence
+        assert rule in headless.rules(run, "not-durable")
+        assert headless.accused_of(run) == {rule}
+        if storage.device and name not in ARRIVING and not storage.device.startswith("zram"):
+            assert headless.flushes_per_sync(run, storage.device) < 0.05
+        assert headless.judged_again(run) == run
+
+
+def flags(storage: Storage, **how: Any) -> list[str]:
+    """The rules by which ``fstui list`` calls this filesystem not durable, before a byte is written."""
+    listed = headless.call("list", "--format", "json", **how)
+    assert listed.returncode == 0, listed.stderr
+    (found,) = (row for row in json.loads(listed.stdout)["filesystems"] if row["mount_point"] == str(storage.directory))
+    return [finding["rule"] for finding in found["findings"] if finding["verdict"] == "not-durable"]
+
+
+def eatmydata() -> str:
+    """The library's path as Debian and Ubuntu install it; skipped where it is missing."""
+    found = sorted(Path("/usr/lib").glob("*/libeatmydata.so*"))
+    if not found:
+        pytest.skip("libeatmydata is missing: apt-get install libeatmydata1")
+    return str(found[0])
+
+
+def test_libeatmydata_is_found_in_the_process_and_the_disk_is_not_judged(workshop: Path) -> None:
+    preloaded = {**os.environ, "LD_PRELOAD": eatmydata()}
+    with disks.on_loop(workshop) as storage:
+        assert flags(storage, environment=preloaded) == ["sync-stubbed"]
+        run = headless.measure("fsync-rate", storage, environment=preloaded)
+        assert storage.device
+        assert (run.verdict, run.confidence) == ("not-durable", "high"), run.sentence
+        assert headless.accused_of(run) == {"sync-stubbed"}
+        (finding,) = (finding for finding in run.findings if finding.rule == "sync-stubbed")
+        assert finding.scope == "process"
+        assert any("libeatmydata" in line for line in finding.because)
+        assert run.process.pipe_fsync_fails is False and run.process.dsync_flag_kept is False
+        assert headless.flushes_per_sync(run, storage.device) < 0.05
+        assert headless.judged_again(run) == run
+
+
+@pytest.mark.parametrize("way", [*dropping.WAYS, dropping.LATER])
+def test_a_library_that_makes_only_most_syncs_is_found_in_the_process(workshop: Path, tmp_path: Path, way: str) -> None:
+    scenario = headless.scenario_file(tmp_path, "fsync", more='sync = "fsync"')
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure(scenario, storage, environment=dropping.preloaded(tmp_path, way))
+    assert (run.verdict, run.confidence) == ("not-durable", "high"), run.sentence
+    assert headless.accused_of(run) == {"sync-stubbed"}
+
+
+@pytest.mark.parametrize("way", dropping.DISGUISED)
+def test_a_library_that_leaves_syncs_out_while_it_makes_more_of_others_is_found(
+    workshop: Path, tmp_path: Path, way: str
+) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure("check", storage, environment=dropping.preloaded(tmp_path, way))
+    assert (run.verdict, run.confidence) == ("not-durable", "high"), run.sentence
+
+
+@pytest.mark.parametrize("way", dropping.MORE)
+def test_a_library_that_makes_more_of_each_sync_is_not_accused(workshop: Path, tmp_path: Path, way: str) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure("check", storage, environment=dropping.preloaded(tmp_path, way))
+    assert headless.accused_of(run) == set(), run.sentence
+
+
+def swallowing(calls: str) -> tuple[str, ...]:
+    """The words that start a command whose calls succeed without being done."""
+    if os.uname().machine not in without_calls.NUMBERS:
+        pytest.skip(f"the numbers of the sync calls on {os.uname().machine} are not known to the test's seccomp filter")
+    return sys.executable, without_calls.__file__, calls
+
+
+@pytest.mark.parametrize("calls", ["fsync,fdatasync", "fdatasync"])
+def test_a_filter_that_swallows_syncs_is_found_in_the_process(workshop: Path, calls: str) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure("fsync-rate", storage, within=swallowing(calls))
+        assert storage.device
+        assert headless.flushes_per_sync(run, storage.device) < 0.05
+        assert (headless.flushes_per_sync(run, storage.device, "fsync") >= 0.9) is ("fsync" not in calls.split(","))
+        assert (run.verdict, run.confidence) == ("not-durable", "high"), run.sentence
+        assert headless.accused_of(run) == {"sync-stubbed"}
+        assert headless.judged_again(run) == run
+
+
+def test_memory_that_cannot_be_seen_answers_sooner_than_any_device(workshop: Path, tmp_path: Path) -> None:
+    with disks.overlay_on_hidden_memory(workshop) as storage:
+        run = headless.measure(headless.scenario_file(tmp_path), storage)
+        assert run.target and [node.kind for node in run.target.stack] == ["overlay"]
+        assert (run.verdict, headless.accused_of(run)) == ("not-durable", {"sync-too-quick"}), run.sentence
+
+
+def counted(storage: Storage) -> int:
+    """Writes at the device so far, flushes among them."""
+    return int(Path(f"/sys/block/{storage.device}/stat").read_text().split()[4])
+
+
+def test_flushes_that_are_dropped_for_a_while_are_found_in_their_turn(workshop: Path, tmp_path: Path) -> None:
+    """An fsync owes one flush or two: over the whole step there may be enough. A remount in another mount namespace is
+    not heard here."""
+    scenario = headless.scenario_file(tmp_path, "fsync", more='sync = "fsync"')
+    with disks.on_loop(workshop) as storage, headless.begun(scenario, storage.directory, "--set", "seconds=2") as run:
+        for barriers, writes in (("barrier=0", 60), ("barrier=1", 300)):
+            begun = counted(storage)
+            while counted(storage) < begun + writes:
+                os.sched_yield()
+            disks.sh("unshare", "--mount", "mount", "-o", f"remount,{barriers}", storage.directory)
+        status, document, _ = headless.ended(run)
+    assert status in (0, 1) and document.steps[0].status == "finished", document.steps[0].changed
+    assert headless.accused_of(document) == {"flushes-missing"}
+    assert "for a time" in document.sentence
+
+
+def test_no_file_of_a_liar_is_left(workshop: Path) -> None:
+    with disks.tmpfs(workshop) as storage:
+        headless.measure("odirect-truth", storage)
+        assert list(storage.directory.iterdir()) == []
+        assert shutil.disk_usage(storage.directory).used == 0
+
+
+def test_a_file_that_ext4_keeps_in_its_inode_is_the_reason_where_its_overwrites_do_not_arrive(workshop: Path) -> None:
+    """Linux 6.18 writes none of them for fdatasync; where a kernel does, nobody else wrote."""
+    small = 'offsets = "same"\nblock_bytes = 48\nfile_bytes = 48'
+    scenario = workshop / "small.toml"
+    scenario.write_text(headless.HEAD + f'[[steps]]\nname = "fdatasync"\nprobe = "sync_writes"\n{small}\n')
+    with disks.on_loop(workshop, mkfs=("-O", "inline_data")) as storage:
+        run = headless.measure(scenario, storage)
+    assert run.target and run.target.stack[0].reading("inline_data")
+    assert headless.accused_of(run) <= {"bytes-missing"}
+    assert ("inline_data" in run.sentence) == bool(headless.accused_of(run))
+    assert not any("more than was written" in line for finding in run.findings for line in finding.because)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_deleted_file_is_told_from_one_with_a_second_name(workshop: Path, linked: bool) -> None:
+    with disks.on_loop(workshop) as storage:
+        image, other = workshop / "disk.img", workshop / "other.img"
+        os.link(image, other)
+        image.unlink()
+        if not linked:
+            other.unlink()
+        try:
+            run = headless.measure("odirect-truth", storage)
+        finally:
+            image.touch()  # for the loop's own end
+        assert headless.accused_of(run) == (set() if linked else {"deleted-file"}), run.sentence
+        assert linked or run.confidence == "high"
+        other.unlink(missing_ok=True)

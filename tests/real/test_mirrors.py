@@ -1,0 +1,41 @@
+"""A btrfs on two loop devices, one of which forgets: only what has a checked copy elsewhere is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.real import disks, headless
+from tests.real.disks import Storage
+
+
+@contextmanager
+def of_two(first: Path, second: Path, metadata: str) -> Iterator[tuple[Storage, str]]:
+    """With the kernel name of its second member, whose file lies in ``second``."""
+    disks.kernel_has("btrfs")
+    with disks.loop(first / "one.img") as good, disks.loop(second / "two.img", direct_io=False) as other:
+        devices = f"/dev/{good}", f"/dev/{other}"
+        maker, *quiet = disks.MKFS["btrfs"]
+        disks.sh(disks.tool(maker), *quiet, "-d", "raid1", "-m", metadata, *devices)
+        disks.sh("btrfs", "device", "scan", *devices)
+        try:
+            with disks.mounted(devices[0], first / "mnt", "btrfs") as point:
+                yield Storage(point, good), other
+        finally:
+            disks.sh("btrfs", "device", "scan", "--forget", *devices)
+
+
+def test_a_member_that_is_never_flushed_is_named_and_loses_nothing(workshop: Path) -> None:
+    with of_two(workshop, workshop, "raid1") as (storage, other):
+        disks.write_cache(other).write_text("write through")
+        run = headless.measure("fsync-rate", storage)
+    assert headless.accused_of(run) == set(), run.sentence
+    (found,) = (finding for finding in run.findings if finding.rule == "write-through-override")
+    assert other in found.title
+
+
+def test_a_member_in_memory_takes_metadata_with_it_that_is_nowhere_else(workshop: Path) -> None:
+    with disks.tmpfs(workshop) as memory, of_two(workshop, memory.directory, "single") as (storage, _):
+        run = headless.measure("fsync-rate", storage)
+    assert headless.accused_of(run) == {"in-memory"}, run.sentence

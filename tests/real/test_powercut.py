@@ -1,0 +1,227 @@
+"""Cuts on real filesystems. What stands in for the plug: the filesystem is shut down at once and nothing more of it is
+written (the ioctl GOINGDOWN with NOLOGFLUSH), then it is mounted again and its journal replayed, as after a power cut.
+The disk beneath keeps its power: a lie of its own shows only in the laboratory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import struct
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fstui.model.run import Run
+from tests.powercut.test_writer import each_writer, lines_until, probe_of
+from tests.real.disks import Storage, kernel_has, on_loop, sh
+from tests.real.headless import FSTUI
+from tests.real.test_lies import eatmydata
+
+GOINGDOWN = 0x8004587D  # _IOR('X', 125, __u32), the same for ext4 and XFS
+NOLOGFLUSH = 2
+
+
+class Writing:
+    """A writer on real storage and what its witness heard."""
+
+    def __init__(self, storage: Storage, *settings: str, environment: Mapping[str, str] | None = None) -> None:
+        self.storage = storage
+        words = [word for setting in settings for word in ("--set", setting)]
+        self.process = subprocess.Popen(
+            [FSTUI, "powercut", "write", str(storage.directory), *words],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+        )  # fmt: skip
+        self.heard = b""
+
+    def until(self, records: int) -> None:
+        """Until each writer has acknowledged as many."""
+        _, self.heard = lines_until(self.process, each_writer(records))
+
+    def on_for(self, lines: int) -> None:
+        """As many lines more."""
+        assert self.process.stdout
+        self.heard += b"".join(self.process.stdout.readline() for _ in range(lines))
+
+    def cut(self) -> bytes:
+        """Everything stops at once and the filesystem comes back; the witness's log."""
+        probe = probe_of(self.process)
+        os.killpg(probe, signal.SIGSTOP)
+        shut_down(self.storage.directory)
+        os.killpg(probe, signal.SIGKILL)
+        rest, _ = self.process.communicate()
+        self.come_back()
+        return self.heard + rest
+
+    def come_back(self) -> None:
+        remount(self.storage)
+
+
+@contextlib.contextmanager
+def writing(storage: Storage, *settings: str, **how: Any) -> Iterator[Writing]:
+    """Killed at the end if it still lives."""
+    begun = Writing(storage, *settings, **how)
+    try:
+        yield begun
+    finally:
+        if begun.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError, ValueError):
+                os.killpg(probe_of(begun.process), signal.SIGKILL)
+            begun.process.kill()
+            begun.process.communicate()
+
+
+def remount(storage: Storage, options: str = "rw") -> None:
+    """Unmounted and mounted again."""
+    sh("umount", storage.directory)
+    sh("mount", "-o", options, f"/dev/{storage.device}", storage.directory)
+
+
+def shut_down(directory: Path) -> None:
+    """As if the power went: neither data nor log are written any more."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.ioctl(fd, GOINGDOWN, struct.pack("I", NOLOGFLUSH))
+    finally:
+        os.close(fd)
+
+
+def verify(storage: Storage, log: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
+    words = [FSTUI, "powercut", "verify", str(storage.directory), "--format", "json", *options]
+    return subprocess.run(words, input=log, capture_output=True, check=False)
+
+
+def verified(storage: Storage, log: bytes, *options: str) -> dict[str, Any]:
+    done = verify(storage, log, "--storage-was-cut", *options)
+    assert done.returncode == 0, done.stderr.decode()
+    run: dict[str, Any] = json.loads(done.stdout)
+    assert set(run) >= set(Run.__struct_fields__) - {"left_behind"}
+    return run
+
+
+def figures(run: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = run["steps"][0]["figures"]
+    return found
+
+
+def libeatmydata() -> dict[str, str]:
+    """An environment in which no sync leaves the process."""
+    return {**os.environ, "LD_PRELOAD": eatmydata()}
+
+
+ALL_WAYS = ("sync=fsync,fdatasync,O_DSYNC,O_DIRECT+O_DSYNC", "writes=overwrite,append,create", "file=131072")
+
+
+@pytest.mark.parametrize("fstype", ["ext4", "xfs"])
+def test_what_was_synced_survives_a_filesystem_that_goes_down_at_once(workshop: Path, fstype: str) -> None:
+    kernel_has(fstype)
+    with on_loop(workshop, fstype) as storage, writing(storage, *ALL_WAYS) as writer:
+        writer.until(40)
+        run = verified(storage, writer.cut())
+    assert run["verdict"] == "kept"
+    assert figures(run)["checked"] > 12 * 8
+    assert figures(run)["cuts_before"] == 0
+
+
+def test_cuts_add_up_on_the_same_storage_and_start_again_when_a_setting_changes(workshop: Path) -> None:
+    with on_loop(workshop) as storage:
+        titles = []
+        for options in ("rw", "rw", "rw,noatime"):
+            remount(storage, options)
+            with writing(storage, "file=131072") as writer:
+                writer.until(20)
+                log = writer.cut()
+                titles += [verified(storage, log)["findings"][0]["title"] for _ in range(2)]
+    assert titles == ["kept (1 cut)"] * 2 + ["kept (2 cuts)"] * 2 + ["kept (1 cut)"] * 2
+
+
+def test_syncs_that_never_leave_the_process_lose_everything_even_the_directory(workshop: Path) -> None:
+    with on_loop(workshop) as storage, writing(storage, "file=131072", environment=libeatmydata()) as writer:
+        writer.until(20)
+        run = verified(storage, writer.cut())
+    assert run["verdict"] == "lost"
+    assert figures(run)["gone"]
+
+
+def test_what_was_never_synced_is_counted_record_by_record(workshop: Path) -> None:
+    with on_loop(workshop) as storage, writing(storage, "file=131072", environment=libeatmydata()) as writer:
+        writer.until(40)
+        sh("sync", "-f", storage.directory)  # somebody else saves what there is by then
+        writer.on_for(300)
+        run = verified(storage, writer.cut())
+    found = figures(run)
+    assert run["verdict"] == "lost"
+    assert found["stale"] > 0 and found["missing"] > 0 and not found["gone"]
+    assert found["oldest_lost_s"] > 0
+    assert found["checked"] == found["present"] + sum(
+        found[kind] for kind in ("missing", "stale", "torn", "misplaced", "unreadable")
+    )
+
+
+def test_the_end_of_a_process_is_no_cut(workshop: Path) -> None:
+    with on_loop(workshop) as storage, writing(storage, environment=libeatmydata()) as writer:
+        writer.until(20)
+        os.killpg(probe_of(writer.process), signal.SIGKILL)
+        rest, _ = writer.process.communicate()
+        done = verify(storage, writer.heard + rest)
+    run = json.loads(done.stdout)
+    assert run["verdict"] == "cannot-tell"
+    assert "the end of a process" in run["sentence"].lower()
+
+
+def test_a_filesystem_that_comes_back_read_only_is_read_as_it_is(workshop: Path) -> None:
+    with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
+        writer.until(20)
+        log = writer.cut()
+        remount(storage, "ro")
+        run = verified(storage, log)
+        remount(storage)
+    assert run["verdict"] == "kept"
+    assert figures(run)["read_only"]
+    assert "now: the filesystem is mounted read-only" in run["findings"][0]["because"]
+
+
+def test_a_filesystem_that_is_not_mounted_is_not_taken_for_an_empty_one(workshop: Path) -> None:
+    with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
+        writer.until(20)
+        log = writer.cut()
+        sh("umount", storage.directory)
+        done = verify(storage, log, "--storage-was-cut")
+        beyond = verify(storage, log, "--unmountable")
+        sh("mount", f"/dev/{storage.device}", storage.directory)
+    assert done.returncode == 2
+    assert b"mount the former" in done.stderr and b"--unmountable" in done.stderr
+    run = json.loads(beyond.stdout)
+    assert run["verdict"] == "lost"
+
+
+def test_records_on_a_filesystem_that_is_not_mounted_now_are_not_forgotten(workshop: Path) -> None:
+    def clean() -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run([FSTUI, "clean", "--pending"], capture_output=True, check=False)
+
+    with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
+        writer.until(20)
+        writer.cut()
+        sh("umount", storage.directory)
+        out_of_sight = clean()
+        sh("mount", f"/dev/{storage.device}", storage.directory)
+        assert len(list(storage.directory.glob(".fstui-powercut-*"))) == 1
+        in_sight = clean()
+        assert list(storage.directory.glob(".fstui-powercut-*")) == []
+    assert (out_of_sight.returncode, in_sight.returncode) == (1, 0)
+    assert b"nothing is mounted on" in out_of_sight.stderr
+
+
+def test_a_filesystem_that_comes_back_empty_has_lost_all(workshop: Path) -> None:
+    with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
+        writer.until(20)
+        log = writer.cut()
+        for path in storage.directory.iterdir():
+            sh("rm", "-r", path)
+        assert verified(storage, log)["verdict"] == "lost"

@@ -1,0 +1,206 @@
+"""Refused before a byte is written: exit 2, one sentence that names the thing and the way out, no traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from fstui.state import runs as saved
+from tests.real import disks, headless
+
+MIB = 1 << 20
+HOSTILE = [b"\xff\xfe", b"two\nlines", b"\x1b[31mred\x07", b"[bold]name[b]", b"a\\040b c", "äö\u202e".encode()]
+
+
+def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The sentence."""
+    assert done.returncode == 2, (done.returncode, done.stderr)
+    assert done.stdout == b""
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("fstui: ") and line.isprintable(), line
+    return line
+
+
+@contextmanager
+def nothing_written(directory: Path, home: Path) -> Iterator[None]:
+    """Neither where it was to measure nor in its own state."""
+    before = sorted(directory.rglob("*"))
+    yield
+    assert sorted(directory.rglob("*")) == before
+    assert list(home.rglob("*.json")) == []
+
+
+def test_a_directory_that_does_not_exist(workshop: Path, own_user: Path) -> None:
+    with nothing_written(workshop, own_user):
+        sentence = refusal(headless.call("run", "fsync-rate", workshop / "nothing"))
+    assert str(workshop / "nothing") in sentence and "No such file" in sentence and "existing directory" in sentence
+
+
+def test_a_file(workshop: Path, own_user: Path) -> None:
+    file = workshop / "precious"
+    file.write_text("data")
+    with nothing_written(workshop, own_user):
+        sentence = refusal(headless.call("run", "fsync-rate", file))
+    assert str(file) in sentence and "not a directory" in sentence
+    assert file.read_text() == "data"
+
+
+def test_a_block_device(workshop: Path, own_user: Path) -> None:
+    with disks.loop(workshop / "disk.img", size_bytes=MIB) as device, nothing_written(workshop, own_user):
+        assert "not a directory" in refusal(headless.call("run", "fsync-rate", f"/dev/{device}"))
+        assert (workshop / "disk.img").read_bytes() == bytes(MIB)
+
+
+def test_a_filesystem_mounted_read_only(workshop: Path, own_user: Path) -> None:
+    with disks.on_loop(workshop, options="ro") as storage, nothing_written(storage.directory, own_user):
+        sentence = refusal(headless.call("run", "fsync-rate", storage.directory))
+    assert str(storage.directory) in sentence and "read-only" in sentence and "Remount it rw" in sentence
+
+
+@contextmanager
+def ordinary_user(workshop: Path) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
+    """The words that start a command as nobody, and an environment with a home that it may write to.
+
+    It may read everything, so that it finds an interpreter that lies in root's home.
+    """
+    home = workshop / "home"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    readable = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+    words = (disks.tool("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", *readable)
+    environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    if headless.call("--version", within=words, environment=environment).returncode:
+        pytest.skip("setpriv cannot become an ordinary user who may read everything: run with CAP_DAC_READ_SEARCH")
+    yield words, environment
+
+
+def test_a_directory_that_this_user_may_not_write_to(workshop: Path) -> None:
+    with (
+        ordinary_user(workshop) as (words, environment),
+        disks.on_loop(workshop) as storage,
+        nothing_written(storage.directory, Path(environment["HOME"])),
+    ):
+        call = headless.call("run", "fsync-rate", storage.directory, within=words, environment=environment)
+        sentence = refusal(call)
+    assert str(storage.directory) in sentence and "not writable" in sentence and "sudo" in sentence
+
+
+def test_an_immutable_directory_is_closed_to_root_as_well(workshop: Path) -> None:
+    chattr = disks.tool("chattr")
+    with disks.on_loop(workshop) as storage:
+        (storage.directory / "fixed").mkdir()
+        subprocess.run([chattr, "+i", storage.directory / "fixed"], check=True)
+        sentence = refusal(headless.call("run", "fsync-rate", storage.directory / "fixed"))
+        subprocess.run([chattr, "-i", storage.directory / "fixed"], check=True)
+    assert "not writable for root either" in sentence and "lsattr -d" in sentence and "sudo" not in sentence
+
+
+def test_a_directory_that_this_user_may_not_enter(workshop: Path) -> None:
+    (workshop / "closed").mkdir(mode=0o700)
+    with ordinary_user(workshop) as (words, environment):
+        call = headless.call("run", "fsync-rate", workshop / "closed", within=words, environment=environment)
+    assert "closed" in refusal(call)
+
+
+def test_an_ordinary_user_measures_in_a_directory_of_their_own(workshop: Path) -> None:
+    with ordinary_user(workshop) as (words, environment), disks.on_loop(workshop) as storage:
+        os.chown(storage.directory, 65534, 65534)
+        run = headless.measure(headless.scenario_file(workshop), storage, within=words, environment=environment)
+        assert storage.device
+        assert 0.9 <= headless.flushes_per_sync(run, storage.device) <= 1.1
+        assert headless.accused_of(run) == set()
+
+
+def test_a_filesystem_that_is_too_full(workshop: Path, own_user: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        free = os.statvfs(storage.directory).f_bavail * os.statvfs(storage.directory).f_frsize
+        with (storage.directory / "others").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, free - 60 * MIB)
+        with nothing_written(storage.directory, own_user):
+            sentence = refusal(headless.call("run", "fsync-rate", storage.directory))
+    assert str(storage.directory) in sentence and "too full" in sentence and "MiB free" in sentence
+    assert "Free some room" in sentence
+
+
+@pytest.mark.parametrize("directory", ["/proc", "/proc/self", "/sys", "/sys/kernel", "/dev/pts"])
+def test_a_pseudo_filesystem(own_user: Path, directory: str) -> None:
+    sentence = refusal(headless.call("run", "fsync-rate", directory))
+    assert directory in sentence or "/proc/" in sentence
+    assert "holds no files" in sentence and "Name a directory on a disk" in sentence
+    assert list(own_user.rglob("*.json")) == []
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_directory_of_a_hostile_name_that_does_not_exist(workshop: Path, name: bytes) -> None:
+    sentence = refusal(headless.call("run", "fsync-rate", os.fsencode(workshop) + b"/" + name))
+    assert str(workshop) in sentence and "No such file" in sentence
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_mount_of_a_hostile_name_is_listed_and_measured_safely(workshop: Path, name: bytes) -> None:
+    point = Path(os.fsdecode(os.fsencode(workshop) + b"/" + name))
+    scenario = headless.scenario_file(workshop)
+    with disks.loop(workshop / "disk.img") as device:
+        disks.sh(*disks.MKFS["ext4"], f"/dev/{device}")
+        with disks.mounted(f"/dev/{device}", point, "ext4"):
+            listed = headless.call("list")
+            assert listed.returncode == 0, listed.stderr
+            measured = headless.call("run", scenario, point)
+            assert measured.returncode == 0, measured.stderr
+            assert list(point.glob(".fstui-*")) == []
+    assert 0.9 <= headless.flushes_per_sync(saved.load("last"), device) <= 1.1
+    for text in (listed.stdout, measured.stdout, measured.stderr):
+        assert all(line.isprintable() for line in text.decode().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names", "way_out"),
+    [
+        (("no-such-scenario",), "no-such-scenario", "fsync-rate"),
+        (("fsync-rate", "--set", "bogus=1"), "bogus", "seconds"),
+        (("fsync-rate", "--set", "seconds=soon"), "soon", "number"),
+        (("fsync-rate", "--set", "seconds=0"), "seconds", "0.1"),
+        (("fsync-rate", "--set", "block=512"), "512", "4096"),
+        (("fsync-rate", "--medium", "cheese"), "cheese", "hdd-7200"),
+        (("fsync-rate", "--write-cache", "some"), "some", "none"),
+        (("fsync-rate", "--format", "xml"), "xml", "json"),
+        (("fsync-rate", "--fail-on", "bad"), "bad", "suspicious"),
+    ],
+)
+def test_what_is_unknown_is_named_with_what_there_is(
+    workshop: Path, own_user: Path, arguments: tuple[str, ...], names: str, way_out: str
+) -> None:
+    scenario, *options = arguments
+    with nothing_written(workshop, own_user):
+        sentence = refusal(headless.call("run", scenario, workshop, *options))
+    assert names in sentence and way_out in sentence, sentence
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ('name = "a-step"', "name = ", "line 2"),
+        ('probe = "sync_writes"', 'probe = "magic"', "magic"),
+        ('probe = "sync_writes"', "", "probe"),
+        ("file_bytes", "file_bites", "file_bites"),
+        ("file_bytes = 1048576", 'file_bytes = "{file}"', "file"),
+        ("file_bytes = 1048576", 'file_bytes = "many"', "file_bytes"),
+        ("value = 0.2", "value = true", "seconds"),
+        ("[[steps]]", "[[stages]]", "stages"),
+    ],
+)
+def test_a_broken_scenario_file_is_named_with_its_mistake(
+    workshop: Path, own_user: Path, old: str, new: str, names: str
+) -> None:
+    file = headless.scenario_file(workshop)
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    with nothing_written(workshop, own_user):
+        sentence = refusal(headless.call("run", file, workshop))
+    assert str(file) in sentence and names in sentence, sentence

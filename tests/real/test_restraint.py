@@ -1,0 +1,130 @@
+"""A run that holds itself back: its pace, its place in the queue, and what it is not asked to judge."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+import psutil
+import pytest
+
+from fstui.model.restraint import Restraint
+from fstui.runs import caution
+from tests.real import disks, headless, processes
+
+MIB = 1 << 20
+
+
+@contextmanager
+def nearly_full(workshop: Path) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A directory with room for a small run, and less than a tenth left over; and an environment that says nothing."""
+    with disks.tmpfs(workshop) as storage:
+        room = os.statvfs(storage.directory)
+        with (storage.directory / "others").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, int(0.92 * room.f_blocks * room.f_frsize))
+        yield storage.directory, {name: value for name, value in os.environ.items() if name != caution.YES}
+
+
+def test_it_keeps_to_its_rate_gives_way_and_is_never_slow(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        words = ("--set", "seconds=1", "--max-rate", "512K", "--idle", "--medium", "ssd")
+        with headless.begun(headless.scenario_file(workshop), storage.directory, *words) as process:
+            for probe in processes.below(process.pid, "sync_writes"):
+                assert (probe.nice(), probe.ionice().ioclass) == (19, psutil.IOPRIO_CLASS_IDLE)
+            exit_code, run, told = headless.ended(process)
+    (step,) = run.steps
+    assert exit_code == 0 and step.status in {"finished", "disturbed"}
+    assert step.ops > 1 and step.bytes <= step.elapsed_s * MIB / 2 + step.settings.as_dict()["block_bytes"]
+    assert step.prepare_s > 1.0, "its file of 1 MiB took two seconds at that rate"
+    assert run.restraint == Restraint(bytes_per_s=MIB // 2, idle=True)
+    assert run.speed.answer == "unknown" and "--max-rate" in run.speed.sentence
+    assert "at most 512 K/s" in told and "idle I/O class" in told
+
+
+def test_what_the_lowest_device_took_stands_in_the_document(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        run = headless.measure(headless.scenario_file(workshop), storage)
+    assert run.target
+    (lowest,) = run.target.lowest
+    assert run.wear_bytes[lowest.id] >= run.steps[0].bytes > 0
+    shown = headless.call("show", run.id).stdout.decode()
+    assert f"written meanwhile, whoever wrote it: {lowest.id} " in shown
+
+
+def test_little_room_is_refused_by_its_number_until_somebody_says_yes(workshop: Path) -> None:
+    with nearly_full(workshop) as (directory, environment):
+        call = ("run", headless.scenario_file(workshop), directory, "--set", "seconds=0.1")
+        refused = headless.call(*call, environment=environment)
+        assert refused.returncode == 2
+        assert b"stay free meanwhile" in refused.stderr and b"--yes" in refused.stderr
+        assert [path.name for path in directory.iterdir()] == ["others"]
+        assert headless.call(*call, "--yes", environment=environment).returncode == 0
+
+
+def test_so_is_the_writer_of_a_power_cut(workshop: Path) -> None:
+    with nearly_full(workshop) as (directory, environment):
+        call = ("powercut", "write", directory, "--set", "file=131072", "--set", "seconds=0.1")
+        refused = headless.call(*call, environment=environment)
+        assert refused.returncode == 2
+        assert b"stay free meanwhile" in refused.stderr and b"--yes" in refused.stderr
+        assert [path.name for path in directory.iterdir()] == ["others"]
+        assert b"ack " in headless.call(*call, "--yes", environment=environment).stdout
+
+
+def _interrupted(process: subprocess.Popen[bytes], hands: IO[bytes]) -> int:
+    """By Ctrl-C; by another one where the first came in the instant before it waited for a key."""
+    for _ in range(5):
+        hands.write(b"\x03")
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(10)
+    process.kill()
+    return process.wait()
+
+
+@contextmanager
+def asking(words: list[str], question: bytes, environment: dict[str, str]) -> Iterator[IO[bytes]]:
+    """fstui on a terminal of its own, once it has asked; it is left by Ctrl-C at the end."""
+    master, terminal = os.openpty()
+    with os.fdopen(master, "r+b", buffering=0) as hands:
+        process = subprocess.Popen(
+            [headless.FSTUI, *words], stdin=terminal, stdout=subprocess.DEVNULL, stderr=terminal, env=environment,
+            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509  no threads here
+        )  # fmt: skip
+        os.close(terminal)
+        seen = b""
+        while question not in seen:
+            seen += hands.read(4096)
+        yield hands
+        assert _interrupted(process, hands) == 130
+
+
+def test_a_question_is_left_by_ctrl_c(workshop: Path) -> None:
+    with nearly_full(workshop) as (directory, environment):
+        words = ["run", str(headless.scenario_file(workshop)), str(directory)]
+        with asking(words, b"Run it all the same?", environment):
+            pass
+        assert [path.name for path in directory.iterdir()] == ["others"]
+
+
+def test_so_is_that_of_a_power_cut(workshop: Path) -> None:
+    with nearly_full(workshop) as (directory, environment):
+        words = ["powercut", "write", str(directory), "--set", "file=131072"]
+        with asking(words, b"Write all the same?", environment):
+            pass
+        assert [path.name for path in directory.iterdir()] == ["others"]
+
+
+def test_so_is_the_host_name_that_a_power_cut_of_the_root_filesystem_wants(workshop: Path) -> None:
+    if workshop.stat().st_dev != Path("/").stat().st_dev:
+        pytest.skip("the temporary directory is on another filesystem than /")
+    here = workshop / "here"
+    here.mkdir()
+    with asking(["powercut", "write", str(here), "--yes"], b"Type its host name", dict(os.environ)) as hands:
+        hands.write(b"anoth")
+    assert not any(here.iterdir())

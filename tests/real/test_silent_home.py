@@ -1,0 +1,24 @@
+"""A home whose server took every request and never answers: each command says so, and ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.real import headless
+from tests.real.silent import silent_mount
+
+SAID = "no answer for 2 s"
+
+
+def test_every_command_that_wants_the_home_says_that_it_is_silent_and_ends(workshop: Path) -> None:
+    home, target = workshop / "home", workshop / "target"
+    target.mkdir()
+    with silent_mount(home) as within:
+        words = (*within, "env", "-u", "XDG_STATE_HOME", "-u", "XDG_CONFIG_HOME", f"HOME={home}")
+        for command in (["history"], ["show", "last"], ["clean"], ["run", "fsync-rate", str(target)]):
+            done = headless.call(*command, within=words)
+            assert (done.returncode, done.stdout) == (2, b""), command
+            assert SAID in done.stderr.decode(), command
+        listed = headless.call("scenarios", within=words)
+        assert listed.returncode == 0 and b"fsync-rate" in listed.stdout and SAID in listed.stderr.decode()
+    assert list(target.iterdir()) == []

@@ -1,0 +1,165 @@
+"""The kernel's trace beside syncs of our own: whose flush it was, on storage that is honest and that is not."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from fstui.measure.kinds.documents import decode_run
+from fstui.model.tracing import DeviceTrace
+from fstui.trace.run_trace import RunTrace
+from tests.real import disks, headless
+from tests.real.neighbours import neighbours
+
+SYNCS = 400
+BLOCK = bytes(4096)
+
+
+@asynccontextmanager
+async def traced(run_id: str, device: str) -> AsyncIterator[RunTrace]:
+    trace = await RunTrace.start(run_id, [device])
+    try:
+        yield trace
+    finally:
+        assert await trace.stop() is None
+
+
+async def during(trace: RunTrace, work: Callable[[], None]) -> DeviceTrace:
+    """What the trace says of the device while that is done."""
+    trace.begin(time.monotonic_ns(), ours=())
+    work()
+    answer = await trace.end(time.monotonic_ns())
+    assert answer is not None
+    (device,) = answer
+    return device
+
+
+def written_file(directory: Path, flags: int = 0) -> int:
+    """A file of 64 written blocks."""
+    fd = os.open(directory / "ours", os.O_RDWR | os.O_CREAT | flags, 0o600)
+    for number in range(64):
+        os.pwrite(fd, BLOCK, number * len(BLOCK))
+    os.fsync(fd)
+    return fd
+
+
+def rewrite(fd: int, count: int = SYNCS) -> None:
+    """Overwrites, each synced."""
+    for number in range(count):
+        os.pwrite(fd, BLOCK, number % 64 * len(BLOCK))
+        os.fdatasync(fd)
+
+
+async def test_beside_four_neighbours_each_of_our_syncs_is_one_flush_of_ours(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage, neighbours(storage.directory, 4):
+        assert storage.device
+        fd = written_file(storage.directory)
+        async with traced("company", storage.device) as trace:
+            seen = await during(trace, lambda: rewrite(fd))
+        os.close(fd)
+    assert (seen.device, seen.lost, seen.asked_by_us) == (storage.device, 0, SYNCS)
+    assert seen.asked_by_others
+    assert seen.requests
+    assert seen.device_flush_ns and seen.device_write_ns
+    assert 0 < seen.device_flush_ns.p50 <= seen.device_flush_ns.max
+
+
+async def test_beside_the_same_neighbours_a_mount_without_barriers_asks_for_none(workshop: Path) -> None:
+    with disks.on_loop(workshop, options="barrier=0", direct_io=False) as storage, neighbours(storage.directory, 4):
+        assert storage.device
+        fd = written_file(storage.directory)
+        async with traced("nobarrier", storage.device) as trace:
+            seen = await during(trace, lambda: rewrite(fd))
+        os.close(fd)
+    assert (seen.lost, seen.asked_by_us, seen.fua_writes_by_us, seen.requests) == (0, 0, 0, 0)
+
+
+async def test_a_device_that_the_kernel_believes_to_have_no_cache_is_asked_for_nothing(workshop: Path) -> None:
+    with disks.write_through(workshop) as storage:
+        assert storage.device
+        fd = written_file(storage.directory)
+        async with traced("through", storage.device) as trace:
+            seen = await during(trace, lambda: rewrite(fd, 50))
+        os.close(fd)
+    assert (seen.asked_by_us, seen.requests, seen.lost) == (0, 0, 0)
+
+
+async def test_what_our_threads_and_children_ask_is_ours_and_stretches_are_told_apart(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        assert storage.device
+        fd = written_file(storage.directory)
+        async with traced("family", storage.device) as trace:
+            first = await during(trace, lambda: in_a_thread_of_a_child(lambda: rewrite(fd, 30)))
+            rewrite(fd, 10)
+            second = await during(trace, lambda: rewrite(fd, 20))
+            nothing = await during(trace, lambda: None)
+        os.close(fd)
+    assert [seen.asked_by_us for seen in (first, second, nothing)] == [30, 20, 0]
+    assert nothing.device_flush_ns is None
+
+
+def in_a_thread_of_a_child(work: Callable[[], None]) -> None:
+    pid = os.fork()
+    if not pid:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+async def test_flushes_of_a_layer_s_own_threads_are_theirs(workshop: Path) -> None:
+    """Below a loop its worker asks, and nobody can say for whom."""
+    backing = Path(os.path.realpath(f"/sys/dev/block/{os.major(d := workshop.stat().st_dev)}:{os.minor(d)}"))
+    if not (backing / "partition").exists() and not (backing / "queue").exists():
+        pytest.skip("the tests' own directory is on no block device")
+    with disks.on_loop(workshop) as storage:
+        fd = written_file(storage.directory)
+        async with traced("below", backing.name) as trace:
+            seen = await during(trace, lambda: rewrite(fd, 100))
+        os.close(fd)
+    assert seen.asked_by_us == 0
+    assert seen.asked_by_kernel_threads is not None and seen.asked_by_kernel_threads >= 100
+
+
+def test_a_run_beside_four_neighbours_says_whose_flushes_they_were(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage, neighbours(storage.directory, 4):
+        run = headless.measure("fsync-rate", storage)
+    assert run.untraced is None
+    for name in ("fdatasync", "O_DIRECT+fdatasync", "O_DIRECT+O_DSYNC", "16 writers, fdatasync"):
+        step = headless.step_named(run, name)
+        (seen,) = (device for device in step.trace or () if device.device == storage.device)
+        assert seen.lost == 0
+        # a full journal is checkpointed by whoever waits for its room, and that flush is then ours as well:
+        # jbd2_log_do_checkpoint() in fs/jbd2/checkpoint.c
+        assert step.syncs <= (seen.asked_by_us or 0) <= step.syncs * 1.02, name
+        assert seen.asked_by_others
+
+
+def test_a_run_that_cannot_be_traced_says_why_and_goes_on(workshop: Path) -> None:
+    nobody = str(pwd.getpwnam("nobody").pw_uid)
+    become = ("setpriv", f"--reuid={nobody}", "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
+    place = workshop / "nobody's"
+    place.mkdir()
+    shutil.chown(place, "nobody")
+    done = headless.call("run", headless.scenario_file(workshop), place, "--format", "json", within=become)
+    assert done.returncode == 0, done.stderr.decode()
+    assert "not traced by the kernel: only root may trace the kernel" in done.stderr.decode()
+    run = decode_run(done.stdout)
+    assert run.untraced == "only root may trace the kernel"
+    assert [step.trace for step in run.steps] == [None]
+
+
+def test_a_run_that_is_told_to_is_not_traced(workshop: Path) -> None:
+    done = headless.call("run", headless.scenario_file(workshop), workshop, "--format", "json", "--trace", "off")
+    run = decode_run(done.stdout)
+    assert run.untraced is None
+    assert [step.trace for step in run.steps] == [None]

@@ -1,0 +1,225 @@
+"""``fstui watch`` beside programs whose syncs are known: who waits for which file, exactly."""
+
+from __future__ import annotations
+
+import json
+import pwd
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fstui.model.watch import Waiting, WatchReport
+from fstui.state import ledger
+from tests.real import disks, headless, processes
+
+SYNCS = 150
+PROGRAM = """
+import mmap, os, sys
+how, path, times = sys.argv[1], sys.argv[2], int(sys.argv[3])
+flags = os.O_RDWR | os.O_CREAT | (os.O_DSYNC if how == "O_DSYNC" else 0)
+fd = os.open(path, flags, 0o600)
+os.pwrite(fd, bytes(4096), 0)
+os.fsync(fd)
+memory = mmap.mmap(fd, 4096)
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(times):
+    if how == "msync":
+        memory[number] = 1
+        memory.flush()
+    else:
+        os.pwrite(fd, b"x", number)
+        if how != "O_DSYNC":
+            getattr(os, how)(fd)
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextmanager
+def syncing(how: str, path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A program that has opened the file and waits for the word to begin."""
+    words = [sys.executable, "-c", PROGRAM, how, str(path), str(SYNCS)]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.communicate("\n\n")
+
+
+def say(process: subprocess.Popen[str]) -> None:
+    """Begin; returns when it has synced as often as it is to."""
+    assert process.stdin and process.stdout
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "done\n"
+
+
+@contextmanager
+def watch(*words: str | Path, within: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[bytes]]:
+    """A watch that has begun."""
+    call = [*within, headless.FSTUI, "watch", "--format", "events", *map(str, words)]
+    process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert process.stdout and process.stderr
+        first = process.stdout.readline()
+        assert first and json.loads(first)["event"] == "WatchStarted", process.stderr.read().decode()
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def ended(process: subprocess.Popen[bytes]) -> WatchReport:
+    """End it as a person does, once a second is over."""
+    assert process.stdout
+    while json.loads(process.stdout.readline())["event"] != "WatchedSecond":
+        pass
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    last = json.loads(out.splitlines()[-1])
+    assert last["event"] == "WatchFinished"
+    return report_of(last["report"])
+
+
+def report_of(told: Any) -> WatchReport:
+    return msgspec.convert(told, WatchReport, strict=False)
+
+
+def row_of(report: WatchReport, path: Path) -> Waiting:
+    """The row of that file; the test fails where there is not exactly one."""
+    rows = [row for row in report.whole.waits if row.file == str(path)]
+    assert len(rows) == 1, [(row.program, row.where, row.syncs) for row in report.whole.waits]
+    return rows[0]
+
+
+@pytest.mark.parametrize("how", ["fsync", "fdatasync", "O_DSYNC", "msync"])
+def test_every_way_to_sync_is_counted_with_its_program_and_file(workshop: Path, how: str) -> None:
+    with disks.on_loop(workshop) as storage, syncing(how, path := storage.directory / "a file") as program:
+        with watch("--mount", storage.directory) as watching:
+            say(program)
+            report = ended(watching)
+        row = row_of(report, path)
+    assert (report.untraced, report.whole.lost) == (None, 0)
+    assert (row.pid, row.syncs, row.files, row.device) == (program.pid, SYNCS, 1, storage.device)
+    assert row.program.startswith("python")
+    assert row.latency_ns and row.device_ns is not None
+    assert 0 < row.device_ns <= row.waited_ns / SYNCS
+    (device,) = (one for one in report.whole.devices if one.device == storage.device)
+    assert device.flushes is not None and device.flushes >= SYNCS
+    assert device.flush_ns and device.write_ns
+
+
+@pytest.mark.parametrize("fstype", ["xfs", "btrfs"])
+@pytest.mark.parametrize("how", ["fdatasync", "O_DSYNC"])
+def test_filesystems_that_do_not_tell_the_end_of_a_sync(workshop: Path, fstype: str, how: str) -> None:
+    with disks.on_loop(workshop, fstype) as storage, syncing(how, path := storage.directory / "file") as program:
+        with watch("--mount", storage.directory) as watching:
+            say(program)
+            report = ended(watching)
+        row = row_of(report, path)
+    assert row.syncs == SYNCS
+    assert (row.latency_ns is None) == (how == "O_DSYNC"), "the system call around it tells, where there is one"
+
+
+def test_one_process_is_watched_with_its_children_alone(workshop: Path) -> None:
+    program = "import os, subprocess, sys; print(os.getpid(), flush=True); subprocess.run(sys.argv[1:])"
+    with disks.on_loop(workshop) as storage, syncing("fsync", storage.directory / "other") as other:
+        below = [sys.executable, "-c", PROGRAM, "fsync", str(storage.directory / "child's"), str(SYNCS)]
+        words = [sys.executable, "-c", program, *below]
+        parent = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            assert parent.stdout and int(parent.stdout.readline()) == parent.pid
+            assert parent.stdout.readline() == "ready\n"
+            with watch("--pid", str(parent.pid)) as watching:
+                say(parent)
+                say(other)
+                report = ended(watching)
+        finally:
+            parent.communicate("\n")
+    assert [(row.where, row.syncs) for row in report.whole.waits] == [(str(storage.directory / "child's"), SYNCS)]
+
+
+def test_files_that_are_gone_before_anybody_looks_are_counted_together(workshop: Path) -> None:
+    program = """
+import os, sys
+for number in range(40):
+    fd = os.open(f"{sys.argv[1]}/{number}", os.O_CREAT | os.O_WRONLY)
+    os.write(fd, b"x")
+    os.fsync(fd)
+    os.close(fd)
+"""
+    with disks.on_loop(workshop) as storage, watch("--mount", storage.directory) as watching:
+        process = subprocess.Popen([sys.executable, "-c", program, storage.directory])
+        process.wait()
+        report = ended(watching)
+    rows = [row for row in report.whole.waits if row.pid == process.pid]
+    assert sum(row.syncs for row in rows) == 40
+    assert any(row.files > 30 for row in rows)
+    assert all(row.program.startswith("python") for row in rows), "the kernel keeps the name of the dead"
+
+
+def test_without_root_it_says_what_anybody_may_read(workshop: Path) -> None:
+    nobody = str(pwd.getpwnam("nobody").pw_uid)
+    become = ("setpriv", f"--reuid={nobody}", "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
+    with (
+        disks.on_loop(workshop) as storage,
+        syncing("fsync", storage.directory / "file") as program,
+        watch(within=become) as watching,
+    ):
+        say(program)
+        report = ended(watching)
+    assert (report.untraced, report.culprit) == ("only root may trace the kernel", "unknown")
+    assert report.whole.waits == ()
+    (device,) = (one for one in report.whole.devices if one.device == storage.device)
+    assert device.flushes is not None and device.flushes >= SYNCS
+    assert report.sentence.startswith("Who waits is not to be seen: only root may trace the kernel.")
+
+
+def test_in_a_container_s_pid_namespace_it_names_nobody_and_says_so() -> None:
+    """The kernel's numbers are the host's: they would be other programs'."""
+    unshare = disks.tool("unshare")
+    done = headless.call(
+        "watch", "--seconds", "1", "--format", "json", within=(unshare, "--pid", "--fork", "--mount-proc")
+    )
+    report = report_of(json.loads(done.stdout))
+    assert report.untraced and "pid namespace" in report.untraced
+    assert report.whole.waits == ()
+    assert report.sentence.startswith("Who waits is not to be seen:")
+
+
+def test_a_time_limit_ends_it_and_it_prints_text_and_one_document(workshop: Path) -> None:
+    done = headless.call("watch", "--seconds", "1")
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().startswith("watched all programs for")
+    done = headless.call("watch", "--seconds", "1", "--format", "json")
+    assert report_of(json.loads(done.stdout)).whole.elapsed_s >= 0.9
+    assert ledger.entries() == []
+
+
+def test_a_process_that_is_not_there_is_refused() -> None:
+    done = headless.call("watch", "--pid", "0")
+    assert (done.returncode, done.stderr.decode()) == (2, "fstui: process 0: there is none\n")
+
+
+def test_after_kill_9_of_everything_clean_takes_its_instances_away() -> None:
+    with watch() as watching:
+        (child,) = processes.below(watching.pid, "watch")
+        processes.kill([child])
+        watching.kill()
+        watching.wait()
+    assert processes.all_end([child])
+    (entry,) = ledger.stale()
+    done = headless.call("clean")
+    assert (done.returncode, done.stdout.decode()) == (0, f"removed {entry.what}\n"), done.stderr.decode()
+    assert ledger.entries() == []

@@ -1,0 +1,41 @@
+"""The scenarios of logs do what the tools do that they are compared with, as strace shows these."""
+
+from __future__ import annotations
+
+from fstui.judge.references import operation_of
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.runs import scenario
+
+
+def steps_of(name: str) -> dict[str, SyncWrites]:
+    planned = scenario.expand(scenario.load(name), {})[1]
+    return {step.name: step.settings for step in planned if isinstance(step.settings, SyncWrites)}
+
+
+def test_pg_test_fsync_rewrites_offset_0_and_opens_with_o_direct_where_it_opens_to_sync() -> None:
+    steps = steps_of("wal-postgres")
+    assert {name: (settings.open_flags, settings.sync) for name, settings in steps.items()} == {
+        "open_datasync": (("direct", "dsync"), "none"),
+        "fdatasync": ((), "fdatasync"),
+        "fsync": ((), "fsync"),
+        "open_sync": (("direct", "sync"), "none"),
+        "no sync": ((), "none"),
+    }
+    assert {(each.offsets, each.prefill, each.block_bytes) for each in steps.values()} == {("same", "written", 8192)}
+    assert operation_of(steps["open_datasync"]) == "O_DIRECT+O_DSYNC"
+
+
+def test_etcds_recipe_fills_space_that_was_allocated() -> None:
+    ((_, log),) = steps_of("wal-etcd").items()
+    assert (log.offsets, log.prefill, log.block_bytes, log.sync) == ("sequential", "fallocate", 2300, "fdatasync")
+    assert log.seconds * log.max_bytes_per_s <= log.file_bytes, "nothing is written twice"
+    assert operation_of(log) == "append+fdatasync"
+
+
+def test_the_script_of_the_reports_rewrites_one_block_in_eight_ways() -> None:
+    steps = steps_of("one-block")
+    ways = {(each.block_bytes, each.open_flags, each.sync) for each in steps.values()}
+    assert ways == {
+        (block, flags, sync) for block in (512, 4096) for flags in ((), ("direct",)) for sync in ("fsync", "fdatasync")
+    }
+    assert {each.offsets for each in steps.values()} == {"same"}

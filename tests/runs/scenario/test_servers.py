@@ -1,0 +1,140 @@
+"""Scenario files that want a server: words that stand for options, tables for some values, names of what varies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fstui.model.errors import Refused
+from fstui.model.plan import PlannedStep
+from fstui.runs import scenario
+
+FILE = """
+name = "mine"
+title = "Mine"
+question = "How fast?"
+
+[settings.seconds]
+value = 1
+[settings.kind]
+value = ["mariadb"]
+choices = ["mariadb", "postgresql"]
+[settings.durability]
+value = ["high", "low"]
+[settings.durability.choices]
+high = { sync_binlog = 1, innodb_flush_log_at_trx_commit = 1 }
+low = { sync_binlog = 0, innodb_flush_log_at_trx_commit = 2 }
+[settings.data]
+value = "small"
+[settings.data.choices]
+small = { rows = 100, pool_bytes = 16777216 }
+[settings.rows]
+value = 0
+absent = 0
+[settings.log]
+value = [true]
+[settings.sync]
+value = -1
+absent = -1
+[settings.threads]
+value = [1]
+
+[server]
+kind = "{kind}"
+options = { innodb_flush_method = "O_DIRECT" }
+
+[[steps]]
+for_each = ["kind", "durability", "log", "threads"]
+only = { kind = ["mariadb"] }
+name = "oltp {*}"
+probe = "sysbench"
+threads = "{threads}"
+rows = "{rows}"
+"*" = "{data}"
+options = { log_bin = "{log}", sync_binlog = "{sync}", "*" = "{durability}" }
+"""
+
+
+def planned(tmp_path: Path, text: str = FILE, **settings: str) -> list[PlannedStep]:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    return list(scenario.expand(scenario.load(str(file)), settings)[1])
+
+
+def test_a_word_stands_for_several_options_beside_those_of_the_server(tmp_path: Path) -> None:
+    high, low = planned(tmp_path)
+    assert high.settings.as_dict()["server"] == "mariadb"
+    assert high.settings.as_dict()["options"] == {
+        "innodb_flush_method": "O_DIRECT",
+        "sync_binlog": 1,
+        "innodb_flush_log_at_trx_commit": 1,
+        "log_bin": True,
+    }
+    assert low.settings.as_dict()["options"]["sync_binlog"] == 0
+
+
+def test_a_name_is_made_of_what_varies(tmp_path: Path) -> None:
+    assert [step.name for step in planned(tmp_path)] == ["oltp high", "oltp low"]
+    assert [step.name for step in planned(tmp_path, durability="low")] == ["oltp"]
+    assert [step.name for step in planned(tmp_path, durability="low", threads="1,8")] == [
+        "oltp threads 1",
+        "oltp threads 8",
+    ]
+
+
+def test_a_key_of_ones_own_wins_over_the_word_unless_its_value_says_nothing(tmp_path: Path) -> None:
+    assert planned(tmp_path)[0].settings.as_dict()["rows"] == 100
+    assert planned(tmp_path, rows="7")[0].settings.as_dict()["rows"] == 7
+
+
+def test_false_and_0_are_values_as_any_other(tmp_path: Path) -> None:
+    high, _ = planned(tmp_path, log="false", sync="0")
+    assert high.settings.as_dict()["options"] == {
+        "innodb_flush_method": "O_DIRECT",
+        "log_bin": False,
+        "sync_binlog": 0,
+        "innodb_flush_log_at_trx_commit": 1,
+    }
+    assert high.name == "oltp high"
+
+
+def test_a_switch_within_a_text_is_written_as_it_is_typed(tmp_path: Path) -> None:
+    text = FILE.replace('name = "oltp {*}"', 'name = "log {log} {durability}"')
+    assert [step.name for step in planned(tmp_path, text)] == ["log true high", "log true low"]
+
+
+def test_a_table_may_be_meant_for_some_values_only(tmp_path: Path) -> None:
+    assert len(planned(tmp_path, kind="mariadb,postgresql")) == 2
+    with pytest.raises(Refused, match="no step is left"):
+        planned(tmp_path, kind="postgresql")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "sentence"),
+    [
+        ('"*" = "{data}"', '"*" = "{rows}"', "takes a setting whose choices are words"),
+        ('"*" = "{data}"', '"*" = "small"', "takes a setting whose choices are words"),
+        ('kind = "{kind}"', 'kind = "oracle"', "server"),
+        ("rows = 100,", "rows = 100, colour = 1,", "colour"),
+        ("sync_binlog = 1", '"sync binlog" = 1', "'sync binlog' is no name of a server's option"),
+    ],
+)
+def test_a_mistake_is_named_with_its_step(tmp_path: Path, wrong: str, right: str, sentence: str) -> None:
+    assert wrong in FILE
+    with pytest.raises(Refused) as refusal:
+        planned(tmp_path, FILE.replace(wrong, right))
+    assert sentence in str(refusal.value) and "mine.toml" in str(refusal.value)
+
+
+def test_a_run_is_said_to_have_the_settings_that_its_own_servers_have() -> None:
+    """PostgreSQL has no flush_method: to ask for one is a mistake, and none stands in its run."""
+    shipped = scenario.load("sysbench-oltp")
+    postgresql, _ = scenario.expand(shipped, {"server": "postgresql", "full_page_writes": "false"})
+    mariadb, _ = scenario.expand(shipped, {"server": "mariadb", "flush_method": "fsync"})
+    every, _ = scenario.expand(shipped, {})
+    told = set(every.settings)
+    assert told - set(postgresql.settings) == {"flush_method", "doublewrite", "durability"}
+    assert told - set(mariadb.settings) == {"wal_sync_method", "full_page_writes", "synchronous_commit"}
+    with pytest.raises(Refused, match="--set flush_method=fsync changes nothing here"):
+        scenario.expand(shipped, {"server": "postgresql", "flush_method": "fsync"})

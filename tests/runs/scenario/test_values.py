@@ -1,0 +1,141 @@
+"""Every value that can be set in every shipped scenario is found again in the step that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.databases import mysql, postgresql
+from fstui.databases.programs import Program
+from fstui.measure.kinds.sysbench import Sysbench
+from fstui.model.errors import Refused
+from fstui.model.plan import PlannedStep
+from fstui.runs import scenario
+from fstui.runs.scenario import Scalar, Scenario, Setting
+
+Path = tuple[str, ...]
+
+
+def values(setting: Setting) -> list[Scalar]:
+    """All its choices; else its bounds, what lies between and what is there without being set."""
+    usual = setting.value if isinstance(setting.value, list) else [setting.value]
+    if setting.choices:
+        return list(setting.choices)
+    if isinstance(usual[0], str):
+        return ["", "a word"]
+    whole = isinstance(usual[0], int) and setting.unit != "s"
+    bounds = [int(bound) if whole else bound for bound in (setting.min, setting.max) if bound is not None]
+    between = [sum(bounds) // 2] if bounds else []
+    return list(dict.fromkeys([*bounds, *between, *usual]))
+
+
+SETTINGS = [
+    pytest.param(name, key, value, id=f"{name} {key}={value}")
+    for name in scenario.names()
+    for key, setting in scenario.load(name).settings.items()
+    for value in values(setting)
+]
+
+
+def text_of(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def references(table: dict[str, Any], key: str, path: Path = ()) -> Iterator[Path]:
+    """Where a table refers to that setting as a whole value; its last part is ``*`` where it stands for several."""
+    for name, value in table.items():
+        if value == f"{{{key}}}" and name != "name":
+            yield (*path, name)
+        elif isinstance(value, dict):
+            yield from references(value, key, (*path, name))
+
+
+def at(settings: dict[str, Any], path: Path) -> Any:
+    for name in path:
+        settings = settings[name]
+    return settings
+
+
+def steps_of(whole: Scenario, table: dict[str, Any], key: str, value: Scalar) -> tuple[PlannedStep, ...]:
+    """Of one table with that setting; none where it is not meant for it."""
+    alone = replace(whole, steps=[table])
+    own = {"server": table["only"]["server"][0]} if "only" in table and key != "server" else {}
+    try:
+        return scenario.expand(alone, {**own, key: text_of(value)})[1]
+    except Refused as refusal:
+        if "no step is left" in str(refusal):
+            return ()
+        raise
+
+
+@pytest.mark.parametrize(("name", "key", "value"), SETTINGS)
+def test_what_was_set_is_found_again(name: str, key: str, value: Scalar) -> None:
+    whole = scenario.load(name)
+    setting = whole.settings[key]
+    found = 0
+    for table in whole.steps:
+        own = {"seconds": "{seconds}", "server": whole.server.kind if whole.server else ""} | table
+        for step in steps_of(whole, table, key, value):
+            for path in references(own, key):
+                found += 1
+                if path[-1] == "*":
+                    assert isinstance(setting.choices, dict)
+                    told = at(step.settings.as_dict(), path[:-1])
+                    for option, meant in setting.choices[str(value)].items():
+                        assert told[option] == (tuple(meant) if isinstance(meant, list) else meant)
+                elif setting.says(value) and path[0] in step.settings.as_dict():
+                    told = at(step.settings.as_dict(), path)
+                    assert (told, isinstance(told, bool)) == (value, isinstance(value, bool))
+            the_server_is_told_its_options(step)
+    assert found
+
+
+def the_server_is_told_its_options(step: PlannedStep) -> None:
+    settings = step.settings
+    if not isinstance(settings, Sysbench):
+        return
+    family, form, switch = (
+        (postgresql, "{name}={value}", ("off", "on"))
+        if settings.server == "postgresql"
+        else (mysql, "--{dashed}={value}", ("OFF", "ON"))
+    )
+    words = family.words(Program(settings.server, "/x", "", ()), "/data", "/socket", settings)
+    for name, value in settings.options.items():
+        told = switch[value] if isinstance(value, bool) else value
+        assert form.format(name=name, dashed=name.replace("_", "-"), value=told) in words
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        (name, key)
+        for name in scenario.names()
+        for key, setting in scenario.load(name).settings.items()
+        if isinstance(setting.value, list)
+    ],
+)
+def test_of_several_values_each_has_its_step(name: str, key: str) -> None:
+    whole = scenario.load(name)
+    wanted = set(values(whole.settings[key]))
+    _, steps = scenario.expand(whole, {key: ",".join(map(text_of, wanted))})
+    told = [step.settings.as_dict() for step in steps]
+    everywhere = {value for settings in told for value in flat(settings)}
+    words = whole.settings[key].choices
+    assert wanted <= everywhere or isinstance(words, dict)
+    assert len(steps) >= len(wanted)
+
+
+def flat(settings: dict[str, Any]) -> Iterator[Scalar]:
+    for value in settings.values():
+        yield from flat(value) if isinstance(value, dict) else [value] if isinstance(value, Scalar) else []
+
+
+def test_several_values_of_what_is_measured_with_one_are_refused_in_the_user_s_words() -> None:
+    with pytest.raises(Refused) as refused:
+        scenario.expand(scenario.load("fsync-rate"), {"block": "4K,16K"})
+    said = str(refused.value)
+    assert "one block at a time" in said and "--set block=4096" in said and "--set block=16384" in said
+    assert "for_each" not in said

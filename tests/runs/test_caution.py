@@ -1,0 +1,73 @@
+"""What is asked before a run: each concern has its number, and nobody is asked twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model.counters import DeviceCounters, Idle
+from fstui.model.storage import Space
+from fstui.runs import caution
+from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.session import Session
+from fstui.runs.site import Site
+from fstui.state.workspace import Place
+from tests.factories.runs import GIB, saved, target
+
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def nobody_said_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(caution.YES)
+    monkeypatch.setattr(caution, "available_memory", lambda: GIB)
+
+
+def said(
+    free_bytes: int = 50 * GIB, total_bytes: int = 100 * GIB, busy: float = 0.5, writes: int = 0
+) -> tuple[str, ...]:
+    site = Site(place=Place("/srv/data", Space(total_bytes=total_bytes, free_bytes=free_bytes)), read=target())
+    return caution.concerns(Session.here(), site, {"sda": busy}, 64 * MIB, writes)
+
+
+def test_a_box_with_time_and_room_is_asked_nothing() -> None:
+    assert said() == ()
+
+
+def test_a_device_that_others_need_is_named_with_its_share() -> None:
+    assert said(busy=0.97) == ("its device sda is 97% busy",)
+
+
+def test_gigabytes_for_a_device_that_is_half_busy_are_said_first() -> None:
+    assert said(writes=3 * GIB) == ("its device sda is 50% busy, and this writes up to 3.0 GiB",)
+    assert said(writes=3 * GIB, busy=0.4) == ()
+
+
+@pytest.mark.parametrize(
+    ("free_mib", "total_mib", "asked"), [(140, 1024, True), (10_000, 102_400, False), (400, 1024, False)]
+)
+def test_little_room_is_a_tenth_and_less_than_a_gibibyte(free_mib: int, total_mib: int, asked: bool) -> None:
+    found = said(free_mib * MIB, total_mib * MIB)
+    assert found == (("only 76.0 MiB of its 1.0 GiB stay free meanwhile",) if asked else ())
+
+
+def test_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caution, "available_memory", lambda: 100 * MIB)
+    assert said() == ("only 100.0 MiB of memory are available",)
+
+
+def test_who_said_yes_in_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(caution.YES, "1")
+    assert said(busy=0.97) == ()
+
+
+async def test_a_played_run_is_in_nobody_s_way() -> None:
+    run = saved()
+    assert run.target
+    site = Site(place=Place("/srv/data", Space(total_bytes=GIB, free_bytes=100 * MIB)), read=run.target)
+    assert await caution.look(Session(ReplayMachine(run)), site, 64 * MIB) == (None, ())
+
+
+def test_the_share_is_of_the_time_that_was_watched() -> None:
+    counters = (DeviceCounters(device="sda", busy_ms=950), DeviceCounters(device="md0"))
+    assert caution.busy_shares(Idle(elapsed_s=1.0, counters=counters)) == {"sda": 0.95}
+    assert caution.busy_shares(Idle()) == {}

@@ -1,0 +1,79 @@
+"""What the devices do while fstui does nothing, and the flags before a run."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from fstui.judge import judge
+from fstui.model.counters import Idle
+from fstui.model.host import Inventory
+from fstui.model.judgement import Judgement
+from fstui.model.run import Evidence
+from fstui.model.storage import Space
+from fstui.runs.flags import Flags, flags
+from fstui.runs.idle import IdleWatch
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.machine.replay import ReplayMachine
+from tests.factories import storage
+from tests.factories.evidence import HONEST_PROCESS
+from tests.factories.runs import counted, saved, target
+
+
+async def test_idle_stretches_are_added_up() -> None:
+    run = msgspec.structs.replace(saved(), idle=Idle(elapsed_s=2.0, counters=(counted(80, 40),)))
+    machine = ReplayMachine(run, pace=0.0)
+    idle = IdleWatch(machine, target().stack)
+    for seconds in (1.0, 0.5):
+        await idle.watch(seconds, asyncio.Event())
+    assert idle.seen.elapsed_s == pytest.approx(1.5)
+    (disk,) = (counters for counters in idle.seen.counters if counters.device == "sda")
+    assert (disk.writes, disk.flushes) == (60, 30)
+
+
+async def test_a_stop_ends_the_watch_at_once() -> None:
+    stop = asyncio.Event()
+    stop.set()
+    idle = IdleWatch(LocalMachine(), target().stack)
+    await idle.watch(3600, stop)
+    assert idle.seen.elapsed_s < 3600
+
+
+def test_the_configuration_alone_raises_flags_by_mount_point() -> None:
+    off = msgspec.structs.replace(
+        storage.target(storage.filesystem(name="/off", barrier="nobarrier"), storage.disk()), path="/off"
+    )
+    pseudo = msgspec.structs.replace(off, mount_point="/proc", pseudo=True)
+    found = flags(Inventory(filesystems=(target(), off, pseudo), process=HONEST_PROCESS))
+    assert sorted(found) == ["/off", "/srv"]
+    assert found["/off"].verdict == "not-durable"
+    assert [finding.rule for finding in found["/off"].findings] == ["barriers-off"]
+    assert found["/srv"].findings == ()
+
+
+def test_what_is_as_it_was_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+
+    def counted(evidence: Evidence) -> Judgement:
+        judged.append(evidence.target.path if evidence.target else "")
+        return judge(evidence)
+
+    monkeypatch.setattr("fstui.runs.flags.judge", counted)
+    both = (target(), msgspec.structs.replace(target(), path="/other", mount_point="/other"))
+    seen = Flags()
+    first = seen.of(Inventory(filesystems=both))
+    fuller = msgspec.structs.replace(both[0], space=Space(total_bytes=1, free_bytes=1), silent_s=3.0)
+    assert seen.of(Inventory(filesystems=(fuller, both[1]))) == first
+    changed = msgspec.structs.replace(both[1], mount_options=("sync",))
+    seen.of(Inventory(filesystems=(fuller, changed)))
+    assert judged == [both[0].path, "/other", "/other"]
+    assert seen.of(Inventory(filesystems=(fuller,))).keys() == {fuller.mount_point}
+
+
+async def test_every_mount_that_answers_shows_its_room() -> None:
+    machine = LocalMachine()
+    inventory = await machine.with_space(machine.survey())
+    answered = [one for one in inventory.filesystems if not one.pseudo and one.silent_s is None]
+    assert answered
+    assert all(one.space is None or 0 <= one.space.free_bytes <= one.space.total_bytes for one in answered)
+    assert any(one.space for one in answered)

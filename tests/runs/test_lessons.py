@@ -1,0 +1,70 @@
+"""Every lesson is run as fast as it goes, and what it says of its runs is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fstui.model.errors import Refused
+from fstui.model.events import RunFinished, StepProgressed
+from fstui.model.run import Run
+from fstui.report import glossary as words
+from fstui.runs import lessons, lessons_taken, simulation
+from fstui.runs.lessons import Lesson
+
+LESSONS = lessons.lessons()
+PAGE = Path(__file__).resolve().parents[2] / "scenarios" / "lessons" / "README.md"
+
+
+async def results(lesson: Lesson) -> dict[str, Run]:
+    """Its runs; a plug that the student pulls is pulled as soon as something was measured, in real time."""
+    found = {}
+    for run in lesson.runs:
+        _, running = await lessons.start(lesson, run, pace=1.0 if run.plug else 0.0)
+        pulled = False
+        async for event in running.events():
+            if run.plug and not pulled and isinstance(event, StepProgressed) and event.snapshot.ops > 50:
+                pulled = True
+                running.pull_plug()
+            if isinstance(event, RunFinished):
+                found[run.label] = event.run
+    return found
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+async def test_what_a_lesson_claims_is_so(lesson: Lesson) -> None:
+    runs = await results(lesson)
+    assert [found for claim in lesson.claims if not (found := lessons.found(claim, runs)).holds] == []
+    assert all(run.simulated for run in runs.values())
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_a_lesson_can_be_taken(lesson: Lesson) -> None:
+    for asked in (lesson.predict, lesson.question):
+        assert 2 <= len(asked.choices) <= 4 and 1 <= asked.right <= len(asked.choices)
+        assert all(len(choice) < 72 for choice in asked.choices)
+    assert lesson.question.answer and 5 <= lesson.minutes <= 10
+    assert [word for word in lesson.words if word not in words.words()] == []
+    assert all(simulation.named(run.disk) for run in lesson.runs)
+    assert not set("`*#") & set(lesson.text + lesson.explain)
+
+
+def test_they_are_numbered_and_the_teachers_page_has_them_all() -> None:
+    assert [lesson.number for lesson in LESSONS] == list(range(1, 13))
+    rows = re.findall(r"^\| (\d+) \| (.+?) \| (\d+) \|$", PAGE.read_text(), re.MULTILINE)
+    assert rows == [(str(each.number), each.title, str(each.minutes)) for each in LESSONS]
+
+
+def test_one_is_found_by_name_or_number() -> None:
+    assert lessons.find("12") == lessons.find("power-cut") == LESSONS[-1]
+    with pytest.raises(Refused, match="There are: fsync-cost"):
+        lessons.find("13")
+
+
+async def test_what_was_taken_is_kept() -> None:
+    assert await lessons_taken.recall() == {}
+    await lessons_taken.note("odirect", 1, {})
+    await lessons_taken.note("odirect", 2, {})
+    assert {name: taken.right for name, taken in (await lessons_taken.recall()).items()} == {"odirect": 2}

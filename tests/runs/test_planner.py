@@ -1,0 +1,189 @@
+"""What a run will do, and what it refuses, before a byte is written."""
+
+import shlex
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fstui.measure.kinds.documents import decode_run
+from fstui.model.declaration import Declaration
+from fstui.model.errors import Refused
+from fstui.model.plan import Plan
+from fstui.model.restraint import Restraint
+from fstui.model.storage import Medium, Target
+from fstui.report import plan as planned
+from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.session import Session
+from fstui.runs.site import check_alignment
+from tests.factories.runs import GIB, saved, target
+from tests.factories.storage import filesystem
+
+HEAD = 'name = "mine"\ntitle = "Mine"\nquestion = "How long?"\n[settings.seconds]\nvalue = 2\nmin = 0\nmax = 100\n'
+STEP = '[[steps]]\nprobe = "sync_writes"\nblock_bytes = 16384\nfile_bytes = 1048576\nmax_bytes_per_s = 10485760\n'
+
+
+def box(where: Target | None = None) -> ReplayMachine:
+    """A box of which only this target is known."""
+    return ReplayMachine(msgspec.structs.replace(saved(), target=where or target()))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "mine.toml"
+
+
+async def plan_of(file: Path, steps: str, machine: ReplayMachine | None = None, **settings: str) -> Plan:
+    file.write_text(HEAD + steps)
+    _, plan = await Session(machine or box()).planned(str(file), "/srv/data", settings)
+    return plan
+
+
+async def refusal(file: Path, steps: str, machine: ReplayMachine) -> str:
+    with pytest.raises(Refused) as refused:
+        await plan_of(file, steps, machine)
+    return str(refused.value)
+
+
+async def test_amounts_and_duration_are_known_before(file: Path) -> None:
+    plan = await plan_of(file, STEP + 'name = "a"\n' + STEP + 'name = "b"\nops_per_s = 10.0\n')
+    assert plan.max_bytes == (2 * 10485760 + 1048576) + (2 * 10 * 16384 + 1048576)
+    assert plan.room_bytes == 1048576
+    assert plan.seconds == pytest.approx(1.0 + 4.0 + 2 * 0.4)
+
+
+async def test_what_an_existing_server_takes_needs_no_room_here_and_the_plan_names_it() -> None:
+    settings = {"server": "mysql", "host": "db7", "port": "3307", "user": "app", "rows": "60000000", "seconds": "600"}
+    site, plan = await Session(box()).planned("sysbench-oltp", "/srv/data", settings)
+    assert plan.server_room_bytes > 12 * GIB > plan.max_bytes
+    said = planned.head(plan, site.target)
+    assert said[1] == "  server    mysql at db7:3307, as app"
+    assert said[2].startswith("            a database of its own there, ≤ ") and said[2].endswith("dropped at the end")
+    assert said[3].split("; ") == [
+        "            1 table of 60 000 000 rows",
+        "its replicas, where it has any, get all of it",
+    ]
+    assert not any("into" in line for line in said)
+
+
+async def test_an_append_needs_room_for_all_that_it_may_write(file: Path) -> None:
+    plan = await plan_of(file, STEP + 'name = "a"\noffsets = "append"\nprefill = "none"\n')
+    assert plan.room_bytes == plan.max_bytes == 2 * 10485760
+
+
+async def test_an_endless_run_has_no_duration(file: Path) -> None:
+    plan = await plan_of(file, STEP + 'name = "a"\nops_per_s = 5.0\n', seconds="0")
+    assert plan.seconds is None
+    assert plan.bytes_per_s == 5 * 16384
+
+
+async def test_room_for_twice_the_run_and_a_twentieth_left_over_is_wanted(file: Path) -> None:
+    step = STEP.replace("1048576", str(GIB)) + 'name = "a"\n'
+    enough = 2 * GIB + 5 * GIB
+    assert (await plan_of(file, step, box(target(free_bytes=enough)))).room_bytes == GIB
+    said = await refusal(file, step, box(target(free_bytes=enough - 1)))
+    assert said.startswith("/srv/data is too full: 7.0 GiB free, and 7.0 GiB wanted")
+    assert "twice the 1.0 GiB of the run" in said
+
+
+async def test_a_pseudo_filesystem_holds_no_files(file: Path) -> None:
+    proc = msgspec.structs.replace(target(), fstype="proc", pseudo=True)
+    assert "is on proc, which holds no files" in await refusal(file, STEP + 'name = "a"\n', box(proc))
+
+
+@pytest.mark.parametrize(
+    ("declared", "sentence"),
+    [
+        ({"medium": "floppy"}, "no medium 'floppy'. There are: hdd-5400, hdd-7200"),
+        ({"write_cache": "big"}, "no write cache 'big'. There are: none, volatile"),
+    ],
+)
+def test_an_unknown_declaration_is_answered_with_the_known_ones(declared: dict[str, str], sentence: str) -> None:
+    with pytest.raises(Refused) as refused:
+        Declaration.of(declared.get("medium"), declared.get("write_cache"))
+    assert str(refused.value).startswith(sentence)
+
+
+async def test_a_declaration_says_what_the_lowest_devices_are_and_draws_the_limit() -> None:
+    said = Declaration(medium="hdd-7200", write_cache="none")
+    site, plan = await Session(box()).planned("odirect-truth", "/srv/data", {}, said)
+    (disk,) = site.target.lowest
+    assert disk.medium == Medium(
+        class_="hdd-7200",
+        rpm=7200,
+        write_cache="none",
+        declared=True,
+        because="declared by you: medium hdd-7200, write cache none",
+    )
+    limits = {step.name: step.limit_ns for step in plan.steps}
+    assert limits["same block, fdatasync"] == pytest.approx(60e9 / 7200, rel=0.001)
+    assert limits["fdatasync"] is None
+
+
+async def test_without_a_declaration_nothing_is_declared() -> None:
+    site, plan = await Session(box()).planned("odirect-truth", "/srv/data")
+    assert site.target.lowest[0].medium == Medium()
+    assert all(step.limit_ns is None for step in plan.steps)
+
+
+async def test_a_write_cache_alone_keeps_what_was_read_of_the_medium() -> None:
+    read = Medium(class_="hdd-7200", rpm=7200, ephemeral=True)
+    said = Declaration(write_cache="none")
+    site, _ = await Session(box(target(read))).planned("fsync-rate", "/srv/data", {}, said)
+    medium = site.target.lowest[0].medium
+    assert medium
+    assert (medium.class_, medium.rpm, medium.write_cache, medium.ephemeral) == ("hdd-7200", 7200, "none", True)
+
+
+async def test_the_command_repeats_the_run_word_for_word() -> None:
+    settings, said = {"seconds": "2", "block": "4096"}, Declaration(medium="ssd", write_cache="plp")
+    _, plan = await Session(box()).planned("odirect-truth", "/srv/my data", settings, said)
+    assert shlex.split(plan.command) == [
+        *("fstui", "run", "odirect-truth", "/srv/my data", "--set", "seconds=2", "--set", "block=4096"),
+        *("--medium", "ssd", "--write-cache", "plp"),
+    ]
+
+
+async def test_a_run_that_holds_itself_back_says_how_long_and_leaves_out_what_cannot(file: Path) -> None:
+    file.write_text(HEAD + STEP + 'name = "a"\nwriters = 4\n[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
+    _, plan = await Session(box(), Restraint(bytes_per_s=65536, idle=True)).planned(str(file), "/srv/data")
+    held, left_out = plan.steps
+    assert held.settings.as_dict()["ops_per_s"] == 4.0
+    assert plan.max_bytes == 2 * 65536 + 1048576
+    assert plan.seconds == pytest.approx(1.0 + 2.0 + 16.0 + 2 * 0.4)
+    assert left_out.skip == "dirty_flush cannot be held to --max-rate"
+    assert plan.command.endswith("--max-rate 64K --idle")
+
+
+async def test_what_cannot_be_held_back_at_all_is_refused(file: Path) -> None:
+    file.write_text(HEAD + '[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
+    with pytest.raises(Refused, match="--max-rate leaves nothing to run"):
+        await Session(box(), Restraint(bytes_per_s=65536)).planned(str(file), "/srv/data")
+
+
+async def test_planning_on_this_box_writes_nothing(tmp_path: Path) -> None:
+    place = tmp_path / "[here]\n"
+    place.mkdir()
+    site, plan = await Session.here().planned("fsync-rate", str(place))
+    where = site.target
+    assert where.path == str(place)
+    assert where.space and where.space.free_bytes > plan.room_bytes
+    assert list(place.iterdir()) == []
+
+
+async def test_a_run_document_is_enough_to_plan_it_again() -> None:
+    run = saved()
+    document = decode_run(msgspec.json.encode(run))
+    site, _ = await Session(ReplayMachine(document)).planned("odirect-truth", "/srv/data")
+    assert site.target == run.target
+
+
+async def test_o_direct_in_smaller_blocks_than_are_told_of_is_refused_but_where_it_goes_through_a_cache(
+    file: Path,
+) -> None:
+    """OpenZFS tells the size of a record, and takes a page."""
+    plan = await plan_of(file, STEP + 'name = "a"\nopen_flags = ["direct"]\n')
+    with pytest.raises(Refused, match="a multiple of 131072 bytes"):
+        check_alignment(plan.steps, 131072, target())
+    zfs = msgspec.structs.replace(target(), stack=(filesystem("zfs"), *target().stack[1:]))
+    check_alignment(plan.steps, 131072, zfs)

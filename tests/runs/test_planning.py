@@ -1,0 +1,92 @@
+"""A directory is looked up once, however many plans are made for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fstui.measure.children import Child
+from fstui.model.declaration import Declaration
+from fstui.model.errors import Refused
+from fstui.runs import scenarios
+from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.session import Session
+from fstui.storage import survey
+from tests.factories import screens
+from tests.tui.conftest import PreparedApp
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Children by their module, and surveys."""
+    counted: Counter[str] = Counter()
+    start, look = Child.start, survey.survey
+
+    async def started(module: str, *arguments: str) -> Child:
+        counted[module] += 1
+        return await start(module, *arguments)
+
+    def surveyed(*arguments: object) -> object:
+        counted["survey"] += 1
+        return look(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Child, "start", started)
+    monkeypatch.setattr(survey, "survey", surveyed)
+    return counted
+
+
+async def test_every_plan_for_a_directory_costs_one_child_and_one_survey(asked: Counter[str], tmp_path: Path) -> None:
+    session = Session.here()
+    site = await session.look_up(str(tmp_path))
+    tools = asked.pop(
+        "measure.helpers.claims", 0
+    )  # where there is what only tools can tell: asked, then looked at again
+    assert asked == {
+        "measure.helpers.directory": 1,
+        "survey": 1 + tools,
+        "measure.helpers.call": 1,
+    }  # that one reads the home
+    asked.clear()
+    with_programs = {"sysbench-oltp", "replica-cut", "fileio-classic"}
+    known = [known for known in scenarios.shipped_ones() if known.name not in with_programs]
+    for name, scenario in known:
+        for settings in ({}, {"seconds": "2"}):
+            plan = await session.plan(scenario, site.declare(Declaration(medium="ssd")), settings, called=name)
+            assert plan.command.startswith(f"fstui run {name} {site.read.path}")
+    assert len(known) >= 4 and asked == {}
+
+
+async def test_which_programs_are_installed_is_asked_once(asked: Counter[str], tmp_path: Path) -> None:
+    session = Session.here()
+    site = await session.look_up(str(tmp_path))
+    asked.clear()
+    scenario = await scenarios.named("sysbench-oltp")
+    for seconds in ("1", "2", "5"):
+        try:
+            await session.plan(scenario, site, {"seconds": seconds})
+        except Refused as refusal:  # here is no sysbench, or no server
+            assert "installed" in str(refusal)
+    assert asked["measure.helpers.directory"] == asked["survey"] == 0
+    assert asked["measure.helpers.call"] <= 1
+
+
+class Counting(ReplayMachine):
+    """A box that counts how often it is looked at."""
+
+    looked = 0
+
+    async def inspect(self, directory: str) -> object:  # type: ignore[override]
+        self.looked += 1
+        return await super().inspect(directory)
+
+
+async def test_the_plan_screen_looks_once_whatever_is_chosen_there() -> None:
+    machine = Counting(screens.RUN, pace=0.0)
+    async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
+        await pilot.app.workers.wait_for_complete()
+        await pilot.press("tab", "down", "right", "left", "end", "right", "u", "u")
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+    assert machine.looked == 1

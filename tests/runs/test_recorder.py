@@ -1,0 +1,161 @@
+"""What a probe says → a step and its snapshots."""
+
+from typing import Any
+
+import pytest
+
+from fstui.measure.wire.frames import Samples
+from fstui.model.counters import Counters, DeviceCounters
+from fstui.model.steps import Turn
+from fstui.runs.recorder import Recorder
+from tests.factories.runs import START_NS, counted, planned, target
+
+MS = 1_000_000
+
+
+def recorder(**settings: Any) -> Recorder:
+    """A step that has just begun."""
+    begun = Recorder(3, planned("fdatasync", **settings), target().stack)
+    begun.begin(Counters(monotonic_ns=START_NS, devices=(counted(10, 10),)))
+    return begun
+
+
+def test_neighbouring_operations_share_a_clock_reading() -> None:
+    step = recorder(sync="fdatasync")
+    step.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
+    finished = step.step("finished", prepare_s=0.2)
+    assert (finished.ops, finished.syncs, finished.bytes) == (2, 2, 2 * 16384)
+    assert finished.latency_ns and finished.write_ns and finished.sync_ns
+    assert (finished.latency_ns.min, finished.latency_ns.max) == (3 * MS, 6 * MS)
+    assert (finished.write_ns.min, finished.write_ns.max) == (1 * MS, 1 * MS)
+    assert (finished.sync_ns.min, finished.sync_ns.max) == (2 * MS, 5 * MS)
+
+
+@pytest.mark.parametrize(("flags", "syncs"), [((), 0), (("direct",), 0), (("dsync",), 3), (("direct", "sync"), 3)])
+def test_a_write_counts_as_synced_where_the_open_promised_it(flags: tuple[str, ...], syncs: int) -> None:
+    step = recorder(sync="none", open_flags=flags)
+    step.add(Samples.of(0, 1, START_NS, [START_NS + mark for mark in (100, 200, 300)]))
+    assert (step.ops, step.syncs) == (3, syncs)
+    assert step.step("finished", 0.0).sync_ns is None
+
+
+def test_only_operations_that_were_synced_count_as_syncs() -> None:
+    step = recorder(sync="fsync", sync_every=2)
+    step.add(Samples.of(0, 2, START_NS, [START_NS + mark for mark in (10, 10, 20, 90, 100, 100)]))
+    assert (step.ops, step.syncs) == (3, 1)
+
+
+def test_the_rate_is_the_clocks_and_not_the_sum_of_latencies() -> None:
+    step = recorder(writers=4)
+    for writer in range(4):
+        step.add(Samples.of(writer, 2, START_NS, [START_NS + MS, START_NS + 100 * MS]))
+    step.end(START_NS, START_NS + 200 * MS, held_ns=0)
+    finished = step.step("finished", 0.0)
+    assert finished.rate_per_s == pytest.approx(20)
+    assert finished.elapsed_s == pytest.approx(0.2)
+
+
+def test_counters_are_differences_since_ready() -> None:
+    step = recorder()
+    step.count(Counters(monotonic_ns=START_NS + 100 * MS, devices=(counted(15, 14),)))
+    step.count(Counters(monotonic_ns=START_NS + 200 * MS, devices=(counted(30, None),)))
+    assert step.moved() == (DeviceCounters(device="sda", writes=20, written_bytes=20 * 16384, flushes=None),)
+    points = step.step("finished", 0.0).timeline
+    assert [(point.writes, point.flushes) for point in points] == [(5, 4), (15, None)]
+
+
+def test_a_probe_that_was_held_up_disturbs_its_step() -> None:
+    for held_ns, status in ((2 * MS, "finished"), (3 * MS, "disturbed")):
+        step = recorder()
+        step.end(START_NS, START_NS + 250 * MS, held_ns)
+        assert step.step("finished", 0.0).status == status
+
+
+def test_the_longest_call_in_flight_shows_until_it_returns() -> None:
+    step = recorder(writers=2)
+    step.in_flight(0, START_NS + 100 * MS, "pwrite64")
+    step.in_flight(1, START_NS + 50 * MS, "fdatasync")
+    stall = step.snapshot(START_NS + 1050 * MS).stall
+    assert stall
+    assert (stall.writer, stall.call, stall.elapsed_s) == (1, "fdatasync", 1.0)
+    step.add(Samples.of(1, 2, START_NS, [START_NS + MS, START_NS + 1000 * MS]))
+    stall = step.snapshot(START_NS + 1050 * MS).stall
+    assert stall and stall.writer == 0
+
+
+def test_a_snapshot_is_the_view_of_its_moment() -> None:
+    step = recorder()
+    step.add(Samples.of(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
+    view = step.snapshot(START_NS + 500 * MS)
+    step.add(Samples.of(0, 2, START_NS + 2 * MS, [START_NS + 3 * MS, START_NS + 4 * MS]))
+    assert (view.index, view.ops, view.elapsed_s, view.rate_per_s, view.length_s) == (3, 1, 0.5, 2.0, 1.0)
+    assert step.snapshot(START_NS + 500 * MS).ops == 2
+
+
+@pytest.mark.parametrize(
+    ("elapsed_ms", "ops", "reason"),
+    [
+        (1000, 500, None),
+        (800, 500, "ended after 0.80 s: it had written as much as the plan allows"),
+        (3000, 50, "went on for 3.0 s to see 50 operations"),
+    ],
+)
+def test_a_step_says_why_it_ran_shorter_or_longer(elapsed_ms: int, ops: int, reason: str | None) -> None:
+    step = recorder()
+    step.add(Samples.of(0, 2, START_NS, [START_NS + number * 1000 for number in range(1, 2 * ops + 1)]))
+    step.end(START_NS, START_NS + elapsed_ms * MS, held_ns=0)
+    assert step.step("finished", 0.0).reason == reason
+
+
+def test_a_step_that_never_began_is_empty() -> None:
+    step = Recorder(0, planned("fdatasync"), target().stack).step("failed", 0.1)
+    assert (step.ops, step.elapsed_s, step.rate_per_s, step.latency_ns, step.counters) == (0, 0.0, 0.0, None, ())
+
+
+@pytest.mark.parametrize(("writers", "turns"), [(1, 1), (4, 0)])
+def test_a_step_of_one_writer_has_its_turns(writers: int, turns: int) -> None:
+    """Of several, nobody can say whose flush it was."""
+    begun = Recorder(0, planned("fdatasync", writers=writers), target().stack)
+    begun.begin(Counters(monotonic_ns=START_NS, until_ns=START_NS, devices=(counted(0, 0),)))
+    begun.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
+    end_ns = START_NS + 10 * MS
+    begun.count(Counters(monotonic_ns=end_ns, until_ns=end_ns + MS, devices=(counted(2, 2),)), last=True)
+    assert [turn.ops for turn in begun.step("finished", 0.0).turns] == [2] * turns
+
+
+def test_what_was_saved_of_its_turns_is_played_again() -> None:
+    saved = (Turn(elapsed_s=0.1, ops=7, flushes={"sda": 1}, written_bytes={"sda": 16384}),)
+    begun = recorder()
+    begun.end(START_NS, START_NS + 100 * MS, held_ns=0, turns=saved)
+    assert begun.step("finished", 0.0).turns == saved
+
+
+def test_what_never_returned_is_a_sample_of_its_age_and_no_operation() -> None:
+    step = recorder(sync="fdatasync", writers=2)
+    step.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3)]))
+    for writer in (0, 1):
+        step.in_flight(writer, START_NS + 3 * MS, "fdatasync")
+    step.count(Counters(monotonic_ns=START_NS + 13_003 * MS, devices=(counted(10, 10),)))
+    step.cut_off()
+    stopped = step.step("stopped", 0.0)
+    assert (stopped.ops, stopped.syncs, stopped.bytes) == (1, 1, 16384)
+    assert stopped.latency_ns and stopped.latency_ns.max == 13_000 * MS
+    assert stopped.stalls.count == 2 and stopped.stalls.lost_s >= 13
+    assert stopped.unanswered and stopped.unanswered.elapsed_s == 13.0
+
+
+def test_how_long_it_had_no_cpu_stands_in_the_step_and_nothing_is_unanswered_that_returned() -> None:
+    step = recorder(sync="fdatasync")
+    step.in_flight(0, START_NS + MS, "fdatasync")
+    step.add(Samples.of(0, 2, START_NS, [START_NS + MS, START_NS + 4500 * MS]))
+    step.end(START_NS, START_NS + 4500 * MS, held_ns=0, cpu_wait_ns=7, longest_cpu_wait_ns=6, stolen_ns=8)
+    ended = step.step("stopped", 0.0)
+    assert (ended.unanswered, ended.cpu_wait_ns, ended.longest_cpu_wait_ns, ended.stolen_ns) == (None, 7, 6, 8)
+
+
+def test_a_step_that_was_to_end_early_has_no_reason_to_say_so() -> None:
+    for enough, said in ((2, False), (0, True)):
+        step = recorder(enough_ops=enough)
+        step.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 2, 3, 4)]))
+        step.end(START_NS, START_NS + 4 * MS, held_ns=0)
+        assert bool(step.step("finished", 0.0).reason) is said

@@ -1,0 +1,45 @@
+"""References of one's own out of what a fleet has gathered."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.model.documents import encode
+from fstui.model.errors import Refused
+from fstui.model.seal import sealed
+from fstui.runs import references
+from fstui.state import own_references
+from tests.judge.test_own_references import on
+
+HONEST, LIAR = on("ssd", "EVO"), replace(on("ssd", "EVO"), id="liar", verdict="not-durable")
+
+
+def gathered(place: Path, **documents: bytes) -> str:
+    for name, document in {"fleet": b"{}", **documents}.items():
+        (place / f"{name}.json").write_bytes(document)
+    return str(place)
+
+
+async def test_the_checks_of_a_fleet_are_taken_together_and_what_is_no_measure_is_left_out(tmp_path: Path) -> None:
+    honest, liar = encode(sealed(HONEST)), encode(sealed(LIAR))
+    place = gathered(tmp_path, db1=b"[" + honest + b"," + liar + b"]", db2=b"[" + honest + b"]", db3=b"[]")
+    added = await references.add("our db hosts", [place])
+    assert [(one.models, one.runs) for one in added.references] == [(("EVO",), 2)]
+    (left_out,) = added.left_out
+    assert left_out.startswith("run liar of ") and left_out.endswith(": it is not-durable")
+    assert own_references.recall() == added.references
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (b"[" + encode(sealed(LIAR)) + b"]", "run liar is no reference: it is not-durable"),
+        (b"[]", "there is no run in it"),
+        (b"[{", "is not a run document"),
+        (b"[" + encode(sealed(HONEST)).replace(b'"EVO"', b'"XXX"') + b"]", "altered after it was written"),
+    ],
+)
+async def test_what_holds_no_measure_at_all_is_refused(tmp_path: Path, document: bytes, reason: str) -> None:
+    with pytest.raises(Refused, match=reason):
+        await references.add("x", [gathered(tmp_path, db1=document)])

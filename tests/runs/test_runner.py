@@ -1,0 +1,324 @@
+"""From a plan to a run: the stream of events, what stops it, and what is kept."""
+
+import errno
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fstui.measure.kinds.documents import decode_run
+from fstui.model.documents import encode
+from fstui.model.errors import Refused
+from fstui.model.events import (
+    Event,
+    FindingsChanged,
+    RunFinished,
+    RunStarted,
+    StepFinished,
+    StepPreparing,
+    StepProgressed,
+    StepStarted,
+)
+from fstui.model.judgement import Finding
+from fstui.model.run import Run
+from fstui.model.steps import Failure, Snapshot
+from fstui.model.storage import Medium, Space
+from fstui.model.tracing import DeviceTimes, DeviceTrace
+from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.mailbox import Mailbox
+from fstui.runs.runner import RunInProgress
+from fstui.runs.session import Session
+from fstui.runs.site import Site
+from fstui.state import ledger, paths, runs
+from fstui.state.workspace import Place
+from tests.factories.runs import DIRECT, FDATASYNC, HDD, STEPS, plan_of, recorded, saved
+
+SCENARIO = """
+name = "short"
+title = "Two short steps"
+question = "Does it run?"
+[settings.seconds]
+value = 0.05
+[[steps]]
+name = "fdatasync"
+probe = "sync_writes"
+file_bytes = 65536
+[[steps]]
+name = "fsync"
+probe = "sync_writes"
+file_bytes = 65536
+sync = "fsync"
+"""
+
+
+def site_of(run: Run) -> Site:
+    assert run.target
+    return Site(place=Place(run.target.path, Space(total_bytes=0, free_bytes=0)), read=run.target)
+
+
+def replaying(run: Run, pace: float = 0.0) -> RunInProgress:
+    return RunInProgress(plan_of(run), site_of(run), ReplayMachine(run, pace))
+
+
+async def finished(
+    running: RunInProgress, react: Callable[[Event], object] = lambda event: None
+) -> tuple[Run, list[Event]]:
+    """The run and all its events."""
+    events = []
+    async for event in running.events():
+        events.append(event)
+        react(event)
+    assert isinstance(event, RunFinished)
+    return event.run, events
+
+
+def gist(findings: tuple[Finding, ...]) -> list[tuple[object, ...]]:
+    """Findings without the numbers in their words: a replay's percentiles are right to one percent."""
+    return [
+        (finding.rule, finding.verdict, finding.confidence, finding.scope, finding.steps, len(finding.because))
+        for finding in findings
+    ]
+
+
+@pytest.mark.parametrize("medium", [None, HDD])
+async def test_a_replayed_run_comes_to_the_same_findings(medium: Medium | None) -> None:
+    before = saved(medium=medium)
+    run, _ = await finished(replaying(before))
+    assert run.status == "finished"
+    assert gist(run.findings) == gist(before.findings) != []
+    assert (run.verdict, run.simulated) == (before.verdict, "replay of k3f9a1")
+    for now, then in zip(run.steps, before.steps, strict=True):
+        assert (now.name, now.status, now.ops, now.syncs, now.bytes) == (
+            then.name,
+            "finished",
+            then.ops,
+            then.syncs,
+            then.bytes,
+        )
+        assert now.device("sda") == then.device("sda")
+        assert now.rate_per_s == pytest.approx(then.rate_per_s)
+        assert now.latency_ns and then.latency_ns
+        assert now.latency_ns.p50 == pytest.approx(then.latency_ns.p50, rel=0.02)
+        assert now.latency_ns.max == pytest.approx(then.latency_ns.max, rel=0.02)
+
+
+async def test_a_declared_disk_that_answers_too_soon_is_suspicious_when_replayed_too() -> None:
+    run, _ = await finished(replaying(saved(medium=HDD)))
+    assert run.verdict == "suspicious"
+    assert {"same-block-rotation", "odirect-no-cache"} <= {finding.rule for finding in run.findings}
+
+
+async def test_what_the_kernel_s_trace_said_is_replayed_and_why_there_was_none() -> None:
+    traced = DeviceTrace(
+        device="sda",
+        asked_by_us=900,
+        asked_by_kernel_threads=3,
+        asked_by_others=70,
+        fua_writes=0,
+        fua_writes_by_us=0,
+        requests=973,
+        device_flush_ns=DeviceTimes(p50=40_000, p99=90_000, max=1_000_000),
+    )
+    with_trace = msgspec.structs.replace(STEPS[1], trace=(traced,))
+    run, _ = await finished(replaying(saved(STEPS[0], with_trace)))
+    assert [step.trace for step in run.steps] == [None, (traced,)]
+    assert decode_run(encode(run)) == run
+    sentence = "only root may trace the kernel"
+    run, events = await finished(replaying(msgspec.structs.replace(saved(), untraced=sentence)))
+    assert isinstance(events[0], RunStarted)
+    assert (run.untraced, events[0].untraced) == (sentence, sentence)
+
+
+async def test_events_come_in_the_order_of_what_happens() -> None:
+    _, events = await finished(replaying(saved(*STEPS[:2])))
+    names = [type(event).__name__ for event in events if not isinstance(event, StepProgressed)]
+    step = ["StepPreparing", "StepStarted", "StepFinished", "FindingsChanged"]
+    assert names == ["RunStarted", "FindingsChanged", "IdleMeasured", *step, "IdleMeasured", *step, "RunFinished"]
+
+
+async def test_what_is_replayed_is_never_saved_and_writes_nothing() -> None:
+    _, events = await finished(replaying(saved()))
+    assert isinstance(events[-1], RunFinished)
+    assert (events[-1].saved_to, events[-1].save_error) == (None, None)
+    assert not paths.state_dir().exists()
+
+
+async def test_a_stop_between_steps_starts_no_other_and_judges_what_was_done() -> None:
+    running = replaying(saved(), pace=0.01)
+
+    def stop_after_a_step(event: Event) -> None:
+        if isinstance(event, StepFinished):
+            running.stop()
+
+    run, events = await finished(running, stop_after_a_step)
+    assert run.status == "stopped"
+    assert [step.name for step in run.steps] == ["O_DIRECT"]
+    assert sum(isinstance(event, FindingsChanged) for event in events) == 2
+
+
+async def test_a_stop_within_a_step_keeps_what_it_had_measured() -> None:
+    running = replaying(saved(), pace=0.01)
+
+    def stop_within_a_step(event: Event) -> None:
+        if isinstance(event, StepStarted):
+            running.stop()
+
+    run, _ = await finished(running, stop_within_a_step)
+    assert run.status == "stopped"
+    (step,) = run.steps
+    assert (step.status, step.ops < STEPS[0].ops) == ("stopped", True)
+
+
+async def test_skipping_a_step_goes_on_with_the_next() -> None:
+    running = replaying(saved(), pace=0.01)
+
+    def skip_the_first(event: Event) -> None:
+        if isinstance(event, StepStarted) and event.index == 0:
+            running.skip_step()
+
+    run, _ = await finished(running, skip_the_first)
+    assert [step.status for step in run.steps] == ["stopped", "finished", "finished"]
+    assert run.status == "stopped"
+
+
+async def test_a_stop_before_the_first_step_leaves_a_run_without_steps() -> None:
+    running = replaying(saved(), pace=0.01)
+    run, _ = await finished(running, lambda event: running.stop())
+    assert (run.status, run.steps, run.verdict) == ("stopped", (), "cannot-tell")
+
+
+async def test_a_disk_that_fails_ends_the_run_and_a_full_one_only_its_step() -> None:
+    full = recorded(DIRECT, 100, 10_000, 0, Failure(call="pwrite", errno=28, message="No space left on device"))
+    broken = recorded(FDATASYNC, 50, 1_000_000, 50, Failure(call="fdatasync", errno=5, message="Input/output error"))
+    run, _ = await finished(replaying(saved(full, broken, STEPS[2])))
+    assert run.status == "failed"
+    assert [(step.name, step.status, step.ops) for step in run.steps] == [
+        ("O_DIRECT", "failed", 100),
+        ("fdatasync", "failed", 50),
+    ]
+    assert run.steps[1].error == Failure(call="fdatasync", errno=5, message="Input/output error")
+    assert "sync-error" in {finding.rule for finding in run.findings}
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ETIMEDOUT])
+async def test_a_storage_that_is_broken_or_too_slow_for_a_file_ends_the_run(number: int) -> None:
+    failed = recorded(FDATASYNC, 0, 1, 0, Failure(call="pwrite", errno=number, message=""))
+    run, _ = await finished(replaying(saved(failed, STEPS[1])))
+    assert [step.status for step in run.steps] == ["failed"]
+
+
+async def test_storage_without_o_direct_skips_the_step() -> None:
+    refused = recorded(DIRECT, 0, 1, 0, Failure(call="open", errno=22, message="Invalid argument"))
+    run, _ = await finished(replaying(saved(refused, STEPS[1])))
+    assert [step.status for step in run.steps] == ["skipped", "finished"]
+    assert run.status == "finished"
+
+
+async def test_a_probe_that_cannot_start_fails_its_step_alone() -> None:
+    before = saved()
+    plan = plan_of(before)
+    machine = ReplayMachine(saved(*STEPS[1:]), pace=0.0)
+    run, _ = await finished(RunInProgress(plan, site_of(before), machine))
+    assert [step.status for step in run.steps] == ["failed", "finished", "finished"]
+    assert run.steps[0].error
+    assert run.steps[0].error.call == "start the probe"
+
+
+async def test_a_run_without_a_target_cannot_be_replayed() -> None:
+    with pytest.raises(Refused, match="has no target"):
+        ReplayMachine(Run(id="k3f9a1", started_at="2026-11-20T03:12:44+01:00"))
+
+
+async def test_snapshots_run_on_the_clock_of_the_machine() -> None:
+    running = replaying(saved(recorded(FDATASYNC, 900, 1_000_000, 900)), pace=1.0)
+    _, events = await finished(running)
+    snapshots = [event.snapshot for event in events if isinstance(event, StepProgressed)]
+    assert snapshots
+    assert all(0 <= snapshot.elapsed_s < 2 and snapshot.ops <= 900 for snapshot in snapshots)
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[RunInProgress]:
+    """A real run of two short steps, in a directory that is empty before and after."""
+    place = tmp_path / "target"
+    place.mkdir()
+    (tmp_path / "short.toml").write_text(SCENARIO)
+    session = Session.here()
+    site, plan = await session.planned(str(tmp_path / "short.toml"), str(place))
+    assert list(place.iterdir()) == []
+    yield session.start(plan, site)
+    assert list(place.iterdir()) == []
+    assert ledger.entries() == []
+
+
+async def test_a_real_run_is_saved_after_every_step(here: RunInProgress) -> None:
+    seen: list[int] = []
+
+    def look(event: Event) -> None:
+        if isinstance(event, StepStarted) and event.index:
+            seen.append(len(runs.load(here.id).steps))
+
+    run, events = await finished(here, look)
+    assert seen == [1]
+    assert run.status == "finished" and run.simulated is None
+    assert isinstance(events[-1], RunFinished)
+    assert encode(runs.load(here.id)) == encode(run)
+    assert events[-1].saved_to == str(next(paths.runs_dir().iterdir()))
+    assert all(step.syncs == step.ops > 0 and step.prepare_s > 0 for step in run.steps)
+    assert run.written_bytes == sum(step.bytes for step in run.steps) + 2 * 65536
+
+
+async def test_a_face_that_leaves_early_leaves_nothing_behind(here: RunInProgress) -> None:
+    events = here.events()
+    async for event in events:
+        if isinstance(event, StepStarted):
+            break
+    await events.aclose()  # type: ignore[attr-defined]
+
+
+async def test_a_run_that_cannot_be_saved_says_so_and_is_delivered(here: RunInProgress, tmp_path: Path) -> None:
+    def block(event: Event) -> None:
+        if isinstance(event, StepPreparing) and not paths.runs_dir().exists():
+            paths.runs_dir().write_text("a file where the directory should be")
+
+    run, events = await finished(here, block)
+    assert isinstance(events[-1], RunFinished)
+    assert "the run could not be saved" in (events[-1].save_error or "")
+    assert (run.status, len(run.steps)) == ("finished", 2)
+
+
+async def test_a_home_that_takes_nothing_is_asked_after_the_first_step_and_at_the_end() -> None:
+    asked: list[int] = []
+
+    class Homeless(ReplayMachine):
+        async def save(self, run: Run) -> tuple[str | None, str | None]:
+            asked.append(len(run.steps))
+            return None, "the disk of the home gave no answer"
+
+    before = saved()
+    run, events = await finished(RunInProgress(plan_of(before), site_of(before), Homeless(before, 0.0)))
+    assert asked == [1, len(run.steps)] and len(run.steps) > 2
+    assert isinstance(events[-1], RunFinished) and events[-1].save_error
+
+
+def progressed(ops: int) -> StepProgressed:
+    return StepProgressed(
+        snapshot=Snapshot(index=0, name="", elapsed_s=0, length_s=None, ops=ops, syncs=0, bytes=0, rate_per_s=0)
+    )
+
+
+async def test_a_face_that_falls_behind_gets_the_newest_snapshot_only() -> None:
+    mailbox = Mailbox()
+    started = StepStarted(index=0, name="")
+    prepared = [StepPreparing(index=0, name="", done=done, total=2) for done in (1, 2)]
+    for event in (*prepared, started, progressed(1), progressed(2), progressed(3), started, progressed(4)):
+        mailbox.put(event)
+    assert [await mailbox.get() for _ in range(5)] == [prepared[1], started, progressed(3), started, progressed(4)]
+
+
+async def test_a_face_that_keeps_up_gets_every_snapshot() -> None:
+    mailbox = Mailbox()
+    for ops in (1, 2, 3):
+        mailbox.put(progressed(ops))
+        assert await mailbox.get() == progressed(ops)

@@ -1,0 +1,59 @@
+"""One question, two faces, one answer."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fstui.model.host import Inventory
+from fstui.model.judgement import Finding
+from fstui.report import inventory
+from fstui.report.findings import ordered
+from fstui.report.formats import markdown, plain
+from fstui.runs.flags import flags
+from fstui.tui.drawing import storage
+from fstui.tui.screens.result import ResultScreen
+from tests.factories.screens import RUN
+from tests.judge.rules.device.test_remote_filesystem import served
+from tests.judge.rules.device.test_usb_bridge import BRIDGED
+
+QUIET = replace(served("ext4"), mount_point="/quiet", stack=())
+HERE = Inventory(
+    filesystems=(QUIET, replace(served(), mount_point="/mnt/nfs"), replace(BRIDGED, mount_point="/mnt/usb"))
+)
+FLAGS = {mount: judgement for mount, judgement in flags(HERE).items() if mount != "/quiet"}
+
+
+def test_a_server_and_a_usb_bridge_are_flagged_in_the_list_as_in_the_app() -> None:
+    in_app = {entry.name: entry.verdict for entry in storage.entries(HERE, FLAGS, {})}
+    assert in_app == {"/mnt/nfs": "cannot-tell", "/mnt/usb": "cannot-tell", "/quiet": None}
+    listed = inventory.render(HERE, FLAGS).splitlines()
+    rows = [line for line in listed if line[3:].startswith(("/mnt/nfs ", "/mnt/usb ", "/quiet "))]
+    assert [row[0] for row in rows] == ["?", "?", " "]
+    assert any(line.startswith("? /mnt/nfs: cannot-tell, ") and "(remote-filesystem)" in line for line in listed)
+    assert any(line.startswith("? /mnt/usb: cannot-tell, ") and "(usb-bridge)" in line for line in listed)
+
+
+def test_both_faces_list_the_filesystems_in_one_order() -> None:
+    listed = inventory.render(HERE, FLAGS).splitlines()
+    mounts = [line.split()[1] for line in listed if " ext4" in line or " nfs4" in line]
+    assert mounts[:2] == [entry.name for entry in storage.entries(HERE, FLAGS, {})][:2]
+
+
+def finding(rule: str, verdict: str | None, confidence: str, scope: str = "storage") -> Finding:
+    return Finding(rule=rule, verdict=verdict, confidence=confidence, scope=scope, title=rule)  # type: ignore[arg-type]
+
+
+def test_what_decides_comes_first_and_the_rest_as_it_was_judged_wherever_findings_are_listed() -> None:
+    judged = (
+        finding("a-doubt", "cannot-tell", "low"),
+        finding("what-decides", "consistent", "high"),
+        finding("of-a-step", "not-durable", "high", "step"),
+        finding("a-note", None, "high"),
+    )
+    run = replace(RUN, findings=judged, verdict="consistent", confidence="high", steps=())
+    expected = ["what-decides", "a-doubt", "of-a-step", "a-note"]
+    assert [found.rule for found in ordered(run)] == expected
+    assert [found.rule for found in ResultScreen(run, None, None).findings] == expected
+    for text in (plain.render(run), markdown.render(run)):
+        places = [text.rindex(rule) for rule in expected]
+        assert places == sorted(places)

@@ -1,0 +1,104 @@
+"""One core for both faces: a replayed box goes through the same code as this one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.model.declaration import Declaration
+from fstui.model.errors import Refused
+from fstui.model.events import RunFinished
+from fstui.model.run import Run
+from fstui.runs import history, leftovers, rules, scenarios
+from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.running import RunInProgress
+from fstui.runs.session import Session
+from fstui.state import declarations, files, ledger, paths, runs
+from tests.factories.screens import RUN
+
+
+async def finished(running: RunInProgress) -> Run:
+    async for event in running.events():
+        if isinstance(event, RunFinished):
+            return event.run
+    raise AssertionError("a run ends with RunFinished")
+
+
+async def test_a_saved_run_is_planned_and_run_again_on_its_replay() -> None:
+    session = Session(ReplayMachine(RUN, pace=0.0))
+    site, plan = await session.planned_again(RUN, "/srv/data")
+    assert plan.command.startswith("fstui run odirect-truth /srv/data --set seconds=2")
+    run = await finished(session.start(plan, site))
+    assert run.simulated == f"replay of {RUN.id}"
+    assert [step.name for step in run.steps][:3] == [step.name for step in RUN.steps][:3]
+    assert await history.listed() == []  # it would look measured
+
+
+async def test_what_is_declared_of_a_replay_holds_while_it_is_played() -> None:
+    session = Session(ReplayMachine(RUN, pace=0.0))
+    site = await session.look_up("/srv/data")
+    await session.remember(site, Declaration(medium="ssd"))
+    assert (await session.look_up("/srv/data")).declaration == Declaration(medium="ssd", remembered=True)
+    assert declarations.recall() == {}
+
+
+async def test_what_other_days_have_left_is_read_at_once() -> None:
+    identity = RUN.target.identity if RUN.target else ""
+    declarations.remember(identity, Declaration(medium="hdd-7200"))
+    files.make_private(paths.config_dir())
+    (paths.config_dir() / "keys.toml").write_text('"storage.sort" = "s"')
+    entry = ledger.enter("k3f9a1", "directory", "/nowhere/.fstui-k3f9a1", pid=1)
+    session = Session(ReplayMachine(RUN, pace=0.0))
+    before = await session.from_before()
+    assert before.keys == {"storage.sort": "s"} and not before.trouble
+    assert before.left_behind == []  # its owner lives
+    assert entry in ledger.entries()
+    assert (await session.look_up("/srv/data")).declaration == Declaration(medium="hdd-7200", remembered=True)
+    lowest = session.survey().inventory.filesystems[0].lowest
+    assert all(node.medium and node.medium.because.startswith("declared by you (remembered)") for node in lowest)
+
+
+async def test_a_saved_run_is_found_and_judged_again() -> None:
+    path = runs.save(RUN)
+    saved = await history.find("last")
+    assert (saved.run, saved.path) == (RUN, str(path))
+    assert [summary.id for summary in await history.listed()] == [RUN.id]
+    again = rules.judged_again(saved.run)
+    assert again.steps == RUN.steps and again.findings != RUN.findings  # those were made up
+    with pytest.raises(Refused, match="no saved run is called 'other'"):
+        await history.find("other")
+    assert await leftovers.found() == await leftovers.waiting() == []
+
+
+async def test_a_broken_scenario_of_the_users_own_hides_no_other(tmp_path: Path) -> None:
+    place = files.make_private(paths.config_dir() / "scenarios")
+    (place / "broken.toml").write_text("name = 7")
+    (place / "mine.toml").write_text(
+        'name = "x"\ntitle = "Mine"\nquestion = "How long?"\n'
+        '[[steps]]\nname = "a"\nprobe = "sync_writes"\nfile_bytes = 65536\n'
+    )
+    known, broken = await scenarios.own()
+    assert [name for name, _ in known] == ["mine"]
+    assert len(broken) == 1 and "broken.toml" in broken[0]
+    assert (await scenarios.named("mine")).title == "Mine"
+    _, plan = await Session(ReplayMachine(RUN, pace=0.0)).planned("mine", "/srv/data")
+    assert plan.command == "fstui run mine /srv/data"  # by the name that it is called by, not the one it gives itself
+
+
+@pytest.mark.parametrize(
+    ("said", "remembered", "holds"),
+    [
+        ({}, {"medium": "ssd", "write_cache": "plp"}, {"medium": "ssd", "write_cache": "plp"}),
+        ({"medium": "hdd-7200"}, {"medium": "ssd", "write_cache": "plp"}, {"medium": "hdd-7200"}),
+        ({"write_cache": "none"}, {"medium": "ssd"}, {"medium": "ssd", "write_cache": "none"}),
+    ],
+)
+def test_what_is_said_now_beats_what_was_remembered(
+    said: dict[str, str], remembered: dict[str, str], holds: dict[str, str]
+) -> None:
+    now = Declaration.of(said.get("medium"), said.get("write_cache"))
+    then = Declaration.of(remembered.get("medium"), remembered.get("write_cache"))
+    expected = Declaration.of(holds.get("medium"), holds.get("write_cache"))
+    assert now.over(replace(then, remembered=True)).words == expected.words

@@ -1,0 +1,97 @@
+"""One step: what is told of it while its probe prepares."""
+
+import asyncio
+import errno
+import os
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.wire.frames import Frame, Samples
+from fstui.model.events import Event, StepPreparing
+from fstui.model.settings import OpenFlag
+from fstui.runs import stepping
+from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.stepping import StepRunner
+from fstui.state.workspace import Held
+from tests.factories.runs import plan_of, saved
+
+
+class SilentProbe:
+    """It has said how far its file is, and then nothing: its write hangs. It ends when it is told to."""
+
+    pid = None
+
+    def __init__(self) -> None:
+        self.told_to_stop = asyncio.Event()
+
+    async def frames(self) -> AsyncIterator[Frame | Samples]:
+        yield Frame("preparing", {"done": 1 << 20, "total": 4 << 20})
+        await self.told_to_stop.wait()
+
+    def go(self) -> None:
+        raise AssertionError("it was never ready")
+
+    def stop(self) -> None:
+        self.told_to_stop.set()
+
+    async def finish(self, timeout_s: float) -> int | None:
+        return 0
+
+
+class SilentMachine(ReplayMachine):
+    async def start(self, *_: object) -> SilentProbe:  # type: ignore[override]
+        return SilentProbe()
+
+
+async def test_a_probe_that_hangs_while_it_prepares_is_told_of_with_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepping, "SILENT_S", 0.0)
+    monkeypatch.setattr(stepping, "DRAW_S", 0.001)
+    run = saved()
+    told: list[StepPreparing] = []
+
+    def hear(event: Event) -> None:
+        assert isinstance(event, StepPreparing)
+        told.append(event)
+        if len(told) == 5:
+            runner.stop()
+
+    runner = StepRunner(0, plan_of(run).steps[0], SilentMachine(run), (), hear)
+    step = await runner.run(Held("/data", 0, 0), facts=False)
+    ages_s = [event.silent_s for event in told if event.silent_s]
+    assert len(ages_s) >= 3
+    assert ages_s == sorted(ages_s)
+    assert {(event.done, event.total) for event in told if event.silent_s} == {(1 << 20, 4 << 20)}
+    assert step.status == "stopped"
+
+
+class RefusedProbe(SilentProbe):
+    """The filesystem does not take O_DIRECT, as UBIFS and JFFS2 do not."""
+
+    def __init__(self, call: str, code: int) -> None:
+        super().__init__()
+        self._said = {"call": call, "errno": code, "message": os.strerror(code)}
+
+    async def frames(self) -> AsyncIterator[Frame | Samples]:
+        yield Frame("error", self._said)
+
+
+@pytest.mark.parametrize(("call", "code", "flags", "status"), [
+    ("open", errno.EINVAL, ("direct",), "skipped"), ("pwrite", errno.EINVAL, ("direct",), "skipped"),
+    ("open", errno.EINVAL, (), "failed"), ("open", errno.EIO, ("direct",), "failed"),
+    ("fsync", errno.EINVAL, ("direct",), "failed"),
+])  # fmt: skip
+async def test_refused_o_direct_is_no_failure(call: str, code: int, flags: tuple[OpenFlag, ...], status: str) -> None:
+    class Machine(ReplayMachine):
+        async def start(self, *_: object) -> RefusedProbe:  # type: ignore[override]
+            return RefusedProbe(call, code)
+
+    run = saved()
+    planned = plan_of(run).steps[0]
+    settings = SyncWrites(file_bytes=1 << 20, block_bytes=4096, open_flags=flags)
+    runner = StepRunner(0, msgspec.structs.replace(planned, settings=settings), Machine(run), (), lambda _: None)
+    step = await runner.run(Held("/data", 0, 0), facts=False)
+    assert step.status == status
+    assert (step.reason == stepping.NO_DIRECT) is (status == "skipped")

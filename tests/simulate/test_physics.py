@@ -1,0 +1,141 @@
+"""What a simulated disk cannot do, and what is left of it when its plug is pulled."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from fstui.measure.kinds.dirty_flush import DirtyFlush
+from fstui.measure.kinds.powercut import PowerCut, PowerCutFigures
+from fstui.measure.kinds.sqlite_commits import SqliteCommits
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model.errors import Refused
+from fstui.simulate.box import Box
+from fstui.simulate.parameters import changed, load, names
+from fstui.simulate.programs import program
+from tests.simulate.model import box, rate, run
+
+RANDOM: dict[str, Any] = {"offsets": "random", "block_bytes": 16384}
+
+
+@pytest.mark.parametrize(("rpm", "turns"), [(5400, 90), (7200, 120), (15000, 250)])
+def test_one_block_is_rewritten_once_a_turn(rpm: int, turns: float) -> None:
+    assert rate(box("hdd-7200", disk__platter__rpm=rpm)) == pytest.approx(turns, rel=0.02)
+
+
+def test_random_places_of_a_track_take_half_a_turn_and_writers_share_one() -> None:
+    assert rate(box("hdd-7200"), seconds=3.0, **RANDOM) == pytest.approx(240, rel=0.1)
+    assert rate(box("hdd-7200"), seconds=2.0, writers=8, **RANDOM) > 480
+
+
+def test_a_flush_takes_longer_the_more_is_in_the_cache_unless_it_is_ignored() -> None:
+    honest, lying = box("ssd-consumer"), box("ssd-consumer", disk__cache__flush="ignored")
+    slopes = []
+    for each in (honest, lying):
+        work = program(each, DirtyFlush(seconds=1.0, file_bytes=4 << 20))
+        assert work is not None
+        work.begin()
+        while not work.over:
+            list(work.until(work.ended_ns + 1e9))
+        slopes.append(work.figures["sequential"]["slope_ns_per_mib"])
+    assert slopes[0] > 1_000_000 and slopes[1] < 10_000
+
+
+def test_flushes_are_those_that_the_filesystem_owes() -> None:
+    cases: tuple[tuple[str, Any, int], ...] = (
+        ("hdd-7200", "fdatasync", 1),
+        ("hdd-7200", "fsync", 2),
+        ("hdd-7200-no-cache", "fsync", 0),
+    )
+    for disk, sync, owed in cases:
+        here = box(disk)
+        _, done = run(here, SyncWrites(seconds=1.0, file_bytes=1 << 20, sync=sync, **RANDOM))
+        ops = sum(len(each.marks) // 2 for each in done)
+        (counted, *_) = here.counters()
+        assert counted.flushes == pytest.approx(owed * ops, abs=1)
+
+
+def test_sqlite_syncs_as_its_pragmas_say() -> None:
+    ways: tuple[tuple[Any, Any], ...] = (("DELETE", "FULL"), ("WAL", "FULL"), ("WAL", "NORMAL"))
+    found = {
+        (mode, how): run(box("hdd-7200"), SqliteCommits(seconds=1.0, journal_mode=mode, synchronous=how))[0]
+        for mode, how in ways
+    }
+    assert found["DELETE", "FULL"] < found["WAL", "FULL"] < 120 and found["WAL", "NORMAL"] > 1000
+
+
+def test_a_log_that_is_synced_at_checkpoints_alone_has_its_commits_wait_there() -> None:
+    here = box("ssd-consumer")
+    _, done = run(here, SqliteCommits(seconds=1.0, journal_mode="WAL", synchronous="NORMAL"))
+    ends = [mark for each in done for mark in each.marks]
+    lengths = sorted((end - start for start, end in itertools.pairwise(ends)), reverse=True)
+    checkpoints = len(ends) // 1000
+    (counted, *_) = here.counters()
+    assert counted.flushes is not None and counted.flushes >= 2 * checkpoints > 0
+    assert lengths[checkpoints - 1] > 1e6 and lengths[checkpoints] < 1e5, "the others end in memory"
+
+
+def cut(here: Box, **asked: Any) -> PowerCutFigures:
+    """The plug is pulled in the middle of a step."""
+    work = program(here, SyncWrites(**{"seconds": 5.0, "file_bytes": 1 << 20, **RANDOM, **asked}))
+    assert work is not None
+    work.begin()
+    for _ in range(10):
+        list(work.until(here.now_ns + 50e6))
+        here.now_ns = max(here.now_ns + 50e6, work.ended_ns)
+    figures = here.power_cut(here.now_ns, PowerCut(), 16384, 0.5).figures
+    assert isinstance(figures, PowerCutFigures) and figures.acknowledged > 0
+    return figures
+
+
+HONEST = [name for name in names() if not {"lying", "nobarrier", "eatmydata", "disabled"} & set(name.split("-"))]
+
+
+@pytest.mark.parametrize("disk", HONEST)
+def test_an_honest_disk_keeps_what_was_promised(disk: str) -> None:
+    kept = cut(box(disk))
+    assert kept.kept and kept.present == kept.checked > 0
+
+
+@pytest.mark.parametrize("disk", sorted(set(names()) - set(HONEST)))
+def test_a_lie_is_found_by_what_is_gone(disk: str) -> None:
+    figures = cut(box(disk))
+    assert figures.any_lost and figures.lost + figures.present == figures.checked
+
+
+def test_several_writers_lose_nothing_either() -> None:
+    assert cut(box("hdd-7200"), writers=8).kept and cut(box("ssd-consumer"), writers=4).kept
+
+
+def test_it_is_the_same_each_time() -> None:
+    assert rate(box("ssd-consumer"), **RANDOM) == rate(box("ssd-consumer"), **RANDOM)
+    assert rate(box("ssd-consumer"), **RANDOM) != rate(box("ssd-consumer", seed=2), **RANDOM)
+
+
+def test_it_is_turned_while_it_runs() -> None:
+    here = box("hdd-7200")
+    assert rate(here) == pytest.approx(120, rel=0.02)
+    here.turn(changed(here.made, "disk.platter.rpm=15000"))
+    assert rate(here) == pytest.approx(250, rel=0.02)
+    here.turn(changed(here.made, "disk.cache.flush=ignored"))
+    assert rate(here) > 1000
+    for wrong in ("disk.cache.flush", "disk.platter.rpm=fast", "log.name=sdb"):
+        with pytest.raises(Refused):
+            changed(here.made, wrong)
+
+
+@pytest.mark.parametrize(
+    ("changes", "names_it"),
+    [
+        ({"disk.platter.rpms": 3}, "rpms"),
+        ({"disk.nand.program_us": 3}, "one of platter, nand"),
+        ({"name.x": 1}, "name"),
+    ],
+)
+def test_a_mistake_in_a_disk_is_named(changes: dict[str, Any], names_it: str) -> None:
+    with pytest.raises(Refused, match=names_it):
+        load("hdd-7200", changes)
+    with pytest.raises(Refused, match="There are: cloud-volume"):
+        load("floppy")

@@ -1,0 +1,49 @@
+"""Published figures come out of the physics: the same few parameters of a disk give each of its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.simulate.model import box, rate
+
+NOISE = 0.15
+SCRIPT = {"host__program_us": 22}
+"""The report's Python script, between two calls."""
+DIRECT: dict[str, Any] = {"open_flags": ("direct",)}
+LONG = {"seconds": 6.0}
+
+
+@pytest.mark.parametrize(
+    ("published", "disk", "changes", "asked"),
+    [
+        (21_200, "optane", {}, DIRECT),
+        (20_000, "optane", {}, {}),
+        (9_600, "optane", {"filesystem__data": "journal"}, {}),
+        (23_000, "raid-cache", {}, {}),
+        (7_300, "nvme-p3700", {}, {}),
+        (13, "usb-hdd", {}, LONG),
+        (3_100, "usb-hdd-dmcache", {}, {}),
+        (2_500, "usb-hdd-bcache", {}, {}),
+        (7_400, "usb-hdd-slog", {}, {}),
+        (28, "usb-hdd-zfs", {}, LONG),
+    ],
+)
+def test_fsync_rates_with_optane_caches_and_a_log(
+    published: float, disk: str, changes: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    assert rate(box(disk, **SCRIPT, **changes), sync="fsync", **asked) == pytest.approx(published, rel=NOISE)
+
+
+@pytest.mark.parametrize(("published", "asked"), [(22.35, {}), (564.98, {**DIRECT, "sync_every": 100})])
+def test_two_disks_under_virtualbox(published: float, asked: dict[str, Any]) -> None:
+    """fsync after each write, and O_DIRECT with one after a hundred."""
+    found = rate(box("virtualbox-2011"), seconds=15.0, block_bytes=16384, offsets="random", sync="fsync", **asked)
+    assert found == pytest.approx(published, rel=NOISE)
+
+
+def test_a_cloud_volume_has_the_writes_latency_and_is_quicker_by_o_dsync_than_by_fsync() -> None:
+    dsync = rate(box("cloud-volume"), sync="none", open_flags=("direct", "dsync"))
+    assert 1e6 / dsync == pytest.approx(590, rel=NOISE)  # µs, by ioping on such a volume
+    assert dsync > 1.3 * rate(box("cloud-volume"), sync="fsync", prefill="none", offsets="append")

@@ -1,0 +1,60 @@
+"""The program of a simulated box, as a watch sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model.watch import Watched
+from fstui.simulate.watched import WatchedBox
+from fstui.trace.conclusion import conclude
+from tests.simulate.model import CHUNK_NS, box
+
+
+def watched(disk: str, seconds: float = 10.0) -> Watched:
+    on = box(disk)
+    seen, end_ns = WatchedBox(on), on.now_ns + seconds * 1e9
+    while on.now_ns < end_ns:
+        on.now_ns = seen.until(on.now_ns + CHUNK_NS)
+    return seen.whole()
+
+
+@pytest.mark.parametrize(
+    ("disk", "culprit"),
+    [
+        ("hdd-7200", "disk"),
+        ("usb-hdd", "disk"),
+        ("ssd-plp", "nobody"),
+        ("hdd-7200-lying", "nobody"),  # that is why they lie
+        ("hdd-7200-nobarrier", "nobody"),
+    ],
+)
+def test_the_same_program_waits_for_a_slow_disk_and_not_for_a_quick_one(disk: str, culprit: str) -> None:
+    seen = watched(disk)
+    assert conclude(seen).culprit == culprit
+    assert 400 < seen.waits[0].syncs <= 510  # fifty a second, or as often as a slow disk turns
+
+
+def test_the_devices_count_what_the_program_asked_for_and_their_own_times_are_within_its() -> None:
+    seen = watched("hdd-7200")
+    (waiting,), (disk,) = seen.waits, seen.devices
+    assert disk.flushes == pytest.approx(waiting.syncs, abs=2)
+    assert disk.flush_ns and waiting.latency_ns and waiting.device_ns
+    assert disk.flush_ns.p50 < waiting.latency_ns.p50 < 1e9 / 120
+    assert disk.flush_ns.p50 < waiting.device_ns < waiting.waited_ns / waiting.syncs
+
+
+def test_seconds_add_up_to_the_whole() -> None:
+    on = box("ssd-plp")
+    seen, syncs = WatchedBox(on), 0
+    for _ in range(3):
+        on.now_ns = seen.until(on.now_ns + 1e9)
+        second = seen.second()
+        assert second.elapsed_s == pytest.approx(1.0, rel=0.01)
+        syncs += second.waits[0].syncs
+    assert seen.whole().waits[0].syncs == syncs
+
+
+def test_what_a_library_answers_the_kernel_hears_nothing_of() -> None:
+    seen = watched("hdd-7200-eatmydata")
+    assert (seen.waits, seen.devices) == ((), ())
+    assert conclude(seen).sentence.startswith("Nobody waits: no program asked for a sync")

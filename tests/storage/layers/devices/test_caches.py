@@ -1,0 +1,126 @@
+"""Whether a drive's cache is on: the one answer that the tree, the medium and the flag rest on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.judge import judge
+from fstui.model.run import Evidence
+from fstui.model.storage import Medium, Node, Reading
+from fstui.storage.layers.devices.caches import (
+    has_cache,
+    hidden_by_controller,
+    may_outlive_power_cut,
+    outlives_power_cut,
+    protected_cache,
+    safe_drive,
+    volatile_cache,
+)
+from fstui.storage.layers.sources.claims import Answer
+from fstui.storage.survey import survey
+from tests.factories.box import Box
+from tests.factories.looking import target
+
+
+def drive(medium: Medium | None = None, **readings: str) -> Node:
+    found = tuple(Reading(what=what, value=value, path=f"/read/{what}") for what, value in readings.items())
+    return Node(id="sda", layer="block", kind="disk", name="sda", medium=medium, readings=found)
+
+
+@pytest.mark.parametrize(
+    ("readings", "cache_on", "who"),
+    [
+        ({"drive_cache": "off", "vwc": "present", "cache_type": "write back"}, False, "drive_cache"),
+        ({"drive_cache": "on", "cache_type": "write through"}, True, "drive_cache"),
+        ({"vwc": "present"}, True, "vwc"),
+        ({"vwc": "absent", "cache_type": "write back"}, False, "vwc"),
+        ({"cache_type": "write back", "ID_ATA_WRITE_CACHE_ENABLED": "0"}, True, "cache_type"),
+        ({"cache_type": "temporary write back"}, True, "cache_type"),
+        ({"cache_type": "write back, no read (daft)"}, True, "cache_type"),
+        ({"cache_type": "none"}, False, "cache_type"),
+        ({"ID_ATA_WRITE_CACHE_ENABLED": "1"}, True, "ID_ATA_WRITE_CACHE_ENABLED"),
+    ],
+)
+def test_the_best_witness_decides(readings: dict[str, str], cache_on: bool, who: str) -> None:
+    fact = volatile_cache(drive(None, **readings))
+    assert fact is not None
+    assert (fact.value, fact.reading.what) == (cache_on, who)
+
+
+def test_nobody_says() -> None:
+    assert volatile_cache(drive()) is None
+
+
+def test_an_nvme_drive_with_a_cache_that_the_kernel_was_told_to_take_for_write_through(tmp_path: Path) -> None:
+    """The tree, the medium and the flag say the same."""
+    box = Box(tmp_path)
+    box.disk("nvme0n1", "pci0000:00/0000:00:01.0/nvme/nvme0", write_cache="write through")
+    box.mount("/dev/nvme0n1", "/srv", "xfs")
+    told = {"nvme id-ctrl /dev/nvme0n1 -o json": Answer(output='{"vwc": 1}')}
+    found = target(survey(tmp_path, told), "/srv")
+    node = found.node("nvme0n1")
+    assert (node.sync, node.because) == (
+        "stops",
+        "the kernel was told write through, the drive says its write cache is on",
+    )
+    assert node.medium is not None
+    assert node.medium.write_cache == "volatile"
+    assert "write-through-override" in {finding.rule for finding in judge(Evidence(target=found)).findings}
+
+
+CONTROLLERS = (
+    "3w-9xxx", "3w-sas", "3w-xxxx", "aacraid", "hpsa", "hptiop", "ipr", "ips", "megaraid", "megaraid_legacy",
+    "megaraid_sas", "mpi3mr", "mvumi", "myrb", "myrs", "pmcraid", "smartpqi", "stex",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("controller", "readings", "hidden"), [
+    *((name, {}, True) for name in CONTROLLERS), *((name, {"form_factor": "2"}, False) for name in CONTROLLERS),
+    ("arcmsr", {}, True), ("arcmsr", {"form_factor": "2", "grade": "hard disk"}, True),
+    ("arcmsr", {"grade": "raid"}, False), ("mpt3sas", {}, False), ("ahci", {}, False),
+    ("megaraid_sas", {"grade": "hard disk"}, False), ("megaraid_sas", {"ID_ATA_WRITE_CACHE_ENABLED": "0"}, False),
+])  # fmt: skip
+def test_a_controller_may_answer_for_a_volume_that_nobody_knows(
+    controller: str, readings: dict[str, str], hidden: bool
+) -> None:
+    volume = drive(None, controller=controller, **readings)
+    assert (hidden_by_controller(volume), may_outlive_power_cut(volume)) == (hidden, hidden)
+    declared = replace(volume, medium=Medium(class_="ssd", declared=True))
+    assert not hidden_by_controller(declared)
+
+
+@pytest.mark.parametrize(
+    ("medium", "cache", "drive_itself", "outlives"),
+    [
+        (Medium(class_="raid-cache"), True, False, True),
+        (Medium(class_="ssd", write_cache="plp"), True, True, True),
+        (Medium(class_="ssd-plp", write_cache="volatile"), False, True, True),
+        (Medium(class_="optane", write_cache="none"), False, True, True),
+        (Medium(class_="ssd", write_cache="volatile"), False, False, False),
+        (None, False, False, False),
+    ],
+)
+def test_what_outlives_a_power_cut(medium: Medium | None, cache: bool, drive_itself: bool, outlives: bool) -> None:
+    node = drive(medium)
+    assert (protected_cache(node), safe_drive(node), outlives_power_cut(node)) == (cache, drive_itself, outlives)
+
+
+def test_a_drive_without_a_volatile_cache_is_safe_by_itself() -> None:
+    assert safe_drive(drive(vwc="absent"))
+
+
+def test_where_the_kernel_tells_nothing_the_device_does() -> None:
+    """Before Linux 4.7 there is no write_cache; one may be unreadable, too."""
+    assert has_cache(drive(cache_type="write back"))
+    assert has_cache(drive(cache_type="write through")) is False
+    assert has_cache(drive()) is None
+    assert has_cache(replace(drive(cache_type="write back"), write_cache="write through")) is False
+
+
+def test_an_arrays_cache_outlives_a_power_cut_by_its_name() -> None:
+    """It may be asked for no flush; yet no drive is praised by it."""
+    array = drive(Medium(class_="network"), grade="array")
+    assert protected_cache(array) and not safe_drive(array)

@@ -1,0 +1,133 @@
+"""What tools told, read as facts of drives; and what could not be told, said so."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fstui.model.storage import Node
+from fstui.storage.layers.sources import claims
+from fstui.storage.layers.sources.claims import Answer, Claims
+from fstui.storage.survey import survey
+from tests.factories.box import Box
+from tests.factories.looking import read
+
+NVME = "pci0000:00/0000:01:00.0/nvme/nvme0"
+ID_CTRL = "nvme id-ctrl /dev/nvme0n1 -o json"
+FEATURE = "nvme get-feature /dev/nvme0n1 -f 6"
+USB = "pci0000:00/0000:00:14.0/usb1/1-1/1-1:1.0/host6/target6:0:0/6:0:0:0"
+PAGE = "caching_page /dev/sda"
+HDPARM = "hdparm -W /dev/sda"
+SMARTCTL = "smartctl -n standby -g wcache /dev/sda"
+ON, OFF = "\n/dev/sda:\n write-caching =  1 (on)\n", "\n/dev/sda:\n write-caching =  0 (off)\n"
+
+
+def told(**answers: str) -> Claims:
+    return {command: Answer(output=output) for command, output in answers.items()}
+
+
+def only(box: Box, found: Claims = claims.UNASKED) -> Node:
+    (node,) = survey(box.root, found).unused
+    return node
+
+
+def test_an_nvme_drive_says_whether_it_has_a_cache_and_whether_it_is_on(box: Box) -> None:
+    box.disk("nvme0n1", NVME)
+    answers = told(**{
+        ID_CTRL: json.dumps({"vid": 5197, "vwc": 7}),
+        FEATURE: "get-feature:0x06 (Volatile Write Cache), Current value:0x00000001\n",
+    })  # fmt: skip
+    node = only(box, answers)
+    assert read(node, "vwc") == ("present", ID_CTRL)
+    assert read(node, "drive_cache") == ("on", FEATURE)
+    assert node.reading("missing") is None
+
+
+def test_an_nvme_drive_without_a_volatile_cache_has_none(box: Box) -> None:
+    box.disk("nvme0n1", NVME, write_cache="write through", files={"device/model": "X"})
+    answers = {
+        ID_CTRL: Answer(output='{"vwc": 0}'),
+        FEATURE: Answer(error="NVMe status: Invalid Field in Command(0x2002)"),
+    }
+    node = only(box, answers)
+    assert node.medium is not None
+    assert (read(node, "vwc")[0], node.medium.write_cache, node.sync) == ("absent", "none", "unknown")
+    assert node.reading("missing") is None
+
+
+@pytest.mark.parametrize(("output", "value"), [
+    ("get-feature:0x6 (Volatile Write Cache), Current value:00000000\n", "off"),
+    ("get-feature:0x6 (Volatile Write Cache), Current value:0x000001 \n", "on"),
+])  # fmt: skip
+def test_older_tools_write_the_feature_in_other_ways(box: Box, output: str, value: str) -> None:
+    box.disk("nvme0n1", NVME)
+    assert read(only(box, told(**{FEATURE: output})), "drive_cache")[0] == value
+
+
+@pytest.mark.parametrize(("output", "value"), [("1\n", "on"), ("0\n", "off")])
+@pytest.mark.parametrize(
+    "where",
+    ["pci0000:00/ata1/host0", "pci0000:00/end_device-2:0/host2", "pci0000:00/virtio1/host0", "platform/host3/session1"],
+)
+def test_a_scsi_disk_is_asked_for_its_caching_page(box: Box, where: str, output: str, value: str) -> None:
+    box.disk("sda", f"{where}/target0:0:0/0:0:0:0")
+    assert read(only(box, told(**{PAGE: output})), "drive_cache") == (value, PAGE)
+
+
+@pytest.mark.parametrize(("output", "value"), [(ON, "on"), (OFF, "off")])
+def test_behind_a_bridge_hdparm_tells_a_drives_own_word(box: Box, output: str, value: str) -> None:
+    box.disk("sda", USB)
+    assert read(only(box, told(**{HDPARM: output})), "drive_cache") == (value, HDPARM)
+
+
+def test_smartctl_tells_where_hdparm_is_missing(box: Box) -> None:
+    box.disk("sda", USB)
+    answers = {HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(output="Write cache is:   Enabled\n")}
+    assert read(only(box, answers), "drive_cache") == ("on", SMARTCTL)
+
+
+def test_the_drives_own_word_now_beats_what_the_driver_was_told(box: Box) -> None:
+    """After “temporary write through” the driver repeats it, while the drive's cache is still on."""
+    box.disk("sda", write_cache="write through", files={"device/scsi_disk/0:0:0:0/cache_type": "write through"})
+    assert only(box).sync == "unknown"
+    lying = only(box, told(**{PAGE: "1\n"}))
+    assert lying.medium is not None
+    assert (lying.sync, lying.medium.write_cache) == ("stops", "volatile")
+
+
+@pytest.mark.parametrize(("answers", "why", "path"), [
+    ({}, "root only, or not asked yet", SMARTCTL),
+    ({HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(error="smartctl is not installed")},
+     "hdparm is not installed", HDPARM),
+    ({HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(error="no answer for 2 s")},
+     "no answer for 2 s", SMARTCTL),
+    ({HDPARM: Answer(output="/dev/sda:\n SG_IO: bad/missing sense data")}, "says nothing of it", HDPARM),
+])  # fmt: skip
+def test_what_could_not_be_told_is_said_with_the_reason(box: Box, answers: Claims, why: str, path: str) -> None:
+    box.disk("sda", USB)
+    node = only(box, answers)
+    assert read(node, "missing") == (f"the drive's own word on its write cache: {why}", path)
+    assert node.reading("drive_cache") is None
+
+
+def test_a_disk_without_that_page_says_so(box: Box) -> None:
+    box.disk("sda")
+    node = only(box, {PAGE: Answer(error="it tells nothing of its cache")})
+    assert read(node, "missing") == ("the drive's own word on its write cache: it tells nothing of its cache", PAGE)
+
+
+def test_nothing_is_missed_of_a_virtual_disk(box: Box) -> None:
+    box.disk("vda", "pci0000:00/virtio1")
+    assert only(box).reading("missing") is None
+
+
+def test_asking_changes_nothing_of_a_storages_identity(box: Box) -> None:
+    box.disk("sda")
+    box.dm("dm-0", "vg-lv", "LVM-x", ("sda",))
+    box.mount("/dev/mapper/vg-lv", "/srv", "ext4", device=box.number_of["dm-0"])
+    table = f"vg-lv: 0 8 writecache s {box.number_of['sda']} 9:9 4096 0"
+    answers = told(**{PAGE: "1\n", "dmsetup table": table})
+    before, after = (survey(box.root, found).filesystems[0] for found in (claims.UNASKED, answers))
+    assert before.identity == after.identity
+    assert (before.stack[1].kind, after.stack[1].kind) == ("dm-linear", "dm-writecache")

@@ -1,0 +1,91 @@
+"""ext2, ext3 and ext4: barriers, data mode, journal, errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.storage.survey import survey
+from tests.factories.box import Box
+from tests.factories.looking import look, read, roles, target, trouble
+
+
+def test_ext4_options_come_from_the_kernels_full_list(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "ext4")
+    box.ext4("sda", "rw barrier data=ordered")
+    top = look(box).stack[0]
+    assert read(top, "barrier") == ("barrier", "/proc/fs/ext4/sda/options")
+    assert read(top, "data") == ("ordered", "/proc/fs/ext4/sda/options")
+    assert read(top, "journal") == ("yes", "/proc/fs/jbd2/sda-8")
+    assert top.sync == "passes"
+
+
+def test_ext4_nobarrier_stops_the_flush(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "ext4", super_options="rw,nobarrier")
+    box.ext4("sda", "rw nobarrier data=ordered")
+    top = look(box).stack[0]
+    assert read(top, "barrier")[0] == "nobarrier"
+    assert (top.sync, top.because) == ("stops", "nobarrier")
+
+
+def test_ext4_data_journal_and_no_journal_are_told_apart(box: Box) -> None:
+    box.disk("sda")
+    box.disk("sdb")
+    box.mount("/dev/sda", "/journal", "ext4")
+    box.mount("/dev/sdb", "/none", "ext4")
+    box.ext4("sda", "rw barrier data=journal")
+    box.ext4("sdb", "rw barrier", journal=False)
+    inventory = survey(box.root)
+    assert read(target(inventory, "/journal").stack[0], "data")[0] == "journal"
+    assert read(target(inventory, "/none").stack[0], "journal") == ("no", "/proc/fs/ext4/sdb/options")
+
+
+def test_ext4_with_its_journal_on_another_device_has_a_journal(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "ext4")
+    box.ext4("sda", "rw barrier data=ordered", journal=False)
+    box.write("/sys/fs/ext4/sda/journal_task", "512")
+    assert read(look(box).stack[0], "journal") == ("yes", "/sys/fs/ext4/sda/journal_task")
+
+
+def test_without_proc_fs_ext4_the_mount_options_decide(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "ext4", super_options="rw,barrier=0")
+    top = look(box).stack[0]
+    assert read(top, "barrier") == ("nobarrier", "/proc/self/mountinfo")
+    assert top.reading("journal") is None
+
+
+def test_errors_that_ext4_has_seen_are_trouble(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "ext4")
+    box.ext4("sda", "rw barrier data=ordered", errors=7)
+    assert trouble(look(box).stack[0]) == [("errors_count", "7")]
+
+
+@pytest.mark.parametrize(("thread", "journal"), [
+    ("jbd2/sdb", {"sdb": "journal"}), ("jbd2/sda-8", {}), ("jbd2/nvme0n1p1-", {}), ("kworker/0:1", {}),
+    ("jbd2/sdz", {}),
+])  # fmt: skip
+def test_an_ext4_journal_on_a_device_of_its_own_is_part_of_the_stack(
+    box: Box, thread: str, journal: dict[str, str]
+) -> None:
+    box.disks("sda", "sdb")
+    box.mount("/dev/sda", "/srv", "ext4")
+    box.ext4("sda", "rw barrier data=ordered", journal=False)
+    box.write("/sys/fs/ext4/sda/journal_task", "512")
+    box.write("/proc/512/comm", thread)
+    found = look(box)
+    assert roles(found) == journal
+    assert found.stack[0].below == ("sda", *journal)
+
+
+def test_a_journal_on_dm_8_is_none_within(box: Box) -> None:
+    box.disks("sda", "sdb")
+    box.dm("dm-8", "journal", "", ("sda",))
+    box.mount("/dev/sdb", "/srv", "ext4")
+    box.ext4("sdb", "rw barrier data=ordered", journal=False)
+    box.write("/sys/fs/ext4/sdb/journal_task", "512")
+    box.write("/proc/512/comm", "jbd2/dm-8")
+    assert roles(look(box)) == {"dm-8": "journal"}

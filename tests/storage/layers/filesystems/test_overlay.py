@@ -1,0 +1,134 @@
+"""Overlays and their upper directories."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.storage.layers.sources.claims import Answer, Claims, line
+from fstui.storage.layers.sources.directories import lying_at
+from fstui.storage.questions import commands
+from fstui.storage.survey import survey
+from tests.factories.box import Box
+from tests.factories.looking import edges, look, read
+
+
+@pytest.mark.parametrize(("option", "sync"), [
+    ("volatile", "stops"), ("fsync=volatile", "stops"), ("fsync=auto", "passes"), ("xino=off", "passes"),
+])  # fmt: skip
+def test_an_overlay_stands_on_the_filesystem_of_its_upper_directory(box: Box, option: str, sync: str) -> None:
+    box.disk("sda")
+    box.disk("sdb")
+    box.mount("/dev/sda", "/", "ext4")
+    box.mount("/dev/sdb", "/fast", "xfs")
+    options = rf"rw,lowerdir=/usr,upperdir=/fast/up\134,\054per,workdir=/fast/work,{option}"
+    box.mount("overlay", "/srv", "overlay", super_options=options)
+    found = look(box)
+    top = found.stack[0]
+    assert edges(found) == {"mount:/srv": ("mount:/fast",), "mount:/fast": ("sdb",), "sdb": ()}
+    assert read(top, "upperdir")[0] == "/fast/up\\"
+    assert top.sync == sync
+    assert (top.reading("volatile") is not None) is (sync == "stops")
+
+
+def test_an_overlay_whose_upper_directory_cannot_be_seen_claims_nothing(box: Box) -> None:
+    box.mount("overlay", "/", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/lib/docker/u,workdir=/w")
+    asked = line(lying_at("/var/lib/docker/u"))
+    nowhere: Claims = {asked: Answer(error="stat: cannot statx '/var/lib/docker/u': No such file or directory")}
+    found = look(box, "/", claims=nowhere)
+    assert edges(found) == {"mount:/": ()}
+    assert found.lowest == ()
+    assert found.stack[0].reading("missing") is None  # it is the host's path, and nothing is missing there
+
+
+def test_what_was_mounted_over_the_upper_directory_later_is_not_what_the_overlay_writes_to(box: Box) -> None:
+    """docker run --tmpfs at a path that the upper directory's begins with; a mount that covers it now."""
+    box.mount("/dev/vda", "/", "ext4")
+    box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/upper,workdir=/w")
+    box.mount("tmpfs", "/var", "tmpfs")
+    found = look(box)
+    assert edges(found) == {"mount:/srv": ()}
+    assert "mounted there later" in read(found.stack[0], "missing")[0]
+
+
+def test_an_upper_directory_that_its_path_leads_to_no_more_is_not_looked_for_above(box: Box) -> None:
+    """What held it was unmounted lazily, or moved: a live system's, after its first root was left."""
+    box.mount("tmpfs", "/run", "tmpfs")
+    box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/run/live/rw,workdir=/w")
+    nowhere = Answer(error="stat: cannot statx '/run/live/rw': No such file or directory")
+    asked = line(lying_at("/run/live/rw"))
+    gone: Claims = {asked: nowhere}
+    found = look(box, claims=gone)
+    assert edges(found) == {"mount:/srv": ()}
+    assert read(found.stack[0], "missing") == ("/run/live/rw: nothing is there", asked)
+    forbidden = Answer(error="stat: cannot statx '/run/live/rw': Permission denied")
+    assert edges(look(box, claims={asked: forbidden}))["mount:/srv"] == ("mount:/run",)
+
+
+TIMES = "1784538000.813516102 1784538001.250000000"
+
+
+@pytest.mark.parametrize(("seen", "below"), [
+    ({"/srv/store/ab/diff": f"14 {TIMES}"}, ("mount:/srv",)),
+    ({"/srv/store/ab/diff": f"22 {TIMES}"}, ("mount:/srv",)),
+    ({"/srv/store/ab/merged/ab/diff": f"14 {TIMES[:-9]}999999999", "/srv/ab/diff": f"14 {TIMES}"}, ("mount:/srv",)),
+    ({"/srv/store/ab/diff": f"14 {TIMES[:-9]}250000100"}, ()),
+    ({}, ()),
+], ids=["there", "of two filesystems", "further up", "another directory", "nowhere"])  # fmt: skip
+def test_a_relative_upper_directory_is_followed_where_it_is_proved(
+    box: Box, seen: dict[str, str], below: tuple[str, ...]
+) -> None:
+    """Of an image of many layers."""
+    box.disk("sda")
+    box.disk("sdb")
+    box.mount("/dev/sda", "/", "ext4")
+    box.mount("/dev/sdb", "/srv", "ext4")
+    merged = "/srv/store/ab/merged"
+    box.mount("overlay", merged, "overlay", super_options="rw,lowerdir=l/A:l/B,upperdir=ab/diff,workdir=ab/work")
+    looked = {
+        line(lying_at(path)): Answer(output=f"{text}\n") for path, text in {merged: f"14 {TIMES}", **seen}.items()
+    }
+    found = look(box, merged, claims=looked)
+    assert edges(found)[f"mount:{merged}"] == below
+    if below:
+        at = next(path for path, text in seen.items() if text.endswith(TIMES))
+        assert read(found.stack[0], "upperdir_at") == (at, line(lying_at(at)))
+
+
+@pytest.mark.parametrize(("there", "shown", "root", "followed"), [
+    (f"14 {TIMES} 17.000000100", f"2 {TIMES} 17.000000100", "/", True),
+    ("14 9.000000000 9.000000000 17.000000100", f"2 {TIMES} 17.000000100", "/", True),
+    (f"14 {TIMES} 17.000000200", f"14 {TIMES} 17.000000100", "/", False),
+    (f"14 {TIMES} 17.000000200", f"14 {TIMES} 17.000000100", "/sub", True),
+    (f"14 {TIMES} 0.000000000", f"2 {TIMES} 17.000000100", "/", True),
+    ("14 9.000000000 9.000000000", f"14 {TIMES}", "/", True),
+    ("15 9.000000000 9.000000000", f"14 {TIMES}", "/", False),
+], ids=[
+    "the same", "written to meanwhile", "another", "a directory of the overlay is mounted", "not told when it was made",
+    "its inode, written to meanwhile", "nothing of it",
+])  # fmt: skip
+def test_another_directory_at_that_path_is_not_the_upper(
+    box: Box, there: str, shown: str, root: str, followed: bool
+) -> None:
+    """The overlay was given descriptors of a filesystem that is mounted nowhere, or in another mount namespace."""
+    box.mount("tmpfs", "/decoy", "tmpfs")
+    options = "rw,lowerdir=/l,upperdir=/decoy/upper,workdir=/w"
+    box.mount("overlay", "/srv", "overlay", root=root, super_options=options)
+    asked = line(lying_at("/decoy/upper"))
+    looked = {asked: Answer(output=f"{there}\n"), line(lying_at("/srv")): Answer(output=f"{shown}\n")}
+    found = look(box, claims=looked)
+    assert edges(found)["mount:/srv"] == (("mount:/decoy",) if followed else ())
+    missing = found.stack[0].reading("missing")
+    assert (missing and missing.value) == (None if followed else "what /decoy/upper was: another directory is there")
+
+
+def test_for_an_absolute_one_that_alone_is_looked_at(box: Box) -> None:
+    box.mount("/dev/sda", "/", "ext4")
+    box.mount("overlay", "/srv/m", "overlay", super_options="rw,lowerdir=/l,upperdir=/up,workdir=/w")
+    assert {*map(lying_at, ("/srv/m", "/up"))} == {*commands(survey(box.root), root=False)}
+
+
+def test_for_a_relative_upper_directory_each_directory_above_is_looked_at(box: Box) -> None:
+    box.mount("/dev/sda", "/", "ext4")
+    box.mount("overlay", "/srv/m", "overlay", super_options="rw,lowerdir=l,upperdir=ab/diff,workdir=w")
+    places = ("/srv/m", "/srv/ab/diff", "/ab/diff")
+    assert {*map(lying_at, places)} == {*commands(survey(box.root), root=False)}

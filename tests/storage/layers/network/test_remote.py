@@ -1,0 +1,143 @@
+"""Filesystems that somebody else answers for: what the client was told to do, and what it counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model.counters import DeviceCounters
+from fstui.storage.counters import difference, read_counters
+from fstui.storage.layers.sources.claims import Answer, line
+from fstui.storage.layers.sources.directories import seen_at
+from fstui.storage.layers.sources.sockets import CONNECTIONS
+from fstui.storage.questions import commands
+from fstui.storage.survey import survey
+from tests.factories.box import Box
+from tests.factories.evidence import verdict
+from tests.factories.looking import edges, look, read
+
+MOUNTSTATS = """\
+device /dev/vda mounted on / with fstype ext4
+device filer:/vol1 mounted on /srv/with\\040blank with fstype nfs4 statvers=1.1
+\topts:\trw,vers=4.2,rsize=1048576
+\tage:\t120
+\tbytes:\t10 20 30 40 50 {sent} 7 8
+\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
+\tper-op statistics
+\t       READ: 5 5 0 1 1 1 1 1 0
+\t      WRITE: {writes} {writes} 0 1 1 1 1 1 0
+\t     COMMIT: {commits} {commits} 0 1 1 1 1 1 0
+device other:/ mounted on /other with fstype nfs statvers=1.1
+\t     COMMIT: 99999 1 0
+"""
+
+
+def test_a_fuse_filesystem_on_a_disk_shows_the_program_between(box: Box) -> None:
+    box.disk("sdb", files={"device/model": "USB DISK"})
+    box.mount("/dev/sdb", "/srv", "fuseblk")
+    assert edges(look(box)) == {"mount:/srv": ("remote:/dev/sdb",), "remote:/dev/sdb": ("sdb",), "sdb": ()}
+
+
+@pytest.mark.parametrize("fstype", ["nfs", "nfs4", "cifs", "9p", "virtiofs", "hostfs", "ceph", "fuse", "fuse.sshfs"])
+def test_a_remote_filesystem_ends_at_its_server(box: Box, fstype: str) -> None:
+    box.mount("filer:/vol1", "/srv", fstype)
+    top, server = look(box).stack
+    assert (server.layer, server.name, server.lowest, server.sync) == ("remote", "filer:/vol1", True, "unknown")
+    assert top.sync == "unknown"
+
+
+def test_nfs_says_how_it_is_mounted_and_counts_its_commits(box: Box) -> None:
+    box.mount("filer:/vol1", r"/srv/with\040blank", "nfs4", super_options="rw,vers=4.2,hard,proto=tcp")
+    box.write("/proc/self/mountstats", MOUNTSTATS.format(sent=1000, writes=3, commits=2))
+    found = look(box, "/srv/with blank")
+    top = found.stack[0]
+    told = {what: read(top, what)[0] for what in ("vers", "hard", "sync_option", "commit_count")}
+    assert told == {"vers": "4.2", "hard": "hard", "sync_option": "async", "commit_count": "2"}
+    before = read_counters(found.stack, box.root)
+    box.write("/proc/self/mountstats", MOUNTSTATS.format(sent=5096, writes=8, commits=2))
+    assert difference(before, read_counters(found.stack, box.root)) == (
+        DeviceCounters(device="mount:/srv/with blank", writes=5, written_bytes=4096, commits=0),
+    )
+
+
+@pytest.mark.parametrize(("options", "sync", "hard"), [
+    ("rw,soft,sync", "sync", "soft"), ("rw,softerr", "async", "soft"), ("rw,hard", "async", "hard"),
+])  # fmt: skip
+def test_nfs_options(box: Box, options: str, sync: str, hard: str) -> None:
+    box.mount("filer:/vol1", "/srv", "nfs", super_options=options)
+    top = look(box).stack[0]
+    assert (read(top, "sync_option")[0], read(top, "hard")[0]) == (sync, hard)
+    assert top.reading("commit_count") is None
+    assert top.sync == "unknown"
+
+
+def test_nfs_without_statistics_counts_nothing(box: Box) -> None:
+    box.mount("filer:/vol1", "/srv", "nfs4")
+    assert read_counters(look(box).stack, box.root).devices == ()
+
+
+def test_cifs_that_was_told_not_to_flush_stops_it(box: Box) -> None:
+    box.mount("//nas/share", "/srv", "cifs", super_options="rw,vers=3.1.1,cache=strict,nostrictsync")
+    top = look(box).stack[0]
+    assert read(top, "strict_sync")[0] == "no"
+    assert read(top, "cache")[0] == "strict"
+    assert (top.sync, "nostrictsync" in top.because) == ("stops", True)
+
+
+@pytest.mark.parametrize(("fstype", "options", "words"), [
+    ("cifs", "rw,vers=3.1.1", "asks the server for a flush"), ("virtiofs", "rw", "virtiofsd"),
+    ("fuse.sshfs", "rw,user_id=0", "counts as success"), ("9p", "rw,trans=virtio,cache=mmap", ""),
+])  # fmt: skip
+def test_what_the_client_does_with_a_sync(box: Box, fstype: str, options: str, words: str) -> None:
+    box.mount("far:/away", "/srv", fstype, super_options=options)
+    top = look(box).stack[0]
+    assert top.sync == "unknown"
+    assert words in top.because
+
+
+def test_9p_names_its_transport_and_cache(box: Box) -> None:
+    box.mount("share", "/srv", "9p", super_options="rw,access=client,trans=virtio,cache=loose")
+    top = look(box).stack[0]
+    assert (read(top, "trans")[0], read(top, "cache")[0]) == ("virtio", "loose")
+
+
+@pytest.mark.parametrize(("source", "options", "followed"), [
+    ("127.0.0.1", "trans=tcp,port=564", True), ("/run/diod.sock", "trans=unix", True),
+    ("10.1.2.3", "trans=tcp", False), ("host", "trans=virtio", False),
+])  # fmt: skip
+def test_a_9p_server_of_this_box_names_the_directory_that_it_serves(
+    box: Box, source: str, options: str, followed: bool
+) -> None:
+    """Its client adds 2 to each inode's number."""
+    box.mount("tmpfs", "/dev/shm", "tmpfs")
+    box.mount(source, "/srv", "9p", super_options=f"rw,aname=/dev/shm/x,{options}")
+    times = "1795448016.648079866 1795448016.648079866"
+    said = {"/srv": f"14 {times}\n", "/dev/shm/x": f"12 {times}\n"}
+    found = look(box, claims={line(seen_at(path)): Answer(output=text) for path, text in said.items()})
+    assert ("mount:/dev/shm" in edges(found)) is followed
+    assert (verdict(found).verdict == "not-durable") is followed
+
+
+@pytest.mark.parametrize(("program", "namespace", "accused"), [
+    ("/usr/sbin/diod", "mnt:[1]", True), ("/usr/bin/socat", "mnt:[1]", False), ("/usr/sbin/diod", "mnt:[2]", False),
+    ("", "mnt:[1]", False),
+], ids=["its server", "what hands on", "a container's", "out of sight"])  # fmt: skip
+def test_a_copy_of_one_image_behind_a_forwarded_port_is_not_followed(
+    box: Box, program: str, namespace: str, accused: bool
+) -> None:
+    """It has the same inodes and times."""
+    box.mount("tmpfs", "/dev/shm", "tmpfs")
+    box.mount("127.0.0.1", "/srv", "9p", super_options="rw,aname=/dev/shm/x,trans=tcp")
+    for number, where in (("self", "mnt:[1]"), ("802", namespace)):
+        box.link(f"/proc/{number}/ns/mnt", where)
+        box.link(f"/proc/{number}/root", "/")
+    box.link("/proc/802/exe", program or "/usr/sbin/diod")
+    owner = 'users:(("9p",pid=802,fd=5))' if program else ""
+    talk = f"tcp ESTAB 0 0 127.0.0.1:50000 127.0.0.1:564 \ntcp ESTAB 0 0 127.0.0.1:564 127.0.0.1:50000 {owner}\n"
+    times = "1795448016.648079866 1795448016.648079866"
+    said = {
+        line(CONNECTIONS): Answer(output=talk),
+        line(seen_at("/srv")): Answer(output=f"14 {times}\n"),
+        line(seen_at("/dev/shm/x")): Answer(output=f"12 {times}\n"),
+    }
+    assert said.keys() <= {line(command) for command in commands(survey(box.root), root=True)}
+    assert (verdict(look(box, claims=said)).verdict == "not-durable") is accused

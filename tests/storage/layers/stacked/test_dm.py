@@ -1,0 +1,212 @@
+"""Device-mapper devices, by their names and by their tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model.storage import Target
+from fstui.storage.layers.sources.claims import Answer, Claims
+from fstui.storage.layers.stacked import dm, dm_tables
+from fstui.storage.questions import commands
+from fstui.storage.survey import survey
+from tests.factories.box import Box
+from tests.factories.looking import edges, look, read, roles, target
+
+LVM = "LVM-" + "a" * 64
+
+
+def seen(box: Box, table: str, mount_point: str = "/srv") -> Target:
+    answers: Claims = {"dmsetup table": Answer(output=table)}
+    return target(survey(box.root, answers), mount_point)
+
+
+def on_dm(box: Box, label: str, uuid: str, slaves: tuple[str, ...]) -> None:
+    box.dm("dm-9", label, uuid, slaves)
+    box.mount(f"/dev/mapper/{label}", "/srv", "ext4", device=box.number_of["dm-9"])
+
+
+def test_lvm_on_luks_on_nvme(box: Box) -> None:
+    box.disk("nvme0n1", "pci0000:00/nvme/nvme0")
+    box.partition("nvme0n1", 3)
+    box.dm("dm-0", "luks-5f", "CRYPT-LUKS2-5f-luks-5f", ("nvme0n1p3",))
+    box.dm("dm-1", "data-my--queue", "LVM-" + "a" * 64, ("dm-0",))
+    box.mount("/dev/mapper/data-my--queue", "/srv", "xfs", device=box.number_of["dm-1"])
+    found = look(box)
+    assert list(edges(found)) == ["mount:/srv", "dm-1", "dm-0", "nvme0n1p3", "nvme0n1"]
+    assert (found.node("dm-1").kind, found.node("dm-1").name) == ("dm-linear", "data/my-queue")
+    assert (found.node("dm-0").kind, found.node("dm-0").name) == ("dm-crypt", "luks-5f")
+    assert read(found.node("dm-0"), "target") == ("crypt", "/sys/block/dm-0/dm/uuid")
+    assert found.lowest[0].link == "nvme"
+
+
+def test_a_cached_volume_shows_the_slow_and_the_fast_device(box: Box) -> None:
+    box.disk("sda", rotational=1)
+    box.disk("nvme0n1")
+    uuid = "LVM-" + "b" * 64
+    box.dm("dm-0", "vg-fast_cdata", uuid + "-cdata", ("nvme0n1",))
+    box.dm("dm-1", "vg-fast_cmeta", uuid + "-cmeta", ("nvme0n1",))
+    box.dm("dm-2", "vg-data_corig", uuid + "-real", ("sda",))
+    box.dm("dm-3", "vg-data", uuid, ("dm-0", "dm-1", "dm-2"))
+    box.mount("/dev/mapper/vg-data", "/srv", "ext4", device=box.number_of["dm-3"])
+    found = look(box)
+    assert found.node("dm-3").kind == "dm-cache"
+    assert {node.id for node in found.lowest} == {"sda", "nvme0n1"}
+    assert len(found.stack) == len({node.id for node in found.stack})
+
+
+@pytest.mark.parametrize(("label", "uuid", "slave", "kind"), [
+    ("vg-thin", "LVM-x", "vg-pool-tpool", "dm-thin"), ("vg-raid", "LVM-x", "vg-raid_rimage_0", "dm-raid"),
+    ("vg-fast", "LVM-x", "vg-fast_wcorig", "dm-writecache"), ("vg-snap", "LVM-x", "vg-snap-cow", "dm-snapshot"),
+    ("mpatha", "mpath-3600", "", "dm-multipath"), ("mpatha1", "part1-mpath-3600", "mpatha", "dm-linear"),
+    ("verity", "CRYPT-VERITY-1", "", "dm-verity"), ("home", "", "", "dm"),
+])  # fmt: skip
+def test_device_mapper_kinds(box: Box, label: str, uuid: str, slave: str, kind: str) -> None:
+    box.dm("dm-0", slave or "x", "", ())
+    box.dm("dm-1", label, uuid, ("dm-0",))
+    box.mount(f"/dev/mapper/{label}", "/srv", "ext4", device=box.number_of["dm-1"])
+    assert look(box).node("dm-1").kind == kind
+
+
+def test_a_cached_volume_by_its_table(box: Box) -> None:
+    meta, fast, slow = box.disks("sda", "sdb", "sdc")
+    on_dm(box, "data", "", ("sda", "sdb", "sdc"))
+    found = seen(box, f"data: 0 41943040 cache {meta} {fast} {slow} 512 2 metadata2 writethrough smq 0\n")
+    top = found.node("dm-9")
+    assert (top.kind, read(top, "cache_mode")) == ("dm-cache", ("writethrough", "dmsetup table"))
+    assert roles(found) == {"sda": "metadata", "sdb": "cache", "sdc": "origin"}
+    assert top.reading("missing") is None
+
+
+@pytest.mark.parametrize(("table", "kind", "expected", "reading"), [
+    ("x: 0 8 writecache s {0} {1} 4096 0", "dm-writecache", {"sda": "origin", "sdb": "cache"},
+     ("writecache_type", "ssd")),
+    ("x: 0 8 pcache {0} {1} 2 cache_mode writeback", "dm-pcache", {"sda": "cache", "sdb": "origin"},
+     ("target", "pcache")),
+    ("x: 0 8 thin-pool {0} {1} 128 32768 1 skip_block_zeroing", "dm-thin-pool", {"sda": "metadata", "sdb": "data"},
+     ("target", "thin-pool")),
+    ("x: 0 8 snapshot {0} {1} P 8", "dm-snapshot", {"sda": "origin", "sdb": "cow"}, ("persistent", "yes")),
+    ("x: 0 8 snapshot {0} {1} N 8", "dm-snapshot", {"sda": "origin", "sdb": "cow"}, ("persistent", "no")),
+    ("x: 0 8 striped 2 128 {0} 0 {1} 0", "dm-stripe", {"sda": "stripe", "sdb": "stripe"}, ("target", "striped")),
+    ("x: 0 8 raid raid1 3 0 region_size 4096 2 - {0} - {1}", "dm-raid", {"sda": "mirror leg", "sdb": "mirror leg"},
+     ("level", "raid1")),
+    ("x: 0 8 raid raid5_ls 3 128 journal_dev {1} 1 - {0}", "dm-raid", {"sda": "stripe", "sdb": "journal"},
+     ("level", "raid5")),
+    ("x: 0 8 raid raid5_ls 1 128 1 {0} {1}", "dm-raid", {"sda": "metadata", "sdb": "stripe"}, ("level", "raid5")),
+    ("x: 0 8 mirror disk 2 {0} 1024 1 {1} 0", "dm-mirror", {"sda": "log", "sdb": "mirror leg"}, ("target", "mirror")),
+    ("x: 0 8 multipath 0 0 2 1 service-time 0 1 2 {0} 1 1 service-time 0 1 2 {1} 1 1", "dm-multipath",
+     {"sda": "path", "sdb": "path"}, ("target", "multipath")),
+    ("x: 0 8 integrity {0} 0 32 J 6 meta_device:{1}", "dm-integrity", {"sdb": "metadata"}, ("integrity_mode", "J")),
+    ("x: 0 8 linear {0} 2048\nx: 8 8 striped 2 128 {0} 0 {1} 0", "dm-stripe", {"sda": "stripe", "sdb": "stripe"},
+     ("target", "linear, striped")),
+])  # fmt: skip
+def test_each_target_names_its_devices_in_its_own_order(
+    box: Box, table: str, kind: str, expected: dict[str, str], reading: tuple[str, str]
+) -> None:
+    numbers = box.disks("sda", "sdb")
+    on_dm(box, "x", "", ("sda", "sdb"))
+    found = seen(box, table.format(*numbers))
+    assert found.node("dm-9").kind == kind
+    assert roles(found) == expected
+    assert read(found.node("dm-9"), reading[0])[0] == reading[1]
+
+
+def test_a_name_with_blanks_and_quotes_has_its_table(box: Box) -> None:
+    """The kernel has it as udev takes it."""
+    (number,) = box.disks("sda")
+    on_dm(box, "a\\x20b\\x22c", "", ("sda",))
+    found = seen(box, f'a b"c: 0 8 flakey {number} 0 0 9 1 drop_writes\n')
+    assert found.node("dm-9").kind == "dm-flakey"
+    assert read(found.node("dm-9"), "drops_writes")[0] == "yes"
+
+
+def test_no_key_of_an_encrypted_device_is_kept(box: Box) -> None:
+    (number,) = box.disks("sda")
+    on_dm(box, "luks", "CRYPT-LUKS2-1-luks", ("sda",))
+    found = seen(box, f"luks: 0 8 crypt aes-xts-plain64 00c0ffee00 0 {number} 32768")
+    assert found.node("dm-9").kind == "dm-crypt"
+    assert "c0ffee" not in repr(found)
+
+
+@pytest.mark.parametrize("table", [
+    "x", "x: 0 8 cache", "x: 0 8 raid", "x: 0 8 raid raid1 999999 0", "x: 0 8 raid raid1 -5 0", "x: 0 8 mirror core",
+    "x: 0 8 cache 99:1 99:2 99:3 512", ": : :", "x: 0 8 writecache", "x: 0 8 integrity",
+])  # fmt: skip
+def test_a_table_that_makes_no_sense_claims_no_role(box: Box, table: str) -> None:
+    box.disks("sda")
+    on_dm(box, "x", "", ("sda",))
+    assert roles(seen(box, table)) == {}
+
+
+def test_without_a_table_lvms_names_tell_and_the_table_is_missed(box: Box) -> None:
+    box.disks("sda", "nvme0n1")
+    box.dm("dm-0", "vg-fast_cdata", LVM + "-cdata", ("nvme0n1",))
+    box.dm("dm-1", "vg-fast_cmeta", LVM + "-cmeta", ("nvme0n1",))
+    box.dm("dm-2", "vg-data_corig", LVM + "-real", ("sda",))
+    on_dm(box, "vg-data", LVM, ("dm-0", "dm-1", "dm-2"))
+    found = look(box)
+    assert roles(found) == {"dm-0": "cache", "dm-1": "metadata", "dm-2": "origin"}
+    assert read(found.node("dm-2"), "role") == ("origin", "/sys/block/dm-2/dm/name")
+    value, path = read(found.node("dm-9"), "missing")
+    assert (value, path) == ("the device-mapper table: root only, or not asked yet", "dmsetup table")
+
+
+def test_what_lvms_names_tell_and_the_table_does_not_holds_for_root_too(box: Box) -> None:
+    box.disks("sda")
+    box.dm("dm-0", "vg-vpool_vdata", LVM + "-vdata", ("sda",))
+    on_dm(box, "vg-vpool-vpool", LVM + "-vpool", ("dm-0",))
+    named, asked = look(box), seen(box, f"vg-vpool-vpool: 0 8 vdo V4 {box.number_of['dm-0']} 4096")
+    assert roles(named) == roles(asked) == {"dm-0": "data"}
+    other = seen(box, f"vg-vpool-vpool: 0 8 linear {box.number_of['dm-0']} 0")
+    assert roles(other) == {}
+
+
+def test_a_cache_on_one_volume_is_the_fast_device(box: Box) -> None:
+    box.disks("sda", "nvme0n1")
+    box.dm("dm-0", "vg-fast_cvol", LVM + "-cvol", ("nvme0n1",))
+    box.dm("dm-1", "vg-data_wcorig", LVM + "-real", ("sda",))
+    on_dm(box, "vg-data", LVM, ("dm-0", "dm-1"))
+    assert roles(look(box)) == {"dm-0": "cache", "dm-1": "origin"}
+
+
+def test_paths_of_a_multipath_device(box: Box) -> None:
+    box.disks("sda", "sdb")
+    on_dm(box, "mpatha", "mpath-3600", ("sda", "sdb"))
+    assert roles(look(box)) == {"sda": "path", "sdb": "path"}
+
+
+@pytest.mark.parametrize(("uuid", "sends"), [("mpath-3600", True), ("mpath-3600", False), ("", True)])
+def test_who_sends_requests_has_queues_of_them(box: Box, uuid: str, *, sends: bool) -> None:
+    box.disks("sda", "sdb")
+    on_dm(box, "mpatha", uuid, ("sda", "sdb"))
+    if sends:
+        box.write("/sys/block/dm-9/mq/0/nr_tags", "64")
+    assert dm.sends_requests(look(box).node("dm-9")) is sends
+
+
+def test_a_target_that_has_none_is_not_asked(box: Box) -> None:
+    box.disks("sda")
+    on_dm(box, "luks", "CRYPT-LUKS2-5f-luks", ("sda",))
+    assert dm.sends_requests(look(box).node("dm-9")) is None
+
+
+def test_asking_for_tables_is_left_to_boxes_with_device_mapper(box: Box) -> None:
+    box.disks("sda")
+    assert dm_tables.COMMAND not in commands(survey(box.root), root=True)
+
+
+def test_how_far_a_filesystem_reaches_is_asked_where_a_table_has_nothing_in_it(box: Box) -> None:
+    box.disk("sda")
+    on_dm(box, "x", "", ("sda",))
+    asked = ("superblock", "/dev/dm-9")
+    assert asked not in commands(survey(box.root), root=True)
+    box.write("/sys/module/dm_zero/refcnt", "1\n")
+    assert asked in commands(survey(box.root), root=True)
+    answers: Claims = {
+        "dmsetup table": Answer(output="x: 0 8 linear 8:1 0\nx: 8 8 zero"),
+        "superblock /dev/dm-9": Answer(output="4096\n"),
+    }
+    found = survey(box.root, answers)
+    assert read(target(found, "/srv").node("dm-9"), "filesystem_end") == ("4096", "superblock /dev/dm-9")
+    assert asked in commands(found, root=True), "what is asked next replaces these answers"
+    whole: Claims = {**answers, "dmsetup table": Answer(output="x: 0 16 linear 8:1 0")}
+    assert asked not in commands(survey(box.root, whole), root=True)

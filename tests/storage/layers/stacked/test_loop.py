@@ -1,0 +1,258 @@
+"""Loop devices and what their files lie on."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from fstui.model.storage import Target
+from fstui.storage.layers.sources.claims import Answer, line
+from fstui.storage.layers.stacked.loop import BACKING, at_path, facts, links_of
+from fstui.storage.questions import commands
+from fstui.storage.survey import survey, target_of
+from tests.factories.box import Box
+from tests.factories.evidence import verdict
+from tests.factories.looking import edges, look, read
+
+
+@pytest.mark.parametrize("dio", [0, 1])
+def test_a_loop_stands_on_its_backing_file_and_that_files_stack(box: Box, dio: int) -> None:
+    box.disk("vda", "pci0000:00/virtio1", rotational=1)
+    box.mount("/dev/vda", "/", "ext4")
+    box.loop("loop0", "/var/images/my disk.img", dio=dio)
+    box.mount("/dev/loop0", "/srv", "ext4")
+    found = look(box)
+    assert edges(found) == {
+        "mount:/srv": ("loop0",),
+        "loop0": ("file:/var/images/my disk.img",),
+        "file:/var/images/my disk.img": ("mount:/",),
+        "mount:/": ("vda",),
+        "vda": (),
+    }
+    loop, file = found.node("loop0"), found.node("file:/var/images/my disk.img")
+    assert read(loop, "dio") == (str(dio), "/sys/block/loop0/loop/dio")
+    assert ("direct-io is off" in loop.because) is (dio == 0)
+    assert (file.layer, file.kind) == ("file", "backing-file")
+    assert [node.id for node in found.lowest] == ["vda"]
+    assert loop.counted
+
+
+def test_a_loop_on_a_file_in_memory_ends_in_memory(box: Box) -> None:
+    box.mount("tmpfs", "/dev/shm", "tmpfs")
+    box.loop("loop0", "/dev/shm/disk.img (deleted)")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    (lowest,) = look(box).lowest
+    assert (lowest.id, lowest.layer) == ("memory:tmpfs", "memory")
+
+
+def test_a_loop_on_a_block_device_stands_on_that_device(box: Box) -> None:
+    box.mount("udev", "/dev", "devtmpfs")
+    box.disk("sda")
+    box.dm("dm-0", "vg-lv", "LVM-x", ("sda",))
+    box.loop("loop0", "/dev/mapper/vg-lv")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert edges(look(box))["loop0"] == ("dm-0",)
+
+
+def test_a_loop_whose_file_lies_on_itself_is_no_circle(box: Box) -> None:
+    box.loop("loop0", "/srv/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert edges(look(box)) == {"mount:/srv": ("loop0",), "loop0": ("file:/srv/disk.img",), "file:/srv/disk.img": ()}
+
+
+def test_loops_nested_deeper_than_any_sane_box_end_somewhere(box: Box) -> None:
+    box.mount("tmpfs", "/0", "tmpfs")
+    for number in range(200):
+        box.loop(f"loop{number}", f"/{number}/disk.img")
+        box.mount(f"/dev/loop{number}", f"/{number + 1}", "ext4")
+    assert len(survey(box.root).filesystems) == 201
+
+
+def test_the_override_of_a_loops_write_cache_stops_the_flush(box: Box) -> None:
+    box.disk("vda", "pci0000:00/virtio1")
+    box.mount("/dev/vda", "/", "ext4")
+    box.loop("loop0", "/disk.img", write_cache="write through")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    loop = look(box).node("loop0")
+    assert (loop.write_cache, loop.sync) == ("write through", "stops")
+    assert "vda below says write back" in loop.because
+
+
+def test_a_read_only_loop_says_write_through_by_right(box: Box) -> None:
+    box.disk("vda", "pci0000:00/virtio1")
+    box.mount("/dev/vda", "/", "ext4")
+    box.loop("loop0", "/snap.img", write_cache="write through", ro=1)
+    box.mount("/dev/loop0", "/srv", "squashfs", options="ro", super_options="ro")
+    assert look(box).node("loop0").sync == "passes"
+
+
+def asked(box: Box, number: str) -> Target:
+    """The target on /srv, once losetup has told the device number under loop0."""
+    told = Answer(output=f"/dev/loop0 \\x20\\x20{number}\\x20\n")
+    return target_of("/srv", survey(box.root, {line(BACKING): told}))
+
+
+def test_a_path_that_leads_elsewhere_here_is_not_followed(box: Box) -> None:
+    """Set up in another mount namespace, or mounted over since: the loop's own word tells."""
+    box.disk("vda", "pci0000:00/virtio1")
+    box.mount("/dev/vda", "/data", "xfs")
+    box.mount("tmpfs", "/images", "tmpfs")
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    found = asked(box, box.number_of["vda"])
+    assert edges(found)["file:/images/disk.img"] == ("mount:/data",)
+    assert [node.id for node in found.lowest] == ["vda"]
+    nowhere = asked(box, "259:7")
+    assert edges(nowhere)["file:/images/disk.img"] == ()
+    assert "259:7" in nowhere.node("file:/images/disk.img").because
+
+
+def test_a_file_on_what_was_mounted_over_is_found_there(box: Box) -> None:
+    """The tmpfs that holds it is still there, though no path leads to it."""
+    box.disk("vda", "pci0000:00/virtio1")
+    box.mount("/dev/vda", "/", "ext4")
+    box.mount("tmpfs", "/images", "tmpfs", device="0:46")
+    box.mount("/dev/vda", "/images", "ext4", root="/other")
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert [node.layer for node in asked(box, "0:46").lowest] == ["memory"]
+    assert [node.id for node in asked(box, box.number_of["vda"]).lowest] == ["vda"]
+
+
+def in_a_container(box: Box, stat: Answer) -> Target:
+    """Without the loop's node, and with a tmpfs where its file's path begins: losetup tells no identity."""
+    box.mount("tmpfs", "/images", "tmpfs")
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    return target_of("/srv", survey(box.root, {line(at_path("/images/disk.img")): stat}))
+
+
+@pytest.mark.parametrize(
+    ("said", "followed"),
+    [("No such file or directory", False), ("Permission denied", True), ("no answer for 4 s", True)],
+)
+def test_a_path_with_nothing_there_is_not_followed(box: Box, said: str, followed: bool) -> None:
+    found = in_a_container(box, Answer(error=f"stat: cannot statx '/images/disk.img': {said}"))
+    assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
+    assert followed or "does not lie at its path" in found.node("file:/images/disk.img").because
+
+
+@pytest.mark.parametrize(
+    ("size", "followed"), [("", True), (" 1073741824", True), (" 1073741823", False), (" 0", False)]
+)
+def test_a_smaller_file_at_the_path_is_another_one(box: Box, size: str, followed: bool) -> None:
+    """With a file of that name: the loop has 1 GiB."""
+    found = in_a_container(box, Answer(output=f"25 12 0:0{size}\n"))
+    assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
+
+
+@pytest.mark.parametrize("covered", [True, False])
+def test_what_was_mounted_there_since_does_not_hold_the_file(box: Box, covered: bool) -> None:
+    """An ordinary user is told no identity, and a file of that size may lie on what was mounted over the path."""
+    box.mount("tmpfs", "/earlier" if covered else "/images", "tmpfs")
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    box.mount("tmpfs", "/images" if covered else "/later", "tmpfs", device="0:97")
+    claims = {line(at_path("/images/disk.img")): Answer(output="25 12 0:0 1073741824\n")}
+    found = target_of("/srv", survey(box.root, claims))
+    assert edges(found)["file:/images/disk.img"] == (() if covered else ("mount:/images",))
+    assert (verdict(found).verdict == "not-durable") is not covered
+
+
+def test_where_a_path_leads_is_asked_for_by_anybody(box: Box) -> None:
+    box.loop("loop0", "/images/disk.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert at_path("/images/disk.img") in commands(survey(box.root), root=False)
+
+
+def test_a_path_that_leads_where_the_loop_says_is_followed(box: Box) -> None:
+    box.disk("vda", "pci0000:00/virtio1")
+    box.mount("/dev/vda", "/", "xfs")
+    box.loop("loop0", "/x.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert edges(asked(box, box.number_of["vda"]))["file:/x.img"] == ("mount:/",)
+
+
+def test_subvolumes_of_btrfs_have_numbers_of_their_own(box: Box) -> None:
+    box.mount("/dev/vda", "/", "btrfs", device="0:31")
+    box.loop("loop0", "/x.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    assert edges(asked(box, "0:33"))["file:/x.img"] == ("mount:/",)
+
+
+@pytest.mark.parametrize(
+    ("file", "deleted"), [("/srv/a.img (deleted)", True), ("/srv/a.img", False), ("/memfd:disk (deleted)", False)]
+)
+def test_a_file_without_a_name_is_told(box: Box, file: str, deleted: bool) -> None:
+    """That of a memfd never had one, and is said to be memory."""
+    box.loop("loop0", file)
+    box.mount("/dev/loop0", "/mnt", "ext4")
+    links = Answer(output="0\n" if deleted else "1\n")
+    found = target_of("/mnt", survey(box.root, {line(links_of("loop0")): links}))
+    told = facts(found.node("loop0")).deleted
+    assert told is not None and told.value is deleted
+
+
+def test_a_second_name_is_not_ruled_out_where_nobody_was_asked(box: Box) -> None:
+    box.loop("loop0", "/srv/a.img (deleted)")
+    box.mount("/dev/loop0", "/mnt", "ext4")
+    told = facts(look(box, "/mnt").node("loop0"))
+    assert told.deleted is None
+    assert told.called_deleted is not None and told.called_deleted.value
+
+
+def test_the_links_of_files_that_are_called_deleted_are_asked_for(box: Box) -> None:
+    for number, file in enumerate(("/srv/a.img (deleted)", "/srv/b.img", "/memfd:disk (deleted)")):
+        box.loop(f"loop{number}", file)
+        box.mount(f"/dev/loop{number}", f"/mnt{number}", "ext4")
+    asked_of = [command[1] for command in commands(survey(box.root), root=True) if command[0] == "open_by_handle_at"]
+    assert asked_of == ["/dev/loop0"]
+
+
+def test_of_a_file_that_was_made_without_a_name_nobody_knows_whether_it_has_one(box: Box) -> None:
+    box.loop("loop0", "/home/#1311 (deleted)")
+    box.mount("/dev/loop0", "/mnt", "ext4")
+    assert facts(look(box, "/mnt").node("loop0")).deleted is None
+
+
+def test_a_loop_over_a_memfd_is_in_memory(box: Box) -> None:
+    box.loop("loop0", "/memfd:disk (deleted)")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    (lowest,) = look(box).lowest
+    assert lowest.layer == "memory"
+
+
+def told(box: Box, file: str, *, inode: int = 12, node_of: str | None = None) -> Target:
+    """The target on /srv, whose loop says inode 12 of vda, once stat has told what lies at the file's path."""
+    box.disk("vda", "pci0000:00/virtio1")
+    box.disk("sdb")
+    box.mount("/dev/vda", "/", "ext4")
+    box.mount("tmpfs", "/run", "tmpfs", device="0:25")
+    box.loop("loop0", file)
+    box.mount("/dev/loop0", "/srv", "ext4")
+    number = "0:25" if file.startswith("/run") else box.number_of["vda"]
+    major, minor = map(int, number.split(":"))
+    losetup = Answer(output=f"/dev/loop0 \\x20{number} 12\n")
+    device = ":".join(f"{int(part):x}" for part in box.number_of[node_of].split(":")) if node_of else "0:0"
+    stat = Answer(output=f"{os.makedev(major, minor)} {inode} {device}\n")
+    return target_of("/srv", survey(box.root, {line(BACKING): losetup, line(at_path(file)): stat}))
+
+
+@pytest.mark.parametrize(("inode", "deleted"), [(12, False), (13, True)], ids=["itself", "another of that name"])
+def test_a_file_may_be_called_deleted(box: Box, inode: int, deleted: bool) -> None:
+    found = told(box, "/images/disk.img (deleted)", inode=inode)
+    fact = facts(found.node("loop0")).called_deleted
+    assert fact is not None and fact.value is deleted
+    assert found.node("loop0").below == (f"file:/images/disk.img{'' if deleted else ' (deleted)'}",)
+
+
+def test_a_block_device_whose_node_lies_in_memory_is_that_device(box: Box) -> None:
+    """As in a container, whose /dev is a tmpfs."""
+    found = told(box, "/run/dev/mydisk", node_of="sdb")
+    assert found.node("loop0").below == ("sdb",)
+    assert [node.id for node in found.lowest] == ["sdb"]
+
+
+def test_another_file_at_that_path_tells_nothing(box: Box) -> None:
+    assert told(box, "/run/dev/mydisk", inode=13, node_of="sdb").node("loop0").below == ("file:/run/dev/mydisk",)

@@ -1,0 +1,110 @@
+"""What each filesystem sends down for a sync."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from fstui.model.storage import Node, Reading
+from fstui.storage.layers.flushes import (
+    NOTHING,
+    Call,
+    ExpectedFlushes,
+    Range,
+    Sync,
+    expected_flushes,
+    expected_of_backing,
+)
+from fstui.storage.layers.kinds import kind
+
+ONE, TWO, ONE_OR_TWO = Range(1, 1), Range(2, 2), Range(1, 2)
+
+
+def filesystem(kind: str, **readings: str) -> Node:
+    found = tuple(Reading(what=what, value=value, path="/read") for what, value in readings.items())
+    return Node(id="mount:/srv", layer="filesystem", kind=kind, name="/srv", readings=found)
+
+
+@pytest.mark.parametrize("kind", ["ext2", "ext3", "ext4", "xfs"])
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [("fdatasync", ONE), ("O_DSYNC", ONE), ("fsync", ONE_OR_TWO), ("O_SYNC", ONE_OR_TWO)],
+)
+def test_an_overwrite_in_place(kind: str, call: Call, expected: Range) -> None:
+    assert expected_flushes(filesystem(kind), Sync(call), claims_fua=False) == ExpectedFlushes(expected, expected)
+
+
+def test_new_blocks_may_need_the_journal_as_well() -> None:
+    appended = expected_flushes(filesystem("ext4"), Sync("fdatasync", overwrites=False), claims_fua=False)
+    assert appended == ExpectedFlushes(ONE_OR_TWO, ONE_OR_TWO)
+
+
+@pytest.mark.parametrize(
+    ("claims", "with_fua"), [(True, NOTHING), (False, ONE), (None, Range(0, 1))], ids=["FUA", "no FUA", "not told"]
+)
+def test_a_direct_write_with_o_dsync_is_one_fua_write_where_the_device_has_fua(
+    claims: bool | None, with_fua: Range
+) -> None:
+    expected = expected_flushes(filesystem("xfs"), Sync("O_DSYNC", direct=True), claims)
+    assert expected == ExpectedFlushes(ONE, with_fua)
+
+
+def test_a_data_journal_commits_every_write() -> None:
+    journal = filesystem("ext4", data="journal")
+    assert expected_flushes(journal, Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(Range(2, 3), Range(1, 3))
+    assert expected_of_backing(journal) == Range(1, 3)
+
+
+def test_copy_on_write() -> None:
+    assert expected_flushes(filesystem("btrfs"), Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(TWO, ONE)
+    assert expected_flushes(filesystem("zfs"), Sync("fsync"), claims_fua=False) == ExpectedFlushes(ONE, ONE)
+    assert expected_of_backing(filesystem("btrfs")) == Range(1, 4)
+
+
+@pytest.mark.parametrize(("kind", "least"), [("f2fs", 1), ("vfat", 1), ("jfs", 0.02), ("newfs", 0.02)])
+def test_of_the_others_only_the_least_is_known(kind: str, least: float) -> None:
+    sends = ExpectedFlushes(Range(least, inf), Range(0, inf))
+    assert expected_flushes(filesystem(kind), Sync("fdatasync"), claims_fua=False) == sends
+    assert expected_of_backing(filesystem(kind)) == (None if kind == "f2fs" else Range(0.02, inf))
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "nfs4", "overlay", "fuse.sshfs"])
+def test_what_lies_elsewhere_is_no_matter_of_flushes(kind: str) -> None:
+    assert expected_flushes(filesystem(kind), Sync("fdatasync"), claims_fua=False) is None
+    assert expected_of_backing(filesystem(kind)) is None
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "newfs"])
+def test_without_barriers_nothing_is_sent(kind: str) -> None:
+    off = filesystem(kind, barrier="nobarrier")
+    assert expected_flushes(off, Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(NOTHING, NOTHING)
+    assert expected_of_backing(off) == NOTHING
+
+
+def test_a_mount_that_syncs_every_write_has_done_so_once_before_the_call() -> None:
+    mounted = filesystem("ext4", sync_option="sync")
+    called = expected_flushes(mounted, Sync("fdatasync", every=8), claims_fua=False)
+    assert called == ExpectedFlushes(Range(1, 17), Range(1, 17))
+    assert expected_flushes(mounted, Sync("O_DSYNC"), claims_fua=False) == ExpectedFlushes(ONE, ONE)
+    heedless = filesystem("zfs", sync_option="sync")
+    assert expected_flushes(heedless, Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(ONE, ONE)
+
+
+def test_a_device_that_does_not_say_whether_it_has_fua_may_count_either() -> None:
+    assert ExpectedFlushes(TWO, ONE).at(None) == ONE_OR_TWO
+
+
+@pytest.mark.parametrize(
+    ("found", "sync", "itself"),
+    [
+        (filesystem("ext4"), Sync("fdatasync"), True),
+        (filesystem("xfs"), Sync("O_DSYNC", direct=True), True),
+        (filesystem("xfs"), Sync("fsync"), False),
+        (filesystem("ext4"), Sync("fdatasync", overwrites=False), False),
+        (filesystem("ext4", data="journal"), Sync("fdatasync"), False),
+        (filesystem("btrfs"), Sync("fdatasync"), False),
+    ],
+)
+def test_who_asks_for_the_flush(found: Node, sync: Sync, itself: bool) -> None:
+    assert kind(found.kind).caller_asks(found, sync) is itself

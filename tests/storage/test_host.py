@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+
+from fstui.storage.host import read_host
+from tests.factories.box import Box
+
+GUEST = "processor\t: 0\nflags\t\t: fpu vme hypervisor lahf_lm"
+METAL = "processor\t: 0\nflags\t\t: fpu vme lahf_lm"
+
+
+def dmi(box: Box, **files: str) -> None:
+    for name, value in files.items():
+        box.write(f"/sys/class/dmi/id/{name}", value)
+
+
+def test_name_kernel_cpus_and_memory(box: Box) -> None:
+    box.write("/proc/sys/kernel/hostname", "db7")
+    box.write("/proc/sys/kernel/osrelease", "6.8.0-45-generic")
+    box.write("/sys/devices/system/cpu/online", "0-3,6")
+    box.write("/proc/meminfo", "MemTotal:       24684084 kB\nMemFree:  1 kB")
+    host = read_host(box.root)
+    assert (host.hostname, host.kernel, host.cpus, host.memory_bytes) == (
+        "db7", "6.8.0-45-generic", 5, 24684084 * 1024,
+    )  # fmt: skip
+    assert not host.udev
+
+
+@pytest.mark.parametrize(("vendor", "product", "virtualization", "cloud"), [
+    ("QEMU", "Standard PC (Q35 + ICH9, 2009)", "kvm", None), ("innotek GmbH", "VirtualBox", "virtualbox", None),
+    ("VMware, Inc.", "VMware7,1", "vmware", None), ("Microsoft Corporation", "Virtual Machine", "microsoft", None),
+    ("Amazon EC2", "m5d.xlarge", "kvm", "aws"), ("Google", "Google Compute Engine", "kvm", "gcp"),
+    ("Hetzner", "vServer", "kvm", "hetzner"), ("DigitalOcean", "Droplet", "kvm", "digitalocean"),
+])  # fmt: skip
+def test_dmi_names_hypervisor_and_cloud(
+    box: Box, vendor: str, product: str, virtualization: str, cloud: str | None
+) -> None:
+    box.write("/proc/cpuinfo", GUEST)
+    dmi(box, sys_vendor=vendor, product_name=product)
+    host = read_host(box.root)
+    assert (host.virtualization, host.cloud) == (virtualization, cloud)
+
+
+def test_azure_is_known_by_its_asset_tag(box: Box) -> None:
+    dmi(box, sys_vendor="Microsoft Corporation", product_name="Virtual Machine",
+        chassis_asset_tag="7783-7084-3265-9085-8269-3286-77")  # fmt: skip
+    assert read_host(box.root).cloud == "azure"
+
+
+def test_real_hardware_has_no_hypervisor_even_in_a_cloud(box: Box) -> None:
+    box.write("/proc/cpuinfo", METAL)
+    dmi(box, sys_vendor="Amazon EC2", product_name="i3.metal")
+    host = read_host(box.root)
+    assert (host.virtualization, host.cloud) == (None, "aws")
+
+
+def test_an_arm_guest_has_no_flag_and_dmi_counts(box: Box) -> None:
+    box.write("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd")
+    dmi(box, sys_vendor="QEMU", product_name="QEMU Virtual Machine")
+    assert read_host(box.root).virtualization == "kvm"
+
+
+@pytest.mark.parametrize(("files", "virtualization"), [
+    ({"/sys/firmware/acpi/tables/DSDT": b"DSDT\x53\x0f\0\0\x02\x77FIRECKFCVMDSDT\0\0\0\0FCAT"}, "firecracker"),
+    ({"/proc/cmdline": b"console=ttyS0 reboot=k panic=1 pci=off root=/dev/vda"}, "firecracker"),
+    ({"/proc/cmdline": b"reboot=k panic=1 virtio_mmio.device=4K@0xd0000000:5"}, "firecracker"),
+    ({"/sys/devices/system/clocksource/clocksource0/available_clocksource": b"kvm-clock tsc \n"}, "kvm"),
+    ({"/sys/hypervisor/type": b"xen\n"}, "xen"),
+    ({}, "unknown hypervisor"),
+])  # fmt: skip
+def test_a_guest_without_dmi(box: Box, files: dict[str, bytes], virtualization: str) -> None:
+    box.write("/proc/cpuinfo", GUEST)
+    for path, content in files.items():
+        box.write(path, content)
+    assert read_host(box.root).virtualization == virtualization
+
+
+@pytest.mark.parametrize("bus", ["virtio", "vmbus", "xen"])
+@pytest.mark.parametrize("cpus", [METAL, "processor\t: 0\nFeatures\t: fp asimd"], ids=["crosvm", "ARM"])
+def test_devices_that_only_a_hypervisor_makes_tell_a_guest_without_a_flag(box: Box, bus: str, cpus: str) -> None:
+    box.write("/proc/cpuinfo", cpus)
+    assert read_host(box.root).virtualization is None
+    box.write(f"/sys/bus/{bus}/devices/0/uevent", "")
+    assert read_host(box.root).virtualization == "unknown hypervisor"
+
+
+def test_a_guest_of_windows_is_known_by_its_kernel(box: Box) -> None:
+    """WSL2 has no DMI, and its clock would say Hyper-V alone."""
+    box.write("/proc/cpuinfo", GUEST)
+    box.write("/proc/sys/kernel/osrelease", "5.15.167.4-microsoft-standard-WSL2")
+    box.write("/sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hyperv_clocksource_tsc_page")
+    assert read_host(box.root).virtualization == "wsl"
+    box.write("/proc/sys/kernel/osrelease", "5.15.0-1074-azure")
+    assert read_host(box.root).virtualization == "microsoft"
+
+
+def test_a_container_on_real_hardware(box: Box) -> None:
+    box.write("/proc/cpuinfo", METAL)
+    box.write("/proc/1/environ", b"PATH=/bin\0container=podman\0")
+    assert read_host(box.root).virtualization == "podman"

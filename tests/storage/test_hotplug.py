@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fstui.storage.hotplug import Watch, fingerprint
+from tests.factories.box import Box
+from tests.real.disks import unmount
+
+
+def test_a_mount_and_a_plugged_disk_are_changes_and_writing_is_none(box: Box) -> None:
+    path = box.disk("sda")
+    box.mount("/dev/sda", "/", "ext4")
+    watch = Watch(box.root)
+    box.write(f"{path}/stat", "1 2 3")
+    assert not watch.changed()
+    box.disk("sdb")
+    assert watch.changed()
+    assert not watch.changed()
+    box.mount("/dev/sdb", "/srv", "ext4")
+    assert watch.changed()
+    watch.close()
+
+
+def test_the_fingerprint_can_leave_the_mounts_out(box: Box) -> None:
+    box.disk("sda")
+    before = fingerprint(box.root, mounts=False)
+    box.mount("/dev/sda", "/", "ext4")
+    assert fingerprint(box.root, mounts=False) == before
+    assert fingerprint(box.root) != before
+
+
+@pytest.mark.root
+def test_the_kernel_tells_of_real_mounts(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or not shutil.which("mount"):
+        pytest.skip("needs root, to mount")
+    watch = Watch()
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "fstui-tests", str(tmp_path)], check=True)
+        assert watch.changed()
+        unmount(tmp_path)
+        assert watch.changed()
+    finally:
+        watch.close()
+
+
+def test_a_closed_watch_holds_nothing_open() -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    watch = Watch()
+    watch.close()
+    assert set(os.listdir("/proc/self/fd")) <= before

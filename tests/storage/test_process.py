@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from fstui.model.errors import Refused
+from fstui.model.storage import Reading
+from fstui.storage.process import read_process, read_process_of
+from tests.factories.box import Box
+
+MAPS = """\
+7f1c40000000-7f1c40001000 r--p 00000000 fe:00 131 /usr/lib/x86_64-linux-gnu/libc.so.6
+7f1c40002000-7f1c40003000 r-xp 00000000 fe:00 132 /usr/lib/x86_64-linux-gnu/libeatmydata.so.1.3.0
+7f1c40003000-7f1c40004000 rw-p 00001000 fe:00 132 /usr/lib/x86_64-linux-gnu/libeatmydata.so.1.3.0
+7ffd4e9d0000-7ffd4e9f1000 rw-p 00000000 00:00 0 [stack]"""
+
+
+def test_a_stubbing_library_is_found_wherever_it_shows(box: Box) -> None:
+    box.write("/proc/self/maps", MAPS)
+    box.write("/proc/self/environ", b"HOME=/root\0LD_PRELOAD=libjemalloc.so libeatmydata.so\0")
+    box.write("/etc/ld.so.preload", "/usr/lib/nosync/nosync.so")
+    assert read_process(box.root).preloads == (
+        Reading(what="preload", value="/usr/lib/x86_64-linux-gnu/libeatmydata.so.1.3.0", path="/proc/self/maps"),
+        Reading(what="preload", value="libeatmydata.so", path="/proc/self/environ"),
+        Reading(what="preload", value="/usr/lib/nosync/nosync.so", path="/etc/ld.so.preload"),
+    )
+
+
+def test_other_preloads_are_not_stubs(box: Box) -> None:
+    box.write("/proc/self/maps", "7f00-7f01 r-xp 00000000 fe:00 1 /home/eatmydata/lib/libjemalloc.so.2")
+    box.write("/proc/self/environ", b"LD_PRELOAD=/usr/lib/libjemalloc.so.2:/usr/lib/libasync.so\0")
+    assert read_process(box.root).preloads == ()
+
+
+def test_the_cgroup_is_the_one_whose_io_limits_hold(box: Box) -> None:
+    box.write("/proc/self/cgroup", "9:name=systemd:/a\n7:blkio:/slow\n0::/u")
+    assert read_process(box.root).cgroup == "/slow"
+    box.write("/proc/self/cgroup", "0::/user.slice/shell:1")
+    assert read_process(box.root).cgroup == "/user.slice/shell:1"
+
+
+def test_another_process_is_seen_with_its_limits_preloads_and_filter(box: Box) -> None:
+    box.write("/proc/77/comm", "mysqld")
+    box.write("/proc/77/maps", MAPS)
+    box.write("/proc/77/status", "Name:\tmysqld\nSeccomp:\t2\nSeccomp_filters:\t1")
+    box.write("/proc/77/cgroup", "0::/db.slice/mysql")
+    box.write("/etc/ld.so.preload", "/usr/lib/nosync.so")
+    box.mount("cgroup2", "/sys/fs/cgroup", "cgroup2")
+    box.write("/sys/fs/cgroup/db.slice/mysql/io.max", "8:0 rbps=max wbps=1048576 riops=max wiops=100")
+    box.write("/sys/fs/cgroup/db.slice/io.max", "8:0 wiops=500\n8:16 wbps=max")
+    found = read_process_of(77, box.root)
+    assert (found.pid, found.name, found.cgroup, found.seccomp) == (77, "mysqld", "/db.slice/mysql", "filter")
+    assert [(reading.value, reading.path) for reading in found.preloads] == [
+        ("/usr/lib/x86_64-linux-gnu/libeatmydata.so.1.3.0", "/proc/77/maps"),
+    ]
+    inner, outer = "/sys/fs/cgroup/db.slice/mysql/io.max", "/sys/fs/cgroup/db.slice/io.max"
+    assert found.io_limits == (
+        Reading(what="8:0 wbps", value="1048576", path=inner),
+        Reading(what="8:0 wiops", value="100", path=inner),
+        Reading(what="8:0 wiops", value="500", path=outer),
+    )
+
+
+def test_the_limits_of_the_first_kind_of_cgroups(box: Box) -> None:
+    box.write("/proc/self/cgroup", "7:blkio:/slow\n1:name=systemd:/x\n0::/y")
+    box.mount("cgroup", "/sys/fs/cgroup/blkio", "cgroup", super_options="rw,blkio")
+    box.mount("cgroup", "/sys/fs/cgroup/systemd", "cgroup", super_options="rw,name=systemd")
+    path = "/sys/fs/cgroup/blkio/slow/blkio.throttle.write_iops_device"
+    box.write(path, "7:0 100")
+    assert read_process(box.root).io_limits == (Reading(what="7:0 write_iops", value="100", path=path),)
+
+
+def test_a_process_that_is_not_there_or_not_ours_is_refused(box: Box) -> None:
+    with pytest.raises(Refused, match="process 5: there is none"):
+        read_process_of(5, box.root)
+    box.write("/proc/6/comm", "secret")
+    with pytest.raises(Refused, match=r"process 6 \(secret\): only its owner and root"):
+        read_process_of(6, box.root)
+
+
+def test_this_very_process_by_its_number() -> None:
+    found = read_process_of(os.getpid())
+    assert (found.pid, found.cgroup) == (os.getpid(), read_process().cgroup)
+    assert found.seccomp is not None
+    assert found.preloads == ()

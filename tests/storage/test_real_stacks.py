@@ -1,0 +1,187 @@
+"""Stacks that the kernel itself made, as far as this one can: their layers, their parts, and what they count."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from fstui.measure.helpers.claims import run
+from fstui.model.storage import Target
+from fstui.storage.counters import difference, read_counters
+from fstui.storage.hotplug import Watch
+from fstui.storage.layers.sources.claims import Answer, line
+from fstui.storage.process import read_process, read_process_of
+from fstui.storage.questions import commands
+from fstui.storage.survey import survey, target_of
+from tests.factories.looking import read, roles
+from tests.real import disks
+
+pytestmark = pytest.mark.root
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    """Takes everything away again, in the order of its making."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to make loop devices and mount them")
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def loops(opened: ExitStack, tmp_path: Path) -> list[str]:
+    """Three loop devices on files."""
+    return [opened.enter_context(disks.loop(tmp_path / f"{number}.img")) for number in range(3)]
+
+
+def mounted(opened: ExitStack, source: str, tmp_path: Path, fstype: str, options: str = "") -> Target:
+    point = opened.enter_context(disks.mounted(source, tmp_path / "mnt", fstype, options))
+    return target_of(str(point), survey())
+
+
+def test_an_xfs_with_its_log_on_another_device(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
+    disks.kernel_has("xfs")
+    data, log, _ = loops
+    disks.sh(disks.tool("mkfs.xfs"), "-q", "-f", "-l", f"logdev=/dev/{log},size=64m", f"/dev/{data}")
+    found = mounted(opened, f"/dev/{data}", tmp_path, "xfs", f"logdev=/dev/{log}")
+    assert found.stack[0].below == (data, log)
+    assert roles(found) == {log: "log"}
+    before = read_counters(found.stack)
+    with open(f"{found.mount_point}/file", "wb") as file:
+        file.write(bytes(4096))
+        file.flush()
+        os.fsync(file.fileno())
+    moved = {device.device: device for device in difference(before, read_counters(found.stack))}
+    assert (moved[log].written_bytes or 0) > 0
+
+
+def test_an_xfs_with_its_realtime_data_on_another_device(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
+    disks.kernel_has("xfs")
+    data, _, realtime = loops
+    disks.sh(disks.tool("mkfs.xfs"), "-q", "-f", "-r", f"rtdev=/dev/{realtime}", f"/dev/{data}")
+    try:
+        found = mounted(opened, f"/dev/{data}", tmp_path, "xfs", f"rtdev=/dev/{realtime}")
+    except AssertionError as refused:
+        pytest.skip(f"this kernel mounts no XFS with a real-time device (CONFIG_XFS_RT): {refused}")
+    assert roles(found) == {realtime: "realtime"}
+
+
+def test_an_ext4_with_its_journal_on_another_device(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
+    data, journal, _ = loops
+    disks.sh(disks.tool("mkfs.ext4"), "-q", "-F", "-b", "4096", "-O", "journal_dev", f"/dev/{journal}")
+    disks.sh(disks.tool("mkfs.ext4"), "-q", "-F", "-b", "4096", "-J", f"device=/dev/{journal}", f"/dev/{data}")
+    found = mounted(opened, f"/dev/{data}", tmp_path, "ext4")
+    assert found.stack[0].below == (data, journal)
+    assert roles(found) == {journal: "journal"}
+    assert read(found.stack[0], "journal")[0] == "yes"
+
+
+def test_a_btrfs_on_two_members(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
+    disks.kernel_has("btrfs")
+    one, other, _ = loops
+    disks.sh(disks.tool("mkfs.btrfs"), "-q", "-f", "-d", "raid1", "-m", "raid1", f"/dev/{one}", f"/dev/{other}")
+    found = mounted(opened, f"/dev/{one}", tmp_path, "btrfs")
+    assert set(found.stack[0].below) == {one, other}
+    assert read(found.stack[0], "level")[0] == "raid1"
+
+
+def test_a_bind_mount_and_a_subvolume_stand_on_the_same_device(
+    opened: ExitStack, loops: list[str], tmp_path: Path
+) -> None:
+    disks.kernel_has("btrfs")
+    disks.sh(disks.tool("mkfs.btrfs"), "-q", "-f", f"/dev/{loops[0]}")
+    whole = mounted(opened, f"/dev/{loops[0]}", tmp_path, "btrfs")
+    disks.sh("btrfs", "subvolume", "create", f"{whole.mount_point}/@data")
+    place = opened.enter_context(disks.mounted(f"/dev/{loops[0]}", tmp_path / "sub", "btrfs", "subvol=@data"))
+    found = target_of(str(place), survey())
+    assert read(found.stack[0], "root")[0] == "/@data"
+    assert found.stack[1:] == whole.stack[1:]
+
+
+def test_an_overlay_passes_to_its_upper_directory(opened: ExitStack, tmp_path: Path) -> None:
+    storage = opened.enter_context(disks.overlay(tmp_path))
+    found = target_of(str(storage.directory), survey())
+    assert [node.kind for node in found.stack[:3]] == ["overlay", "ext4", "loop"]
+    assert found.stack[2].id == storage.device
+
+
+@contextmanager
+def overlay_in_memory(place: Path, merged: Path) -> Iterator[Path]:
+    """An overlay whose upper directory is on a tmpfs at that place, which may be unmounted or covered meanwhile."""
+    place.mkdir()
+    disks.sh("mount", "-t", "tmpfs", "fstui-tests", place)
+    try:
+        for layer in ("lower", "upper", "work"):
+            (place / layer).mkdir()
+        stated = f"lowerdir={place}/lower,upperdir={place}/upper,workdir={place}/work"
+        with disks.mounted("overlay", merged, "overlay", stated) as point:
+            yield point
+    finally:
+        subprocess.run(["umount", "--lazy", "--recursive", place], check=False, stderr=subprocess.DEVNULL)
+
+
+def test_an_overlay_whose_upper_filesystem_was_unmounted_is_not_followed_to_what_holds_its_path(
+    opened: ExitStack, tmp_path: Path
+) -> None:
+    held = tmp_path / "held"
+    point = opened.enter_context(overlay_in_memory(held, tmp_path / "merged"))
+    disks.sh("umount", "--lazy", held)
+    asked = {line(command): Answer(**run(list(command))) for command in commands(survey()) if command[0] == "stat"}
+    found = target_of(str(point), survey(claims=asked))
+    assert [node.kind for node in found.stack] == ["overlay"]
+    assert read(found.stack[0], "missing")[0] == f"{held}/upper: nothing is there"
+
+
+def test_what_covers_an_upper_directory_is_later_though_its_number_is_that_of_a_mount_that_is_gone(
+    opened: ExitStack, tmp_path: Path
+) -> None:
+    gone, held = tmp_path / "gone", tmp_path / "held"
+    with disks.mounted("fstui-tests", gone, "tmpfs"):
+        point = opened.enter_context(overlay_in_memory(held, tmp_path / "merged"))
+    disks.sh("mount", "-t", "tmpfs", "fstui-tests", held)
+    opened.callback(lambda: subprocess.run(["umount", held], check=False))
+    found = target_of(str(point), survey())
+    assert [node.kind for node in found.stack] == ["overlay"]
+    assert "was mounted there later" in read(found.stack[0], "missing")[0]
+
+
+def test_a_zram_comes_and_goes_and_is_memory(opened: ExitStack, tmp_path: Path) -> None:
+    watch = Watch()
+    opened.callback(watch.close)
+    with disks.zram(tmp_path) as storage:
+        assert watch.changed()
+        (lowest,) = target_of(str(storage.directory), survey()).lowest
+        assert (lowest.id, lowest.sync) == (storage.device, "stops")
+        assert lowest.medium is not None
+        assert lowest.medium.class_ == "memory"
+    assert watch.changed()
+    names = {node.id for target in survey().filesystems for node in target.stack}
+    assert storage.device not in names
+
+
+def test_every_reading_names_a_path_that_is_there(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
+    disks.sh(disks.tool("mkfs.ext4"), "-q", "-F", f"/dev/{loops[0]}")
+    found = mounted(opened, f"/dev/{loops[0]}", tmp_path, "ext4")
+    paths = {reading.path for node in found.stack for reading in node.readings if reading.path.startswith("/")}
+    assert paths
+    assert all(os.path.exists(path) for path in paths)
+
+
+def test_the_limits_of_a_process_in_a_slowed_cgroup(opened: ExitStack, loops: list[str]) -> None:
+    words = opened.enter_context(disks.write_limit(loops[0], 100))
+    slowed = subprocess.Popen([*words, "sh", "-c", "echo in; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert slowed.stdin is not None
+    assert slowed.stdout is not None
+    try:
+        assert slowed.stdout.readline() == b"in\n"
+        found = read_process_of(slowed.pid)
+        number = Path(f"/sys/block/{loops[0]}/dev").read_text().strip()
+        assert [(limit.what.partition(" ")[0], limit.value) for limit in found.io_limits] == [(number, "100")]
+        assert read_process().io_limits == ()
+    finally:
+        slowed.communicate()

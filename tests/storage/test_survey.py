@@ -1,0 +1,101 @@
+"""What the walk makes of all layers together."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model.storage import Medium, Node, Target
+from fstui.storage.layers.sources.claims import Answer, Claims
+from fstui.storage.survey import survey
+from tests.factories.box import Box
+from tests.factories.looking import look, roles, target
+
+
+def identity(box: Box) -> str:
+    return look(box).identity
+
+
+def seen(box: Box, table: str, mount_point: str = "/srv") -> Target:
+    answers: Claims = {"dmsetup table": Answer(output=table)}
+    return target(survey(box.root, answers), mount_point)
+
+
+def only(box: Box) -> tuple[Node, Medium]:
+    (node,) = survey(box.root).unused
+    assert node.medium is not None
+    return node, node.medium
+
+
+def test_devices_without_a_filesystem_are_listed_and_idle_ones_are_not(box: Box) -> None:
+    box.disk("sda")
+    box.partition("sda", 1)
+    box.partition("sda", 2)
+    box.disk("sdb")
+    box.partition("sdb", 1)
+    box.device("loop7", request_based=True)
+    box.device("zram0", sectors=0)
+    box.device("zram1", sectors=8192)
+    box.device("ram0")
+    box.device("sr0", sectors=0)
+    box.mount("/dev/sda1", "/", "ext4")
+    assert [node.id for node in survey(box.root).unused] == ["sda2", "sdb", "zram1"]
+
+
+def test_a_device_under_a_hidden_mount_is_in_use(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "ext4")
+    box.mount("tmpfs", "/srv", "tmpfs")
+    assert survey(box.root).unused == ()
+
+
+def test_the_identity_changes_with_serial_cache_and_options_only(box: Box) -> None:
+    path = box.disk("sda", files={"device/wwid": "naa.5000c500a1b2c3d4"})
+    box.mount("/dev/sda", "/srv", "ext4")
+    first = identity(box)
+    box.write(f"{path}/stat", "9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9")
+    assert identity(box) == first
+    box.write(f"{path}/queue/write_cache", "write through")
+    second = identity(box)
+    box.write(f"{path}/device/wwid", "naa.5000c500ffffffff")
+    third = identity(box)
+    box.write("/proc/self/mountinfo", f"30 1 {box.number_of['sda']} / /srv rw - ext4 /dev/sda rw,sync")
+    assert len({first, second, third, identity(box)}) == 4
+
+
+def test_no_serial_number_stands_in_the_document(box: Box) -> None:
+    box.disk("sda", files={"device/wwid": "naa.5000c500a1b2c3d4"})
+    box.mount("/dev/sda", "/srv", "ext4")
+    assert "5000c500" not in repr(survey(box.root))
+
+
+def test_a_device_that_serves_two_is_to_each_what_it_is_to_that_one(box: Box) -> None:
+    meta, one, other = box.disks("sda", "sdb", "sdc")
+    for number, name in enumerate(("a", "b")):
+        box.dm(f"dm-{number}", name, "", ("sda", "sdb", "sdc"))
+        box.mount(f"/dev/mapper/{name}", f"/{name}", "ext4", device=box.number_of[f"dm-{number}"])
+    table = f"a: 0 8 cache {meta} {one} {other} 512 0 smq 0\nb: 0 8 thin-pool {meta} {one} 128 1"
+    for mount_point, role in (("/a", "cache"), ("/b", "data")):
+        found = seen(box, table, mount_point)
+        assert found.node(found.stack[0].below[0]).below_roles["sdb"] == role
+        assert [told.value for told in found.node("sdb").readings if told.what == "role"] == [role]
+
+
+def test_the_stripe_of_one_volume_is_no_stripe_of_another(box: Box) -> None:
+    one, other = box.disks("sda", "sdb")
+    for number, name in enumerate(("striped", "plain")):
+        box.dm(f"dm-{number}", name, "", ("sda", "sdb") if name == "striped" else ("sda",))
+        box.mount(f"/dev/mapper/{name}", f"/{name}", "ext4", device=box.number_of[f"dm-{number}"])
+    table = f"striped: 0 8 striped 2 128 {one} 0 {other} 0\nplain: 0 8 linear {one} 2048"
+    assert roles(seen(box, table, "/striped")) == {"sda": "stripe", "sdb": "stripe"}
+    assert roles(seen(box, table, "/plain")) == {}
+
+
+@pytest.mark.parametrize(("fields", "iostats", "request_based", "counted"), [
+    (17, 1, True, True), (15, 1, True, False), (17, 0, True, False), (17, 1, False, False),
+])  # fmt: skip
+def test_flushes_count_where_the_kernel_counts_them(
+    box: Box, fields: int, iostats: int, request_based: bool, counted: bool
+) -> None:
+    stat = " ".join(["1"] * fields)
+    box.device("sda", "pci0000:00/ata1", stat=stat, iostats=iostats, request_based=request_based)
+    assert only(box)[0].counted is counted

@@ -1,0 +1,217 @@
+"""A trace beside a run: had where it can be, refused in one sentence where not, and always taken down again."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fstui.databases.leftovers import remove
+from fstui.measure.children import command
+from fstui.state import ledger
+from fstui.trace import instances
+from fstui.trace.child import Untraceable
+from fstui.trace.reader import tracefs
+from fstui.trace.reader.witness import Witness, device_of
+from fstui.trace.run_trace import RunTrace
+
+OURS = Path(__file__).parents[2]
+
+
+def any_disk() -> str:
+    """A block device that makes requests."""
+    for disk in sorted(Path("/sys/class/block").iterdir()):
+        if (disk / "mq").exists():
+            return disk.name
+    pytest.skip("no block device here")
+
+
+@contextmanager
+def recording(name: str, *before: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
+    """The child program and its first answer. ``before``: the words of a command that runs it."""
+    words = [*before, *command("trace.reader.record", "record")]
+    told = {"name": name, "ours": [os.getpid()], "devices": [any_disk()], "entry": None}
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert process.stdin and process.stdout
+        process.stdin.write(json.dumps(told).encode() + b"\n")
+        process.stdin.flush()
+        yield process, json.loads(process.stdout.readline())
+    finally:
+        process.communicate(timeout=20)
+
+
+def refusal(*before: str) -> str:
+    """The sentence with which it ends."""
+    with recording("refused", *before) as (_, answer):
+        return str(answer["error"])
+
+
+@pytest.mark.root
+async def test_an_instance_is_made_and_taken_down_and_the_ledger_knows(own_user: Path) -> None:
+    trace = await RunTrace.start("one", [any_disk()])
+    assert instances.path_of("one") in await instances.existing()
+    (entry,) = ledger.entries()
+    assert (entry.kind, entry.what) == ("trace", "/sys/kernel/tracing/instances/fstui-one")
+    problem = await remove(entry)
+    assert problem == f"{entry.what}: not removed: another process uses it"
+    assert tracefs.Instance(tracefs.find(), "fstui-one").read("tracing_on") == "1\n", "its flushes go on being seen"
+    assert await trace.stop() is None
+    assert ledger.entries() == []
+    assert instances.path_of("one") not in await instances.existing()
+
+
+RUN = """
+import asyncio, sys
+from fstui.trace.run_trace import RunTrace
+async def main():
+    trace = await RunTrace.start("killed", sys.argv[1:])
+    print(trace._child.pid, flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+def kill_a_run_and_its_child() -> None:
+    owner = subprocess.Popen([sys.executable, "-c", RUN, any_disk()], stdout=subprocess.PIPE, cwd=OURS)
+    assert owner.stdout
+    child = int(owner.stdout.readline())
+    os.kill(child, signal.SIGKILL)
+    owner.kill()
+    owner.communicate()
+
+
+@pytest.mark.root
+async def test_what_killing_everything_leaves_is_removed_by_its_ledger_entry(own_user: Path) -> None:
+    kill_a_run_and_its_child()
+    (entry,) = ledger.stale()
+    assert entry.what in await instances.existing()
+    while (problem := await remove(entry)) is not None:  # until the kernel has let go of the killed child's files
+        assert problem.endswith("another process uses it")
+    assert entry.what not in await instances.existing()
+    assert ledger.stale() == []
+
+
+@pytest.mark.root
+def test_an_instance_goes_when_its_run_is_killed(tmp_path: Path) -> None:
+    with recording("orphan") as (process, answer):
+        assert answer == {"ready": True}
+        process.send_signal(signal.SIGTERM)  # of a whole group, say: stdin tells when to end
+        assert process.stdin
+        process.stdin.close()
+        assert process.wait(20) == 0
+        process.stdin = None
+    assert "fstui-orphan" not in os.listdir(f"{tracefs.find()}/instances")
+
+
+@pytest.mark.root
+def test_without_root_it_is_refused() -> None:
+    """A user who may read the checkout."""
+    become = (
+        "setpriv",
+        f"--reuid={pwd.getpwnam('nobody').pw_uid}",
+        "--inh-caps=+dac_override",
+        "--ambient-caps=+dac_override",
+    )
+    assert refusal(*become) == "only root may trace the kernel"
+
+
+@pytest.mark.root
+def test_a_root_that_may_not_mount_is_told_why() -> None:
+    if tracefs.mount_point():
+        pytest.skip("tracefs is mounted here")
+    if not shutil.which("setpriv"):
+        pytest.skip("setpriv is missing: apt-get install util-linux")
+    drop = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
+    assert refusal(*drop).startswith("tracefs cannot be mounted: Operation not permitted (")
+
+
+@pytest.mark.root
+def test_a_name_that_is_taken_is_refused_and_stays() -> None:
+    with recording("taken") as (_, first):
+        assert first == {"ready": True}
+        with recording("taken") as (_, second):
+            assert "File exists" in second["error"]
+        assert "fstui-taken" in os.listdir(f"{tracefs.find()}/instances")
+
+
+@pytest.mark.root
+async def test_without_a_block_device_there_is_nothing_to_trace() -> None:
+    with pytest.raises(Untraceable, match="no block device"):
+        await RunTrace.start("none", [])
+
+
+@pytest.mark.root
+def test_in_a_pid_namespace_ours_are_still_ours(tmp_path: Path) -> None:
+    """Its numbers are not those of the events."""
+    if not shutil.which("unshare"):
+        pytest.skip("unshare is missing: apt-get install util-linux")
+    program = """
+import os, sys, time
+from fstui.trace.reader.witness import Witness, device_of
+witness = Witness("fstui-namespace", [os.getpid()], [device_of(sys.argv[1])])
+try:
+    fd = os.open(sys.argv[2], os.O_CREAT | os.O_RDWR)
+    os.pwrite(fd, bytes(4096), 0)
+    os.fsync(fd)
+    witness.begin(time.monotonic_ns())
+    for _ in range(10):
+        os.pwrite(fd, bytes(4096), 0)
+        os.fdatasync(fd)
+    (seen,) = witness.end(time.monotonic_ns())
+finally:
+    witness.recording.remove()
+print(os.getpid(), seen["asked_by_us"], seen["asked_by_kernel_threads"])
+"""
+    device = os.stat(tmp_path).st_dev
+    disk = Path(os.path.realpath(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"))
+    if not disk.exists():
+        pytest.skip("the tests' own directory is on no block device")
+    inside = ("unshare", "--pid", "--fork", "--mount-proc")
+    words = [*inside, sys.executable, "-c", program, disk.name, str(tmp_path / "file")]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=OURS, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1", "10", "None"]
+
+
+@pytest.mark.root
+def test_a_buffer_that_overflows_leaves_no_count(tmp_path: Path) -> None:
+    device = device_of(any_disk())
+    assert device
+    witness = Witness("fstui-small", [os.getpid()], [device])
+    try:
+        witness.recording.instance.write("buffer_size_kb", "4")
+        witness.begin(time.monotonic_ns())
+        for _ in range(600):
+            subprocess.run(["true"], check=True)  # a fork is an event, too
+        (seen,) = witness.end(time.monotonic_ns())
+        witness.begin(time.monotonic_ns())
+        (after,) = witness.end(time.monotonic_ns())
+    finally:
+        witness.recording.remove()
+    assert seen["lost"] > 0
+    assert seen["asked_by_us"] is None
+    assert after["lost"] == 0
+
+
+@pytest.mark.parametrize(
+    ("cpus", "available_gib", "kib"), [(2, 24, 16384), (64, 512, 4096), (2, 0.25, 4096), (256, 1, 256), (1, 0, 256)]
+)
+def test_the_buffers_are_a_small_part_of_the_memory(cpus: int, available_gib: float, kib: int) -> None:
+    assert tracefs.bytes_per_cpu(cpus, int(available_gib * (1 << 30))) == kib << 10
+
+
+def test_every_kind_of_loss_is_counted() -> None:
+    stats = "entries: 7\noverrun: 1\ncommit overrun: 2\nbytes: 9\nnow ts:  2.5\ndropped events: 4\nread events: 8\n"
+    assert tracefs.lost_events(stats) == 7
