@@ -32,11 +32,6 @@ def why_undecided(case: Case) -> str:
 
 def _unsynced(case: Case) -> str:
     failures = [step.error for step in case.steps.all if step.error]
-    if all(step.changed for step in case.steps.all):
-        return (
-            "The storage became another while it was measured, so nothing of it is judged: run again when nobody works "
-            "on it."
-        )
     if len(failures) == len(case.steps.all):
         return f"Every step failed, the first with {failures[0].said}: nothing of it is judged."
     return (

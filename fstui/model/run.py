@@ -75,6 +75,10 @@ class Evidence(Base, frozen=True, kw_only=True):
     own: tuple[OwnReference, ...] = ()
     """References of the user's own for such storage; they are used like ``before``."""
 
+    def changed(self, layer: str, setting: str) -> bool:
+        """Return whether that setting of a layer changed during the run."""
+        return any(step.changes(layer, setting) for step in self.steps)
+
 
 class Run(Evidence, frozen=True, kw_only=True):
     """Evidence, findings and verdict: the document that is saved and printed."""

@@ -7,7 +7,6 @@ from typing import Literal
 from fstui.model.base import Amount, Base, Count
 from fstui.model.counters import DeviceCounters
 from fstui.model.settings import Figures, Settings
-from fstui.model.storage import Node
 from fstui.model.tracing import DeviceTrace
 
 StepStatus = Literal["finished", "failed", "skipped", "stopped", "disturbed"]
@@ -100,9 +99,7 @@ class Step(Base, frozen=True, kw_only=True):
     status: StepStatus = "finished"
     error: Failure | None = None
     changed: tuple[str, ...] = ()
-    """What the rules of counting rest on and was another after it than before: one line each."""
-    stack: tuple[Node, ...] = ()
-    """The whole of it at the step's end, where what its layers stand on is not what it was before the run."""
+    """How the stack differed before or after the step from what it was before the run: one line per setting."""
     reason: str | None = None
     """Why it was skipped, or why it ran shorter or longer than its time."""
     ops: Count = 0
@@ -140,11 +137,9 @@ class Step(Base, frozen=True, kw_only=True):
         """That layer's counters of this step, or None."""
         return next((counters for counters in self.counters if counters.device == device), None)
 
-    def values(self, layer: str, what: str) -> tuple[str, ...]:
-        """What that of a layer was before the run and became until the end of this step; none where it stayed."""
-        start = f"{layer}: {what} "
-        lines = (line.removeprefix(start) for line in self.changed if line.startswith(start))
-        return next((tuple(line.split(" → ")) for line in lines), ())
+    def changes(self, layer: str, setting: str) -> bool:
+        """Return whether that setting of a layer differed from what it was before the run."""
+        return any(line.startswith(f"{layer}: {setting} ") for line in self.changed)
 
 
 class Snapshot(Base, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ from fstui.model.run import Round, Run, RunStatus
 from fstui.model.seal import sealed
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
-from fstui.runs.changes import Meanwhile, still_there
+from fstui.runs.changes import changes, still_there
 from fstui.runs.hurry import hurry
 from fstui.runs.idle import IdleWatch
 from fstui.runs.machine.base import Machine, NoTrace, RunDirectory, Served, Servers, Trace
@@ -179,15 +179,6 @@ class RunInProgress:
             )
         )
         self._judge()
-        meanwhile = Meanwhile(self._target.stack, self._stack_now, self._machine.listen(self._target.stack))
-        following = asyncio.ensure_future(meanwhile.follow())
-        try:
-            await self._steps(directory, servers, meanwhile)
-        finally:
-            following.cancel()
-            await asyncio.wait({following})
-
-    async def _steps(self, directory: RunDirectory, servers: Servers, meanwhile: Meanwhile) -> None:
         idle = IdleWatch(self._machine, self._target.stack, self._idle)
         await self._rest(idle, 0.0 if self._idle else IDLE_S)
         for index, planned in enumerate(self._plan.steps):
@@ -195,7 +186,7 @@ class RunInProgress:
                 await self._rest(idle, PAUSE_S)
             if self._stopping.is_set():
                 break
-            await self._one_step(index, planned, directory, servers, meanwhile)
+            await self._one_step(index, planned, directory, servers)
             if self._failed_for_good():
                 break
         if cut := self._machine.aftermath():
@@ -209,9 +200,7 @@ class RunInProgress:
             self._change(idle=idle.seen)
             self._mailbox.put(IdleMeasured(idle=idle.seen))
 
-    async def _one_step(
-        self, index: int, planned: PlannedStep, directory: RunDirectory, servers: Servers, meanwhile: Meanwhile
-    ) -> None:
+    async def _one_step(self, index: int, planned: PlannedStep, directory: RunDirectory, servers: Servers) -> None:
         if skip := planned.skip or self._beside_the_point(planned):
             self._add(index, Step(name=planned.name, settings=planned.settings, status="skipped", reason=skip))
             return
@@ -224,12 +213,13 @@ class RunInProgress:
         self._stepping = StepRunner(
             index, planned, self._machine, self._target.stack, self._mailbox.put, trace=self._trace
         )
-        meanwhile.begin()
+        before = self._stack_now()
         try:
             step = await self._stepping.run(
                 directory.held, facts=not (self._facts_seen or self._elsewhere), served=served
             )
-            step = _with_changes(await _with_cause(step, servers), meanwhile.end(), meanwhile.newly)
+            changed = changes(self._target.stack, before, self._stack_now())
+            step = _with_changes(await _with_cause(step, servers), changed)
             if step.status in ("stopped", "failed"):
                 servers.fill_again()
         finally:
@@ -315,9 +305,9 @@ async def _with_cause(step: Step, servers: Servers) -> Step:
     return msgspec.structs.replace(step, error=error)
 
 
-def _with_changes(step: Step, changed: tuple[str, ...], stack: tuple[Node, ...]) -> Step:
-    """The step as it is; ``disturbed`` where the stack became another meanwhile."""
+def _with_changes(step: Step, changed: tuple[str, ...]) -> Step:
+    """Return the step, ``disturbed`` where the stack changed."""
     if not changed:
         return step
     status = "disturbed" if step.status == "finished" else step.status
-    return msgspec.structs.replace(step, status=status, changed=changed, stack=stack)
+    return msgspec.structs.replace(step, status=status, changed=changed)

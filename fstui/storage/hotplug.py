@@ -6,14 +6,16 @@ their names.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import select
 from pathlib import Path
 from typing import Any
 
 from fstui.storage.layers.sources.files import Tree
 from fstui.storage.layers.sources.mounts import MOUNTINFO
 from fstui.storage.layers.sources.udev import DATABASE
-from fstui.storage.mount_flag import MountFlag
 
 _LIMIT_BYTES = 64 << 20
 _EVENTS_AT_ONCE = 10_000
@@ -25,7 +27,7 @@ class Watch:
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
         self._tree = Tree(root)
-        self._mounts = MountFlag() if self._tree.real else None
+        self._mounts = _MountFlag() if self._tree.real else None
         self._monitor = _monitor() if self._tree.real and self._tree.exists(DATABASE) else None
         self._seen = self._state()
 
@@ -83,3 +85,33 @@ def _monitor() -> Any:
     except (ImportError, OSError):
         return None
     return monitor
+
+
+class _MountFlag:
+    """Whether anything was mounted, remounted or unmounted in this mount namespace: the kernel then makes
+    /proc/self/mountinfo readable with an exception (proc_pid_mountinfo(5)).
+    """
+
+    def __init__(self) -> None:
+        self._mountinfo: int | None = None
+        with contextlib.suppress(OSError):
+            self._mountinfo = os.open(MOUNTINFO, os.O_RDONLY | os.O_CLOEXEC)
+
+    @property
+    def there(self) -> bool:
+        """It can be asked."""
+        return self._mountinfo is not None
+
+    def raised(self) -> bool:
+        """Since this was last asked, or since the beginning."""
+        if self._mountinfo is None:
+            return False
+        poll = select.poll()
+        poll.register(self._mountinfo, select.POLLPRI | select.POLLERR)
+        return bool(poll.poll(0))
+
+    def close(self) -> None:
+        """Give it back."""
+        if self._mountinfo is not None:
+            os.close(self._mountinfo)
+            self._mountinfo = None

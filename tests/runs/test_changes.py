@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import msgspec
 
 from fstui.model.storage import Node, Reading
-from fstui.runs.changes import Meanwhile, changes, still_there
+from fstui.runs.changes import changes, still_there
 from tests.factories.box import Box
 from tests.factories.looking import look
-from tests.factories.storage import block, disk, filesystem, readings, target
+from tests.factories.storage import block, disk, filesystem, target
 
 STACK = (filesystem(), disk())
 
@@ -31,60 +29,6 @@ def test_what_rules_of_counting_rest_on_is_compared() -> None:
 def test_what_was_switched_back_is_told() -> None:
     through = (filesystem(), disk(write_cache="write through"))
     assert changes(STACK, through, STACK, STACK) == ("sda: write cache write back → write through → write back",)
-
-
-class Played:
-    """Hears what it is told to, and finds the stacks that it is given."""
-
-    def __init__(self, *stacks: tuple[Node, ...]) -> None:
-        self.heard: set[str] = set()
-        self.looked = asyncio.Event()
-        self._stacks = iter(stacks)
-
-    def written(self) -> frozenset[str]:
-        heard, self.heard = self.heard, set()
-        return frozenset(heard)
-
-    def now(self, stack: tuple[Node, ...]) -> tuple[Node, ...]:
-        self.looked.set()
-        return next(self._stacks, stack)
-
-    def close(self) -> None:
-        pass
-
-
-COUNTED = (filesystem(), disk(readings=readings(iostats="1")))
-
-
-def test_counting_that_was_written_to_is_told_though_it_is_as_it_was() -> None:
-    played = Played()
-    meanwhile = Meanwhile(COUNTED, lambda: COUNTED, played)
-    meanwhile.begin()
-    played.heard = {reading.path for reading in COUNTED[1].readings if reading.what == "iostats"}
-    assert meanwhile.end() == ("sda: iostats was written to",)
-    meanwhile.begin()
-    assert meanwhile.end() == ()
-
-
-async def test_what_was_switched_back_is_seen_while_the_step_runs() -> None:
-    through = (filesystem(), disk(write_cache="write through"))
-    played = Played(STACK, through)
-    meanwhile = Meanwhile(STACK, lambda: STACK, played)
-    meanwhile.begin()
-    following = asyncio.ensure_future(meanwhile.follow())
-    await played.looked.wait()
-    following.cancel()
-    await asyncio.wait({following})
-    assert meanwhile.end() == ("sda: write cache write back → write through → write back",)
-
-
-def test_what_came_back_just_before_the_end_is_told_and_before_the_beginning_not() -> None:
-    apart = (filesystem(below=()), disk())
-    meanwhile = Meanwhile(STACK, lambda: STACK, Played(apart, STACK, STACK, apart))
-    meanwhile.begin()
-    assert meanwhile.end() == ()
-    meanwhile.begin()
-    assert meanwhile.end() == ("mount:/srv: stands on sda → nothing → sda",)
 
 
 def test_a_layer_that_is_gone_is_a_change() -> None:
@@ -153,42 +97,3 @@ def test_a_btrfs_may_be_named_after_another_member(box: Box) -> None:
     before = msgspec.structs.replace(target(filesystem("btrfs", below=("sda",)), disk()), source="/dev/sda")
     now = target(filesystem("btrfs", below=("sdb",)), disk("sdb"))
     assert still_there(before, msgspec.structs.replace(now, source="/dev/sdb")) == now.stack
-
-
-def test_layers_that_came_are_told_whole_as_long_as_they_stay() -> None:
-    """Their names alone do not say what their caches are told."""
-    moved = (filesystem(below=("dm-1",)), block("dm-1", "dm-linear", "sdb", write_cache="write through"), disk("sdb"))
-    looks = iter((moved, STACK))
-    played = Played()
-    meanwhile = Meanwhile(STACK, lambda: next(looks), played)
-    meanwhile.begin()
-    meanwhile.end()
-    assert meanwhile.newly == moved
-    meanwhile.begin()
-    meanwhile.end()
-    assert not meanwhile.newly
-
-
-def test_a_cache_that_is_written_back_is_told_whole() -> None:
-    """It held copies alone."""
-    before, now = (
-        (block("bcache0", "bcache", readings=readings(cache_mode=mode)),) for mode in ("writethrough", "writeback")
-    )
-    meanwhile = Meanwhile(before, lambda: now, Played())
-    meanwhile.begin()
-    meanwhile.end()
-    assert meanwhile.newly == now
-
-
-def test_a_member_that_comes_back_is_told_whole(box: Box) -> None:
-    box.disks("sda", "sdb")
-    box.md("md0", "raid1", ("sda", "sdb"), **{"dev-sdb/state": "faulty"})
-    box.mount("/dev/md0", "/srv", "ext4", device=box.number_of["md0"])
-    before = look(box).stack
-    meanwhile = Meanwhile(before, lambda: look(box).stack, Played())
-    meanwhile.begin()
-    meanwhile.end()
-    assert not meanwhile.newly
-    box.write("/sys/block/md0/md/dev-sdb/state", "in_sync")
-    meanwhile.end()
-    assert meanwhile.newly == look(box).stack

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
-from fstui.judge.facts import moved
 from fstui.judge.facts.forced_writes import HandedAsPlain, handed_as_plain
 from fstui.judge.facts.overrides import Overrides, overrides
 from fstui.judge.facts.process import stub_signs
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep
-from fstui.judge.facts.switches import Switched, Switches
 from fstui.judge.facts.without_barriers import WithoutBarriers, without_barriers
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
@@ -41,14 +39,12 @@ class Configuration:
 
     def __init__(self, evidence: Evidence, stack: Stack, steps: Steps) -> None:
         self._evidence, self._stack, self._steps = evidence, stack, steps
-        self._switches = Switches(evidence.steps)
 
     @cached_property
     def breaks_sync(self) -> bool:
         """It already tells why flushes are missing; counting them again adds nothing."""
         return bool(
             self._stack.forgets
-            or self.moved_to_memory
             or self.volatile_overlays
             or self.sync_disabled
             or self.uncommitted
@@ -84,7 +80,7 @@ class Configuration:
             if (told := datasets.facts(dataset))
             and told.disabled
             and told.disabled.value
-            and self._switches.stayed(dataset.id, told.disabled.reading.what)
+            and not self._evidence.changed(dataset.id, told.disabled.reading.what)
         )
 
     @cached_property
@@ -111,13 +107,8 @@ class Configuration:
             if (told := datasets.facts(dataset))
             and told.replayed
             and not told.replayed.value
-            and self._switches.stayed(dataset.id, told.replayed.reading.what)
+            and not self._evidence.changed(dataset.id, told.replayed.reading.what)
         )
-
-    @cached_property
-    def moved_to_memory(self) -> tuple[moved.Moved, ...]:
-        """The layers that were moved to memory during the run."""
-        return moved.to_memory(self._stack, self._switches, self._evidence.steps) or self._ended_in_memory
 
     @cached_property
     def transient(self) -> tuple[tuple[Node, Reading], ...]:
@@ -128,11 +119,7 @@ class Configuration:
     @cached_property
     def dropping(self) -> tuple[tuple[Node, Reading], ...]:
         """The targets that throw writes away, where no checksums of what stands on them tell the good copy."""
-        later = self._ended_on.dropping if self._ended_on else ()
-        return (
-            *self._told_so(self._drops_writes, self._stack.stale_with),
-            *((node, reading) for node, reading in later if self._is_new(node)),
-        )
+        return self._told_so(self._drops_writes, self._stack.stale_with)
 
     @cached_property
     def forced_as_plain(self) -> tuple[HandedAsPlain, ...]:
@@ -161,39 +148,13 @@ class Configuration:
 
     @cached_property
     def without_barriers(self) -> tuple[WithoutBarriers, ...]:
-        """The filesystems, and ZFS volumes, whose barriers are off, or were switched off during the run."""
-        return without_barriers(self._stack, self._switches)
+        """The filesystems, and ZFS volumes, whose barriers are off."""
+        return without_barriers(self._stack, self._evidence)
 
     @cached_property
     def overrides(self) -> Overrides:
         """The devices that the kernel was told are "write through", while their cache is on."""
-        before = overrides(self._evidence, self._stack)
-        since = self._ended_on.overrides.losing if self._ended_on else ()
-        new = [override for override in since if self._is_new(override.device)]
-        came = (each._replace(came=moved.came(self._evidence.steps, each.device)) for each in new)
-        return before._replace(losing=(*before.losing, *came))
-
-    @cached_property
-    def _ended_on(self) -> Configuration | None:
-        """What is said of the stack that the run ended on, where layers came that were not there before."""
-        evidence = moved.ended_on(self._evidence)
-        if evidence is None:
-            return None
-        stack = Stack(evidence.target)
-        return Configuration(evidence, stack, Steps(evidence, stack))
-
-    def _is_new(self, node: Node) -> bool:
-        return all(node.id != each.id for each in self._stack.written)
-
-    @property
-    def _ended_in_memory(self) -> tuple[moved.Moved, ...]:
-        forgets = self._ended_on._stack.forgets if self._ended_on else ()
-        before = {node.id for node in self._stack.forgets}  # what a cache only copied to was there, and written to
-        new = [node for node in forgets if node.id not in before]
-        if not new:
-            return ()
-        switched = Switched(moved.came(self._evidence.steps, new[0]), back=False)
-        return (moved.Moved(self._stack.nodes[0], tuple(node.id for node in new), switched),)
+        return overrides(self._evidence, self._stack)
 
     def _drops_writes(self, node: Node) -> Fact[bool] | None:
         """None of one that does so in a part where a volume or a partition above need not stand on that part, or the

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import msgspec
-
 from fstui.judge.facts.stack import Stack
-from fstui.judge.facts.switches import Switches
+from fstui.model.run import Evidence
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers.devices import disk
 from fstui.storage.layers.devices.caches import has_cache, hidden_by_controller, may_outlive_power_cut, volatile_cache
 from fstui.storage.layers.facts import barriers
-from fstui.storage.layers.readers import BARRIERS_OFF
 
 
 class WithoutBarriers(NamedTuple):
@@ -23,8 +20,6 @@ class WithoutBarriers(NamedTuple):
     caches: tuple[Node, ...]
     corrected: bool = False
     """It holds copies, and what stands on them tells by its checksums which are right."""
-    back: bool = False
-    """They were off for a time, and are on again."""
 
     @property
     def on(self) -> tuple[Node, ...]:
@@ -57,27 +52,20 @@ def _is_on(node: Node) -> bool:
     return bool(has_cache(node)) or (told is not None and told.value)
 
 
-def without_barriers(stack: Stack, switches: Switches) -> tuple[WithoutBarriers, ...]:
-    """Those whose barriers are off, or were switched off during the run."""
-    off = [(each, *told) for each in stack.written if (told := _barriers_off(each, switches))]
-    stale = stack.stale_with(tuple(each for each, *_ in off))
+def without_barriers(stack: Stack, evidence: Evidence) -> tuple[WithoutBarriers, ...]:
+    """Return those whose barriers were off during the whole run."""
+    off = [(each, told) for each in stack.written if (told := _barriers_off(each, evidence))]
+    stale = stack.stale_with(tuple(each for each, _ in off))
     return tuple(
-        WithoutBarriers(each, reading, _caches_beneath(stack, each), corrected=each not in stale, back=back)
-        for each, reading, back in off
+        WithoutBarriers(each, reading, _caches_beneath(stack, each), corrected=each not in stale)
+        for each, reading in off
     )
 
 
-def _barriers_off(filesystem: Node, switches: Switches) -> tuple[Reading, bool] | None:
-    """Where that was read, and whether they are on again."""
+def _barriers_off(filesystem: Node, evidence: Evidence) -> Reading | None:
     told = barriers(filesystem)
-    if told is None:
-        return None
-    what = told.reading.what
-    if switched := switches.to(filesystem.id, what, BARRIERS_OFF):
-        off = next(value for value in switched.step.values(filesystem.id, what) if value in BARRIERS_OFF)
-        return msgspec.structs.replace(told.reading, value=f"{off} {switched.when}"), switched.back
-    off_before = not told.value and switches.stayed(filesystem.id, what)
-    return (told.reading, False) if off_before else None
+    off = told and not told.value and not evidence.changed(filesystem.id, told.reading.what)
+    return told.reading if told and off else None
 
 
 def _caches_beneath(stack: Stack, filesystem: Node) -> tuple[Node, ...]:

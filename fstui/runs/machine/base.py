@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fstui.databases.programs import Installed
     from fstui.model.at_work import AtWork
     from fstui.model.watch import Watched
-    from fstui.runs.changes import Listening
     from fstui.storage.writers import Processes
     from fstui.trace.watch_trace import Ended
 
@@ -159,9 +158,6 @@ class Machine(Protocol):
 
     def changed(self) -> bool:
         """Something was mounted, unmounted, plugged or unplugged since this was last asked: time for a survey."""
-
-    def listen(self, stack: Iterable[Node]) -> Listening:
-        """Hear what is written to from now on, of all that the stack was read from."""
 
     async def with_space(self, inventory: Inventory) -> Inventory:
         """The same with free space filled in, and ``silent_s`` where a mount does not answer."""

@@ -40,7 +40,6 @@ from fstui.storage.layers.sources.claims import Claims, Command
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
     from fstui.model.at_work import AtWork
-    from fstui.runs.changes import Listening
     from fstui.runs.serving import Serving
     from fstui.storage.writers import Processes
 
@@ -88,11 +87,6 @@ class LocalMachine:
         if self._watch is None:
             self._watch = Watch(self._root)
         return self._watch.changed()
-
-    def listen(self, stack: Iterable[Node]) -> Listening:
-        from fstui.storage.settings_watch import SettingsWatch  # noqa: PLC0415  ctypes: the first frame comes without
-
-        return SettingsWatch(stack, self._root)
 
     async def _learn(self, inventory: Inventory, older_than_s: float) -> Inventory | None:
         """Ask the tools about what is here, where it changed or the answers are older; None: nothing was asked.

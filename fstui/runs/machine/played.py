@@ -10,10 +10,8 @@ from fstui.model.declaration import Declaration
 from fstui.model.host import Inventory
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Run
-from fstui.model.storage import Node
 from fstui.runs.at_work import nobody
 from fstui.state.workspace import Held
-from fstui.storage.settings_watch import NothingWritten
 
 if TYPE_CHECKING:
     from fstui.model.at_work import AtWork
@@ -25,9 +23,6 @@ class PlayedMachine:
 
     def changed(self) -> bool:
         return False
-
-    def listen(self, stack: Iterable[Node]) -> NothingWritten:
-        return NothingWritten()
 
     async def with_space(self, inventory: Inventory) -> Inventory:
         return inventory

@@ -40,8 +40,6 @@ UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", co
         (evidence(on_disk(filesystem(barrier="nobarrier"), disk(medium=PLP))), False),
         (evidence(on_disk(filesystem(), disk(write_cache="write through", readings=readings(vwc="present")))), True),
         (evidence(on_disk(filesystem(), disk(write_cache="write through"))), False),
-        (evidence(LINEAR, step(changes={"changed": ("dm-0: stands on sda → zram0",)})), True),
-        (evidence(LINEAR, step(changes={"changed": ("dm-0: stands on sda → sdb",)})), False),
         (evidence(target(filesystem(below=("loop0",)), DELETED)), True),
         (evidence(target(filesystem(below=("sdb",)), SERVED, disk(fua=False))), True),
         (evidence(target(filesystem(below=("sdb",)), SERVED, disk(fua=True))), False),
@@ -49,7 +47,7 @@ UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", co
     ids=[
         "honest", "stubbed", "another process is stubbed", "memory", "volatile", "sync=disabled", "no ZIL commits",
         "stubbed above ZFS", "no barriers", "no barriers, protected", "told write through", "write through",
-        "moved to memory", "moved to a disk", "a deleted file", "FUA handed on as plain", "FUA handed on as it is",
+        "a deleted file", "FUA handed on as plain", "FUA handed on as it is",
     ],
 )  # fmt: skip
 def test_what_breaks_a_sync(seen: Evidence, breaks: bool) -> None:
@@ -127,17 +125,3 @@ def test_of_a_server_that_leaves_flushes_out_the_copy_beside_it_is_enough(level:
     told = disk("sdb", readings=readings(served="bstype=aio"))
     where = target(filesystem("btrfs", below=("sda", "sdb"), level=level, metadata_level=level), disk(), told)
     assert bool(Case(evidence(where, step())).configuration.unsent) is accused
-
-
-FLAKEY = block("dm-0", "dm-flakey", "sda", readings=readings(drops_writes="yes"))
-LATER = {"changed": ("dm-1: stands on sda → dm-0",)}
-
-
-@pytest.mark.parametrize("before", [(), (FLAKEY,)], ids=["it came", "it was there"])
-def test_a_layer_that_throws_writes_away_is_told_once_whenever_it_came(before: tuple[Node, ...]) -> None:
-    top, rest = filesystem(below=("dm-1",)), (disk(),)
-    first = target(top, block("dm-1", "dm-linear", "dm-0" if before else "sda"), *before, *rest)
-    stack = (top, block("dm-1", "dm-crypt", "dm-2"), block("dm-2", "dm-linear", "dm-0"), FLAKEY, *rest)
-    moved = step(status="disturbed", changes={**LATER, "stack": stack})
-    (found,) = Case(evidence(first, step(), moved)).configuration.dropping
-    assert found[0].id == "dm-0"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fstui.judge.facts.overrides import Override, overrides
+from fstui.judge.facts.overrides import overrides
 from fstui.judge.facts.stack import Stack
 from fstui.model.run import Evidence
 from fstui.model.storage import Node
-from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, readings, target
 
 TOLD = block("dm-0", "dm-linear", "sdb", write_cache="write through")
@@ -30,12 +29,6 @@ def test_a_told_leg_loses_where_nothing_tells_its_copy_from_the_other() -> None:
 def test_what_none_contradicts_is_no_override() -> None:
     without = target(filesystem(below=("dm-0",)), TOLD, disk("sdb", write_cache="write through"))
     assert not any(overrides(Evidence(target=without), Stack(without)))
-
-
-def test_since_when_data_lies_there_is_said_with_its_name() -> None:
-    override = Override(TOLD, ())
-    assert override.name == "dm-0"
-    assert override._replace(came=step("fsync")).name == "dm-0, where data lies since fsync,"
 
 
 VOLUME = disk(link="scsi", readings=readings(cache_type="write back", controller="stex"))

@@ -72,8 +72,7 @@ def _sure(case: Case, verdict: Verdict | None) -> Confidence:
 
 
 def _by_the_caches(found: WithoutBarriers, early: str) -> _Said:
-    sends = "sent no flushes for a time (barriers off)" if found.back else "sends no flushes (barriers off)"
-    off_here = f"{words.named(found.filesystem)} {sends}"
+    off_here = f"{words.named(found.filesystem)} sends no flushes (barriers off)"
     if found.loses_data:
         to = f"{off_here} to {words.devices(found.on)}, whose write cache is on: {early}."
         return _Said("not-durable", "barriers off", to, (_barriers_on(found),))

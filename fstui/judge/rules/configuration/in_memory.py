@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.moved import Moved
 from fstui.judge.facts.stack import Aside
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
@@ -33,7 +32,6 @@ from fstui.storage.layers import kind
 @rule(place=20)
 def in_memory(case: Case) -> Iterator[Finding]:
     """The bottom of the stack forgets with the power."""
-    yield from map(_moved, case.configuration.moved_to_memory)
     if not case.stack.forgets:
         yield from _partly(case.stack.in_memory)
     else:
@@ -58,21 +56,6 @@ def _what(aside: tuple[Aside | None, ...]) -> tuple[str, str]:
     if first is None or None in aside:
         return "The data ends", "everything"
     return f"The {first.role} of {words.named(first.layer)} is", "it, and with it what was acknowledged"
-
-
-def _moved(found: Moved) -> Finding:
-    layer, devices = found.layer.name, words.listed(found.devices)
-    return Finding(
-        rule="in-memory",
-        verdict="not-durable",
-        confidence="high",
-        scope="storage",
-        title=f"in memory ({devices})",
-        sentence=f"Somebody moved {layer} to {devices} {found.switched.when}, which is memory: a power cut or a reboot "
-        "loses everything.",
-        because=(f"{found.layer.id}: stands on {' '.join(found.devices)}",),
-        next=(f"Move {layer} back to a disk.",),
-    )
 
 
 def _partly(found: tuple[Node, ...]) -> Iterator[Finding]:

@@ -1,5 +1,4 @@
-"""*not-durable, high; suspicious, medium, where a drive alone could tell; cannot-tell behind a controller of an unknown
-name; a note where other copies get their flushes*
+"""*not-durable, high; cannot-tell behind a controller of an unknown name; a note where other copies get their flushes*
 
 ## What it means
 The kernel takes a device for "write through" and drops every flush to it, although a volatile cache is behind it:
@@ -16,13 +15,8 @@ so does an nbd server of this box that offers no flush.
 Flushes do not get past this layer: that is certain. The best witness counts alone: the drive, then the driver, then
 udev, whose property dates from when the drive was found. One member of a btrfs mirror with checksums, or of a ZFS
 mirror or raidz, loses nothing: its stale copies are recognised, and what the others flushed is read. A mirror of md or
-dm has no checksums and may read the stale copy. A device that became "write through" during the run is accused by what
-lies beneath it alone, since a drive's own cache may have been switched off with it. What the data was moved to, or an
-array took in, while the run went on is read after each step, and asked the same where it stayed. Whoever sets it to
-"write back", and leaves it so, sets it right. A volume of an unknown name on a RAID controller, or by Fibre Channel,
-may have a battery: cannot-tell. Told "write through" during the run and told back, it dropped the flushes
-in between. A drive that alone could say that its cache stayed on is suspicious where that happened twice or more:
-nobody switches a cache so for honest reasons. What a container writes through a sysfs of its own is not heard.
+dm has no checksums and may read the stale copy. A volume of an unknown name on a RAID controller, or by Fibre Channel,
+may have a battery: cannot-tell. A device whose setting changed during the run is not accused: see `disturbed`.
 
 ## What to do next
 `echo 'write back' > /sys/block/X/queue/write_cache`, then run again. On a loop device the setting outlives detaching.
@@ -45,7 +39,6 @@ _DOUBLED = (
     ", but there is a volatile cache behind it. What it holds is elsewhere too, and checksums tell which copy is right:"
     " a power cut loses no data, but until a scrub it is there once fewer."
 )
-_AGAIN = ", and this again and again: what was synced then is safe only if the drive's own cache was off each time."
 _UNSURE = (
     ", over a cache: durable only if that really outlives a power cut, and no name tells whether its controller has a "
     "battery."
@@ -58,8 +51,6 @@ def write_through_override(case: Case) -> Iterator[Finding]:
     found = case.configuration.overrides
     for each in found.corrected:
         yield _said(each, None, "over a cache, and doubled", _DOUBLED)
-    for each in found.flickering:  # a drive: its own cache may have been switched each time, which nobody does
-        yield replace(_said(each, "suspicious", "again and again", _AGAIN), confidence="medium")
     for each in found.hidden:  # whoever told the kernel so may know of a battery
         said = _said(each, "cannot-tell", "behind a controller", _UNSURE)
         yield replace(said, confidence="medium", next=(*words.CHECK_CONTROLLER, *said.next))
@@ -77,30 +68,18 @@ def _said(override: Override, verdict: Verdict | None, title: str, rest: str) ->
         confidence="high",
         scope="storage",
         title=f"{override.device.id}: “write through” {title}",
-        sentence=f"{_dropped(override)}{rest}",
-        because=(_view(override), *override.contradictions),
+        sentence=f"The kernel takes {override.device.id} for “write through” and drops every flush{rest}",
+        because=(_view(override.device), *override.contradictions),
         next=(_next(override),),
     )
 
 
-def _dropped(override: Override) -> str:
-    name, switched = override.name, override.switched
-    if switched and switched.back:
-        return f"The kernel took {name} for “write through” for a time in {switched.step.name} and dropped every flush"
-    since = f" since somebody told it so during {switched.step.name}" if switched else ""
-    return f"The kernel takes {name} for “write through”{since} and drops every flush"
-
-
-def _view(override: Override) -> str:
-    node, switched = override.device, override.switched
-    seen = switched.step.values(node.id, "write cache") if switched else ("write through",)
-    return words.read(node, "kernel's view", " → ".join(seen), _path(node))
+def _view(node: Node) -> str:
+    return words.read(node, "kernel's view", "write through", _path(node))
 
 
 def _next(override: Override) -> str:
     path = _path(override.device)
-    if override.switched and override.switched.back:
-        return f"Find out who writes to {path}: it says “write back” again now. Then run again."
     if override.device.reading("server_syncs"):
         return "Let its server offer flushes (nbd-server: flush = true), connect again, then run again."
     return f"echo 'write back' > {path}, then run again. The setting outlives detaching a loop."

@@ -1,17 +1,18 @@
-"""*a note*
+"""*cannot-tell, high, where the storage changed; else a note*
 
 ## What it means
-fstui itself was held up while it measured, for more than 1 % of the step; or the storage became another meanwhile:
-counting was switched off, if only for a moment, barriers or a write cache were switched, a member was replaced; or its
-data was on the move (btrfs replace and balance, pvmove).
+fstui itself was held up while it measured, for more than 1 % of the step; or the storage changed during the run:
+counting, barriers or a write cache were switched, a member was replaced; or its data was being moved (btrfs replace and
+balance, pvmove).
 
 ## How it was measured
-The time that the probe was blocked handing its samples over; the stack, read again after each step, and whenever
-somebody wrote to a setting that it was read from (inotify(7)) or remounted one of its filesystems meanwhile.
+The time that the probe was blocked handing its samples over; the stack, read before and after each step and compared
+with what it was before the run. A setting that is switched and switched back within one step is not seen.
 
 ## What it proves, and what not
-Nothing about the disk. No rule about rates rests on a step that was held up; what the kernel counted meanwhile stands.
-Nothing at all rests on one whose storage changed.
+Nothing about the disk. No rule about rates rests on a step that was held up; what the kernel counted still holds.
+No rule rests on a step whose storage changed, or on a setting that changed: what the other steps show is not enough to
+report the storage as durable.
 
 ## What to do next
 Run again when the machine is less busy, or with more seconds per step.
@@ -29,13 +30,11 @@ from fstui.model.judgement import Finding
 from fstui.model.quantities import count, seconds
 from fstui.model.steps import Step
 
-_TO, _MANY = " → ", 4
-
 
 @rule(place=110)
 def disturbed(case: Case) -> Iterator[Finding]:
     """The probe itself was held up: no rule about rates rests on such a step."""
-    yield from _changed([step for step in case.steps.all if step.changed])
+    yield from _changed(case)
     steps = [step for step in case.steps.all if not has_rate(step) and not step.changed]
     if steps:
         yield Finding(
@@ -52,28 +51,23 @@ def disturbed(case: Case) -> Iterator[Finding]:
         )
 
 
-def _changed(steps: list[Step]) -> Iterator[Finding]:
-    """What its counts would rest on was another at its end."""
+def _changed(case: Case) -> Iterator[Finding]:
+    """The stack was not what it was before the run: the counts of these steps mean nothing."""
+    steps = [step for step in case.steps.all if step.changed]
     if steps:
-        changes = list(dict.fromkeys(_briefly(line) for step in steps for line in step.changed))
+        changes = list(dict.fromkeys(line for step in steps for line in step.changed))
         yield Finding(
             rule="disturbed",
-            verdict=None,
+            verdict="cannot-tell",
             confidence="high",
-            scope="step",
+            scope="storage",
             title=f"the storage changed in {count(len(steps))} of its steps: {changes[0]}",
-            sentence=f"While {words.listed(step.name for step in steps)} ran, the storage became another "
-            f"({words.listed(changes)}), so nothing of these is judged.",
+            sentence=f"The storage changed before or during {count(len(steps))} of {count(len(case.steps.all))} steps "
+            f"({words.listed(changes)}), so these are not judged.",
             steps=words.names(steps),
             because=tuple(f"{step.name}: {line}" for step in steps for line in step.changed),
-            next=("Run again when nobody works on it.",),
+            next=("Run again when nothing changes the storage.",),
         )
-
-
-def _briefly(line: str) -> str:
-    """Whatever was switched to and fro all the time: twice is enough."""
-    values = line.split(_TO)
-    return line if len(values) <= _MANY else _TO.join((*values[: _MANY - 1], "…"))
 
 
 def _held(step: Step) -> str:

@@ -59,7 +59,7 @@ class BtrfsReader(FilesystemReader):
         """Members that are missing, or that have failed to read, write or flush; data on the move."""
         home = f"{_DIRECTORY}/{self._uuid_of.get(device)}"
         directory = f"{home}/devinfo"
-        found = list(under_way(self.tree, home))
+        found = list(_under_way(self.tree, home))
         for member in self.tree.names(directory):
             missing = self.tree.reading("missing", f"{directory}/{member}/missing")
             if missing is not None and missing.value == "1":
@@ -78,13 +78,7 @@ class BtrfsReader(FilesystemReader):
         return {name: uuid for uuid, names in members for name in names}
 
 
-def home_of(tree: Tree, members: tuple[str, ...]) -> str | None:
-    """The directory in sysfs of the filesystem that these are the members of."""
-    homes = (f"{_DIRECTORY}/{uuid}" for uuid in tree.names(_DIRECTORY))
-    return next((home for home in homes if not set(members).isdisjoint(tree.names(f"{home}/devices"))), None)
-
-
-def under_way(tree: Tree, home: str) -> tuple[Reading, ...]:
+def _under_way(tree: Tree, home: str) -> tuple[Reading, ...]:
     """The work that moves its data, where there is any."""
     work = tree.reading(EXCLUSIVE, f"{home}/{EXCLUSIVE}")
     return (work,) if work is not None and work.value not in _AT_REST else ()

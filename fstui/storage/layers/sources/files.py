@@ -67,14 +67,6 @@ class Tree:
         except (OSError, ValueError):
             return ()
 
-    def inodes(self, path: str) -> dict[str, int]:
-        """The names in a directory, sorted, and each one's inode: sysfs gives what is made anew another (kernfs)."""
-        try:
-            with os.scandir(self._root + path) as entries:
-                return dict(sorted((entry.name, entry.inode()) for entry in entries))
-        except (OSError, ValueError):
-            return {}
-
     def link(self, path: str) -> str | None:
         """Where a symbolic link points, as it is written, or None."""
         try:

@@ -212,26 +212,6 @@ def test_of_zfs_is_undone_where_it_was_set() -> None:
     assert finding(verdict(target(zfs, pool)), "barriers-off").next[0].startswith("echo 0 > /read/barrier")
 
 
-@pytest.mark.parametrize(
-    ("change", "accuses"), [("barrier → nobarrier", True), ("nobarrier → barrier", False)], ids=["off", "on again"]
-)
-def test_switched_off_during_the_run(change: str, accuses: bool) -> None:
-    """What was counted of such a step means nothing; that its last syncs were not sent is certain."""
-    top = filesystem(barrier=change.partition(" ")[0])
-    measured = step(flushes=0.5, status="disturbed", changes={"changed": (f"{top.id}: barrier {change}",)})
-    judgement = verdict(on_disk(top), step(flushes=1), measured)
-    assert ("barriers-off" in {each.rule for each in judgement.findings if each.verdict == "not-durable"}) is accuses
-    if accuses:
-        assert any("nobarrier since fdatasync" in line for line in finding(judgement, "barriers-off").because)
-
-
-def test_switched_off_for_a_time_is_told_so() -> None:
-    there_and_back = ("mount:/srv: barrier barrier → nobarrier → barrier",)
-    found = finding(verdict(None, step(changes={"changed": there_and_back})), "barriers-off")
-    assert found.verdict == "not-durable"
-    assert "sent no flushes for a time (barriers off)" in found.sentence
-
-
 @pytest.mark.parametrize(("metadata", "verdict_"), [("raid1", None), ("single", "not-durable")])
 def test_beneath_one_member_of_a_checked_mirror_it_is_a_note(metadata: str, verdict_: str | None) -> None:
     """The file under one of two loop devices lies on a filesystem without barriers."""

@@ -63,26 +63,6 @@ def test_memory_that_is_declared_to_be_a_disk_is_not_said_to_be_declared_memory(
     assert "declared" not in " ".join((found.title, *found.because))
 
 
-@pytest.mark.parametrize(("stands_on", "said"), [
-    ("sda → zram0", True), ("sda → dm-1 → zram0", True), ("sda → zram0 → sda", False), ("sda → sdb", False),
-    ("sda → sda zram0", False), ("zram0 → sda", False), ("sda → nothing", False),
-])  # fmt: skip
-def test_moved_to_memory_during_the_run(stands_on: str, said: bool) -> None:
-    stack = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
-    moved = step(status="disturbed", changes={"changed": (f"dm-0: stands on {stands_on}",)})
-    judgement = verdict(stack, moved)
-    assert ("in-memory" in rules(judgement)) is said
-    if said:
-        assert "moved dm-0 to zram0 since fdatasync" in finding(judgement, "in-memory").sentence
-
-
-def test_moved_to_memory_where_a_mirror_has_another_leg() -> None:
-    array = block("md0", "md", "dm-0", "sdb", readings=readings(level="raid1"))
-    stack = target(filesystem(below=("md0",)), array, block("dm-0", "dm-linear", "sda"), disk(), disk("sdb"))
-    moved = step(status="disturbed", changes={"changed": ("dm-0: stands on sda → zram0",)})
-    assert "in-memory" not in rules(verdict(stack, moved))
-
-
 @pytest.mark.parametrize(("level", "degraded", "found"), [
     ("raid5", "1", "not-durable"), ("raid5", "0", None), ("raid6", "1", None), ("raid6", "2", "not-durable"),
     ("raid1", "1", None),
@@ -144,50 +124,3 @@ def test_a_cache_in_memory_is_not_said_to_be_an_array() -> None:
     found = finding(verdict(target(filesystem(below=("dm-0",)), cache, disk(), disk("ram0", kind="ram"))), "in-memory")
     assert found.verdict is None
     assert "a cache begins anew" in found.sentence
-
-
-@pytest.mark.parametrize(("beneath", "said"), [("zram0", True), ("sdb", False)])
-def test_moved_to_a_layer_over_memory(beneath: str, said: bool) -> None:
-    """The name of what it moved to does not tell; what was read of it since does."""
-    top, volume = filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda")
-    last = disk(beneath, kind="zram" if said else "disk")
-    later = (top, replace(volume, below=("dm-1",)), block("dm-1", "dm-linear", beneath), last)
-    moved = step(status="disturbed", changes={"changed": ("dm-0: stands on sda → dm-1",), "stack": later})
-    judgement = verdict(target(top, volume, disk()), moved)
-    assert ("in-memory" in rules(judgement)) is said
-    if said:
-        assert "moved /srv to zram0 since fdatasync" in finding(judgement, "in-memory").sentence
-
-
-@pytest.mark.parametrize("to", ["ram0", "dm-1"])
-def test_what_was_in_memory_before_is_not_said_to_have_moved_there(to: str) -> None:
-    top, volume, memory = filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "zram0"), disk("zram0", kind="zram")
-    later = (top, replace(volume, below=("dm-1",)), block("dm-1", "dm-linear", "zram0"), memory)
-    moved = step(status="disturbed", changes={"changed": (f"dm-0: stands on zram0 → {to}",), "stack": later})
-    assert finding(verdict(target(top, volume, memory), moved), "in-memory").title == "in memory (zram)"
-
-
-def test_what_was_moved_stays_moved_where_the_steps_after_it_were_skipped() -> None:
-    top, volume = filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda")
-    later = (top, replace(volume, below=("dm-1",)), block("dm-1", "dm-linear", "zram0"), disk("zram0", kind="zram"))
-    moved = step("moving", status="disturbed", changes={"changed": ("dm-0: stands on sda → dm-1",), "stack": later})
-    judgement = verdict(target(top, volume, disk()), step("first"), moved, step("left out", ops=0, status="skipped"))
-    assert "moved /srv to zram0 since moving" in finding(judgement, "in-memory").sentence
-
-
-@pytest.mark.parametrize(("kind", "said"), [("zram", True), ("disk", False)])
-def test_a_cache_of_copies_holds_the_data_once_it_is_written_back(kind: str, said: bool) -> None:
-    """It was there before the run, and written to."""
-    top, fast = filesystem(below=("bcache0",)), disk("fast", kind=kind)
-    stacks = [
-        (
-            top,
-            block("bcache0", "bcache", "fast", "sda", below_roles=CACHE, readings=readings(cache_mode=mode)),
-            fast,
-            disk(),
-        )
-        for mode in ("writethrough", "writeback")
-    ]
-    changed = ("bcache0: cache_mode writethrough → writeback",)
-    switched = step(status="disturbed", changes={"changed": changed, "stack": stacks[1]})
-    assert (verdict(target(*stacks[0]), switched).verdict == "not-durable") is said

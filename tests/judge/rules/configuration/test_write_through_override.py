@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
-from fstui.model.steps import Step
-from fstui.model.storage import Medium, Node, Reading, Target
+from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
@@ -195,73 +193,10 @@ def test_of_a_leg_of_md_it_accuses_since_a_stale_copy_may_be_read() -> None:
     assert overridden(filesystem(below=("md0",)), array, HONEST, THROUGH) == ("not-durable", 1)
 
 
-def turned(*lines: str, stack: Target | None = None, status: str = "disturbed") -> set[str]:
-    """The rules that accuse where that changed in the only step."""
-    measured = step(flushes={"loop0": 0.2, "sda": 0.2}, status=status, changes={"changed": lines})
-    judgement = verdict(stack or on_loop(), measured)
-    return {each.rule for each in judgement.findings if each.verdict == "not-durable"}
-
-
-def test_told_so_during_the_run_with_a_cache_beneath_that_stays_on() -> None:
-    through = "write cache write back → write through"
-    assert turned(f"loop0: {through}") == {"write-through-override"}
-    assert turned(f"loop0: {through}", f"sda: {through}") == set()  # the drive's own, and what repeats it
-    drive = on_disk(filesystem(), disk(readings=readings(drive_cache="on")))
-    assert turned(f"sda: {through}", stack=drive) == set()  # its answer was read before it was switched off
-    assert turned("loop0: write cache write through → write back") == set()
-
-
 def test_of_a_write_through_cache_s_fast_device_it_accuses_since_its_stale_blocks_may_be_read() -> None:
     roles = {"sda": "origin", "sdb": "cache"}
     cached = block("dm-0", "dm-cache", "sda", "sdb", readings=readings(cache_mode="writethrough"), below_roles=roles)
     assert overridden(filesystem(below=("dm-0",)), cached, HONEST, THROUGH) == ("not-durable", 1)
-
-
-def flicker(*lines: str) -> tuple[Step, ...]:
-    return tuple(step(changes={"changed": (line,)}) for line in lines)
-
-
-TWICE = "sda: write cache write back → write through → write back → write through → write back"
-
-
-def test_told_for_a_time_above_a_cache() -> None:
-    line = "loop0: write cache write back → write through → write back"
-    found = finding(verdict(on_loop(), *flicker(line)), "write-through-override")
-    assert (found.verdict, found.confidence) == ("not-durable", "high")
-    assert "for a time in fdatasync" in found.sentence
-    assert "it says “write back” again" in found.next[0]
-    line = "loop0: write cache write back → write through"
-    stayed = finding(verdict(on_loop(), *flicker(line)), "write-through-override")
-    assert "since somebody told it so during fdatasync" in stayed.sentence
-    assert stayed.next[0].startswith("echo 'write back' > /sys/block/loop0/queue/write_cache")
-    assert stayed.because[0].startswith("loop0 kernel's view: write back → write through (")
-
-
-def test_set_right_meanwhile_is_no_lie() -> None:
-    told = on_loop(device=loop(write_cache="write through"))
-    assert rules(verdict(told, *flicker("loop0: write cache write through → write back"))) == {"disturbed"}
-
-
-def test_a_drive_whose_kernel_is_told_again_and_again_is_suspicious() -> None:
-    found = finding(verdict(on_disk(filesystem(), disk()), *flicker(TWICE)), "write-through-override")
-    assert (found.verdict, found.confidence) == ("suspicious", "medium")
-
-
-def test_of_one_of_two_checked_copies_that_is_no_more_than_a_copy_less() -> None:
-    top = filesystem("btrfs", below=("sda", "sdb"), **MIRROR)
-    assert rules(verdict(target(top, disk(), disk("sdb")), *flicker(TWICE))) == {"disturbed"}
-
-
-def test_where_what_lies_beneath_contradicts_it_is_told_once() -> None:
-    line = TWICE.replace("sda", "loop0")
-    assert finding(verdict(on_loop(), *flicker(line)), "write-through-override").verdict == "not-durable"
-
-
-def test_a_drive_whose_own_cache_may_have_been_switched_is_not_accused() -> None:
-    once = "sda: write cache write back → write through → write back"
-    assert rules(verdict(on_disk(filesystem(), disk()), *flicker(once))) == {"disturbed"}
-    own = step(changes={"changed": (TWICE, "sda: cache_type write back → write through → write back")})
-    assert rules(verdict(on_disk(filesystem(), disk()), own)) == {"disturbed"}
 
 
 @pytest.mark.parametrize(("requests", "head", "hit"), [
@@ -297,70 +232,8 @@ def test_a_target_that_keeps_each_write_answers_for_what_lies_under_it_alone(leg
     assert ("write-through-override" in rules(verdict(target(filesystem(below=("md0",)), *nodes)))) is hit
 
 
-@pytest.mark.parametrize(("stands_on", "said"), [
-    ("sda → sdb", False), ("sda → dm-1 → sdb", False), ("sda → sda sdb", True), (None, True),
-])  # fmt: skip
-def test_a_volume_that_moved_to_a_disk_without_a_cache(stands_on: str | None, said: bool) -> None:
-    """Device-mapper repeats what is below: "write through" is the new disk's own word (drivers/md/dm-table.c)."""
-    stack = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda", write_cache="write back"), disk())
-    through = "dm-0: write cache write back → write through"
-    lines = (through, f"dm-0: stands on {stands_on}") if stands_on else (through,)
-    judgement = verdict(stack, step(status="disturbed", changes={"changed": lines}))
-    assert ("write-through-override" in rules(judgement)) is said
-
-
 def test_a_volume_that_was_told_before_it_moved_was_told_all_the_same() -> None:
     told = block("dm-0", "dm-linear", "sda", write_cache="write through")
     moved = step(status="disturbed", changes={"changed": ("dm-0: stands on sda → sdb",)})
     judgement = verdict(target(filesystem(below=("dm-0",)), told, disk()), moved)
     assert finding(judgement, "write-through-override").verdict == "not-durable"
-
-
-VOLUME = block("dm-0", "dm-linear", "sda", write_cache="write back")
-TOLD = block("dm-1", "dm-linear", "sdb", write_cache="write through")
-
-
-def ended_on(*stack: Node) -> Step:
-    return step("later", status="disturbed", changes={"changed": ("dm-0: stands on sda → dm-1",), "stack": stack})
-
-
-def test_a_volume_that_moved_to_what_was_told() -> None:
-    """What it moved to was read after the step: a told target over a disk whose cache is on."""
-    through = replace(VOLUME, below=("dm-1",), write_cache="write through")
-    later = ended_on(filesystem(below=("dm-0",)), through, TOLD, disk("sdb"))
-    before = target(filesystem(below=("dm-0",)), VOLUME, disk())
-    found = finding(verdict(before, step("first"), later), "write-through-override")
-    assert (found.verdict, found.confidence) == ("not-durable", "high")
-    assert "dm-1, where data lies since later," in found.sentence
-    assert "sdb" in found.because[1]
-    untold = replace(later, stack=(*later.stack[:2], replace(TOLD, write_cache="write back"), later.stack[3]))
-    assert rules(verdict(before, untold)) == {"disturbed"}
-    cacheless = replace(later, stack=(*later.stack[:3], disk("sdb", write_cache="write through")))
-    assert rules(verdict(before, cacheless)) == {"disturbed"}
-    assert rules(verdict(before, later, step("back", status="disturbed", changes={"changed": ("x",)}))) == {"disturbed"}
-
-
-@pytest.mark.parametrize(("top", "said"), [
-    (block("sdc", "md", "sda", readings=readings(level="raid1"), write_cache="write back"), True),
-    (filesystem("btrfs", barrier="barrier", level="raid1", metadata_level="raid1"), False),
-], ids=["md", "btrfs"])  # fmt: skip
-def test_a_told_leg_that_came_back(top: Node, said: bool) -> None:
-    """md may read its stale copy; btrfs tells it by its checksum."""
-    above = () if top.layer == "filesystem" else (filesystem(below=("sdc",)),)
-    later = ended_on(*above, replace(top, below=("sda", "dm-1")), disk(), TOLD, disk("sdb"))
-    judged = verdict(target(*above, top, disk()), step(), later)
-    assert ("write-through-override" in rules(judged)) is said
-
-
-@pytest.mark.parametrize("out", ["faulty", "spare"])
-def test_a_told_member_that_is_out_says_nothing_until_it_is_taken_in(out: str) -> None:
-    """Nothing comes to it, so no checksums are spoken of either: md has none."""
-    array = block("md0", "md", "sda", "dm-1", readings=readings(level="raid1"), write_cache="write back")
-    faulty = (Reading(what="faulty", value="dm-1", path="/sys/block/md0/md/dev-dm-1/state"),)
-    roles = {"sda": "mirror leg", "dm-1": "spare"}
-    before = replace(array, state=faulty) if out == "faulty" else replace(array, below_roles=roles)
-    rest = (disk(), TOLD, disk("sdb"))
-    top = filesystem(below=("md0",))
-    assert "write-through-override" not in rules(verdict(target(top, before, *rest)))
-    found = finding(verdict(target(top, before, *rest), ended_on(top, array, *rest)), "write-through-override")
-    assert found.verdict == "not-durable"

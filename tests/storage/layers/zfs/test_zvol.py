@@ -104,17 +104,6 @@ def test_a_module_that_drops_flushes_drops_those_of_a_volume_too(volume: Box, pa
     assert found.next[0].startswith(f"echo 0 > /sys/module/zfs/parameters/{parameter}")
 
 
-def test_a_module_that_is_told_to_drop_flushes_while_a_run_goes_on_is_told(volume: Box) -> None:
-    volume.disk("sda")
-    volume.write("/sys/module/zfs/parameters/zfs_nocacheflush", "0\n")
-    where = on_pool(volume, "sda")
-    told = next(node for node in where.stack if node.kind == "zvol")
-    measured = step(flushes=0, status="disturbed", changes={"changed": (f"{told.id}: barrier barrier → nobarrier",)})
-    found = finding(verdict(where, measured), "barriers-off")
-    assert found.verdict == "not-durable"
-    assert any("nobarrier since fdatasync" in line for line in found.because)
-
-
 @pytest.mark.parametrize("flushes", [0.0, 1.0, 2.0])
 def test_what_reaches_its_pool_for_a_sync_is_open(volume: Box, flushes: float) -> None:
     """A flush with nothing to commit asks the pool for nothing."""
