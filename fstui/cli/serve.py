@@ -1,9 +1,11 @@
-"""``fstui serve``: the app in browsers, for a class without SSH. Each browser gets an app of its own."""
+"""``fstui serve``: the app in browsers, for a class without SSH. Each browser gets its own app on a simulated disk."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import secrets
 import shlex
 import sys
 import tempfile
@@ -11,15 +13,19 @@ from typing import Any
 
 import click
 
+from fstui.cli.interruption import Interruption
 from fstui.cli.output import say
 from fstui.cli.simulating import session_on, simulate_option
 from fstui.model.errors import Refused
 
 LOOPBACK = "127.0.0.1"
 USUAL_DISK = "hdd-7200"
-_AFAR = re.compile(r"<link[^>]*https://[^>]*>")
-"""A class may have no network: what its page wants from elsewhere holds up the rest."""
-_KEYS = """<script>
+TOKEN_BYTES = 16
+CLOSE_S = 5.0
+"""Time for the browsers' apps to end before they are killed with their connections."""
+_REMOTE_LINK = re.compile(r"<link[^>]*https://[^>]*>")
+"""A classroom may have no internet, and then a font from there holds up the page."""
+_FOCUS_SCRIPT = """<script>
   const takeKeys = () => {
     const ended = document.body.classList.contains("-closed");
     document.querySelector(ended ? ".closed-dialog button" : ".xterm-helper-textarea")?.focus();
@@ -30,66 +36,95 @@ _KEYS = """<script>
     takeKeys();
   });
 </script>"""
-"""Without a click: to the terminal as soon as it is there, and to "Restart" once the app has ended."""
-NOT_INSTALLED = "the app is served by textual-serve, which is not installed: pip install 'fstui[serve]'"
+"""Send keys to the terminal without a click, and to "Restart" after the app has ended."""
 
 
 @click.command("serve")
 @simulate_option
-@click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on; 0.0.0.0: everybody's.")
+@click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on; 0.0.0.0: all addresses.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
-@click.option("--url", help="What the browsers call it, where that is another: http://class.example:8000")
-@click.option("--this-box", is_flag=True, help="Not simulated disks but this box: whoever reaches it may write here.")
+@click.option("--url", help="The address that browsers use, if it is another one: http://class.example:8000")
+@click.option("--this-box", is_flag=True, hidden=True)
 def command(simulate: str | None, host: str, port: int, url: str | None, this_box: bool) -> None:
-    """Serve the app to browsers: the lessons, and a simulated disk behind them.
+    """Serve the lessons and a simulated disk to browsers.
 
-    Nobody is asked for a password. Ctrl-C ends it.
+    The printed address contains a random token: give it to the class, and nobody else can open the app. Real storage
+    cannot be reached through it. Ctrl-C ends it.
     """
-    if this_box and simulate:
-        raise Refused("--this-box and --simulate: one of the two")
+    if this_box:
+        raise Refused("--this-box was removed: it let every local user start runs. Use ssh -t HOST fstui instead")
     if host in {"0.0.0.0", "::"} and url is None:
-        raise Refused(f"--host {host} wants --url, what the browsers call this box: --url http://NAME:{port}")
-    if this_box and host != LOOPBACK:
-        say(f"fstui: whoever reaches {host}:{port} may start runs on this box, as the user that you are")
-    disk = None if this_box else simulate or USUAL_DISK
-    if disk is not None:
-        session_on(disk)  # a mistake in its name is said now
+        raise Refused(f"--host {host} needs --url, the address that browsers use: --url http://NAME:{port}")
+    disk = simulate or USUAL_DISK
+    session_on(disk)  # report a mistake in its name now
     try:
-        import textual_serve.server  # noqa: F401, PLC0415  an extra
+        import textual_serve.server  # noqa: F401, PLC0415  an optional dependency
     except ImportError:
-        raise Refused(NOT_INSTALLED) from None
+        raise Refused(
+            f"textual-serve is not installed: {shlex.quote(sys.executable)} -m pip install 'textual-serve>=1.1,<2'"
+        ) from None
     with tempfile.TemporaryDirectory(prefix="fstui-class-") as home:
-        _serve(disk, host, port, url or f"http://{host}:{port}", home)
+        status = asyncio.run(_serve(disk, host, port, (url or f"http://{host}:{port}").rstrip("/"), home))
+    raise SystemExit(status)
 
 
-def _serve(disk: str | None, host: str, port: int, url: str, home: str) -> None:
-    from aiohttp import web  # noqa: PLC0415  with textual-serve
+async def _serve(disk: str, host: str, port: int, url: str, home: str) -> int:
+    """Serve until a signal arrives; return the exit status for it. Raises Refused."""
+    from aiohttp import web  # noqa: PLC0415  a dependency of textual-serve
 
-    say(f"{url}: {'this box' if disk is None else f'lessons, and the simulated disk {disk}'}. Ctrl-C ends it.")
+    stopped, interruption = asyncio.Event(), Interruption()
+    interruption.listen(stopped.set, waits_for="a browser's app has not ended yet")
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    started = [sys.executable, "-m", "fstui.cli.served", home, disk]
+    runner = web.AppRunner(await application(started, url, token), shutdown_timeout=CLOSE_S)
+    await runner.setup()
     try:
-        web.run_app(asyncio.run(application(disk, host, port, url, home)), host=host, port=port, print=None)
+        await web.TCPSite(runner, host, port).start()
+        say(f"{url}/{token}/ : lessons, and the simulated disk {disk}. Ctrl-C ends it.")
+        await stopped.wait()
     except OSError as error:
-        raise Refused(f"{host}:{port}: {error.strerror}") from None
+        raise Refused(
+            f"Cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}. Choose another --port"
+        ) from None
+    finally:
+        await runner.cleanup()
+    return interruption.exit_code or 0
 
 
-async def application(disk: str | None, host: str, port: int, url: str, home: str) -> Any:
-    """What aiohttp serves. A page of somebody else's, open in the same browser, must not reach it: a WebSocket may be
-    opened across sites, and says where it comes from (RFC 6455, 10.2). The page takes keys at once, and nothing from
-    elsewhere."""
+async def application(started: list[str], url: str, token: str) -> Any:
+    """Return the aiohttp application, which runs the command ``started`` for each browser.
+
+    Everything, the WebSocket included, is below the token's path.
+    """
     from aiohttp import web  # noqa: PLC0415
     from textual_serve.server import Server  # noqa: PLC0415
 
-    started = [sys.executable, "-m", "fstui.cli.served", *([] if disk is None else [home, disk])]
-    served = await Server(shlex.join(started), host, port, title="fstui", public_url=url)._make_app()
-    served.on_startup.clear()  # its banner
+    served = await Server(shlex.join(started), title="fstui", public_url=url)._make_app()
+    served.on_startup.clear()  # it prints a banner
+    browsers: set[asyncio.Task[Any]] = set()
 
-    async def from_our_page(request: Any, handler: Any) -> Any:
-        if request.path == "/ws" and request.headers.get("Origin") != url:
-            raise web.HTTPForbidden(text=f"only the page of {url} may open this")
-        answer = await handler(request)
-        if request.path == "/":
-            answer.text = _AFAR.sub("", answer.text).replace("</body>", f"{_KEYS}</body>")
-        return answer
+    async def adapt(request: Any, handler: Any) -> Any:
+        match request.match_info.route.name:
+            case "websocket":
+                task = asyncio.current_task()
+                assert task is not None
+                browsers.add(task)
+                task.add_done_callback(browsers.discard)
+                return await handler(request)
+            case "index":
+                page = await handler(request)
+                page.text = _REMOTE_LINK.sub("", page.text).replace("</body>", f"{_FOCUS_SCRIPT}</body>")
+                return page
+        return await handler(request)
 
-    served.middlewares.append(web.middleware(from_our_page))
-    return served
+    async def end_apps(_: Any) -> None:
+        for browser in browsers:
+            browser.cancel()  # its handler ends the app
+        if browsers:
+            await asyncio.wait(browsers, timeout=CLOSE_S)
+
+    served.middlewares.append(web.middleware(adapt))
+    served.on_shutdown.append(end_apps)
+    outer = web.Application()
+    outer.add_subapp(f"/{token}", served)
+    return outer

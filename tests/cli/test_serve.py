@@ -1,72 +1,112 @@
-"""The app in a browser: an app of its own for each, on a simulated disk, and for nobody else's page."""
+"""``fstui serve``: an app on a simulated disk for each browser that knows the address."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("textual_serve", reason="the extra 'serve' is not installed")
 
-from aiohttp import ClientSession, WSMsgType, WSServerHandshakeError
+from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType
 from aiohttp.test_utils import unused_port
 
-from fstui.cli.serve import LOOPBACK
+from fstui.cli.serve import LOOPBACK, command
+from fstui.model.errors import Refused
 from tests.cli.browser import CHROMIUM, browsing
 
 
-def listens(port: int) -> bool:
-    """Somebody does."""
-    with socket.socket() as here:
-        return here.connect_ex((LOOPBACK, port)) == 0
+@dataclass
+class Served:
+    """``fstui serve`` as a process of its own."""
+
+    process: subprocess.Popen[str]
+    address: str
+    """As it was printed: with the token, without the slash at its end."""
+
+
+@contextmanager
+def serving(directory: Path) -> Iterator[Served]:
+    """Start it with ``directory`` for temporary files."""
+    port = unused_port()
+    program = "from fstui.cli import main; main()"
+    call = [sys.executable, "-c", program, "serve", "--simulate", "hdd-7200-lying", "--port", str(port)]
+    environment = {**os.environ, "TMPDIR": str(directory)}
+    with subprocess.Popen(call, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        said = process.stderr.readline()
+        assert said.startswith(f"http://{LOOPBACK}:{port}/"), said
+        yield Served(process, said.split(" ")[0].rstrip("/"))
+        if process.poll() is None:
+            process.terminate()
 
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    """Where it is served; in the end it is asked to end, and leaves nothing behind."""
-    port = unused_port()
-    program = "from fstui.cli import main; main()"
-    call = [sys.executable, "-c", program, "serve", "--simulate", "hdd-7200-lying", "--port", str(port)]
-    serving = subprocess.Popen(call, env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.DEVNULL)
-    address = f"http://{LOOPBACK}:{port}"
-    while serving.poll() is None and not listens(port):
-        time.sleep(0.05)
-    yield address
-    serving.send_signal(signal.SIGTERM)
-    assert serving.wait() == 0
-    assert list(tmp_path.glob("fstui-class-*")) == []
+    with serving(tmp_path) as served:
+        yield served.address
 
 
-async def test_a_browser_gets_the_lessons_and_a_page_of_somebody_else_nothing(url: str) -> None:
+async def test_only_the_printed_address_opens_the_app(url: str) -> None:
+    origin, _, token = url.rpartition("/")
+    assert len(token) >= 20
     async with ClientSession() as browser:
-        assert f"{url.replace('http', 'ws', 1)}/ws" in await (await browser.get(url)).text()
-        for origin in ({"Origin": "http://evil.example"}, {}):
-            with pytest.raises(WSServerHandshakeError, match="403"):
-                await browser.ws_connect(f"{url}/ws", headers=origin)
-        async with browser.ws_connect(f"{url}/ws?width=80&height=24", headers={"Origin": url}) as app:
-            said = b""
-            while b"What fsync costs" not in said:
-                message = await app.receive()
-                assert message.type in (WSMsgType.BINARY, WSMsgType.TEXT)
-                said += message.data if message.type == WSMsgType.BINARY else b""
+        assert f"{url.replace('http', 'ws', 1)}/ws" in await (await browser.get(f"{url}/")).text()
+        for path in ("", "/ws", "/static/js/textual.js", f"/{token[:-1]}/", f"/{token[:-1]}/ws", "/download/x"):
+            assert (await browser.get(f"{origin}{path}")).status == 404, path
+
+
+async def test_a_browser_gets_the_lessons(url: str) -> None:
+    async with ClientSession() as browser, browser.ws_connect(f"{url}/ws?width=80&height=24") as app:
+        await until_lessons_are_shown(app)
+
+
+async def until_lessons_are_shown(app: ClientWebSocketResponse) -> None:
+    said = b""
+    while b"What fsync costs" not in said:
+        message = await app.receive()
+        assert message.type in (WSMsgType.BINARY, WSMsgType.TEXT)
+        said += message.data if message.type == WSMsgType.BINARY else b""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+async def test_a_signal_ends_it_with_its_browsers_apps(number: signal.Signals, tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        async with ClientSession() as browser, browser.ws_connect(f"{served.address}/ws") as app:
+            await until_lessons_are_shown(app)
+            assert len(list(tmp_path.glob("fstui-class-*/*"))) == 1
+            served.process.send_signal(number)
+            async for _ in app:  # as a browser does, until it is closed
+                pass
+            assert await asyncio.to_thread(served.process.wait) == 128 + number
+    assert list(tmp_path.glob("fstui-class-*")) == []
+    assert not [each for each in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(each.info["cmdline"])]
+
+
+def test_the_host_itself_cannot_be_served() -> None:
+    done = CliRunner().invoke(command, ["--this-box"])
+    assert isinstance(done.exception, Refused) and "ssh -t HOST fstui" in str(done.exception)
 
 
 async def test_the_page_wants_nothing_from_elsewhere(url: str) -> None:
     async with ClientSession() as browser:
-        assert "https://" not in await (await browser.get(url)).text()
+        assert "https://" not in await (await browser.get(f"{url}/")).text()
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 async def test_keys_reach_the_app_without_a_click_and_enter_starts_it_again(url: str, tmp_path: Path) -> None:
-    async with browsing(url, tmp_path / "browser") as page:
+    async with browsing(f"{url}/", tmp_path / "browser") as page:
         for _ in range(2):
             await page.until("document.body.classList.contains('-first-byte')")
             await page.until("document.activeElement.className === 'xterm-helper-textarea'")
