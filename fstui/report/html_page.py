@@ -13,6 +13,8 @@ from pathlib import Path
 from fstui.model.run import Run
 from fstui.report import json
 from fstui.report.characters import escape_controls
+from fstui.report.sections import Cell, style
+from fstui.report.sections import text as cell_text
 
 _STYLE = Path(__file__).parent / "html_page.css"
 
@@ -49,11 +51,16 @@ def listed(heading: str, lines: Sequence[str]) -> Iterator[str]:
     yield from section(heading, [f"<ul>{''.join(f'<li>{text(line)}</li>' for line in lines)}</ul>"] if lines else [])
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def table(header: Sequence[str], rows: Iterable[Sequence[Cell | str]]) -> list[str]:
     """Empty where there are no rows."""
-    body = [f"<tr>{''.join(f'<td>{text(cell)}</td>' for cell in row)}</tr>" for row in rows]
+    body = [f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows]
     head = "".join(f"<th>{text(cell)}</th>" for cell in header)
     return [f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"] if body else []
+
+
+def _cell(cell: Cell | str) -> str:
+    class_ = f' class="{text(style(cell))}"' if style(cell) else ""
+    return f"<td{class_}>{text(cell_text(cell))}</td>"
 
 
 def document(run: Run, name: str) -> str:

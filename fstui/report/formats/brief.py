@@ -9,6 +9,7 @@ from fstui.model.run import Run
 from fstui.report import figures, steps
 from fstui.report.characters import page
 from fstui.report.findings import leading
+from fstui.report.sections import Report
 from fstui.report.text import moment, speed_words, verdict_words
 
 ENDING = ""
@@ -17,6 +18,11 @@ ENDING = ""
 def render(run: Run, saved_to: str | None = None) -> str:
     """One line each, however long: the channel wraps them."""
     return page(_lines(run))
+
+
+def render_report(report: Report, width: int | None = None) -> str:
+    """Each of its runs, a blank line between them."""
+    return "\n".join(map(render, report.runs))
 
 
 def _lines(run: Run) -> Iterator[str]:

@@ -13,6 +13,7 @@ from fstui.model.settings import UnknownSettings
 from fstui.model.steps import Latency, Step
 from fstui.report import figures, oltp, replicas, waits
 from fstui.report.characters import escape_controls
+from fstui.report.sections import Report, value
 
 ENDING = "csv"
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -29,6 +30,17 @@ def render(run: Run, saved_to: str | None = None) -> str:
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: spreadsheet_safe(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def render_report(report: Report, width: int | None = None) -> str:
+    """The table of the report, its values as programs read them, without columns that have no name."""
+    table = report.table
+    named = [at for at, name in enumerate(table.header) if name]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([spreadsheet_safe(table.header[at].lower()) for at in named])
+    writer.writerows([spreadsheet_safe(value(row[at])) for at in named] for row in table.rows)
     return text.getvalue()
 
 

@@ -10,6 +10,7 @@ from fstui.model.run import Run
 from fstui.report import figures, html_page, latency_svg, pivot, ruler, steps, way_down
 from fstui.report.findings import leading, ordered, title
 from fstui.report.html_page import listed, section, table, text
+from fstui.report.sections import Report, Section
 from fstui.report.text import moment, speed_words, verdict_words
 
 ENDING = "html"
@@ -19,6 +20,33 @@ def render(run: Run, saved_to: str | None = None) -> str:
     """The whole page."""
     name = f"{run.scenario.name if run.scenario else 'run'} on {run.target.path if run.target else 'no storage'}"
     return html_page.page(f"fstui: {run.verdict}, {name}", _body(run, name))
+
+
+def render_report(report: Report, width: int | None = None) -> str:
+    """A page with a section for each of the report's, and the documents of its runs."""
+    documents = [html_page.document(run, f"run-{at}") for at, run in enumerate(report.runs)]
+    parts = [part for section in report.shown for part in _section(section)]
+    return html_page.page(
+        f"fstui: {report.title}", [f"<header><h1>{text(report.title)}</h1></header>", *parts, *documents]
+    )
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield "<section>"
+    if section.title:
+        yield (
+            f'<h3 class="{section.style}">{text(section.title)}</h3>'
+            if section.style
+            else f"<h3>{text(section.title)}</h3>"
+        )
+    yield from (f"<p>{text(line)}</p>" for line in section.lines)
+    yield from table(section.header, section.rows)
+    for label, lines in section.points:
+        yield from listed(label.capitalize(), lines)
+    if section.drawn:
+        yield f"<pre>{text(section.drawn)}</pre>"
+    yield from (f"<figure><figcaption>{text(title)}</figcaption>{svg}</figure>" for title, svg in section.figures)
+    yield "</section>"
 
 
 def _body(run: Run, name: str) -> Iterator[str]:

@@ -15,6 +15,8 @@ from fstui.report.characters import escape_controls, page
 from fstui.report.findings import leading, ordered
 from fstui.report.findings import title as finding_title
 from fstui.report.glyphs import GLYPHS
+from fstui.report.sections import Report, Section, alignment
+from fstui.report.sections import text as cell_text
 from fstui.report.text import NONE, moment, speed_words
 
 ENDING = "md"
@@ -27,6 +29,27 @@ _NAME = re.compile(r"[\w.-]+")
 def render(run: Run, saved_to: str | None = None) -> str:
     """The verdict, its sentence, because, next; findings, steps, both ends."""
     return "\n".join(page(block) for block in map(list, _blocks(run)) if block)
+
+
+def render_report(report: Report, width: int | None = None) -> str:
+    """A heading for the report and each of its sections."""
+    blocks = [[f"### {escape(report.title)}"]] if report.title else []
+    for section in report.shown:
+        blocks += _section(section)
+    return "\n".join(page(block) for block in blocks if block)
+
+
+def _section(section: Section) -> Iterator[list[str]]:
+    if section.title:
+        yield [f"**{escape(section.title)}**"]
+    rows = [[escape(cell_text(cell)) for cell in row] for row in section.rows]
+    align = alignment(section).replace("<", "l").replace(">", "r")
+    yield table_of([escape(name) for name in section.header], align, rows)
+    yield [f"- {escape(line)}" for line in section.lines]
+    for label, lines in section.points:
+        yield _list(escape(label.capitalize()), lines)
+    if section.drawn:
+        yield ["```text", *section.drawn, "```"]
 
 
 def escape(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.cells import cell_len
+
 from fstui.model.judgement import Finding, Speed
 from fstui.model.quantities import seconds, size
 from fstui.model.run import Run
@@ -11,13 +13,17 @@ from fstui.report import figures, pivot, ruler, steps, way_down
 from fstui.report.characters import page
 from fstui.report.findings import leading, ordered, title
 from fstui.report.glyphs import GLYPHS
+from fstui.report.sections import Report, Section, alignment
+from fstui.report.sections import text as cell_text
 from fstui.report.text import (
     WIDTH,
     because,
+    columns,
     hanging,
     labelled,
     moment,
     speed_words,
+    table,
     verdict_words,
     wrap,
 )
@@ -30,8 +36,8 @@ def render(run: Run, saved_to: str | None = None) -> str:
     lines = [*_head(run), *_verdict(run), "", *_findings(run), *steps.table(run.steps, figures.Counts(run))]
     if way := way_down.of_run(run):
         lines += ["", way_down.title(way[0]), *(f"  {part.text}" for part in way[1])]
-    for table in pivot.tables(run):
-        lines += ["", *pivot.lines(table, WIDTH)]
+    for each in pivot.tables(run):
+        lines += ["", *pivot.lines(each, WIDTH)]
     lines += [part for note in pivot.notes(run) for part in ["", *wrap(note, WIDTH)]]
     if placed := ruler.of_run(run):
         lines += ["", *placed]
@@ -46,6 +52,40 @@ def render(run: Run, saved_to: str | None = None) -> str:
     if saved_to:
         lines += ["", f"saved {saved_to}"]
     return page(lines)
+
+
+def render_report(report: Report, width: int | None = None) -> str:
+    """The title, then the sections with a blank line between them."""
+    blocks = [[report.title]] if report.title else []
+    blocks += [list(_section(section, width)) for section in report.shown]
+    return page(line for at, block in enumerate(blocks) for line in (["", *block] if at else block))
+
+
+def _section(section: Section, width: int | None) -> Iterator[str]:
+    indent = "  " if section.title else ""
+    room = min(width or WIDTH, WIDTH) - len(indent)
+    if section.title:
+        yield from wrap(section.title, room)
+    yield from _table(section, width)
+    for line in section.lines:
+        yield from (f"{indent}{part}" for part in wrap(line, room))
+    for label, lines in section.points:
+        yield from because(lines) if label == "because" else labelled(label, lines)
+    yield from (f"{indent}{line}" for line in section.drawn)
+
+
+def _table(section: Section, width: int | None) -> list[str]:
+    """On a terminal that is too narrow the last column stands below, with the first named cell of its row."""
+    if not section.rows:
+        return []
+    align = alignment(section)
+    rows = [section.header, *(tuple(map(cell_text, row)) for row in section.rows)]
+    whole = columns(rows, align)
+    if width is None or max(map(cell_len, whole)) <= width:
+        return whole
+    key = 0 if section.header[0] else 1
+    below = [(row[key], row[-1]) for row in rows[1:] if row[-1]]
+    return [*table([row[:-1] for row in rows], align[:-1], width), *([""] if below else []), *hanging(below, width)]
 
 
 def _head(run: Run) -> Iterator[str]:

@@ -16,6 +16,7 @@ from fstui.model.steps import Step
 from fstui.report import figures
 from fstui.report.characters import escape_controls, page
 from fstui.report.glyphs import SPEEDS
+from fstui.report.sections import Report
 
 ENDING = "prom"
 _QUANTILES = (("0.5", "p50"), ("0.9", "p90"), ("0.95", "p95"), ("0.99", "p99"), ("0.999", "p99_9"), ("1", "max"))
@@ -44,6 +45,11 @@ class Metric(NamedTuple):
 def render(run: Run, saved_to: str | None = None) -> str:
     """What the run came to, when, and its steps."""
     return render_all([run])
+
+
+def render_report(report: Report, width: int | None = None) -> str:
+    """The figures of all its runs."""
+    return render_all(report.runs)
 
 
 def render_all(runs: Iterable[Run]) -> str:
