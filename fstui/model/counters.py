@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fstui.model.base import Base, Count
+from fstui.model.base import Base
 from fstui.model.host import Writer
 
 
@@ -49,6 +49,3 @@ class Idle(Base, frozen=True, kw_only=True):
     elapsed_s: float = 0.0
     counters: tuple[DeviceCounters, ...] = ()
     writers: tuple[Writer, ...] = ()
-    futile_syncs: dict[str, tuple[Count, Count]] = {}
-    """By call: syncs of a file opened with O_PATH that were tried meanwhile, and how many of them succeeded. The
-    kernel refuses each."""

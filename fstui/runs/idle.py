@@ -9,7 +9,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from fstui.model.counters import Idle
-from fstui.model.host import Writer, added
+from fstui.model.host import Writer
 from fstui.model.storage import Node
 from fstui.runs.machine.base import Machine
 from fstui.storage import counters
@@ -40,7 +40,6 @@ class IdleWatch:
         for task in (waiting, stopping):
             task.cancel()
         await asyncio.wait({waiting, stopping})
-        futile = {} if waiting.cancelled() else dict(waiting.result())
         after = self._machine.counters(self._stack)
         own = frozenset({os.getpid()})
         for writer in writers(written_before, self._machine.written_so_far(), own):
@@ -52,5 +51,4 @@ class IdleWatch:
                 Writer(pid=pid, name=name, written_bytes=written)
                 for (pid, name), written in self._written.most_common(MOST_WRITERS)
             ),
-            futile_syncs=added(self.seen.futile_syncs, futile),
         )

@@ -29,6 +29,7 @@ from fstui.model.events import (
     StepFinished,
     StepPreparing,
 )
+from fstui.model.host import Process
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Round, Run, RunStatus
 from fstui.model.seal import sealed
@@ -42,7 +43,6 @@ from fstui.runs.mailbox import Mailbox
 from fstui.runs.planner import IDLE_S, PAUSE_S
 from fstui.runs.site import Site, check_alignment, flagged
 from fstui.runs.stepping import StepRunner
-from fstui.runs.sync_path import with_facts
 from fstui.runs.waiting import sync_s, telling
 from fstui.storage.counters import wear_bytes
 
@@ -225,13 +225,10 @@ class RunInProgress:
         finally:
             self._silent = self._stepping.abandoned
             facts, written = self._stepping.facts, self._stepping.prepared_bytes
-            futile = self._stepping.futile
             self._stepping = None
         if facts:
             self._facts_seen = True
-            self._change(process=with_facts(self._run.process, facts))
-        if futile:
-            self._change(process=self._run.process.answering(futile))
+            self._change(process=_with_facts(self._run.process, facts))
         self._change(written_bytes=self._run.written_bytes + written + step.bytes)
         self._add(index, step)
         if self._save_error is None and not self._stopping.is_set():  # a home that hangs is asked once more, at the end
@@ -295,6 +292,19 @@ class RunInProgress:
     async def _save(self) -> tuple[str | None, str | None]:
         self._run = sealed(self._run)
         return await self._machine.save(self._run)
+
+
+def _with_facts(process: Process, facts: dict[str, object]) -> Process:
+    """Return the process with what a probe saw of its own sync path."""
+    seen = msgspec.convert(facts, Process)
+    known = {library.value for library in seen.preloads}
+    return msgspec.structs.replace(
+        seen,
+        preloads=(*seen.preloads, *(library for library in process.preloads if library.value not in known)),
+        cgroup=seen.cgroup or process.cgroup,
+        io_limits=process.io_limits,
+        seccomp=process.seccomp,
+    )
 
 
 async def _with_cause(step: Step, servers: Servers) -> Step:

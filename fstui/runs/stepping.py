@@ -66,8 +66,6 @@ class StepRunner:
         self._preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
         self._heard_at = self._began
         self.facts: dict[str, Any] | None = None
-        self.futile: dict[str, tuple[int, int]] = {}
-        """By call: syncs beside the measured ones that the kernel refuses, where any was answered."""
         self.prepared_bytes = 0
         self.abandoned = False
         """Its probe sits in a call that does not return."""
@@ -135,8 +133,6 @@ class StepRunner:
                 self._trace.begin(before.monotonic_ns, self._ours or ())
                 probe.go()
                 self._tell(StepStarted(index=self._index, name=self._planned.name))
-            case "futile":
-                self.futile[fields["call"]] = (fields["tried"], fields["answered"])
             case "inflight":
                 self._recorder.in_flight(fields["writer"], fields["since_ns"], fields["call"])
             case "figures":

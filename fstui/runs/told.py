@@ -39,12 +39,6 @@ class _Done(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     turns: tuple[Turn, ...] = ()
 
 
-class _Futile(Base, frozen=True, kw_only=True):
-    call: str
-    tried: Count
-    answered: Count
-
-
 class _Figures(Base, frozen=True, kw_only=True):
     """Beside those of its own kind of step."""
 
@@ -60,7 +54,6 @@ _KINDS: dict[str, type] = {
     "figures": _Figures,
     "error": _Error,
     "done": _Done,
-    "futile": _Futile,
 }
 
 

@@ -11,28 +11,19 @@ import pytest
 
 SOURCE = Path(__file__).with_name("dropping.c")
 WAYS = {
-    "every twelfth": {"DROP": "12"},
-    "every twentieth": {"DROP": "20"},
+    "all": {"DROP": "1"},
+    "all, of files alone": {"DROP": "1", "REGULAR": "1"},
+    "every second, of files alone": {"DROP": "2", "REGULAR": "1"},
     "every twentieth, of files alone": {"DROP": "20", "REGULAR": "1"},
-    "all of files with O_DIRECT": {"DROP": "1", "DIRECT": "1"},
-    "one sync behind": {"BEHIND": "1"},
+    "every second, and syncfs of the others": {"AS": "syncfs", "DROP": "2"},
 }
-LATER = "every second, but for the first 150"
 MORE = {
     "syncfs of each": {"AS": "syncfs"},
     "sync of each": {"AS": "sync"},
     "EINVAL is a success": {"AS": "fsync"},
 }
 """Nothing is left out: the filesystem, or all of them, are synced for each."""
-DISGUISED = {
-    "syncfs, but for each second": {"AS": "syncfs", "DROP": "2", "CAREFUL": "1"},
-    "syncfs, but for each twentieth": {"AS": "syncfs", "DROP": "20", "CAREFUL": "1"},
-    "syncfs, but for files with O_DIRECT": {"AS": "syncfs", "DROP": "1", "DIRECT": "1"},
-    "syncfs, but for files": {"AS": "syncfs", "DROP": "1", "REGULAR": "1", "CAREFUL": "1"},
-    "sync, but for each second": {"AS": "sync", "DROP": "2"},
-    "sync, but for files": {"AS": "sync", "DROP": "1", "REGULAR": "1"},
-}
-_ALL = {**WAYS, **MORE, **DISGUISED, LATER: {"DROP": "2", "AFTER": "150"}}
+_ALL = {**WAYS, **MORE}
 
 
 def preloaded(directory: Path, way: str) -> dict[str, str]:

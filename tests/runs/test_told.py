@@ -22,7 +22,6 @@ from fstui.runs.told import understood
         ("error", {"call": "open"}),
         ("done", {"start_ns": 0, "end_ns": 1, "held_ns": -1}),
         ("done", {"start_ns": 0, "end_ns": 1, "held_ns": 0, "surprise": 1}),
-        ("futile", {"call": "fsync", "tried": None, "answered": 0}),
     ],
 )
 def test_a_frame_that_makes_no_sense_is_said_so(kind: str, fields: dict[str, Any]) -> None:

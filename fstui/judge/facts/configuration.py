@@ -62,8 +62,7 @@ class Configuration:
     @cached_property
     def stub_signs(self) -> tuple[str, ...]:
         """Nothing that this process measured says anything about the disk; why, a line each."""
-        process, idle = self._evidence.process, self._evidence.idle
-        return tuple(stub_signs(process.answering(idle.futile_syncs) if idle else process))
+        return tuple(stub_signs(self._evidence.process))
 
     @cached_property
     def volatile_overlays(self) -> tuple[tuple[Node, Reading], ...]:

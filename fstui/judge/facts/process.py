@@ -11,23 +11,18 @@ _STUB_NS = 5_000
 """Memory answers sooner, by either way; there only the longer way to the raw call would be seen."""
 _STUB_RATIO = 5
 _LEAST_TRIED, _LEAST_LEFT = 2, 2
-_O_DSYNC = "O_DSYNC"
 
 
 def stub_signs(process: Process) -> Iterator[str]:
-    """What shows that something answers its syncs in the kernel's place, a line each; nothing where they pass."""
-    if process.pipe_fsync_fails is False and not _syncs_more(process, "fsync"):
+    """Yield a line for each sign that something answers the syncs of this process in the kernel's place."""
+    found = process.left_dirty.items()
+    left_in_all = sum(left for _, (_, left) in found)
+    if process.pipe_fsync_fails is False and not _cleans_pages(process):
         yield "fsync of a pipe: succeeded; the kernel refuses it with EINVAL"
-    for call, (tried, answered) in process.futile_syncs.items():
-        if answered and not _syncs_more(process, call):
-            yield f"{call} of what cannot be synced: {answered} of {tried} succeeded; the kernel refuses each"
-    # who keeps O_DSYNC from F_GETFL is seen by the flushes; one of all may be chance
-    found = [(call, *counts) for call, counts in process.left_dirty.items() if call != _O_DSYNC]
-    enough = sum(left for _, _, left in found) >= _LEAST_LEFT
-    for call, tried, left in found:
-        if left and enough:
+    for call, (tried, left) in found:
+        if left and left_in_all >= _LEAST_LEFT:  # a single one may be chance
             yield f"{call}: {left} of {tried} left their file dirty in memory; the system call leaves none"
-    if process.dsync_flag_kept is False and not _synced_after(process):
+    if process.dsync_flag_kept is False:
         yield "O_DSYNC: taken away from the file that was opened with it (F_GETFL)"
     libc, raw = process.libc_sync_ns, process.raw_sync_ns
     if libc is not None and raw is not None and libc < _STUB_NS <= raw and raw >= _STUB_RATIO * libc:
@@ -36,29 +31,14 @@ def stub_signs(process: Process) -> Iterator[str]:
         yield f"preloaded: {library.value} ({library.path})"
 
 
-def _syncs_more(process: Process, call: str) -> bool:
-    """It is answered where it should be refused as something else that syncs would answer there, and syncs indeed.
+def _cleans_pages(process: Process) -> bool:
+    """Each sync that was tried left its file clean.
 
-    A library that makes syncfs(2) of fsync, or takes EINVAL for a success, answers on a pipe, and never on a file that
-    was opened with O_PATH. One that makes sync(2) of it answers everywhere, as one does that makes nothing: only that
-    each left other files clean, too, tells. Whether what was written was flushed, the counters say; but one that leaves
-    out each second syncfs sends as many flushes as are owed, so where the page cache does not tell it is accused.
+    A library that makes syncfs(2) or sync(2) of fsync, or takes EINVAL for success, answers on a pipe as well, and
+    still syncs: the flushes are counted as those of any process.
     """
-    tried, left = process.left_dirty.get(call, (0, 0))
-    if left or tried < _LEAST_TRIED:
-        return False
-    match process.answered_like.get(call):
-        case "syncfs":
-            return True
-        case "sync":
-            return process.others_clean.get(call) == (tried, tried)
-    return False
-
-
-def _synced_after(process: Process) -> bool:
-    """O_DSYNC is taken away, and yet nothing was left in the page cache: a library syncs after each write instead."""
-    tried, left = process.left_dirty.get(_O_DSYNC, (0, 0))
-    return tried > 0 and not left
+    counts = (process.left_dirty.get(call, (0, 0)) for call in ("fsync", "fdatasync"))
+    return all(tried >= _LEAST_TRIED and not left for tried, left in counts)
 
 
 def named(process: Process) -> str:

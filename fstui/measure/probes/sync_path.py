@@ -1,8 +1,8 @@
-"""The sync path of the process that measures: does a sync leave it as a system call?
+"""The sync path of the process that measures: do its syncs reach the kernel's filesystems?
 
-libeatmydata and its kind replace libc's sync calls. Four traces give them away: syncs that the kernel refuses succeed
-(``futile``), that of a pipe first of all; an O_DSYNC open has lost its O_DSYNC, libc's fdatasync is far quicker than
-the raw system call, and the library stands in /proc/self/maps.
+libeatmydata and its like replace libc's sync calls; a seccomp filter answers them in the kernel's place. Five signs
+show it: the sync of a pipe succeeds, an O_DSYNC open loses its O_DSYNC, libc's fdatasync is far quicker than the raw
+system call, the library is in /proc/self/maps, and pages are still dirty after a sync (``dirty_pages``).
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ import random
 import re
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
-from fstui.measure.probes.futile import futile_syncs
-from fstui.measure.probes.known_memory import memory_times
-from fstui.measure.probes.left_dirty import FILE_BYTES, LEAST, left_dirty
+from fstui.measure.probes.dirty_pages import left_dirty
 
 ROUNDS, OPENED = 3, 24
 MOST_ROUNDS, QUICK_NS = 24, 50_000
@@ -41,7 +38,7 @@ _PROC = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def facts(directory: str, stubs: str) -> dict[str, Any]:
-    """What fstui.model.Process holds, seen from here, by a file of its own in ``directory``. Raises OSError.
+    """Return the fields of fstui.model.host.Process, found with a file of its own in ``directory``. Raises OSError.
 
     ``stubs``: a pattern for the names of libraries that leave syncs out.
     """
@@ -50,42 +47,34 @@ def facts(directory: str, stubs: str) -> dict[str, Any]:
     try:
         libc_ns, raw_ns = sync_times(path)
         flag_kept = dsync_flag_kept(path)
-        with suppress(OSError):  # no room for as many bytes as files that are measured have
-            os.truncate(path, FILE_BYTES)
-        raw = raw_fdatasync()
-        futile = futile_syncs(path, raw)
     finally:
         os.unlink(path)
-    doubtful = bool(futile.like) or not flag_kept
-    least = LEAST if doubtful else 0
-    left = left_dirty(path, _CALLS, raw, read_text, least=least, o_dsync_too=not flag_kept)
-    memory_write_ns, memory_sync_ns = memory_times()
     return {
         "pipe_fsync_fails": pipe_fsync_fails(),
-        "futile_syncs": futile.counts,
-        "answered_like": futile.like,
-        "left_dirty": left.dirty,
-        "others_clean": left.others_clean,
+        "left_dirty": left_dirty(path, _CALLS, raw_fdatasync(), read_text),
         "dsync_flag_kept": flag_kept,
         "libc_sync_ns": libc_ns,
         "raw_sync_ns": raw_ns,
-        "memory_write_ns": memory_write_ns,
-        "memory_sync_ns": memory_sync_ns,
         "preloads": preloads(stubs),
         "cgroup": own_cgroup(),
     }
 
 
 def pipe_fsync_fails() -> bool:
-    """A pipe cannot be synced: the kernel answers EINVAL, a stub says yes."""
+    """Return whether fsync and fdatasync of a pipe fail with EINVAL, as the kernel answers; a stub succeeds."""
     read_end, write_end = os.pipe()
     try:
-        os.fsync(write_end)
-    except OSError as error:
-        return error.errno == errno.EINVAL
+        return all(_is_invalid(call, write_end) for call in _CALLS.values())
     finally:
         os.close(read_end)
         os.close(write_end)
+
+
+def _is_invalid(call: Callable[[int], object], fd: int) -> bool:
+    try:
+        call(fd)
+    except OSError as error:
+        return error.errno == errno.EINVAL
     return False
 
 

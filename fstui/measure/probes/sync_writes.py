@@ -9,10 +9,8 @@ from itertools import islice
 from typing import Any
 
 from fstui.measure.probes.blocks import SLOTS, Blocks
-from fstui.measure.probes.futile import Futile
 from fstui.measure.probes.writers import HAND_OVER_NS, Batch, Shared, Writer, main
-from fstui.measure.wire import frames
-from fstui.measure.wire.talk import CallError, calling, clock, cut_short, write_frame, write_whole
+from fstui.measure.wire.talk import CallError, calling, clock, cut_short, write_whole
 
 OPEN_FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
 SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
@@ -34,19 +32,7 @@ class SyncWriter(Writer):
         for flag in settings["open_flags"]:
             flags |= OPEN_FLAGS[flag]
         self.fd = calling("open", os.open, settings["path"], flags)
-        self.futile = calling("open", Futile, self.sync_call, self.sync, settings["path"]) if self.sync else None
         self.blocks = Blocks(self.block_bytes, direct="direct" in settings["open_flags"])
-
-    def hand_over(self) -> None:
-        super().hand_over()
-        if self.futile:
-            self.futile.try_some()
-
-    def run(self) -> None:
-        """And say so where something answered a sync that the kernel refuses."""
-        super().run()
-        if self.futile and self.futile.answered:
-            write_frame(frames.encode("futile", **self.futile.told()))
 
     def batch(self) -> Batch:
         if self.pause_ns:

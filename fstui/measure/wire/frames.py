@@ -25,7 +25,7 @@ _HEADER = struct.Struct("IB3x")
 _SAMPLES_HEADER = struct.Struct(f"IBB2x{_TIME}")
 _MARKS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2
 
-KINDS = ("facts", "preparing", "ready", "inflight", "samples", "figures", "error", "done", "futile")
+KINDS = ("facts", "preparing", "ready", "inflight", "samples", "figures", "error", "done")
 _NO_FRAME = "not a frame: the probe printed something else"
 _NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 

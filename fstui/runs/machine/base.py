@@ -206,8 +206,8 @@ class Machine(Protocol):
         ``told``: what only it is told besides its settings, and no document holds.
         """
 
-    async def wait(self, seconds: float) -> Mapping[str, tuple[int, int]]:
-        """Let time pass. By call: syncs tried meanwhile that the kernel refuses, and how many of them succeeded."""
+    async def wait(self, seconds: float) -> None:
+        """Let time pass."""
 
     def pull_plug(self) -> None:
         """Cut the power of a simulated storage. Raises Refused where it is a real one."""

@@ -29,7 +29,6 @@ from fstui.runs.another_cgroup import AnotherCgroup
 from fstui.runs.machine import asking
 from fstui.runs.machine.base import NoTrace, Trace, Waits
 from fstui.runs.machine.early import start_probe
-from fstui.runs.own_syncs import futile_syncs
 from fstui.state.workspace import Held, Place, Workspace, inspect
 from fstui.storage import counters as device_counters
 from fstui.storage import questions, survey
@@ -215,8 +214,8 @@ class LocalMachine:
 
             yield_to_others(pid)
 
-    async def wait(self, seconds: float) -> dict[str, tuple[int, int]]:
-        return await futile_syncs(seconds)
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
     def pull_plug(self) -> None:
         raise Refused("this disk's plug is in the wall: fstui powercut leads through it")

@@ -76,13 +76,12 @@ class ReplayMachine(PlayedMachine):
         self.started = saved
         return ReplayProbe(self, saved, facts)
 
-    async def wait(self, seconds: float) -> dict[str, tuple[int, int]]:
+    async def wait(self, seconds: float) -> None:
         idle = self.run.idle or Idle()
         share = min(1.0, seconds / idle.elapsed_s) if idle.elapsed_s else 0.0
         if share:
             self.move(idle.counters, 0.0, share)
         await self.pass_time(seconds)
-        return {call: (round(tried * share), round(yes * share)) for call, (tried, yes) in idle.futile_syncs.items()}
 
     def pull_plug(self) -> None:
         raise Refused("what is played again has been: nothing can be cut")

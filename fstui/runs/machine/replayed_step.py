@@ -37,15 +37,10 @@ class ReplayProbe(PlayedProbe):
                 "facts",
                 {
                     "pipe_fsync_fails": seen.pipe_fsync_fails,
-                    "futile_syncs": seen.futile_syncs,
-                    "answered_like": seen.answered_like,
                     "left_dirty": seen.left_dirty,
-                    "others_clean": seen.others_clean,
                     "dsync_flag_kept": seen.dsync_flag_kept,
                     "libc_sync_ns": seen.libc_sync_ns,
                     "raw_sync_ns": seen.raw_sync_ns,
-                    "memory_write_ns": seen.memory_write_ns,
-                    "memory_sync_ns": seen.memory_sync_ns,
                     "cgroup": seen.cgroup,
                 },
             )

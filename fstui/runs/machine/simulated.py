@@ -111,9 +111,8 @@ class SimulatedMachine(PlayedMachine):
     def aftermath(self) -> Step | None:
         return self._cut
 
-    async def wait(self, seconds: float) -> dict[str, tuple[int, int]]:
+    async def wait(self, seconds: float) -> None:
         await self.pass_time(self.box.now_ns + seconds * 1e9)
-        return {}
 
     async def pass_time(self, until_ns: float) -> None:
         """Let the model's clock run on to then, at its pace. Where this box is too slow for it, it falls behind."""

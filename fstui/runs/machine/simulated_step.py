@@ -48,7 +48,6 @@ class SimulatedProbe(PlayedProbe):
         honest_ns = 101_000
         return {
             "pipe_fsync_fails": not stubbed,
-            "futile_syncs": {"fsync": (8, 8 if stubbed else 0)},
             "dsync_flag_kept": not stubbed,
             "libc_sync_ns": round(host.syscall_us * 1e3) if stubbed else honest_ns,
             "raw_sync_ns": honest_ns - 2_000,

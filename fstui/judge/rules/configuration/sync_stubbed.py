@@ -6,20 +6,16 @@ suppressed), answers a sync in the kernel's place. Nothing that this process wri
 judged.
 
 ## How it was measured
-A pipe, an eventfd, a file opened with O_PATH cannot be synced: fsync and fdatasync of them, and syncfs, sync_file_range
-and msync of what is not there, are tried 75 times each, some more between the measured syncs, and 25 times a second
-while the devices are watched. The kernel refuses each: one that succeeds was answered in its place, were it only every
-twentieth, or each one call late. After a sync no page of its file may be dirty (`cachestat`, else `/proc/self/smaps`),
-from another thread and with O_DIRECT as well; where two are and three raw system calls after each leave none, syncs
-were left out. A file opened with O_DSYNC must still say so (`F_GETFL`). libc's fdatasync takes under 5 µs while the raw
-system call takes at least five times as long. Such a library stands in `/proc/self/maps`, `LD_PRELOAD` or
-`/etc/ld.so.preload`.
+fsync and fdatasync of a pipe must fail (EINVAL): one that succeeds was answered in the kernel's place. After a sync no
+page of its file may be dirty (`cachestat`, else `/proc/self/smaps`); where two are, and three raw system calls after
+each leave none, syncs were left out. A file opened with O_DSYNC must still have the flag (`F_GETFL`). libc's fdatasync
+takes under 5 µs while the raw system call takes at least five times as long. The library is in `/proc/self/maps`,
+`LD_PRELOAD` or `/etc/ld.so.preload`.
 
 ## What it proves, and what not
-It proves that syncs of this process are faked, all or some. It says nothing about any other process, nor of the disk.
-What knows which descriptors the kernel would refuse is seen by what stays dirty, `flushes-missing` and `bytes-missing`.
-A library that makes more of a sync (`syncfs`, `sync`) answers on a pipe, too: it is not accused where it leaves nothing
-dirty, and the flushes are counted as of any process.
+It proves that syncs of this process are faked, all or some. It says nothing about any other process, nor about the
+disk. A library that fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. One that does more than a
+sync (`syncfs`, `sync`) succeeds on a pipe, too: it is not accused where it leaves no page dirty.
 
 ## What to do next
 Run fstui without the library, or outside the container where `grep Seccomp /proc/self/status` says 2. Then look at the
