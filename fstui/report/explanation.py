@@ -47,6 +47,13 @@ def lines(rule_name: str, width: int) -> list[Text]:
     return [*(Text.assemble("  ", *row, end="") for row in plain), *named_words(glossary.standing_in(used), width)]
 
 
+def markdown(rule_name: str) -> str:
+    """The page with its name as its title, and its words. Raises KeyError."""
+    text = explain(rule_name)
+    words = ", ".join(glossary.titled(name) for name in glossary.standing_in(_CODE.sub("", text.partition("\n")[2])))
+    return text + (f"\n*words: {words}*\n" if words else "")
+
+
 def document(markdown: str, width: int) -> str:
     """A whole page of Markdown, without its marks."""
     drawn = Console(width=width).render_lines(Markdown(markdown), pad=False)

@@ -27,7 +27,7 @@ from fstui.report.characters import escape_controls, escape_lines
 from fstui.runs.session import Session
 from fstui.tui.commands import GLOSSARY, INTERRUPT, QUIT, SUSPEND, bindings
 from fstui.tui.driver import PressDriver, mouse_wanted
-from fstui.tui.last_exit import ControlFilter
+from fstui.tui.line_filters import AsciiFilter, ControlFilter
 from fstui.tui.palette import Entries
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -80,7 +80,7 @@ class FstuiApp(App[int]):
         self._looking_back = False
         self._quitting = False
         self._run_over = asyncio.Event()
-        self._control_filter = ControlFilter()
+        self._last_filters = [ControlFilter(), *([AsciiFilter()] if self.ascii_only else [])]
 
     def on_mount(self) -> None:
         if not self.is_headless:
@@ -125,7 +125,7 @@ class FstuiApp(App[int]):
         return StorageScreen()
 
     def get_line_filters(self) -> list[LineFilter]:
-        return [*super().get_line_filters(), self._control_filter]
+        return [*super().get_line_filters(), *self._last_filters]
 
     def copy_to_clipboard(self, text: str) -> None:
         """What is pasted somewhere must be as safe as what is shown."""

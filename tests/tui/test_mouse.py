@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from textual.events import CursorPosition
+from textual.events import CursorPosition, MouseScrollDown
 from textual.pilot import Pilot
 
 from fstui.runs import lessons
@@ -79,7 +79,7 @@ async def test_the_wheel_moves_the_selection_of_a_list_and_scrolls_a_page() -> N
         await pilot.pause()
         assert any(line.startswith("▌") and "04 Oct 08:00" in line for line in shown(app))
         first = (await pressed(pilot, "question_mark"))[0]
-        app.screen.query_one("#page", Lines).on_mouse_scroll_down()
+        await pilot._post_mouse_events([MouseScrollDown], "#page", button=0)
         await pilot.pause()
         assert shown(app)[0] != first
 

@@ -43,7 +43,7 @@ class BaseScreen(Screen[None]):
         lines: Callable[[], int] | None = None,
     ) -> Lines:
         """A part of the screen; ``lines``: how many it has, where that is known without drawing them."""
-        part = Lines(draw, lines=lines, ascii_only=self.fstui.ascii_only, id=id)
+        part = Lines(draw, lines=lines, id=id)
         part.set_classes(classes)
         return part
 
@@ -63,6 +63,10 @@ class BaseScreen(Screen[None]):
     def parts(self) -> list[Lines | Slices]:
         """All that is drawn by functions."""
         return [*self.query(Lines), *self.query(Slices)]
+
+    def shown_text(self) -> str:
+        """Return what stands on the terminal now."""
+        return "\n".join(strip.text for strip in self._compositor.render_strips(self.size))
 
     def line_is_free(self) -> bool:
         """What was drawn before has arrived: more may be drawn now. A slow line gets the newest instead of all."""

@@ -77,7 +77,7 @@ class LessonScreen(BaseScreen):
         with Container(id="pair"):
             yield self.lines("body", self._body)
             yield self.lines("beside", self._draw_beside, classes="wide")
-        yield Slices(self._draw_map, ascii_only=self.fstui.ascii_only, id="map")
+        yield Slices(self._draw_map, id="map")
         yield self.lines("prompt", lambda width, height: [self._prompt()], classes="line")
         yield self.footer_lines()
 

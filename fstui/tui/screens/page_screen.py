@@ -1,14 +1,16 @@
-"""Text to read: help, the explanation of a rule, what words mean."""
+"""Pages to read: help, the explanation of a rule, the glossary, a comparison."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from msgspec.structs import replace
-from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Markdown
 
 from fstui.model.run import Run
 from fstui.tui.commands import (
@@ -25,111 +27,100 @@ from fstui.tui.commands import (
     all_key_names,
     bindings,
 )
-from fstui.tui.drawing.cells import fit, line, rule, wrapped
-from fstui.tui.glyphs import FAINT, HEAD
+from fstui.tui.drawing.cells import line, rule
 from fstui.tui.screens.base_screen import BaseScreen
 
-_MEASURE = 100
-"""Cells: longer lines of text are hard to follow."""
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
 
 
 class PageScreen(BaseScreen):
-    """A page that is scrolled; Esc leads back."""
+    """A page that scrolls."""
 
     KEYS: ClassVar[tuple[Command, ...]] = (COPY, HELP, BACK, QUIT, *LIST)
     BINDINGS = bindings(KEYS)
     HELP_TEXT = "A page to read."
 
-    def __init__(self, page: Callable[[int], list[Text]]) -> None:
+    def __init__(self, page: str | Callable[[int], list[Text]]) -> None:
+        """``page``: Markdown, or a function that draws the lines for a width."""
         super().__init__()
         self._page = page
 
     def compose(self) -> ComposeResult:
-        yield self.lines("page", lambda width, height: self._page(width), classes="rest")
+        with VerticalScroll(id="page"):
+            if isinstance(page := self._page, str):
+                yield Markdown(page, open_links=False)
+            else:
+                yield self.lines("drawn", lambda width, height: page(width))
         yield self.footer_lines()
 
     def action_move(self, by: int) -> None:
-        self.part("page").scroll_lines(by)
+        self.query_one("#page").scroll_relative(y=by, animate=False)
 
     action_scroll = action_move
 
     def action_copy(self) -> None:
-        """All of it, as wide as it stands here."""
-        page = self._page(self.part("page").size.width)
-        self.copy("\n".join(text.plain.rstrip() for text in page))
+        """Copy Markdown as it is written, and lines as they are drawn here."""
+        if isinstance(self._page, str):
+            self.copy(self._page)
+        else:
+            self.copy("\n".join(text.plain.rstrip() for text in self._page(self.part("drawn").size.width)))
 
 
 class HelpScreen(PageScreen):
-    """What opened it closes it, and q too: who has only read the help ends no run."""
+    """The key that opened the help closes it. ``q`` closes it, too, instead of ending a run."""
 
     KEYS = (replace(BACK, id="help.close", keys="escape,q,question_mark"), COPY, *LIST)
     BINDINGS = bindings(KEYS)
 
 
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
-    """What the screen shows, and each of its keys."""
+    """Return a page about the screen and each of its keys."""
     by_id = {command.id: command for command in (PALETTE, GLOSSARY, QUIT, INTERRUPT, SUSPEND)}
     commands = ({command.id: command for command in screen.KEYS} | by_id).values()
-
-    def page(width: int) -> list[Text]:
-        room = min(width - 2, _MEASURE)
-        lines = [rule(width, "help"), *(line(part) for part in wrapped(screen.HELP_TEXT, room, indent="  "))]
-        lines += [line(), rule(width, "keys")]
-        for command in commands:
-            keys = all_key_names(command, keymap)
-            first, *more = wrapped(command.help, room - 14, indent="")
-            lines.append(line("  ", (fit(keys, 12), HEAD), first))
-            lines += [line(" " * 14 + part) for part in more]
-        names = ", ".join(command.id for command in commands)
-        told = f"Keys can be changed in keys.toml in the configuration directory, by these names: {names}"
-        return [*lines, line(), *(line((part, FAINT)) for part in wrapped(told, room, indent="  "))]
-
-    return HelpScreen(page)
+    rows = [f"| **{_plain(all_key_names(one, keymap))}** | {_plain(one.help)} |" for one in commands]
+    names = _plain(", ".join(command.id for command in commands))
+    told = f"Keys can be changed in keys.toml in the configuration directory, by these names: {names}"
+    parts = ["## help", _plain(screen.HELP_TEXT), "\n".join(["| keys | |", "|---|---|", *rows]), told]
+    return HelpScreen("\n\n".join(parts))
 
 
 def glossary_screen(screen: BaseScreen) -> PageScreen:
-    """What the words mean: first those that stand on the screen."""
-    from fstui.report import explanation  # noqa: PLC0415  it comes with Markdown
-    from fstui.report import glossary as words  # noqa: PLC0415
+    """Return a page of the glossary that begins with the words of the screen."""
+    from fstui.report import glossary  # noqa: PLC0415
 
-    shown = " ".join(text for part in screen.parts() for text in part.texts)
-    here = words.standing_in(f"{shown} {screen.HELP_TEXT}")
-    rest = tuple(name for name in words.words() if name not in here)
-
-    def page(width: int) -> list[Text]:
-        lines, room = [], min(width, _MEASURE)
-        for title, names in (("words of this screen", here), ("all others", rest)):
-            lines += [rule(width, title)] if names else []
-            for name in names:
-                lines += [line(" ", (words.titled(name), HEAD)), *explanation.word_lines(name, room), line()]
-        return lines
-
-    return PageScreen(page)
+    here = glossary.standing_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
+    rest = tuple(name for name in glossary.words() if name not in here)
+    parts = []
+    for title, names in (("words of this screen", here), ("all others", rest)):
+        parts += [f"## {title}"] if names else []
+        for name in names:
+            word = glossary.words()[name]
+            parts += [f"### {_plain(glossary.titled(name))}", _plain(" ".join(word.text.split()))]
+            source = [f"source: {word.source}"] if word.source else []
+            see = [f"see: {', '.join(map(glossary.titled, word.see))}"] if word.see else []
+            parts += ["\\\n".join(f"*{_plain(part)}*" for part in (*source, *see))]
+    return PageScreen("\n\n".join(parts))
 
 
 def page_screen(title: str, text: Callable[[int], str]) -> PageScreen:
-    """Plain text for a width."""
+    """Return a page of plain text."""
     return PageScreen(lambda width: [rule(width, title), *(line(f" {part}") for part in text(width).splitlines())])
 
 
 def comparison_screen(runs: Sequence[Run]) -> PageScreen:
-    """These runs side by side."""
+    """Return a page with the runs next to each other."""
     from fstui.tui.drawing import comparison  # noqa: PLC0415
 
     return PageScreen(lambda width: comparison.page(runs, width))
 
 
 def explain_screen(rule_name: str) -> PageScreen:
-    """The rule's own page."""
-    from fstui.report import explanation  # noqa: PLC0415  Markdown takes its time to import
+    """Return the page of a rule."""
+    from fstui.report import explanation  # noqa: PLC0415  it imports the rules
 
-    def page(width: int) -> list[Text]:
-        told = explanation.lines(rule_name, min(width, _MEASURE))
-        return [rule(width, rule_name), *(rule(width, part.plain.strip()) if _heads(part) else part for part in told)]
-
-    return PageScreen(page)
+    return PageScreen(explanation.markdown(rule_name))
 
 
-def _heads(text: Text) -> bool:
-    """Markdown's headings are what it underlines."""
-    return any(isinstance(span.style, Style) and bool(span.style.underline) for span in text.spans)
+def _plain(text: str) -> str:
+    """Escape what Markdown would read as a mark."""
+    return _SPECIAL.sub(r"\\\1", text)

@@ -78,9 +78,7 @@ class RunScreen(BaseScreen):
         yield self.lines("title", self._draw_title, classes="line")
         yield self.lines("table", self._draw_steps)
         yield self.lines("rule", self._draw_rule, classes="line")
-        yield Slices(
-            lambda width, height: heat.draw(self._view(), width, height), ascii_only=self.fstui.ascii_only, id="map"
-        )
+        yield Slices(lambda width, height: heat.draw(self._view(), width, height), id="map")
         yield self.lines("ends", lambda width, height: drawing.both_ends(self.progress, width, height))
         yield self.lines("finding", lambda width, height: [drawing.finding(self.progress, width)], classes="line")
         yield self.lines("others", lambda width, height: [drawing.others(self.progress, width)], classes="line")

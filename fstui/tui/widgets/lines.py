@@ -55,14 +55,13 @@ class Lines(Widget):
         draw: Draw,
         *,
         lines: Callable[[], int] | None = None,
-        ascii_only: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> None:
         """``lines``: how many there are where there is room for all, where that is known without drawing them."""
         super().__init__(id=id)
         self._draw = draw
         self._known_lines = lines
-        self._painter = Painter(self, ascii_only=ascii_only)
+        self._painter = Painter(self)
         self._offset = 0
         self._height_drawn = 0
         self._size_drawn = Size(0, 0)

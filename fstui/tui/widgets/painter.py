@@ -9,15 +9,12 @@ from rich.text import Text
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fstui.tui.glyphs import in_ascii
-
 
 class Painter:
     """Paints for one widget, and keeps what it painted last."""
 
-    def __init__(self, widget: Widget, *, ascii_only: bool) -> None:
+    def __init__(self, widget: Widget) -> None:
         self._widget = widget
-        self._ascii_only = ascii_only
         self._painted_on: object = None
         self.texts: list[Text] = []
         self.strips: list[Strip] = []
@@ -43,8 +40,6 @@ class Painter:
         self.texts = list(texts)
 
     def _strip(self, text: Text, width: int, ground: Style) -> Strip:
-        if self._ascii_only:
-            text = Text(in_ascii(text.plain), spans=text.spans, style=text.style, end="")
         strip = Strip(text.render(self._widget.app.console)).simplify().adjust_cell_length(width)
         return strip.apply_style(ground) if ground else strip
 

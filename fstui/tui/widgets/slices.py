@@ -25,10 +25,10 @@ class Slices(Horizontal):
 
     DEFAULT_CSS = "Slices > Piece { width: 1fr; height: 1fr; }"
 
-    def __init__(self, draw: Draw, *, ascii_only: bool = False, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, draw: Draw, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._draw = draw
-        self._painter = Painter(self, ascii_only=ascii_only)
+        self._painter = Painter(self)
         self._size_drawn = Size(0, 0)
 
     def compose(self) -> ComposeResult:

@@ -1,7 +1,7 @@
-"""The last exit before the terminal: every cell passes here, whichever widget drew it.
+"""Filters of every line before it reaches the terminal, whichever widget drew it.
 
-Our own lines come with their control characters escaped. A field of Textual's shows its value as it is, and a directory
-may be called anything.
+The lines of fstui come with their control characters escaped. A field of Textual shows its value as it is, and a
+directory may have any name.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 from fstui.report.characters import CONTROL
+from fstui.tui.glyphs import in_ascii
 
 
 class ControlFilter(LineFilter):
@@ -21,6 +22,13 @@ class ControlFilter(LineFilter):
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [Segment(CONTROL.sub(_masked, text), style, control) for text, style, control in segments]
+
+
+class AsciiFilter(LineFilter):
+    """Replace each character that is not ASCII, cell by cell: also those that Textual's own widgets draw."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [Segment(in_ascii(text), style, control) for text, style, control in segments]
 
 
 def _masked(match: re.Match[str]) -> str:
