@@ -28,7 +28,6 @@ from fstui.storage.layers.sources.files import Tree
 from fstui.storage.layers.sources.mounts import Mount
 from fstui.storage.layers.sources.names import Names
 from fstui.storage.layers.sources.udev import Udev
-from fstui.storage.layers.targets.held_files import is_held
 from fstui.storage.mounted import is_pseudo, mounted, nodev
 from fstui.storage.process import read_process
 
@@ -127,7 +126,7 @@ class Graph:
 
         What tools alone can tell has no part in it: whether they were asked does not make another storage of it.
         """
-        told = [node for node in stack if _is_own_server(node) or kind(node.kind).members_asked]
+        told = [node for node in stack if kind(node.kind).members_asked]
         asked = {below.id for node in told for below in self.stack(node.id)[1:]}
         parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in asked]
         text = "\n".join([*parts, ",".join(options)])
@@ -188,11 +187,6 @@ class Graph:
         keeping = (lower for lower in below if kind(lower.kind).keeps_each_write(lower))
         answered = {each.id for lower in keeping for each in self.stack(lower.id)}
         return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in answered), None)
-
-
-def _is_own_server(node: Node) -> bool:
-    """What its server, a program of this box, keeps it on was asked."""
-    return is_held(node) or (node.layer == "remote" and any(below.startswith("mount:") for below in node.below))
 
 
 def _medium(node: Node, host: Host) -> Medium:

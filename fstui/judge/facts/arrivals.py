@@ -131,12 +131,6 @@ class Arrivals:
         return self.came_to or "a sync returns before the data is safe"
 
     @property
-    def forced_aside(self) -> str:
-        """What forced writes came to, in brackets after a blank; empty where none was measured."""
-        most = max((done for done in self._steps.synced if done.forced), key=lambda done: done.syncs, default=None)
-        return f" ({words.syncs_a_second(most.syncs, most.step)})" if most else ""
-
-    @property
     def _unforced(self) -> list[SyncStep]:
         return [done for done in self._steps.synced if not done.forced]
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
-from fstui.judge.facts.forced_writes import HandedAsPlain, handed_as_plain
 from fstui.judge.facts.overrides import Overrides, overrides
 from fstui.judge.facts.process import stub_signs
 from fstui.judge.facts.stack import Stack
@@ -53,7 +52,6 @@ class Configuration:
             or self.dropping
             or self.deleted
             or self.unsent
-            or self.forced_as_plain
             or any(found.loses_data for found in self.without_barriers)
             or self.overrides.losing
             or self.stub_signs
@@ -121,13 +119,6 @@ class Configuration:
         return self._told_so(self._drops_writes, self._stack.stale_with)
 
     @cached_property
-    def forced_as_plain(self) -> tuple[HandedAsPlain, ...]:
-        """The disks that say they take FUA and hand it to nobody, where no checksums tell the good copy."""
-        found = handed_as_plain(self._stack)
-        stale = self._stack.stale_with(tuple(each.target for each in found))
-        return tuple(each for each in found if each.target in stale)
-
-    @cached_property
     def deleted(self) -> tuple[tuple[Node, Reading], ...]:
         """The loop devices whose file goes with them, where the data is on nothing else."""
         return self._told_so(lambda node: loop.facts(node).deleted, self._stack.lost_with)
@@ -139,7 +130,7 @@ class Configuration:
 
     @cached_property
     def unsent(self) -> tuple[tuple[Node, Unsent], ...]:
-        """The filesystems that were told to answer syncs by themselves, and the devices whose server was."""
+        """The filesystems and devices that are configured to answer syncs themselves."""
         told = ((node, kind(node.kind).unsent(node)) for node in self._stack.nodes)
         found = [(node, unsent) for node, unsent in told if unsent]
         stale = self._stack.stale_with(tuple(node for node, _ in found if node.layer != "filesystem"))

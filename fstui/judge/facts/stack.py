@@ -69,13 +69,8 @@ class Stack:
 
     @cached_property
     def lowest(self) -> tuple[Node, ...]:
-        """Where it ends: what nothing is beneath, and a server, which may answer before what it keeps its files on."""
-        ends = [node for node in self.nodes if node.lowest or self._is_own_server(node)]
-        passed = {below.id for node in ends if not node.lowest for below in self.beneath(node)}
-        return tuple(node for node in ends if node.id not in passed)
-
-    def _is_own_server(self, node: Node) -> bool:
-        return node.layer == "remote" and any(below.layer == "filesystem" for below in self.children(node))
+        """The layers with nothing below."""
+        return tuple(node for node in self.nodes if node.lowest)
 
     @cached_property
     def filesystems(self) -> tuple[Node, ...]:

@@ -24,9 +24,7 @@ ALL_S = 6.0
 MAX_BYTES = 100_000
 """Of one answer: a reader takes lines of a quarter of a megabyte at the most."""
 SAYING = threading.Lock()
-PROGRAMS = frozenset(
-    {"dmsetup", "hdparm", "losetup", "lsattr", "nvme", "smartctl", "ss", "stat", "testparm", "tgtadm", "zfs", "zpool"}
-)
+PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "stat", "zfs", "zpool"})
 """Nothing else is run, whatever is asked."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -139,17 +137,9 @@ def cache_is_on(device: str) -> int:
     return int(is_on(device))
 
 
-def connection_of(device: str) -> str:
-    """The two ends of the one that an nbd device has."""
-    from fstui.measure.helpers import nbd_connection  # noqa: PLC0415  for the few boxes with such devices
-
-    return nbd_connection.connection(device, lambda: run([*nbd_connection.RECEIVED]).get("output", ""))
-
-
 CALLS: dict[str, Callable[[str], int | str]] = {
     "caching_page": cache_is_on,
     "f2fs_devices": devices_of_f2fs,
-    "nbd_connection": connection_of,
     "open_by_handle_at": links_under,
     "superblock": end_of_filesystem,
 }

@@ -21,7 +21,6 @@ ZFS = target(
 )
 LINEAR = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
 DELETED = block("loop0", "loop", readings=readings(backing_file="/srv/a.img (deleted)", links="0"))
-SERVED = disk("sdb", lowest=False, below=("sda",), fua=True, readings=readings(store="a block device"))
 UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", commits=0),)})
 
 
@@ -41,13 +40,11 @@ UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", co
         (evidence(on_disk(filesystem(), disk(write_cache="write through", readings=readings(vwc="present")))), True),
         (evidence(on_disk(filesystem(), disk(write_cache="write through"))), False),
         (evidence(target(filesystem(below=("loop0",)), DELETED)), True),
-        (evidence(target(filesystem(below=("sdb",)), SERVED, disk(fua=False))), True),
-        (evidence(target(filesystem(below=("sdb",)), SERVED, disk(fua=True))), False),
     ],
     ids=[
         "honest", "stubbed", "another process is stubbed", "memory", "volatile", "sync=disabled", "no ZIL commits",
         "stubbed above ZFS", "no barriers", "no barriers, protected", "told write through", "write through",
-        "a deleted file", "FUA handed on as plain", "FUA handed on as it is",
+        "a deleted file",
     ],
 )  # fmt: skip
 def test_what_breaks_a_sync(seen: Evidence, breaks: bool) -> None:
@@ -121,7 +118,7 @@ def test_an_overlay_is_volatile_by_what_was_read_of_it(told: str, volatile: bool
 @pytest.mark.parametrize(
     ("level", "accused"), [("raid1", False), ("raid0", True)], ids=["a checked copy beside it", "alone"]
 )
-def test_of_a_server_that_leaves_flushes_out_the_copy_beside_it_is_enough(level: str, accused: bool) -> None:
-    told = disk("sdb", readings=readings(served="bstype=aio"))
+def test_a_checked_copy_makes_up_for_a_device_without_flushes(level: str, accused: bool) -> None:
+    told = disk("sdb", kind="md", readings=readings(consistency_policy="ppl"))
     where = target(filesystem("btrfs", below=("sda", "sdb"), level=level, metadata_level=level), disk(), told)
     assert bool(Case(evidence(where, step())).configuration.unsent) is accused

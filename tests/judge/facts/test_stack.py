@@ -81,14 +81,7 @@ def test_the_backing_file_of_a_loop_leads_to_its_filesystem() -> None:
     assert stack.backing(disk()) == ()
 
 
-def test_a_stack_ends_at_a_server_of_this_box_and_not_at_the_disk_that_it_keeps_its_files_on() -> None:
-    server = Node(id="remote:nfs4", layer="remote", kind="nfs4", name="here:/export", below=("mount:/export",))
-    own = target(filesystem("nfs4", below=("remote:nfs4",)), server, filesystem(name="/export"), disk())
-    assert [node.id for node in Stack(own).lowest] == ["remote:nfs4"]
-    beside = replace(own.stack[0], below=("remote:nfs4", "sdb"))
-    assert [node.id for node in Stack(target(beside, *own.stack[1:], disk("sdb"))).lowest] == ["remote:nfs4", "sdb"]
-    elsewhere = replace(server, below=(), lowest=True)
-    assert [node.id for node in Stack(target(own.stack[0], elsewhere)).lowest] == ["remote:nfs4"]
+def test_a_stack_ends_where_nothing_is_below() -> None:
     assert [node.id for node in Stack(on_loop()).lowest] == ["sda"]
 
 

@@ -4,27 +4,20 @@
 The filesystem was told to answer syncs by itself. A share that is mounted with `nostrictsync`: the client sends the
 data at an fsync, and does not ask the server to flush it. bcachefs with `journal_flush_disabled`: the data is written,
 and the journal that finds it again a second later. f2fs with `checkpoint=disable`: a power cut takes it back to where
-it was when it was mounted so. NFS from this very box, exported `async`: the server answers before it has written. SMB
-from this very box's Samba with `strict sync = no`: smbd leaves the flush out. An nbd device whose server on this box is
-qemu-nbd with `cache=unsafe`, or nbd-server with `copyonwrite`, which forgets what was written when the connection ends.
-An iSCSI disk whose tgtd on this box keeps it in a file with `bstype=aio`: tgtd leaves the flush out (0 came to the disk
-below for 50 syncs). An md array with a partial parity log: it answers a flush at once, and flushes its members later.
+it was when it was mounted so. An md array with a partial parity log: it answers a flush
+at once, and flushes its members later.
 A bcache that writes back to a cache with `synchronous` 0: the next start throws away what is in it.
 
 ## How it was measured
 The option stands in `/proc/self/mountinfo`. CIFS had it by default before Linux 5.4; bcachefs shows it wherever it was
-set (fs/bcachefs/opts.h: "writes can be lost"). An export stands in `/proc/fs/nfsd/exports` of the box that serves it;
-`/proc/net/nfsfs/volumes` tells that the mount leads there, to an address of its own and a port that it serves. Samba's
-word is `testparm`'s, where the smbd that listens there (`ss`) was started after its settings were written. An nbd
-server is found by its connection (`ss`), what it was told by its command line and the files that it has open; tgtd by
-its session, its stores by `tgtadm`.
+set (fs/bcachefs/opts.h: "writes can be lost").
 
 ## What it proves, and what not
 It is certain that no flush, or no commit, is asked for. A server that flushes every write by itself (`strict sync`
 with `sync always` of Samba) may still keep it all.
 
 ## What to do next
-Mount, or export, without the option. Of a share: run fsync-rate on the machine that holds the data.
+Mount without the option. Of a share: run fsync-rate on the machine that holds the data.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ takes reliable writes, which is what FUA becomes (drivers/mmc/core/block.c, mmc.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
@@ -21,14 +20,10 @@ from fstui.storage.layers.devices import disk_readings, drives, links, models, n
 from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import Fact, number, one_of, word
-from fstui.storage.layers.kinds import Kind, Unsent
+from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Device, DeviceReader, Role, some, with_readings
 from fstui.storage.layers.sources.claims import Question
 from fstui.storage.layers.sources.udev import DATABASE
-from fstui.storage.layers.targets import own_disks, tgt
-from fstui.storage.layers.targets.held_files import Behind
-from fstui.storage.layers.targets.scsi_target import ScsiTarget, each_write_kept, size_at, store_file
-from fstui.storage.layers.targets.tgt import TgtDisks
 
 _CARDS = {"MMC": "eMMC", "SD": "an SD card"}
 _YES_NO = {"yes": True, "no": False}
@@ -110,18 +105,12 @@ def over_own_network(node: Node) -> bool:
 class DiskReader(DeviceReader):
     """Reads disks: whatever has no driver that is known by the names of its devices."""
 
-    @cached_property
-    def _own_targets(self) -> tuple[ScsiTarget, TgtDisks]:
-        return ScsiTarget(self.sources), TgtDisks(self.sources)
-
     def read(self, name: str) -> Device:
         tree, directory = self.tree, f"/sys/block/{name}"
         path = links.path_of(tree, name)
         attached = links.link_of(path, name)
         number = (tree.word(f"{directory}/dev") or "") if self.sources.udev.present else ""
         properties, database = self.sources.udev.properties(number), f"{DATABASE}/b{number}"
-        inner = own_disks.in_memory(self.sources, name, path)
-        served = next(filter(any, (target.behind(name, path) for target in self._own_targets)), Behind())
         model = disk_readings.model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
         enabled = properties.get("ID_ATA_WRITE_CACHE_ENABLED")
         own = (
@@ -141,9 +130,8 @@ class DiskReader(DeviceReader):
         return Device(
             kind=self.row.name,
             label=name,
-            below=tuple(layer.id for layer in inner) or served.below or self.slaves(name),
-            readings=(*self.queue(name), *some(own), *served.readings),
-            others=(*inner, *served.others),
+            below=self.slaves(name),
+            readings=(*self.queue(name), *some(own)),
             state=disk_readings.state(tree, directory),
             identity=disk_readings.identity(tree, directory) or properties.get("ID_SERIAL", ""),
             model=model,
@@ -164,9 +152,7 @@ class Drive(Kind, frozen=True, kw_only=True):
     """The row of a lowest device with a write cache of its own."""
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        """By its server's settings, the kernel's view of its cache, and what the drive says of that."""
-        if (unsent := self.unsent(node)) is not None:
-            return "stops", f"{unsent.option}: an fsync {unsent.briefly or unsent.means}"
+        """By the kernel's view of its cache, and what the drive says of that."""
         if node.write_cache == "write back":
             return "passes", "write cache on" + (", no FUA" if node.fua is False else "")
         if node.write_cache != "write through":
@@ -174,8 +160,6 @@ class Drive(Kind, frozen=True, kw_only=True):
         return self._written_through(node)
 
     def _written_through(self, node: Node) -> tuple[SyncPath, str]:
-        if self.keeps_each_write(node):
-            return "passes", "write through: this box's own target makes each write durable (O_DSYNC)"
         if (cache := volatile_cache(node)) is not None and cache.value:
             return "stops", "the kernel was told write through, the drive says its write cache is on"
         if (offered := facts(node).host_flushes) is not None and not offered.value:
@@ -183,27 +167,12 @@ class Drive(Kind, frozen=True, kw_only=True):
         return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        asked = (Question(command, root=True) for node in nodes for command in drives.commands(node))
-        files = (file for node in nodes if (file := store_file(node)) is not None)
-        of_tgt = (question for node in nodes for question in tgt.questions(node))
-        return (*asked, *(Question(size_at(file)) for file in files), *of_tgt)
+        return tuple(Question(command, root=True) for node in nodes for command in drives.commands(node))
 
     def keeps_each_write(self, node: Node) -> bool:
-        return each_write_kept(node)
-
-    def unsent(self, node: Node) -> Unsent | None:
-        """``served``: what its server on this box was told."""
-        told = word(node, "served")
-        if told is None:
-            return None
-        return Unsent(
-            told=told.reading,
-            how="served",
-            option=told.value,
-            misses="flush",
-            means="is answered by its server on this box, which asks for no flush",
-            undo="Serve it without that option, then run again.",
-        )
+        """Earlier versions of fstui followed disks that a server of the same host provides to what the server stores
+        them on. What that server does with a write is not known, so no saved run is judged by it."""
+        return bool(node.below)
 
 
 PARTITION = Kind(

@@ -2,15 +2,12 @@
 
 What the server does with a sync cannot be seen; what the client was told to do with one can: ``sync_option`` (sync |
 async), ``strict_sync`` (no: CIFS nostrictsync), ``vers``, ``hard`` (hard | soft), ``cache`` (CIFS and 9p), ``trans``
-(9p). ``commit_count``: NFS COMMIT calls so far. ``export`` (sync | async): of an NFS server that is this very box;
-``served``: of its Samba (``samba``). Of these two, of sshfs to this box, and of 9p from an address of it or through a
-socket in its files, what the server keeps its files on is followed where it is proved (``own_servers``): syncs are not
-counted there, since whether each must come that far is the server's affair, but what forgets there forgets.
+(9p). ``commit_count``: NFS COMMIT calls so far.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -18,15 +15,13 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers.facts import Fact, one_of, word
 from fstui.storage.layers.kinds import Kind, Unsent, kind
-from fstui.storage.layers.network import nfs_exports, ninep, own_servers, samba, sshfs
-from fstui.storage.layers.readers import Filesystem, FilesystemReader, some
-from fstui.storage.layers.sources.claims import Question
+from fstui.storage.layers.readers import Filesystem, FilesystemReader
 from fstui.storage.layers.sources.files import Tree, integer
 from fstui.storage.layers.sources.mounts import MOUNTINFO, Mount, unescape
 
 MOUNTSTATS = "/proc/self/mountstats"
-OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans", "export", "served")
-"""The readings that say how it is mounted, and exported."""
+OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans")
+"""The readings that say how it is mounted."""
 _OTHERS = ("smbfs", "ncpfs", "ceph", "lustre", "afs", "coda", "orangefs", "beegfs", "gpfs")
 _EXPORTS = "On the server: exportfs -v must say sync, not async; run fsync-rate there on the exported directory."
 _FUSE = "Look up whether the program implements fsync, and run fsync-rate on what it stores its data in."
@@ -57,16 +52,11 @@ class RemoteFacts(NamedTuple):
 
     strict_sync: Fact[bool] | None
     """False: CIFS nostrictsync: an fsync asks the server for no flush."""
-    exported_sync: Fact[bool] | None = None
-    """False: NFS from this very box, exported async: the server answers at once (exports(5))."""
 
 
 def facts(node: Node) -> RemoteFacts:
     """What the readings of such a filesystem say."""
-    return RemoteFacts(
-        strict_sync=one_of(node, "strict_sync", {"no": False, "yes": True}),
-        exported_sync=one_of(node, "export", {"async": False, "sync": True}),
-    )
+    return RemoteFacts(strict_sync=one_of(node, "strict_sync", {"no": False, "yes": True}))
 
 
 def answered_by(node: Node) -> str:
@@ -84,32 +74,18 @@ class RemoteReader(FilesystemReader):
         because = "a program of a user answers" if fuse else "the server answers, out of sight from here"
         device = self.sources.names.of(mount.device) if self.row.name == "fuseblk" else None
         name = mount.source or mount.fstype
-        below = (device,) if device is not None else self._kept_on(mount)
         bottom = Node(
-            # another namespace may have mounted the same from another server of that address
-            id=f"remote:{name}" if device is not None or not below else f"remote:{name} on {below[0]}",
+            id=f"remote:{name}",
             layer="remote",
             kind=mount.fstype,
             name=name,
-            below=below,
+            below=(device,) if device is not None else (),
             because=because,
         )
         return Filesystem((bottom.id,), others=(bottom,))
 
-    def _kept_on(self, mount: Mount) -> tuple[str, ...]:
-        """The id of this box's own filesystem that holds its files, where that is proved."""
-        if self.row.name in _NFS:
-            path = nfs_exports.kept_at(self.sources, mount)
-            return own_servers.kept_on(self.sources, path, crosses=False) if path is not None else ()
-        if self.row.name in _CIFS:
-            path = samba.kept_at(self.sources, mount)
-        else:
-            keeper = sshfs.kept_at if mount.fstype == sshfs.FSTYPE else ninep.kept_at
-            path = keeper(self.sources, mount)
-        return own_servers.kept_on(self.sources, path) if path is not None else ()
-
     def more(self, mount: Mount) -> tuple[Reading, ...]:
-        """``sync_option``, ``hard``, ``strict_sync``, ``vers``, ``cache``, ``trans``, ``export``, ``commit_count``."""
+        """``sync_option``, ``hard``, ``strict_sync``, ``vers``, ``cache``, ``trans``, ``commit_count``."""
         told: dict[str, str] = {}
         for option in mount.all_options:
             name, equals, value = option.partition("=")
@@ -123,18 +99,7 @@ class RemoteReader(FilesystemReader):
         found = [Reading(what=what, value=value, path=MOUNTINFO) for what, value in told.items()]
         if self.row.name in _NFS and (counts := self._sent.get(mount.mount_point)) is not None:
             found.append(Reading(what="commit_count", value=str(counts.commits), path=MOUNTSTATS))
-        return (*found, *self._of_own_server(mount))
-
-    def _of_own_server(self, mount: Mount) -> Iterator[Reading]:
-        """``export``, ``own_path``, and what a Samba tells."""
-        if self.row.name in _NFS:
-            yield from some([nfs_exports.export(self.sources, mount)])
-            yield from own_servers.readings(nfs_exports.paths(self.sources, mount))
-        elif self.row.name in _CIFS:
-            yield from samba.readings(self.sources, mount)
-        else:
-            named_here = sshfs.named_here if mount.fstype == sshfs.FSTYPE else ninep.named_here
-            yield from own_servers.readings(named_here(self.tree, mount))
+        return tuple(found)
 
     @cached_property
     def _sent(self) -> Mapping[str, NfsCounts]:
@@ -172,9 +137,6 @@ def _at(numbers: list[bytes], place: int) -> int | None:
 class Remote(Kind, frozen=True, kw_only=True):
     """A row of this family."""
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        return tuple(question for node in nodes for question in own_servers.questions(node))
-
     def unsent(self, node: Node) -> Unsent | None:
         strict = facts(node).strict_sync
         if strict is None or strict.value:
@@ -188,41 +150,8 @@ class Remote(Kind, frozen=True, kw_only=True):
         )
 
 
-class Cifs(Remote, frozen=True, kw_only=True):
-    """The row of SMB, whose server may be this box's Samba."""
-
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        return tuple(question for node in nodes for question in samba.questions(node))
-
-    def unsent(self, node: Node) -> Unsent | None:
-        told = word(node, "served")
-        if told is None:
-            return super().unsent(node)
-        return Unsent(
-            told=told.reading,
-            how="served",
-            option=told.value,
-            misses="flush",
-            means="is answered by this very box's own Samba, which asks for no flush",
-            undo=f"Take that out of {samba.FILE} (strict sync is the default since Samba 4.7), then restart smbd.",
-        )
-
-
 class Nfs(Remote, frozen=True, kw_only=True):
     """The row of NFS, which counts what each mount has sent."""
-
-    def unsent(self, node: Node) -> Unsent | None:
-        told = facts(node).exported_sync
-        if told is None or told.value:
-            return None
-        return Unsent(
-            told=told.reading,
-            how="exported",
-            option="async",
-            misses="flush",
-            means="is answered by this very box's own server, which asks for no flush",
-            undo="Export it with sync in /etc/exports, then exportfs -r, and run fsync-rate there.",
-        )
 
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
         """COMMIT and WRITE calls, and the bytes sent."""
@@ -259,13 +188,7 @@ KINDS = (
         for name in ("nfs", "nfs4")
     ),
     *(
-        Cifs(
-            name=name,
-            layer="filesystem",
-            remote=True,
-            needs_device=False,
-            because="a sync asks the server for a flush; what it does then cannot be seen from here",
-        )
+        _served(name=name, because="a sync asks the server for a flush; what it does then cannot be seen from here")
         for name in ("cifs", "smb3")
     ),
     *(_served(name=name) for name in _OTHERS),

@@ -6,13 +6,7 @@ import pytest
 
 from fstui.model.counters import DeviceCounters
 from fstui.storage.counters import difference, read_counters
-from fstui.storage.layers.sources.claims import Answer, line
-from fstui.storage.layers.sources.directories import seen_at
-from fstui.storage.layers.sources.sockets import CONNECTIONS
-from fstui.storage.questions import commands
-from fstui.storage.survey import survey
 from tests.factories.box import Box
-from tests.factories.evidence import verdict
 from tests.factories.looking import edges, look, read
 
 MOUNTSTATS = """\
@@ -98,46 +92,3 @@ def test_9p_names_its_transport_and_cache(box: Box) -> None:
     box.mount("share", "/srv", "9p", super_options="rw,access=client,trans=virtio,cache=loose")
     top = look(box).stack[0]
     assert (read(top, "trans")[0], read(top, "cache")[0]) == ("virtio", "loose")
-
-
-@pytest.mark.parametrize(("source", "options", "followed"), [
-    ("127.0.0.1", "trans=tcp,port=564", True), ("/run/diod.sock", "trans=unix", True),
-    ("10.1.2.3", "trans=tcp", False), ("host", "trans=virtio", False),
-])  # fmt: skip
-def test_a_9p_server_of_this_box_names_the_directory_that_it_serves(
-    box: Box, source: str, options: str, followed: bool
-) -> None:
-    """Its client adds 2 to each inode's number."""
-    box.mount("tmpfs", "/dev/shm", "tmpfs")
-    box.mount(source, "/srv", "9p", super_options=f"rw,aname=/dev/shm/x,{options}")
-    times = "1795448016.648079866 1795448016.648079866"
-    said = {"/srv": f"14 {times}\n", "/dev/shm/x": f"12 {times}\n"}
-    found = look(box, claims={line(seen_at(path)): Answer(output=text) for path, text in said.items()})
-    assert ("mount:/dev/shm" in edges(found)) is followed
-    assert (verdict(found).verdict == "not-durable") is followed
-
-
-@pytest.mark.parametrize(("program", "namespace", "accused"), [
-    ("/usr/sbin/diod", "mnt:[1]", True), ("/usr/bin/socat", "mnt:[1]", False), ("/usr/sbin/diod", "mnt:[2]", False),
-    ("", "mnt:[1]", False),
-], ids=["its server", "what hands on", "a container's", "out of sight"])  # fmt: skip
-def test_a_copy_of_one_image_behind_a_forwarded_port_is_not_followed(
-    box: Box, program: str, namespace: str, accused: bool
-) -> None:
-    """It has the same inodes and times."""
-    box.mount("tmpfs", "/dev/shm", "tmpfs")
-    box.mount("127.0.0.1", "/srv", "9p", super_options="rw,aname=/dev/shm/x,trans=tcp")
-    for number, where in (("self", "mnt:[1]"), ("802", namespace)):
-        box.link(f"/proc/{number}/ns/mnt", where)
-        box.link(f"/proc/{number}/root", "/")
-    box.link("/proc/802/exe", program or "/usr/sbin/diod")
-    owner = 'users:(("9p",pid=802,fd=5))' if program else ""
-    talk = f"tcp ESTAB 0 0 127.0.0.1:50000 127.0.0.1:564 \ntcp ESTAB 0 0 127.0.0.1:564 127.0.0.1:50000 {owner}\n"
-    times = "1795448016.648079866 1795448016.648079866"
-    said = {
-        line(CONNECTIONS): Answer(output=talk),
-        line(seen_at("/srv")): Answer(output=f"14 {times}\n"),
-        line(seen_at("/dev/shm/x")): Answer(output=f"12 {times}\n"),
-    }
-    assert said.keys() <= {line(command) for command in commands(survey(box.root), root=True)}
-    assert (verdict(look(box, claims=said)).verdict == "not-durable") is accused
