@@ -33,7 +33,7 @@ def questions() -> tuple[Question, ...]:
     """The rules by the question that they answer, in the order in which they are heard."""
     found = []
     for question in rules.QUESTIONS:
-        names = [name for name, module in pages().items() if module.split(".")[-2] == question]
+        names = [name for name, answers in pages().items() if answers == question]
         words = documentation(f"{rules.__name__}.{question}")
         found.append(Question(words, tuple((name, _meaning(name)) for name in names)))
     return tuple(found)

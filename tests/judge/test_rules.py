@@ -9,6 +9,7 @@ import pytest
 
 from fstui.judge import explain, facts, rule_names, rules
 from fstui.judge.declaration import Rule
+from fstui.judge.defects import defects
 from fstui.judge.rules import QUESTIONS, all_rules
 
 FOLDER = Path(rules.__file__).parent
@@ -16,7 +17,8 @@ FILES = sorted(path.relative_to(FOLDER) for path in FOLDER.glob("*/[a-z]*.py"))
 
 
 def test_what_stands_in_the_folders_is_what_is_explained() -> None:
-    assert rule_names() == tuple(sorted(path.stem.replace("_", "-") for path in FILES))
+    of_files = {path.stem.replace("_", "-") for path in FILES if path.stem != "defects"}
+    assert rule_names() == tuple(sorted((*of_files, *defects())))
     assert {path.parent.name for path in FILES} == set(QUESTIONS)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fstui.judge import Case, decisive, judge, words
+from fstui.judge.defects import defects
 from fstui.judge.rules import all_rules
 from fstui.measure.kinds import figures_from, settings_from
 from fstui.measure.kinds.documents import decode_run
@@ -195,7 +196,7 @@ def test_whatever_was_seen_every_finding_is_of_its_rule_and_says_something(seen:
     case = Case(seen)
     for rule in all_rules():
         for found in rule(case):
-            assert found.rule == rule.name
+            assert found.rule in (defects() if rule.name == "defects" else {rule.name})
             assert found.title
             assert found.sentence.endswith(".")
             if found.verdict and found.steps and found.rule != "sync-error":

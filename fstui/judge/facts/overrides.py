@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.judge import words
+from fstui.judge.defects import Hit
 from fstui.judge.facts.stack import Stack
+from fstui.judge.facts.steps import Steps
 from fstui.model.run import Evidence
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
@@ -14,56 +16,53 @@ from fstui.storage.layers.devices.caches import hidden_by_controller, outlives_p
 from fstui.storage.layers.facts import read_only
 from fstui.storage.layers.stacked import dm, loop
 
-THROUGH = "write through"
+_THROUGH = "write through"
 _CACHE = "write cache"
 
 
-class Override(NamedTuple):
+class _Override(NamedTuple):
     """A device that the kernel takes for "write through", and who says that its cache is on: a line each."""
 
     device: Node
     contradictions: tuple[str, ...]
-    hidden: bool = False
+    hidden: bool
     """Those caches are all behind controllers that may have a battery."""
 
 
-class Overrides(NamedTuple):
-    """By what they cost."""
+def write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
+    """Yield the devices that the kernel was told are "write through", while their cache is on.
 
-    losing: tuple[Override, ...]
-    corrected: tuple[Override, ...]
-    """Each holds copies, and what stands on them tells by its checksums which are right."""
-    hidden: tuple[Override, ...] = ()
-    """They may cost nothing: nobody tells whether what is in those caches outlives a power cut."""
+    Of copies, what is stored on them may tell by its checksums which are right: then nothing is lost.
+    """
+    found = _Devices(evidence, stack).overridden()
+    stale = stack.stale_with(tuple(override.device for override in found))
+    for override in found:
+        device = override.device
+        outcome = "unknown_controller" if override.hidden else "lost"
+        because = (
+            words.read(device, "kernel's view", _THROUGH, f"/sys/block/{device.id}/queue/write_cache"),
+            *override.contradictions,
+        )
+        yield Hit(outcome if device in stale else "copied", device, because)
 
 
-def overrides(evidence: Evidence, stack: Stack) -> Overrides:
-    """The devices that the kernel was told are "write through", while their cache is on."""
-    return _Told(evidence, stack).overrides()
-
-
-class _Told:
+class _Devices:
     def __init__(self, evidence: Evidence, stack: Stack) -> None:
         self._evidence, self._stack = evidence, stack
 
-    def overrides(self) -> Overrides:
+    def overridden(self) -> tuple[_Override, ...]:
+        """Return those whose cache is on by what anything else says."""
         found = [
             self._override(node)
             for node in self._written_through()
             if not (node in self._stack.in_memory or outlives_power_cut(node) or self._is_only_read(node))
             and not (kind(node.kind).keeps_each_write(node) or self._gets_requests(node))
         ]
-        overrides = tuple(override for override in found if override.contradictions)
-        stale = self._stack.stale_with(tuple(override.device for override in overrides))
-        return Overrides(
-            losing=tuple(override for override in overrides if override.device in stale and not override.hidden),
-            hidden=tuple(override for override in overrides if override.device in stale and override.hidden),
-            corrected=tuple(override for override in overrides if override.device not in stale),
-        )
+        return tuple(override for override in found if override.contradictions)
 
     def _written_through(self) -> Iterator[Node]:
         """The devices that the kernel took for "write through" during the whole run."""
-        return (node for node in self._stack.written if node.write_cache == THROUGH and self._stayed(node))
+        return (node for node in self._stack.written if node.write_cache == _THROUGH and self._stayed(node))
 
     def _stayed(self, node: Node) -> bool:
         return not self._evidence.changed(node.id, _CACHE)
@@ -79,12 +78,12 @@ class _Told:
         """It is a path of multipath devices alone, which send their flushes past what the kernel takes it for."""
         above = [each for each in self._stack.nodes if node.id in each.below]
         return bool(above) and all(
-            dm.sends_requests(each) and each.write_cache != THROUGH and self._stayed(each) for each in above
+            dm.sends_requests(each) and each.write_cache != _THROUGH and self._stayed(each) for each in above
         )
 
-    def _override(self, node: Node) -> Override:
+    def _override(self, node: Node) -> _Override:
         told = list(self._contradictions(node))
-        return Override(
+        return _Override(
             node,
             tuple(line for line, _ in told),
             hidden=bool(told) and all(hidden_by_controller(cached) for _, cached in told),

@@ -1,7 +1,8 @@
-"""The rules, one file each, in a folder for each question. What stands here is what ``fstui explain`` lists.
+"""The rules, in a folder for each question. What stands here is what ``fstui explain`` lists.
 
 To add one: a module that declares it (``declaration.rule``), its docstring the page; and its tests in the same place
-under ``tests/judge/rules``. A module without a rule is a page alone: it explains why there is none.
+under ``tests/judge/rules``. A module without a rule is a page alone: it explains why there is none. A configuration
+that drops syncs is a row of ``defects.toml``, which also has its page.
 """
 
 from __future__ import annotations
@@ -12,38 +13,49 @@ from functools import cache
 from importlib import import_module
 
 from fstui.judge.declaration import Rule
+from fstui.judge.defects import defects
 
 QUESTIONS = ("proof", "configuration", "arrival", "rotation", "device", "database", "speed", "notes")
 """Among findings that weigh the same, those of an earlier question come first."""
 
 
+_DEFECTS = "defects"
+"""The module that reports the rows of ``defects.toml``; it has no page of its own."""
+
+
+@cache
+def _modules() -> tuple[tuple[str, str], ...]:
+    """Return the question and the name of each module; none of them is imported for it."""
+    return tuple(
+        (question, module.name)
+        for question in QUESTIONS
+        for module in pkgutil.iter_modules(import_module(f"{__name__}.{question}").__path__)
+    )
+
+
 @cache
 def pages() -> dict[str, str]:
-    """Public name → module, in alphabetical order; none of them is imported for it."""
-    found = {}
-    for question in QUESTIONS:
-        package = import_module(f"{__name__}.{question}")
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            found[module.name.rpartition(".")[2].replace("_", "-")] = module.name
-    return dict(sorted(found.items()))
+    """Return the question of each public name, in alphabetical order of the names."""
+    found = {module.replace("_", "-"): question for question, module in _modules() if module != _DEFECTS}
+    return dict(sorted({**found, **dict.fromkeys(defects(), "configuration")}.items()))
 
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, in the order in which they are heard."""
     found = [
-        (QUESTIONS.index(name.split(".")[-2]), rule.place, rule.name, rule)
-        for name in pages().values()
-        for rule in vars(import_module(name)).values()
+        (QUESTIONS.index(question), rule.place, rule.name, rule)
+        for question, module in _modules()
+        for rule in vars(import_module(f"{__name__}.{question}.{module}")).values()
         if isinstance(rule, Rule)
     ]
     return tuple(rule for *_, rule in sorted(found, key=lambda entry: entry[:3]))
 
 
 def page(name: str) -> str:
-    """The docstring of that rule's module. Raises KeyError where there is no such page."""
-    package, _, module = pages()[name].rpartition(".")
-    return documentation(package, f"{module}.py")
+    """The page of that rule. Raises KeyError where there is none."""
+    question, defect = pages()[name], defects().get(name)
+    return defect.page.strip() if defect else documentation(f"{__name__}.{question}", f"{name.replace('-', '_')}.py")
 
 
 @cache

@@ -11,7 +11,7 @@ from fstui.model.run import Evidence
 from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import HONEST_PROCESS, evidence
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 PLP = Medium(class_="ssd-plp", write_cache="plp")
 ZFS = target(
@@ -53,20 +53,7 @@ def test_what_breaks_a_sync(seen: Evidence, breaks: bool) -> None:
 
 def test_a_stubbed_process_never_asked_for_a_commit() -> None:
     case = Case(evidence(ZFS, UNCOMMITTED, process=Process(pipe_fsync_fails=False)))
-    assert case.configuration.uncommitted == ()
-
-
-def test_who_says_that_the_cache_is_on_is_told_in_lines() -> None:
-    through = on_loop(device=loop(dio="0", write_cache="write through"), below=disk(write_cache="write back"))
-    (override,) = Case(evidence(through)).configuration.overrides.losing
-    assert override.device.id == "loop0"
-    assert override.contradictions == ("sda write cache: write back (/sys/block/sda/queue/write_cache)",)
-
-
-def test_of_a_buffered_loop_the_page_cache_is_the_cache() -> None:
-    through = on_loop(device=loop(dio="0", write_cache="write through"), below=disk(write_cache="write through"))
-    (override,) = Case(evidence(through)).configuration.overrides.losing
-    assert "page cache" in override.contradictions[0]
+    assert not case.configuration.defects
 
 
 @pytest.mark.parametrize(
@@ -112,7 +99,7 @@ def test_a_filesystem_that_answers_syncs_by_itself_breaks_them(top: Node) -> Non
 @pytest.mark.parametrize(("told", "volatile"), [("volatile", True), ("no", False)])
 def test_an_overlay_is_volatile_by_what_was_read_of_it(told: str, volatile: bool) -> None:
     overlay = target(filesystem("overlay", volatile=told, below=()))
-    assert bool(Case(evidence(overlay)).configuration.volatile_overlays) is volatile
+    assert bool(Case(evidence(overlay)).configuration.defects) is volatile
 
 
 @pytest.mark.parametrize(
@@ -121,4 +108,4 @@ def test_an_overlay_is_volatile_by_what_was_read_of_it(told: str, volatile: bool
 def test_a_checked_copy_makes_up_for_a_device_without_flushes(level: str, accused: bool) -> None:
     told = disk("sdb", kind="md", readings=readings(consistency_policy="ppl"))
     where = target(filesystem("btrfs", below=("sda", "sdb"), level=level, metadata_level=level), disk(), told)
-    assert bool(Case(evidence(where, step())).configuration.unsent) is accused
+    assert bool(Case(evidence(where, step())).configuration.defects) is accused

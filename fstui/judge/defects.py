@@ -1,0 +1,66 @@
+"""The configurations that drop syncs or lose what was synced, as data: ``defects.toml``."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+import msgspec
+
+from fstui.model.judgement import Confidence, Verdict
+from fstui.model.storage import Node
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a defect comes to, and the templates of its finding."""
+
+    values: tuple[str, ...] = ()
+    """Of the defect's reading."""
+    verdict: Verdict | None = None
+    confidence: Confidence
+    low_unless_vouched: bool = False
+    """The confidence is low unless each lowest device was seen to keep what it acknowledges."""
+    title: str
+    sentence: str
+    traced: bool = False
+    """What the kernel's trace saw is evidence too."""
+    missing: Mapping[str, str] = {}
+    """The words for readings that the layer does not have."""
+    next: tuple[str, ...]
+
+
+class Defect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A public rule name, when it applies, and its outcomes."""
+
+    name: str
+    kinds: tuple[str, ...] = ()
+    reading: str | None = None
+    condition: str | None = None
+    page: str
+    """In Markdown."""
+    outcomes: dict[str, Outcome]
+
+
+class Hit(NamedTuple):
+    """An outcome of a defect that applies to a stack."""
+
+    outcome: str
+    layer: Node
+    because: tuple[str, ...]
+    words: Mapping[str, str] = {}
+    """For the templates, besides those of the layer."""
+    steps: tuple[str, ...] = ()
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    defect: tuple[Defect, ...]
+
+
+@cache
+def defects() -> dict[str, Defect]:
+    """Return the defects by their public names, in the order of the file."""
+    data = pkgutil.get_data(__name__, "defects.toml")
+    assert data is not None, "it is part of the package"
+    return {each.name: each for each in msgspec.toml.decode(data, type=_Table).defect}

@@ -1,0 +1,59 @@
+"""The rule that reports the defects of ``defects.toml``, each by its own public name."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.configuration import Found
+from fstui.model.judgement import Confidence, Finding
+
+
+@rule(place=20)
+def defects(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each defect of the stack."""
+    for found in case.configuration.defects:
+        outcome = found.defect.outcomes[found.hit.outcome]
+        texts = _texts(case, found)
+        yield Finding(
+            rule=found.defect.name,
+            verdict=outcome.verdict,
+            confidence=_confidence(case, found),
+            scope="storage",
+            title=outcome.title.format_map(texts),
+            sentence=outcome.sentence.format_map(texts),
+            steps=found.hit.steps,
+            because=(*found.hit.because, *(_seen_by_trace(case, found) if outcome.traced else ())),
+            next=tuple(line.format_map(texts) for line in outcome.next),
+        )
+
+
+def _confidence(case: Case, found: Found) -> Confidence:
+    outcome = found.defect.outcomes[found.hit.outcome]
+    return "low" if outcome.low_unless_vouched and not case.holders.vouched else outcome.confidence
+
+
+def _texts(case: Case, found: Found) -> dict[str, str]:
+    layer, arrivals = found.hit.layer, case.arrivals
+    battery, drives = words.CHECK_CONTROLLER
+    return {
+        **found.defect.outcomes[found.hit.outcome].missing,
+        **{reading.what: shlex.quote(reading.value) for reading in layer.readings},
+        "id": layer.id,
+        "name": layer.name,
+        "label": words.named(layer),
+        "pool": words.of_pool(layer),
+        "rate": arrivals.came_to_aside,
+        "early": arrivals.returned_early,
+        "check_battery": battery,
+        "check_drives": drives,
+        **found.hit.words,
+    }
+
+
+def _seen_by_trace(case: Case, found: Found) -> tuple[str, ...]:
+    withheld = (pair.because for pair in case.arrivals.withheld if pair.below == found.hit.layer)
+    return (*case.arrivals.of_ours, *withheld)
