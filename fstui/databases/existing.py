@@ -17,7 +17,7 @@ from fstui.databases.connection import PORTS, Connection, Driver
 from fstui.databases.facts import described
 from fstui.databases.option_files import options, tls
 from fstui.databases.sql import DatabaseError, ask
-from fstui.measure.children import in_a_child
+from fstui.measure.children import NoAnswer, in_child
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.state import ledger
@@ -91,11 +91,9 @@ def _reached(settings: Sysbench) -> tuple[Connection, int | None]:
 async def _in_time(function: Callable[..., Result], *arguments: object) -> Result:
     """What it returns, in a child: the home that the user's files are in may hang. Raises Refused, DatabaseError."""
     try:
-        return await in_a_child(function, *arguments, timeout_s=_FILES_S)
-    except TimeoutError:
-        raise DatabaseError(
-            f"what the user's own files say of the server: no answer for {_FILES_S:.0f} s; their disk or server hangs"
-        ) from None
+        return await in_child(function, *arguments, timeout_s=_FILES_S, where="the home directory")
+    except NoAnswer as silence:
+        raise DatabaseError(str(silence)) from None
 
 
 def _stated(driver: Driver, name: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import json
 import logging
@@ -22,16 +23,27 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from fstui.measure.wire import frames
+from fstui.model.errors import Refused
+from fstui.model.quantities import seconds
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 _START = "import sys,runpy; sys.path.insert(0,sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1),run_name='__main__')"
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 18
-CALL_S, REAP_S, LOOK_S, MOST_S = 10.0, 0.5, 0.1, 60.0
+CALL_S, REAP_S, LOOK_S, MOST_S = 2.0, 0.5, 0.1, 60.0
+HOME = "the state directory"
 HURRIED_S, AGAIN_S = 0.5, 0.2
 """So long a child may do nothing at all where a stop was asked; and where one was given up at that place already."""
 Result = TypeVar("Result")
 Place = Literal["home", "target"]
+
+
+class NoAnswer(Refused):
+    """A child that reads or writes a disk did nothing for too long."""
+
+    def __init__(self, where: str, waited_s: float) -> None:
+        self.reason = f"did not answer within {seconds(waited_s)}: its disk or server may hang"
+        super().__init__(f"{where} {self.reason}")
 
 
 class Hurry(NamedTuple):
@@ -153,16 +165,16 @@ class Child:
         except TimeoutError:
             return None
 
-    async def answer(self, patience_s: float, of: Place) -> bytes:
-        """Its next line. Raises TimeoutError where it did nothing for so long, or for less once a stop is asked."""
-        return await _patiently(self, self.read_line(), patience_s, of)
+    async def answer(self, patience_s: float, where: str, of: Place) -> bytes:
+        """Return its next line. Raises NoAnswer where it did nothing for ``patience_s``, or for less after a stop."""
+        return await _patiently(self, self.read_line(), patience_s, where, of)
 
     async def end(self, patience_s: float, of: Place) -> int | None:
         """Hang up, and wait for its end as patiently; None where it did not come."""
         self.hang_up()
         try:
-            return await _patiently(self, self._process.wait(), patience_s, of)
-        except TimeoutError:
+            return await _patiently(self, self._process.wait(), patience_s, "", of)
+        except NoAnswer:
             return None
 
     def abandon(self) -> None:
@@ -188,42 +200,43 @@ async def _outlasting_cancellation(starting: asyncio.Task[asyncio.subprocess.Pro
     return cancelled
 
 
-async def in_a_child(function: Callable[..., Result], *arguments: object, timeout_s: float | None = None) -> Result:
-    """Call a function of a module in a child, because the disk that it reads or writes may hang.
+async def in_child(
+    function: Callable[..., Result], *arguments: object, timeout_s: float = CALL_S, where: str = HOME
+) -> Result:
+    """Call a function of a module in a child process, because the disk that it reads or writes may hang.
 
-    Raises what it raises, and TimeoutError where it has done nothing for so long.
+    Raises what it raises, and NoAnswer where it did nothing for ``timeout_s``. ``where``: what it reads or writes.
     """
     async with _asked("measure.helpers.call") as child:
         child.send_bytes(pickle.dumps(sys.path) + pickle.dumps((function, arguments)))
         child.hang_up()
-        answer = await _patiently(child, child.read_all(), CALL_S if timeout_s is None else timeout_s)
+        answer = await _patiently(child, child.read_all(), timeout_s, where)
     try:
         worked, result = pickle.loads(answer)
     except (EOFError, pickle.UnpicklingError):  # killed before it had said all
-        raise OSError(None, "the helper process ended") from None
+        raise ChildProcessError(errno.ECHILD, "the child process was killed") from None
     if not worked:
         raise result
     return cast(Result, result)
 
 
-async def ask(module: str, action: str, question: str, timeout_s: float, data: bytes = b"") -> dict[str, Any]:
-    """One question, and bytes with it; one JSON line as the answer.
+async def ask_program(module: str, action: str, question: str, timeout_s: float, where: str) -> dict[str, Any]:
+    """Send one question to a program that no process of fstui imports, and return its answer, a line of JSON.
 
-    Raises TimeoutError where storage hangs, OSError where the program cannot be started.
+    Raises NoAnswer where it did nothing for ``timeout_s``, OSError where it cannot be started.
     """
     async with _asked(module, action) as child:
         child.send(json.dumps(question))
-        if data:
-            child.send_bytes(data)
-            child.hang_up()
-        line = await _patiently(child, child.read_line(), timeout_s)
+        line = await _patiently(child, child.read_line(), timeout_s, where)
         answer: dict[str, Any] = json.loads(line or b'{"errno": null, "error": "the helper process ended"}')
         return answer
 
 
-async def _patiently(child: Child, answer: Coroutine[Any, Any, Result], quiet_s: float, of: Place = "home") -> Result:
-    """Its answer. Raises TimeoutError where it has neither computed nor called the kernel for so long: a slow box, or
-    much to read, takes none of that time. Where a stop was asked, it is waited for as long as its disk works."""
+async def _patiently(
+    child: Child, answer: Coroutine[Any, Any, Result], quiet_s: float, where: str, of: Place = "home"
+) -> Result:
+    """Return the answer of a child. Raises NoAnswer where it neither computed nor called the kernel for ``quiet_s``: a
+    slow host, or much to read, takes none of that time. After a stop it is waited for while its disk works."""
     waiting = asyncio.ensure_future(answer)
     began = since = time.monotonic()
     seen: object = ()
@@ -238,7 +251,7 @@ async def _patiently(child: Child, answer: Coroutine[Any, Any, Result], quiet_s:
             if newest - since >= limit_s or newest - began > MOST_S + quiet_s:
                 if hurried:
                     hurried.given_up.add(of)
-                raise TimeoutError
+                raise NoAnswer(where, newest - since)
         return waiting.result()
     finally:
         waiting.cancel()

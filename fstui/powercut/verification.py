@@ -19,7 +19,7 @@ import msgspec
 
 from fstui import __version__
 from fstui.judge import judge
-from fstui.measure.children import Child
+from fstui.measure.children import Child, NoAnswer
 from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.errors import Refused
 from fstui.model.host import Host, Inventory
@@ -96,7 +96,7 @@ async def read_file(file: str) -> bytes:
         data, trouble = await asyncio.wait_for(child.communicate(), READ_S)
     except TimeoutError:
         child.kill()
-        raise Refused(f"{file}: no answer for {READ_S:.0f} s") from None
+        raise NoAnswer(file, READ_S) from None
     if child.returncode:
         raise Refused(trouble.decode(errors="surrogateescape").strip().removeprefix("cat: "))
     return data

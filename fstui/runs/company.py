@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fstui.measure.children import in_child
 from fstui.model.errors import Refused
 from fstui.model.storage import Target
-from fstui.runs import kept
 from fstui.runs.running import Site
 from fstui.runs.session import Session
 from fstui.state import ledger
@@ -15,7 +15,7 @@ from fstui.state import ledger
 async def beside(session: Session, site: Site) -> list[str]:
     """A sentence for each. A home that does not answer knows of none."""
     try:
-        entries = await kept.ask(ledger.living)
+        entries = await in_child(ledger.living)
     except (OSError, Refused):
         return []
     return [

@@ -1,21 +1,73 @@
-"""Files of the user's own, written whole or not at all."""
+"""Files of the user's own, written whole or not at all, by a child process: their disk may hang."""
 
 from __future__ import annotations
 
-from fstui.measure.children import ask
-from fstui.state.files import write_atomically
+import os
+import stat
+from pathlib import Path
 
-__all__ = ["write", "write_atomically"]
+from fstui.measure.children import in_child
+from fstui.model.errors import Refused
+from fstui.state.files import write_atomically, write_private
 
-WRITE_S = 5.0
+WRITE_S = 10.0
+
+
+async def check(path: Path) -> None:
+    """See that the file of ``--output`` can be written before anything else is done. Raises Refused."""
+    await in_child(check_file, path, where=str(path))
+
+
+async def is_stream(path: Path) -> bool:
+    """Return whether it is a pipe or a device. Raises OSError, Refused."""
+    return await in_child(_is_stream, path, where=str(path))
+
+
+async def put(path: Path, data: bytes) -> None:
+    """Write the file of ``--output``. Raises OSError, Refused."""
+    await in_child(put_file, path, data, timeout_s=WRITE_S, where=str(path))
 
 
 async def write(path: str, data: bytes) -> str:
-    """By a child, as the disk may hang. Empty when it is written, else the reason."""
+    """Write a new file. Return why it could not be written, or an empty string."""
     try:
-        answer = await ask("state.files", "write", path, WRITE_S, data)
-    except TimeoutError:
-        return f"{path}: no answer for {WRITE_S:.0f} s"
+        await in_child(write_private, Path(path), data, timeout_s=WRITE_S, where=path)
     except OSError as error:
-        return f"{path}: {error.strerror}"
-    return f"{answer.get('file', path)}: {answer['error']}" if "error" in answer else ""
+        return f"{error.filename or path}: {error.strerror}"
+    except Refused as refusal:
+        return str(refusal)
+    return ""
+
+
+def check_file(path: Path) -> None:
+    """See that the file can be written. Raises Refused."""
+    if path.is_dir():
+        raise Refused(f"--output {path} is a directory: name a file in it")
+    if not path.parent.is_dir():
+        raise Refused(f"--output {path}: there is no directory {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise Refused(f"--output {path} is not writable for this user")
+
+
+def put_file(path: Path, data: bytes) -> None:
+    """Write the document to the file, whole or not at all. Raises OSError.
+
+    A pipe or a device is written to as it is, and so is a file in a directory that takes no new ones.
+    """
+    real = path.resolve()  # the file that a link leads to is replaced, not the link
+    if not real.exists():
+        write_atomically(real, data, mode=0o666 & ~_umask())
+    elif stat.S_ISREG(real.stat().st_mode) and os.access(real.parent, os.W_OK):
+        write_atomically(real, data, mode=stat.S_IMODE(real.stat().st_mode))
+    else:
+        real.write_bytes(data)
+
+
+def _is_stream(path: Path) -> bool:
+    return path.exists() and not stat.S_ISREG(path.stat().st_mode)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fstui.databases.leftovers import named, remove
+from fstui.measure.children import in_child
 from fstui.powercut import power_cuts
 from fstui.runs import kept
 from fstui.state.ledger import Entry
@@ -12,9 +13,9 @@ __all__ = ["Entry", "found", "named", "remove", "waiting"]
 
 async def found() -> list[Entry]:
     """All that may be removed without a question. Raises Refused, OSError."""
-    return await kept.ask(kept.left_behind)
+    return await in_child(kept.left_behind)
 
 
 async def waiting() -> list[Entry]:
     """Records of power cuts that nobody has verified yet: they must survive until then. Raises Refused, OSError."""
-    return await kept.ask(power_cuts.pending)
+    return await in_child(power_cuts.pending)

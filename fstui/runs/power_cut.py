@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fstui.measure.children import in_child
 from fstui.model.storage import Target
 from fstui.powercut import power_cuts, verification, writing
 from fstui.powercut.figures import Declared
@@ -14,7 +15,7 @@ from fstui.powercut.records import PREFIX
 from fstui.powercut.verification import Verified, read_file
 from fstui.powercut.witness import SILENT_S, LogFull, View, Witness
 from fstui.powercut.writing import Cut, Writing, is_root
-from fstui.runs import caution, kept
+from fstui.runs import caution
 from fstui.runs.scenario import changed
 from fstui.runs.session import Session
 from fstui.runs.site import Site
@@ -79,14 +80,14 @@ async def concerns(session: Session, cut: Cut) -> tuple[str, ...]:
 
 async def so_far(target: Target) -> SoFar:
     """What is known of the cuts of that storage. Raises Refused, OSError."""
-    return await kept.ask(power_cuts.so_far, target.identity, patience_s=HISTORY_S)
+    return await in_child(power_cuts.so_far, target.identity, timeout_s=HISTORY_S)
 
 
 async def verify(session: Session, directory: str, log: bytes, declared: Declared) -> Verified:
     """The run of this cut, judged and not yet saved. Raises Refused with a sentence for the user."""
     witnessed = verification.read_log(log)
     header = witnessed.header
-    earlier = await kept.ask(power_cuts.earlier, header.run, header.target.identity, patience_s=HISTORY_S)
+    earlier = await in_child(power_cuts.earlier, header.run, header.target.identity, timeout_s=HISTORY_S)
     return await verification.verify(directory, witnessed, earlier, session.machine, declared)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from fstui.measure.children import in_child
 from fstui.model.errors import Refused
-from fstui.runs import kept
 from fstui.runs.scenario import Form, Scalar, Scenario, Setting, changed, expand, load, names, shipped, size_of
 
 __all__ = [
@@ -42,7 +42,7 @@ def shipped_ones() -> list[Known]:
 async def own() -> tuple[list[Known], list[str]]:
     """The user's own, and what is wrong with the files that cannot be run."""
     try:
-        return await kept.ask(_own, where=_OWN)
+        return await in_child(_own, where=_OWN)
     except (Refused, OSError) as trouble:
         return [], [str(trouble)]
 
@@ -52,7 +52,7 @@ async def named(name: str) -> Scenario:
     if name in shipped():
         return load(name)
     is_file = "/" in name or name.endswith(".toml")
-    return await kept.ask(load, name, where=name if is_file else _OWN)
+    return await in_child(load, name, where=name if is_file else _OWN)
 
 
 def check(scenario: Scenario, settings: Mapping[str, str]) -> None:

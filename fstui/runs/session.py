@@ -120,9 +120,10 @@ class Session:
 
     async def from_before(self) -> Before:
         """What other days have left for this one. Raises OSError, and Refused where the home gives no answer."""
+        from fstui.measure.children import in_child  # noqa: PLC0415
         from fstui.runs import kept  # noqa: PLC0415
 
-        before = await kept.ask(kept.from_before)
+        before = await in_child(kept.from_before)
         self._declared = before.declared
         return before
 
@@ -200,15 +201,15 @@ class Session:
     async def _recall(self) -> None:
         """A home that cannot be read declares nothing, and is told of."""
         if self._declared is None:
-            from fstui.runs import kept  # noqa: PLC0415
-            from fstui.state import declarations  # noqa: PLC0415
+            from fstui.measure.children import NoAnswer, in_child  # noqa: PLC0415
+            from fstui.state import declarations, paths  # noqa: PLC0415
 
             try:
-                self._declared = await kept.ask(declarations.recall)
+                self._declared = await in_child(declarations.recall, where=str(paths.state_dir()))
             except (OSError, Refused) as trouble:
                 self._declared = {}
                 self.trouble = f"what was declared of storages is not known: {trouble}"
-                self.home_hangs = str(trouble) if isinstance(trouble, kept.Silent) else ""
+                self.home_hangs = str(trouble) if isinstance(trouble, NoAnswer) else ""
 
     def _judged(self, inventory: Inventory) -> Survey:
         from fstui.runs.flags import Flags  # noqa: PLC0415  all rules: a fifth of the time to the first frame

@@ -1,17 +1,11 @@
-"""Files that are either the old one or the new one, whole, also after a power cut.
-
-Standard library only, and a program too: a run is saved by a child process, because the disk that it goes to may be
-the one that hangs. stdin: the path as a line of JSON, then the document; stdout: one line of JSON.
-"""
+"""Files that are either the old one or the new one, whole, also after a power cut. Standard library only."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import stat
-import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -112,26 +106,15 @@ def _sync(fd: int, path: Path) -> None:
         raise OSError(error.errno, f"fsync failed: {error.strerror}", str(path)) from None
 
 
+def write_private(path: Path, data: bytes) -> None:
+    """Write the file, in a directory for this user alone. Raises OSError."""
+    make_private(path.parent)
+    write_atomically(path, data)
+
+
 def make_private(directory: Path) -> Path:
     """Create the directory and those above it that are missing, for this user alone (0700). Raises OSError."""
     if not directory.is_dir():
         make_private(directory.parent)
         directory.mkdir(mode=0o700, exist_ok=True)
     return directory
-
-
-def main() -> None:
-    """Write what stdin holds, and say ``saved`` or what went wrong."""
-    path = Path(json.loads(sys.stdin.buffer.readline()))
-    data = sys.stdin.buffer.read()
-    try:
-        make_private(path.parent)
-        write_atomically(path, data)
-        answer = {"saved": str(path)}
-    except OSError as error:
-        answer = {"error": str(error.strerror), "file": str(error.filename or path)}
-    print(json.dumps(answer), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -8,8 +8,10 @@ import os
 from contextlib import suppress
 from functools import partial
 
-from fstui.measure.children import CALL_S, in_a_child
+from fstui.measure.children import NoAnswer, in_child
 from fstui.state import ledger, paths
+
+_NOTE_S = 10.0
 
 
 async def note(run: str, kind: ledger.Kind, what: str, mount_point: str = "", device: str = "") -> ledger.Entry:
@@ -18,7 +20,7 @@ async def note(run: str, kind: ledger.Kind, what: str, mount_point: str = "", de
     Who is cancelled meanwhile makes nothing, and so leaves no entry.
     """
     entering = partial(ledger.enter, run, kind, what, mount_point, pid=os.getpid(), device=device)
-    writing = asyncio.ensure_future(in_a_child(entering))
+    writing = asyncio.ensure_future(in_child(entering, timeout_s=_NOTE_S, where=str(paths.ledger_dir())))
     try:
         return await asyncio.shield(writing)
     except asyncio.CancelledError:
@@ -26,21 +28,20 @@ async def note(run: str, kind: ledger.Kind, what: str, mount_point: str = "", de
         if not writing.cancelled() and writing.exception() is None:
             await strike_out(writing.result())
         raise
-    except TimeoutError:
-        trouble = f"no answer for {CALL_S:.0f} s; its disk or server hangs"
-        raise OSError(errno.ETIMEDOUT, trouble, str(paths.ledger_dir())) from None
+    except NoAnswer as silence:
+        raise OSError(errno.ETIMEDOUT, silence.reason, str(paths.ledger_dir())) from None
 
 
 async def strike_out(*entries: ledger.Entry) -> None:
     """These things are gone. An entry that cannot be struck out is found again by the next start, its thing not."""
-    with suppress(OSError):
-        await in_a_child(_strike_out, entries)
+    with suppress(OSError, NoAnswer):
+        await in_child(_strike_out, entries, timeout_s=_NOTE_S)
 
 
 async def strike_out_gone(*entries: ledger.Entry) -> None:
     """Of these, what is no longer there."""
-    with suppress(OSError):
-        await in_a_child(_strike_out_gone, entries)
+    with suppress(OSError, NoAnswer):
+        await in_child(_strike_out_gone, entries, timeout_s=_NOTE_S)
 
 
 def _strike_out(entries: tuple[ledger.Entry, ...]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fstui.measure.children import Child, ask
+from fstui.measure.children import Child, NoAnswer, ask_program
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.model.storage import Space, Target
@@ -70,11 +70,9 @@ async def inspect(directory: str, *, trusting: bool = False) -> Place:
     ``trusting``: root writes there although another user may rename what is written.
     """
     try:
-        found = await ask("measure.helpers.directory", "inspect", directory, _ANSWER_S)
-    except TimeoutError:
-        raise Refused(
-            f"{directory}: no answer for {_ANSWER_S:.0f} s; its disk or server hangs. Nothing was written."
-        ) from None
+        found = await ask_program("measure.helpers.directory", "inspect", directory, _ANSWER_S, directory)
+    except NoAnswer as silence:
+        raise Refused(f"{silence}. Nothing was written.") from None
     if "error" in found:
         raise Refused(f"{directory}: {found['error']}. {_STOPPED if found['errno'] == errno.EIO else _NAME_ANOTHER}")
     if not found["directory"]:
@@ -150,10 +148,10 @@ class Workspace:
         keeper = await Child.start("measure.helpers.directory", "keep", str(ledger.path_of(entry)))
         keeper.send(json.dumps(path))
         try:
-            answer = json.loads(await keeper.answer(_ANSWER_S, "target") or b"{}")
-        except TimeoutError:
+            answer = json.loads(await keeper.answer(_ANSWER_S, path, "target") or b"{}")
+        except NoAnswer:
             keeper.abandon()
-            raise Refused(f"{path}: cannot be made, no answer for {_ANSWER_S:.0f} s.") from None
+            raise
         if not answer.get("ready"):
             await keeper.reap(1.0)
             await _forget(entry, answer)
@@ -164,10 +162,10 @@ class Workspace:
         """Have the keeper remove it. Returns None, or the sentence that says why it is still there."""
         self._keeper.hang_up()
         try:
-            answer = json.loads(await self._keeper.answer(patience_s, "target") or b"{}")
-        except TimeoutError:
+            answer = json.loads(await self._keeper.answer(patience_s, self.held.path, "target") or b"{}")
+        except NoAnswer as silence:
             self._keeper.abandon()
-            return f"{self.held.path}: not removed, its disk does not answer; it goes when it does, or by `fstui clean`"
+            return f"not removed: {silence}; it is removed when the disk answers, or by `fstui clean`"
         await self._keeper.end(1.0, "home")
         if answer.get("removed"):  # and struck out, by the keeper
             return None
@@ -189,9 +187,9 @@ async def remove_left_behind(entry: ledger.Entry) -> str | None:
     if entry.mount_point and entry.mount_point not in _mounted():
         return f"{entry.what}: not removed: nothing is mounted on {entry.mount_point} now. Mount it, then `fstui clean`"
     try:
-        answer = await ask("measure.helpers.directory", "remove", entry.what, _REMOVE_S)
-    except TimeoutError:
-        return f"{entry.what}: not removed, no answer for {_REMOVE_S:.0f} s; its disk or server hangs"
+        answer = await ask_program("measure.helpers.directory", "remove", entry.what, _REMOVE_S, entry.what)
+    except NoAnswer as silence:
+        return f"not removed: {silence}"
     if answer.get("absent") and _is_hidden(entry):
         return (
             f"{entry.what}: not removed: another filesystem is mounted on {entry.mount_point} now. "
@@ -208,9 +206,10 @@ async def remove_left_behind(entry: ledger.Entry) -> str | None:
 async def _where_it_was_moved_to(entry: ledger.Entry) -> dict[str, Any]:
     """Its directory is another one now: it may be beside it, under another name."""
     try:
-        answer = await ask("measure.helpers.directory", "moved", f"{entry.above} {entry.what}", _REMOVE_S)
-    except TimeoutError:
-        return {"error": f"no answer for {_REMOVE_S:.0f} s; its disk or server hangs"}
+        question = f"{entry.above} {entry.what}"
+        answer = await ask_program("measure.helpers.directory", "moved", question, _REMOVE_S, entry.what)
+    except NoAnswer as silence:
+        return {"error": str(silence)}
     if not answer.get("removed"):
         answer["error"] += f"; if it is elsewhere now, move it back; if it is gone, remove {ledger.path_of(entry)}"
     return answer

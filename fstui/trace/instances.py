@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from fstui.measure.children import ask
+from fstui.measure.children import NoAnswer, ask_program
 from fstui.state import ledger
 from fstui.state.noting import strike_out
 
@@ -21,8 +21,8 @@ def path_of(run_id: str) -> str:
 async def existing() -> list[str]:
     """The paths of all that are there by their name, of living runs too; none where nobody may look."""
     try:
-        answer = await ask("trace.reader.record", "list", "", _REMOVE_S)
-    except (TimeoutError, OSError):
+        answer = await ask_program("trace.reader.record", "list", "", _REMOVE_S, "tracefs")
+    except (NoAnswer, OSError):
         return []
     return [str(INSTANCES / name) for name in answer.get("names", ())]
 
@@ -33,9 +33,10 @@ async def remove_left_behind(entry: ledger.Entry) -> str | None:
     The kernel refuses to remove one that a living process reads.
     """
     try:
-        answer = await ask("trace.reader.record", "remove", PurePosixPath(entry.what).name, _REMOVE_S)
-    except TimeoutError:
-        return f"{entry.what}: not removed, no answer for {_REMOVE_S:.0f} s"
+        name = PurePosixPath(entry.what).name
+        answer = await ask_program("trace.reader.record", "remove", name, _REMOVE_S, entry.what)
+    except NoAnswer as silence:
+        return f"not removed: {silence}"
     if answer.get("removed"):
         await strike_out(entry)
         return None

@@ -36,7 +36,7 @@ from fstui.tui.terminal_settings import ascii_only as terminal_is_ascii
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from fstui.runs.kept import Entry
+    from fstui.runs.leftovers import Entry
     from fstui.runs.running import RunInProgress, Site
 
 STOP_S = 20.0

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from fstui.cli.events import EventLines
-from fstui.cli.output_file import put_file
 from fstui.model.events import RunFinished, StepProgressed
 from fstui.model.steps import Snapshot
+from fstui.runs.files import put_file
 from fstui.state import runs
 from tests.cli.conftest import command
 from tests.factories.samples import RUN
@@ -207,7 +207,7 @@ def test_an_output_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> 
     put_file(file, b"one")
     file.chmod(0o640)
     link.symlink_to(file)
-    put_file(link, "two")
+    put_file(link, b"two")
     assert (file.read_text(), link.is_symlink()) == ("two", True)
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert not list(tmp_path.glob(".*"))

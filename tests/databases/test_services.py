@@ -70,9 +70,9 @@ async def test_a_file_that_gives_no_answer_is_waited_for_in_a_child_and_not_for_
     kept = connection_to(asked())
     service_file.unlink()
     os.mkfifo(service_file)
-    with pytest.raises(DatabaseError, match="no answer for"):
+    with pytest.raises(DatabaseError, match="did not answer within"):
         await known_again(kept)
-    with pytest.raises(DatabaseError, match="no answer for"):
+    with pytest.raises(DatabaseError, match="did not answer within"):
         await existing.Existing.open("sysbench", asked(), workspace="/nowhere", run_id="k3f9a1")
 
 

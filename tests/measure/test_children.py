@@ -15,7 +15,7 @@ import pytest
 
 import fstui
 from fstui.measure import children
-from fstui.measure.children import Child, Hurry, ask, in_a_child
+from fstui.measure.children import Child, Hurry, NoAnswer, ask_program, in_child
 from fstui.model.errors import Refused
 from fstui.state import runs
 
@@ -29,16 +29,16 @@ async def keeper(path: Path) -> Child:
 
 
 async def test_a_question_gets_its_answer(tmp_path: Path) -> None:
-    assert (await ask("measure.helpers.directory", "inspect", str(tmp_path), 60))["path"] == str(tmp_path)
+    assert (await ask_program("measure.helpers.directory", "inspect", str(tmp_path), 60, "X"))["path"] == str(tmp_path)
 
 
 async def test_a_silent_child_is_given_up() -> None:
-    with pytest.raises(TimeoutError):
-        await ask("measure.helpers.directory", "inspect", "/", timeout_s=0)
+    with pytest.raises(NoAnswer, match=r"X did not answer within .*: its disk or server may hang"):
+        await ask_program("measure.helpers.directory", "inspect", "/", 0, "X")
 
 
 async def test_a_child_that_cannot_speak_is_an_answer_too() -> None:
-    assert await ask("measure.helpers.directory", "no-such-action", "/", 60) == {
+    assert await ask_program("measure.helpers.directory", "no-such-action", "/", 60, "X") == {
         "errno": None,
         "error": "the helper process ended",
     }
@@ -82,7 +82,7 @@ async def test_nothing_around_it_gets_into_it(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
-    assert (await ask("measure.helpers.directory", "inspect", ".", 60))["path"] == str(tmp_path)
+    assert (await ask_program("measure.helpers.directory", "inspect", ".", 60, "X"))["path"] == str(tmp_path)
 
 
 def test_it_starts_from_a_zip_too(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_it_starts_from_a_zip_too(tmp_path: Path) -> None:
         "sys.path.insert(0, sys.argv[1])\n"
         "from fstui.measure import children\n"
         "assert children.__file__.startswith(sys.argv[1])\n"
-        "print(asyncio.run(children.ask('measure.helpers.directory', 'inspect', '/', 60))['path'])\n"
+        "print(asyncio.run(children.ask_program('measure.helpers.directory', 'inspect', '/', 60, '/'))['path'])\n"
     )
     call = [sys.executable, "-c", program, str(archive)]
     assert subprocess.run(call, cwd=tmp_path, check=True, capture_output=True).stdout == b"/\n"
@@ -106,30 +106,32 @@ async def test_many_at_once_do_not_mix_their_answers(tmp_path: Path) -> None:
     places = [tmp_path / str(number) for number in range(8)]
     for place in places:
         place.mkdir()
-    found = await asyncio.gather(*(ask("measure.helpers.directory", "inspect", str(place), 60) for place in places))
+    found = await asyncio.gather(
+        *(ask_program("measure.helpers.directory", "inspect", str(place), 60, "X") for place in places)
+    )
     assert [one["path"] for one in found] == [str(place) for place in places]
 
 
-async def test_a_function_is_called_in_a_child_and_its_result_and_its_exception_come_back(tmp_path: Path) -> None:
-    assert await in_a_child(os.getppid) == os.getpid()
-    assert await in_a_child(sorted, [3, 1, 2]) == [1, 2, 3]
+async def test_a_function_is_called_in_child_and_its_result_and_its_exception_come_back(tmp_path: Path) -> None:
+    assert await in_child(os.getppid) == os.getpid()
+    assert await in_child(sorted, [3, 1, 2]) == [1, 2, 3]
     with pytest.raises(FileNotFoundError):
-        await in_a_child(os.stat, tmp_path / "nothing")
+        await in_child(os.stat, tmp_path / "nothing")
     with pytest.raises(Refused, match="no saved run"):
-        await in_a_child(runs.find, "no such run")
+        await in_child(runs.find, "no such run")
 
 
 async def test_a_call_that_hangs_is_given_up() -> None:
-    with pytest.raises(TimeoutError):
-        await in_a_child(time.sleep, 60, timeout_s=0.5)
+    with pytest.raises(NoAnswer):
+        await in_child(time.sleep, 60, timeout_s=0.5)
 
 
 async def test_once_a_stop_is_asked_nobody_waits_for_a_disk_that_does_nothing() -> None:
     hurry = Hurry(lambda: True, lambda of: 7, given_up=set())
     children.HURRY.set(hurry)
     async with asyncio.timeout(60) as limit:
-        with pytest.raises(TimeoutError):
-            await in_a_child(time.sleep, 300, timeout_s=300)
+        with pytest.raises(NoAnswer):
+            await in_child(time.sleep, 300, timeout_s=300)
     assert not limit.expired()
     assert hurry.limit_s("home") < hurry.limit_s("target")  # it did not answer once: it is asked with less patience
 
@@ -143,18 +145,18 @@ async def test_a_disk_that_still_works_is_waited_for_all_the_same(monkeypatch: p
         return next(completed)
 
     children.HURRY.set(Hurry(lambda: True, moved, given_up=set()))
-    await in_a_child(time.sleep, 1.0)
+    await in_child(time.sleep, 1.0)
     assert set(asked) == {"home"}
 
 
 async def test_a_child_that_dies_in_the_middle_of_a_call_is_an_error() -> None:
-    with pytest.raises(OSError, match="helper process ended"):
-        await in_a_child(os._exit, 3)
+    with pytest.raises(OSError, match="child process was killed"):
+        await in_child(os._exit, 3)
 
 
 def test_whoever_leaves_while_a_child_is_asked_leaves_in_silence() -> None:
-    program = "import asyncio, time\nfrom fstui.measure.children import in_a_child\n"
-    program += "async def ask(): await asyncio.wait_for(in_a_child(time.sleep, 60), 1)\n"
+    program = "import asyncio, time\nfrom fstui.measure.children import in_child\n"
+    program += "async def ask(): await asyncio.wait_for(in_child(time.sleep, 60), 1)\n"
     program += "try: asyncio.run(ask())\nexcept TimeoutError: print('left')\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True)
     assert (done.stdout, done.stderr, done.returncode) == ("left\n", "", 0)
@@ -166,7 +168,7 @@ async def test_a_program_that_a_slow_box_is_still_starting_is_waited_for(
     busy = ["sh", "-c", 'until [ -e "$0" ]; do :; done; exec "$@"', str(tmp_path / "go")]
     start = children.command
     monkeypatch.setattr(children, "command", lambda *words: [*busy, *start(*words)])
-    asked = asyncio.ensure_future(ask("measure.helpers.directory", "inspect", str(tmp_path), 0.5))
+    asked = asyncio.ensure_future(ask_program("measure.helpers.directory", "inspect", str(tmp_path), 0.5, "X"))
     await asyncio.wait([asked], timeout=0.8)
     (tmp_path / "go").touch()
     assert (await asked)["path"] == str(tmp_path)

@@ -97,7 +97,7 @@ class Row(NamedTuple):
     @property
     def line(self) -> str:
         how = "never" if self.status is None else ("by itself", "after SIGTERM", "after the second one")[self.signals]
-        words = [word for word in self.said.splitlines() if "fstui:" in word or "no answer" in word]
+        words = [word for word in self.said.splitlines() if "fstui:" in word or "not answer" in word]
         return f"{self.command:14}{how:22}{self.took_s:6.1f} s  {self.status!s:5}{'; '.join(words)[:160]}"
 
 

@@ -160,5 +160,5 @@ def test_a_run_on_a_silent_mount_is_refused(workshop: Path, own_user: Path) -> N
         refused = headless.call("run", "fsync-rate", point, within=within)
     assert (refused.returncode, refused.stdout) == (2, b"")
     (sentence,) = refused.stderr.decode().splitlines()
-    assert str(point) in sentence and "no answer" in sentence and "Nothing was written" in sentence
+    assert str(point) in sentence and "did not answer" in sentence and "Nothing was written" in sentence
     assert list(own_user.rglob("*.json")) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.real import headless
 from tests.real.silent import silent_mount
 
-SAID = "no answer for 2 s"
+SAID = "did not answer within 2"
 
 
 def test_every_command_that_wants_the_home_says_that_it_is_silent_and_ends(workshop: Path) -> None:

@@ -13,7 +13,7 @@ from tests.terminal.pty_app import COMMAND, ROOT
 from tests.terminal.tmux import PROMPT, Tmux
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(not Tmux.here(), reason="tmux is not installed")]
-SAID = "no answer for"
+SAID = "did not answer within"
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fstui.measure.children import Child, in_a_child
+from fstui.measure.children import Child, NoAnswer, in_child
 from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import Counters
 from fstui.model.declaration import Declaration
@@ -155,8 +155,8 @@ class LocalMachine:
         from fstui.databases import programs  # noqa: PLC0415  the first screen comes without
 
         try:
-            return await in_a_child(programs.look, timeout_s=2 * programs.ANSWER_S)
-        except TimeoutError:
+            return await in_child(programs.look, timeout_s=2 * programs.ANSWER_S, where="a directory in PATH")
+        except NoAnswer:
             return programs.NOTHING
 
     async def make_directory(self, directory: str, run_id: str) -> Workspace:
