@@ -8,7 +8,6 @@ import re
 import secrets
 import shlex
 import sys
-import tempfile
 from typing import Any
 
 import click
@@ -63,43 +62,44 @@ def command(simulate: str | None, host: str, port: int, url: str | None, this_bo
         raise Refused(
             f"textual-serve is not installed: {shlex.quote(sys.executable)} -m pip install 'textual-serve>=1.1,<2'"
         ) from None
-    with tempfile.TemporaryDirectory(prefix="fstui-class-") as home:
-        status = asyncio.run(_serve(disk, host, port, (url or f"http://{host}:{port}").rstrip("/"), home))
-    raise SystemExit(status)
+    raise SystemExit(asyncio.run(_serve(disk, host, port, (url or f"http://{host}:{port}").rstrip("/"))))
 
 
-async def _serve(disk: str, host: str, port: int, url: str, home: str) -> int:
+async def _serve(disk: str, host: str, port: int, url: str) -> int:
     """Serve until a signal arrives; return the exit status for it. Raises Refused."""
     from aiohttp import web  # noqa: PLC0415  a dependency of textual-serve
+
+    from fstui.runs import simulation  # noqa: PLC0415
 
     stopped, interruption = asyncio.Event(), Interruption()
     interruption.listen(stopped.set, waits_for="a browser's app has not ended yet")
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    started = [sys.executable, "-m", "fstui.cli.served", home, disk]
-    runner = web.AppRunner(await application(started, url, token), shutdown_timeout=CLOSE_S)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port).start()
-        say(f"{url}/{token}/ : lessons, and the simulated disk {disk}. Ctrl-C ends it.")
-        await stopped.wait()
-    except OSError as error:
-        raise Refused(
-            f"Cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}. Choose another --port"
-        ) from None
-    finally:
-        await runner.cleanup()
+    async with simulation.private_directory() as home:
+        started = [sys.executable, "-m", "fstui.cli.served", home, disk]
+        runner = web.AppRunner(await application(started, url, token), shutdown_timeout=CLOSE_S)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port).start()
+            say(f"{url}/{token}/ : lessons, and the simulated disk {disk}. Ctrl-C ends it.")
+            await stopped.wait()
+        except OSError as error:
+            raise Refused(
+                f"Cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}. Choose another --port"
+            ) from None
+        finally:
+            await runner.cleanup()
     return interruption.exit_code or 0
 
 
 async def application(started: list[str], url: str, token: str) -> Any:
     """Return the aiohttp application, which runs the command ``started`` for each browser.
 
-    Everything, the WebSocket included, is below the token's path.
+    Everything, the WebSocket included, is below the token's path; every other path is refused.
     """
     from aiohttp import web  # noqa: PLC0415
     from textual_serve.server import Server  # noqa: PLC0415
 
-    served = await Server(shlex.join(started), title="fstui", public_url=url)._make_app()
+    served = await Server(f"exec {shlex.join(started)}", title="fstui", public_url=url)._make_app()
     served.on_startup.clear()  # it prints a banner
     browsers: set[asyncio.Task[Any]] = set()
 
@@ -125,6 +125,14 @@ async def application(started: list[str], url: str, token: str) -> Any:
 
     served.middlewares.append(web.middleware(adapt))
     served.on_shutdown.append(end_apps)
-    outer = web.Application()
+
+    @web.middleware
+    async def require_token(request: Any, handler: Any) -> Any:
+        given = request.path.split("/")[1]
+        if not secrets.compare_digest(given.encode(errors="replace"), token.encode()):
+            raise web.HTTPForbidden(text="Use the address that fstui serve printed.")
+        return await handler(request)
+
+    outer = web.Application(middlewares=[require_token])
     outer.add_subapp(f"/{token}", served)
     return outer

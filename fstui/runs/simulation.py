@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from msgspec.structs import replace
 
+from fstui.model.errors import Refused
 from fstui.model.run import Round
 from fstui.runs.session import Session
 from fstui.simulate.parameters import Simulated, change, load, names
 from fstui.simulate.stack import mount_point, name_of
 
-__all__ = ["Simulated", "load", "mount_point", "name_of", "named", "names", "of_round", "session"]
+__all__ = ["Simulated", "load", "mount_point", "name_of", "named", "names", "of_round", "private_directory", "session"]
 
 _SEEDS_APART = 1000
 """A storage of several devices takes a few seeds in a row."""
@@ -32,3 +38,19 @@ def session(made: Simulated, pace: float = 1.0) -> Session:
     from fstui.runs.machine.simulated import SimulatedMachine  # noqa: PLC0415
 
     return Session.of_machine(SimulatedMachine(made, pace))
+
+
+@asynccontextmanager
+async def private_directory() -> AsyncIterator[str]:
+    """Yield a temporary directory, in the ledger like that of a run: it is removed also when fstui is killed.
+
+    Raises Refused.
+    """
+    from fstui.state.workspace import Workspace  # noqa: PLC0415
+
+    made = await Workspace.make(tempfile.gettempdir(), secrets.token_hex(3))
+    try:
+        yield made.held.path
+    finally:
+        if problem := await made.remove():
+            raise Refused(problem)

@@ -23,6 +23,7 @@ from aiohttp.test_utils import unused_port
 
 from fstui.cli.serve import LOOPBACK, command
 from fstui.model.errors import Refused
+from fstui.state import ledger
 from tests.cli.browser import CHROMIUM, browsing
 
 
@@ -63,7 +64,7 @@ async def test_only_the_printed_address_opens_the_app(url: str) -> None:
     async with ClientSession() as browser:
         assert f"{url.replace('http', 'ws', 1)}/ws" in await (await browser.get(f"{url}/")).text()
         for path in ("", "/ws", "/static/js/textual.js", f"/{token[:-1]}/", f"/{token[:-1]}/ws", "/download/x"):
-            assert (await browser.get(f"{origin}{path}")).status == 404, path
+            assert (await browser.get(f"{origin}{path}")).status == 403, path
 
 
 async def test_a_browser_gets_the_lessons(url: str) -> None:
@@ -79,18 +80,30 @@ async def until_lessons_are_shown(app: ClientWebSocketResponse) -> None:
         said += message.data if message.type == WSMsgType.BINARY else b""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 async def test_a_signal_ends_it_with_its_browsers_apps(number: signal.Signals, tmp_path: Path) -> None:
     with serving(tmp_path) as served:
         async with ClientSession() as browser, browser.ws_connect(f"{served.address}/ws") as app:
             await until_lessons_are_shown(app)
-            assert len(list(tmp_path.glob("fstui-class-*/*"))) == 1
+            assert len(list(tmp_path.glob(".fstui-*/tmp*"))) == 1
             served.process.send_signal(number)
             async for _ in app:  # as a browser does, until it is closed
                 pass
-            assert await asyncio.to_thread(served.process.wait) == 128 + number
-    assert list(tmp_path.glob("fstui-class-*")) == []
-    assert not [each for each in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(each.info["cmdline"])]
+            status = await asyncio.to_thread(served.process.wait)
+    assert status == (-number if number is signal.SIGKILL else 128 + number)
+    while number is signal.SIGKILL and left_behind(tmp_path):  # until the process that holds the directory has ended
+        pass
+    assert left_behind(tmp_path) == []
+
+
+def left_behind(directory: Path) -> list[str]:
+    """Return the files, ledger entries and processes that are left of a server."""
+    files = [str(path) for path in directory.glob(".fstui-*")]
+    processes = [str(each.info["cmdline"]) for each in psutil.process_iter(["cmdline"])]
+    return files + [entry.what for entry in ledger.entries()] + [each for each in processes if str(directory) in each]
 
 
 def test_the_host_itself_cannot_be_served() -> None:
