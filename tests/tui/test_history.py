@@ -96,6 +96,18 @@ async def test_keys_that_come_in_one_burst_are_each_heard() -> None:
         assert [line.split()[0] for line in shown(app) if line[1:2] in "ABC" and line[2:3] == " "] == ["A", "B", "C"]
 
 
+async def test_cursor_stays_on_its_run_when_a_newer_one_is_saved() -> None:
+    saved("aaa111", 1)
+    saved("bbb222", 2)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pressed(pilot, "h", "down", "question_mark")
+        saved("ccc333", 3)
+        lines = await pressed(pilot, "escape")
+        assert isinstance(app.screen, HistoryScreen) and app.screen.chosen and app.screen.chosen.id == "aaa111"
+        assert "3 saved runs" in lines[0]
+
+
 async def settled(pilot: Pilot[int]) -> list[str]:
     """What stands there once the document under the cursor has been read."""
     for _ in range(2):

@@ -14,7 +14,6 @@ from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
-from fstui.tui.widgets.lines import Lines
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
@@ -69,15 +68,15 @@ async def test_steps_are_selected_beneath_the_findings() -> None:
         assert any(line.startswith("▌") and "O_DIRECT+O_DSYNC" in line for line in lines)
 
 
-async def test_the_wheel_moves_the_selection_of_a_list_and_scrolls_a_page() -> None:
+async def test_a_click_selects_a_saved_run_and_the_wheel_scrolls_a_page() -> None:
     for day in range(1, 8):
         runs.save(screens.RUN.__class__(id=f"run{day}", started_at=f"2026-10-{day:02d}T08:00:00+00:00"))
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pressed(pilot, "h")
-        app.screen.query_one("#runs", Lines).on_mouse_scroll_down()
-        await pilot.pause()
-        assert any(line.startswith("▌") and "04 Oct 08:00" in line for line in shown(app))
+        lines = await clicked(pilot, "04 Oct 08:00")
+        assert isinstance(app.screen, HistoryScreen) and app.screen.chosen and app.screen.chosen.id == "run4"
+        assert any("run4.json" in line for line in lines)
         first = (await pressed(pilot, "question_mark"))[0]
         await pilot._post_mouse_events([MouseScrollDown], "#page", button=0)
         await pilot.pause()

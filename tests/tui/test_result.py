@@ -196,7 +196,7 @@ async def test_the_history_opens_a_saved_run() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await pressed(pilot, "h")
         assert isinstance(pilot.app.screen, HistoryScreen)
-        assert any(line.startswith("▌! 20 Nov 03:12") and "suspicious" in line for line in lines)
+        assert any(line.startswith(" ! 20 Nov 03:12") and "suspicious" in line for line in lines)
         assert any("unreadable" in line for line in lines)
         lines = await pressed(pilot, "enter")
         assert isinstance(pilot.app.screen, ResultScreen)

@@ -27,24 +27,25 @@ from fstui.tui.drawing.cells import (
     rule,
     shown,
     styled_row,
-    window_of,
     wrapped,
 )
 from fstui.tui.drawing.cells import Run as Words
 from fstui.tui.glyphs import DOUBT, FAINT, HEAD, HEAT, not_bold, of_speed, of_verdict, word
+from fstui.tui.widgets.table import Rows
 
 _BAR, _LONG_BAR, _VERY_WIDE, _RATE = 8, 30, 150, 6
 COLUMNS = (
-    Column("WHEN", 12, gap=0),
+    Column("", 1),
+    Column("WHEN", 12),
     Column("VERDICT", 11, gap=2),
-    Column("SLOW?", 7, gap=2, from_width=86),
-    Column("SCENARIO", 14, gap=2, from_width=60),
+    Column("SLOW?", 7, gap=2, from_width=89),
+    Column("SCENARIO", 14, gap=2, from_width=63),
     Column("RATE/S", _RATE, gap=1, right=True),
-    Column("BAR", _BAR, gap=1, from_width=70),
+    Column("BAR", _BAR, gap=1, from_width=73),
     Column("TARGET", gap=2, cut="left"),
-    Column("RUN", 6, gap=2, from_width=92),
-    Column("HOST", 12, gap=2, from_width=104),
-    Column("NOTE", 28, gap=2, from_width=118),
+    Column("RUN", 6, gap=2, from_width=95),
+    Column("HOST", 12, gap=2, from_width=107),
+    Column("NOTE", 28, gap=2, from_width=121),
 )
 _LEAST_PICTURE = 6
 _LABEL = 9
@@ -56,23 +57,17 @@ _NOT_SAID = {"simulated"}
 """Remarks that a target's path says, too."""
 
 
-def rows(runs: Sequence[Summary], selected: int, width: int, height: int) -> list[Text]:
-    """The runs that fit, under a heading that names the bars' scale."""
+def rows(runs: Sequence[Summary], width: int) -> Rows:
+    """Return a row for each run, by its path. The title of the bars names their scale."""
     bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
-    columns = shown([replace(one, width=bar) if one.title == "BAR" else one for one in COLUMNS], width - 4)
+    columns = shown([replace(one, width=bar) if one.title == "BAR" else one for one in COLUMNS], width - 1)
     scale = bars.scale(one.rate_per_s for one in runs)
-    titles = {column.title: column.title for column in columns}
-    if "BAR" in titles:
-        titles["BAR"] = f"{_short(scale.low)}…{_short(scale.high)}"
-    head = line("   ", *((words, FAINT) for words, _ in styled_row(columns, titles, {})))
-
-    def draw(at: int) -> Text:
-        same_day = bool(at) and runs[at].started_at[:10] == runs[at - 1].started_at[:10]
-        return _row(
-            runs[at], columns, bars.across(runs[at].rate_per_s, scale, bar), selected=at == selected, same_day=same_day
-        )
-
-    return [head, *window_of(range(len(runs)), draw, selected, height - 1)]
+    cells, day = {}, ""
+    for one in runs:
+        drawn = bars.across(one.rate_per_s, scale, bar)
+        cells[one.path] = _row(one, columns, drawn, same_day=one.started_at[:10] == day)
+        day = one.started_at[:10]
+    return Rows(columns, cells, {"BAR": f"{_short(scale.low)}…{_short(scale.high)}"})
 
 
 def chart(summaries: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
@@ -150,10 +145,11 @@ def _rate(per_s: float) -> str:
     return words if len(words) <= _RATE else f"{per_s / 1e3:.0f}k"
 
 
-def _row(summary: Summary, columns: Sequence[Column], bar: str, *, selected: bool, same_day: bool) -> Text:
+def _row(summary: Summary, columns: Sequence[Column], bar: str, *, same_day: bool) -> list[Words]:
     glyph, style = of_verdict(summary.verdict)
     remarks = [one for one in report.remarks(summary) if one not in _NOT_SAID or not _says_so(summary)]
     values = {
+        "": glyph,
         "WHEN": _day(summary.started_at),
         "VERDICT": "unreadable" if summary.unreadable else summary.verdict or "",
         "SLOW?": summary.speed or "",
@@ -165,12 +161,10 @@ def _row(summary: Summary, columns: Sequence[Column], bar: str, *, selected: boo
         "HOST": summary.hostname,
         "NOTE": summary.note,
     }
-    usual = HEAD if selected else ""
-    styles = dict.fromkeys(values, usual) | {"VERDICT": style, "BAR": HEAT[0]}
-    styles["WHEN"] = usual or (FAINT if same_day else "")
+    styles = {"": style, "WHEN": FAINT if same_day else "", "VERDICT": style, "BAR": HEAT[0]}
     if summary.speed in ("slow", "stalls"):
         styles["SLOW?"] = of_speed(summary.speed)[1]
-    return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), *styled_row(columns, values, styles))
+    return styled_row(columns, values, styles)
 
 
 def _in_short(summary: Summary, width: int) -> list[Text]:

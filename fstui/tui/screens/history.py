@@ -22,6 +22,7 @@ from fstui.tui.drawing.cells import ends, line
 from fstui.tui.glyphs import HEAD
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen, page_screen
+from fstui.tui.widgets.table import Rows, Table
 
 if TYPE_CHECKING:
     from textual.widgets import Input
@@ -70,21 +71,23 @@ class HistoryScreen(BaseScreen):
         self.rows: list[Summary] | None = None
         """None until they have been read."""
         self._unlisted = "Reading the saved runs …"
-        self.selected = 0
         self._read: dict[str, Run | None] = {}
         """Documents of runs that the cursor stood on, by their paths."""
         self._reading = False
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("runs", self._draw_runs, lines=lambda: len(self.rows or " ") + 1)
+        yield Table(self._draw_runs, id="runs")
+        yield self.lines("nothing", self._draw_nothing)
         with Container(id="below"):
             yield self.lines("trend", self._draw_trend)
             yield self.lines("told", self._draw_told)
         yield self.lines("where", self._draw_where)
         yield self.footer_lines()
 
-    def on_mount(self) -> None:
+    def on_screen_resume(self) -> None:
+        """List the runs again: another screen may have added one."""
+        super().on_screen_resume()
         self.list_runs()
 
     @work(exclusive=True, group="list")
@@ -99,7 +102,13 @@ class HistoryScreen(BaseScreen):
         except (OSError, Refused) as trouble:
             self._unlisted = "The saved runs could not be read."
             self.say(str(trouble))
-        self.selected = min(self.selected, max(len(self.rows or ()) - 1, 0))
+        self._show_rows()
+
+    def _show_rows(self) -> None:
+        self.table.refill()
+        self._show_chosen()
+
+    def on_data_table_row_highlighted(self) -> None:
         self._show_chosen()
 
     def _show_chosen(self) -> None:
@@ -123,11 +132,14 @@ class HistoryScreen(BaseScreen):
     @property
     def chosen(self) -> Summary | None:
         """What the cursor is on."""
-        return self.rows[self.selected] if self.rows else None
+        return next((one for one in self.rows or () if one.path == self.table.chosen), None)
+
+    @property
+    def table(self) -> Table:
+        return self.query_one(Table)
 
     def action_move(self, by: int) -> None:
-        self.selected = max(0, min(self.selected + by, len(self.rows or ()) - 1))
-        self._show_chosen()
+        self.table.move(by)
 
     def action_scroll(self, by: int) -> None:
         self.action_move(by)
@@ -208,8 +220,8 @@ class HistoryScreen(BaseScreen):
         if message.input.id == "words":
             self.words = message.value
             self.rows = history.matching(self._every, self.words)
-            self.selected = 0
-            self._show_chosen()
+            self.table.choose(0)
+            self._show_rows()
 
     async def on_input_submitted(self, message: Input.Submitted) -> None:
         await message.input.remove()
@@ -220,7 +232,7 @@ class HistoryScreen(BaseScreen):
         if entry := self.query("Input"):
             await entry.remove()
         elif self.words:
-            self.words, self.selected = "", 0
+            self.words = ""
             self.list_runs()
         elif self.marked:
             self.marked = []
@@ -235,10 +247,11 @@ class HistoryScreen(BaseScreen):
         number = f"“{self.words}” holds {number}" if self.words else number
         return [ends([" ", ("fstui", HEAD), what], number, width)]
 
-    def _draw_runs(self, width: int, height: int) -> list[Text]:
-        if not self.rows:
-            return [line(), line(f"  {self._unlisted if self.rows is None else NOTHING}")]
-        return drawing.rows(self.rows, self.selected, width, height)
+    def _draw_runs(self, width: int) -> Rows:
+        return drawing.rows(self.rows or (), width)
+
+    def _draw_nothing(self, width: int, height: int) -> list[Text]:
+        return [] if self.rows else [line(f"  {self._unlisted if self.rows is None else NOTHING}")]
 
     def _draw_trend(self, width: int, height: int) -> list[Text]:
         if (chosen := self.chosen) is None:

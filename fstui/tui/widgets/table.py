@@ -1,0 +1,70 @@
+"""A table of Textual's for rows of cells with fixed widths, whose cursor the keys of the screen move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from rich.text import Text
+from textual.widgets import DataTable
+from textual.widgets.data_table import RowDoesNotExist
+
+from fstui.tui.drawing.cells import Column, Run, line, styled_row
+from fstui.tui.glyphs import FAINT
+
+
+class Rows(NamedTuple):
+    """What a table shows: its columns, their titles where they differ, and the cells of each row by its key."""
+
+    columns: Sequence[Column]
+    cells: Mapping[str, Sequence[Run]]
+    titles: Mapping[str, str]
+
+
+class Table(DataTable[Text]):
+    """Shows what a function returns for a width. The cursor stays on its row when rows come and go."""
+
+    can_focus = False  # the screen has the keys, which a user may have changed
+    DEFAULT_CSS = """
+    Table { height: auto; background: transparent; scrollbar-size: 1 1; overflow-x: hidden; }
+    Table > .datatable--header, Table:ansi > .datatable--header { background: transparent; text-style: none; }
+    Table > .datatable--cursor { background: transparent; color: $foreground; text-style: reverse; }
+    """
+
+    def __init__(self, draw: Callable[[int], Rows], id: str) -> None:  # noqa: A002
+        super().__init__(cursor_type="row", cell_padding=0, id=id)
+        self._draw = draw
+
+    @property
+    def chosen(self) -> str | None:
+        """The key of the row under the cursor."""
+        return self.ordered_rows[self.cursor_row].key.value if self.row_count else None
+
+    def on_resize(self) -> None:
+        self.refill()
+
+    def refill(self) -> None:
+        """Show the rows as they are now."""
+        if not self.size.width:
+            return
+        chosen, at = self.chosen, self.cursor_row
+        columns, cells, titles = self._draw(self.size.width)
+        self.clear(columns=True)
+        heads = styled_row(columns, {one.title: one.title for one in columns} | dict(titles), {})
+        for column, (head, _) in zip(columns, heads, strict=True):
+            self.add_column(Text(head, FAINT), width=column.width + column.gap)
+        for key, runs in cells.items():
+            self.add_row(*map(line, runs), key=key)
+        self.choose(chosen if chosen in cells else min(at, max(len(cells) - 1, 0)))
+
+    def choose(self, row: str | int | None) -> None:
+        """Put the cursor on the row of that key or number."""
+        try:
+            at = self.get_row_index(row) if isinstance(row, str) else row or 0
+        except RowDoesNotExist:
+            return
+        self.move_cursor(row=max(0, min(at, self.row_count - 1)))
+
+    def move(self, by: int) -> None:
+        """Move the cursor by that many rows."""
+        self.choose(self.cursor_row + by)
