@@ -6,7 +6,7 @@ from math import isinf
 
 from fstui.judge import words
 from fstui.judge.facts import Case
-from fstui.judge.facts.arrival import Arrival
+from fstui.judge.facts.flushes import FlushAccount
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.steps import MIN_SYNCS
 from fstui.storage.layers import kind
@@ -46,25 +46,25 @@ def _why(case: Case) -> str:
         return "no device of this box that could count flushes is known to lie beneath."
     if case.stack.reaches_further:
         return "not all devices beneath are seen, so what arrived is not known."
-    tops = [way[0] for done in case.steps.synced if (way := case.arrivals.of(done))]
+    tops = [way[0] for done in case.steps.synced if (way := case.flushes.of(done))]
     return _of_the_topmost(top, tops)
 
 
-def _of_the_topmost(level: Level, arrivals: list[Arrival]) -> str:
+def _of_the_topmost(level: Level, accounts: list[FlushAccount]) -> str:
     where, filesystem = words.devices(level.devices), words.named(level.filesystem)
-    if not arrivals:
+    if not accounts:
         return f"{filesystem} uses DAX, which passes every counter by. {_own_words(level)}".strip()
-    if all(arrival.flushes is None for arrival in arrivals):
+    if all(account.counted is None for account in accounts):
         return _uncounted(level)
-    if all(arrival.expected is None for arrival in arrivals):
+    if all(account.expected is None for account in accounts):
         return f"how many flushes {filesystem} owes for a sync is not known."
-    if all(arrival.expected and isinf(arrival.expected.high) for arrival in arrivals):
+    if all(account.expected and isinf(account.expected.high) for account in accounts):
         return (
-            f"{words.between([arrival.per_sync for arrival in arrivals])} flushes per sync arrived at {where}, and how "
+            f"{words.between([account.per_sync for account in accounts])} flushes per sync arrived at {where}, and how "
             f"many {filesystem} owes for one is not known."
         )
     through = tuple(device for device in level.devices if device.write_cache == "write through")
-    if all(arrival.expected == (0, 0) for arrival in arrivals) and through != level.devices:
+    if all(account.expected == (0, 0) for account in accounts) and through != level.devices:
         return f"with these steps {where} is owed none that it would count: run a step with fdatasync."
     return (
         f"the kernel takes {words.devices(through or level.devices)} for “write through”: no flush is "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from fstui.judge import Case
-from fstui.judge.facts.arrival import Arrival
+from fstui.judge.facts.flushes import FlushAccount
 from fstui.model.counters import DeviceCounters
 from fstui.model.quantities import count, counted, ratio, size
 from fstui.model.run import Evidence, Run
@@ -51,10 +51,10 @@ class _Picture:
     def __init__(self, evidence: Evidence, target: Target, step: Step) -> None:
         case = Case(evidence)
         done = case.steps.of(step)
-        way = case.arrivals.of(done) if done and done.call and done.syncs else ()
+        way = case.flushes.of(done) if done and done.call and done.syncs else ()
         self._target, self._step = target, step
-        self._owing = {arrival.level.filesystem.id: arrival for arrival in way}
-        self._ending = {device.id: arrival for arrival in way for device in arrival.devices}
+        self._owing = {account.level.filesystem.id: account for account in way}
+        self._ending = {device.id: account for account in way for device in account.devices}
         self._drawn: set[str] = set()
 
     def draw(self) -> Iterator[Line]:
@@ -79,8 +79,8 @@ class _Picture:
         seen = self._step.device(node.id)
         if node is self._target.stack[0] or seen is None:
             return Line(f"{lead}{'╳' if stopped else '│'}")
-        arrival = self._ending.get(node.id)
-        state, conclusion = _conclusion(arrival) if arrival else ("", "")
+        account = self._ending.get(node.id)
+        state, conclusion = _conclusion(account) if account else ("", "")
         words = ", ".join(filter(None, [*self._passed(seen), conclusion]))
         return Line(f"{lead}{'╳' if state == 'dropped' else '│'} {words}", state)
 
@@ -97,24 +97,24 @@ class _Picture:
         """What this layer does with a flush."""
         if node.sync == "stops":
             return f"{'·' if stopped else '✗ flush stops here:'} {node.because}"
-        arrival = self._owing.get(node.id)
-        if arrival is None or arrival.expected is None:
+        account = self._owing.get(node.id)
+        if account is None or account.expected is None:
             return ""
-        low, high = arrival.expected.low, arrival.expected.high
+        low, high = account.expected.low, account.expected.high
         owed = f"{low:g}" if low == high else f"{low:g} or more" if high == float("inf") else f"{low:g} to {high:g}"
         return f"owes {owed} for each sync" if high else "owes no flush here"
 
 
-def _conclusion(arrival: Arrival) -> tuple[State, str]:
+def _conclusion(account: FlushAccount) -> tuple[State, str]:
     """What the judge makes of that level."""
-    if arrival.lacks_flushes and arrival.expected:
-        missing = arrival.expected.low * arrival.syncs - arrival.sent.flushes
+    if account.outcome == "missing" and account.expected:
+        missing = account.expected.low * account.syncs - account.sent.flushes
         return "dropped", f"✗ {count(missing)} dropped"
-    if arrival.lacks_bytes:
+    if account.lacks_bytes:
         return "dropped", "✗ bytes missing"
-    if arrival.proves:
+    if account.outcome == "complete":
         return "arrived", "✓ all arrived"
-    return ("unknown", "? others write too") if arrival.noisy else ("", "")
+    return ("unknown", "? others write too") if account.others_wrote else ("", "")
 
 
 def _name(node: Node) -> str:

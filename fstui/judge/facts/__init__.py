@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from fstui.judge.facts.arrival import TOLERANCE
-from fstui.judge.facts.arrivals import Arrivals
 from fstui.judge.facts.commit_devices import commit_devices, media_classes
 from fstui.judge.facts.commits import DatabaseCommits
+from fstui.judge.facts.composition import Received, counted_at, received
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.costs import Costs
 from fstui.judge.facts.flush_growth import FlushGrowth, flush_growth
+from fstui.judge.facts.flushes import TOLERANCE
 from fstui.judge.facts.holders import Holders
 from fstui.judge.facts.other_writers import OtherWriters
-from fstui.judge.facts.received import Received, counted_at, received
 from fstui.judge.facts.rotation import Rotation
+from fstui.judge.facts.run_flushes import RunFlushes
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, forces
 from fstui.model.run import Evidence
@@ -39,10 +39,10 @@ class Case:
         self.steps = Steps(evidence, self.stack)
         self.others = OtherWriters(evidence.idle, self.stack)
         self.configuration = Configuration(evidence, self.stack, self.steps)
-        self.arrivals = Arrivals(self.stack, self.steps, self.others, self.configuration)
-        self.costs = Costs(self.steps, self.configuration, self.arrivals)
-        self.rotation = Rotation(evidence, self.stack, self.steps, self.configuration, self.arrivals)
-        self.commits = DatabaseCommits(self.steps, self.arrivals)
+        self.flushes = RunFlushes(self.stack, self.steps, self.others, self.configuration)
+        self.costs = Costs(self.steps, self.configuration, self.flushes)
+        self.rotation = Rotation(evidence, self.stack, self.steps, self.configuration, self.flushes)
+        self.commits = DatabaseCommits(self.steps, self.flushes)
 
     @cached_property
     def commit_devices(self) -> tuple[Node, ...]:
@@ -58,7 +58,7 @@ class Case:
     def holders(self) -> Holders:
         """The devices that what was acknowledged lies on."""
         grown = (growth.working for growth in self.flush_growth if not growth.flat)
-        at_work = self.rotation.turning.union(*(grown if self.arrivals.at_the_bottom else ()))
+        at_work = self.rotation.turning.union(*(grown if self.flushes.at_the_bottom else ()))
         return Holders(self.host, self.stack, at_work)
 
     @cached_property
@@ -71,8 +71,8 @@ class Case:
 
         ``settings``: what it was asked for, which a snapshot does not say.
         """
-        accused = (commits.arrival.level for commits in self.commits.lacking if commits.step is seen)
-        level = next(accused, self.arrivals.level)
+        accused = (commits.account.level for commits in self.commits.lacking if commits.step is seen)
+        level = next(accused, self.flushes.level)
         if level is None:
             return None
         in_effect = self.steps.in_effect(settings)
@@ -82,8 +82,8 @@ class Case:
 
     def _told_by_trace(self, seen: Step | Snapshot) -> Range | None:
         """Flushes and FUA writes of ours, where the findings rest on the kernel's trace."""
-        for top, *_ in self.arrivals.synced:
-            if top.step is seen and top.sent.traced and (top.proves or top.lacks_ours):
+        for top, *_ in self.flushes.synced:
+            if top.step is seen and top.sent.traced and (top.outcome == "complete" or top.lacks_ours):
                 return Range(top.sent.flushes, top.sent.flushes)
         return None
 

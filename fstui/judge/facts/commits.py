@@ -16,8 +16,8 @@ from math import isinf
 from typing import NamedTuple
 
 from fstui.judge import words
-from fstui.judge.facts.arrival import ENOUGH, Arrival
-from fstui.judge.facts.arrivals import Arrivals, WayDown
+from fstui.judge.facts.flushes import ENOUGH, FlushAccount
+from fstui.judge.facts.run_flushes import RunFlushes, WayDown
 from fstui.judge.facts.steps import MIN_SYNCS, Steps, SyncStep
 from fstui.judge.facts.traced import TRACE, Traced
 from fstui.measure.kinds.sync_writes import SyncWrites
@@ -63,7 +63,7 @@ class CountedCommits(NamedTuple):
 
     step: Step
     promised: Commits
-    arrival: Arrival
+    account: FlushAccount
     expected: float
     """Flushes per commit, at the least."""
     traced: Traced | None = None
@@ -77,26 +77,26 @@ class CountedCommits(NamedTuple):
     @property
     def each(self) -> float:
         """Flushes per commit."""
-        return self.flushes / self.arrival.syncs if self.arrival.syncs else 0.0
+        return self.flushes / self.account.syncs if self.account.syncs else 0.0
 
     @property
     def flushes(self) -> float:
         """As many as arrived, at the worst leg of a mirror, or as anybody asked for."""
         if self.traced:
             return self.traced.most
-        return self.arrival.flushes.low if self.arrival.flushes else 0
+        return self.account.counted.low if self.account.counted else 0
 
     @property
     def devices(self) -> tuple[Node, ...]:
         """Where."""
-        return self.traced.devices if self.traced else self.arrival.devices
+        return self.traced.devices if self.traced else self.account.devices
 
     @property
     def because(self) -> str:
         """The evidence in a line."""
         what, witness = ("flushes or FUA writes", f"; {TRACE}") if self.traced else ("flushes", "")
         arrived = (
-            f"{count(self.flushes)} {what} for {count(self.arrival.syncs)} commits at {words.devices(self.devices)}"
+            f"{count(self.flushes)} {what} for {count(self.account.syncs)} commits at {words.devices(self.devices)}"
         )
         return f"{self.step.name}: {arrived} ({ratio(self.each)}, {self.expected:g} owed{witness})"
 
@@ -104,8 +104,8 @@ class CountedCommits(NamedTuple):
 class DatabaseCommits:
     """The database steps, counted as far as they can be."""
 
-    def __init__(self, steps: Steps, arrivals: Arrivals) -> None:
-        self._steps, self._arrivals = steps, arrivals
+    def __init__(self, steps: Steps, flushes: RunFlushes) -> None:
+        self._steps, self._flushes = steps, flushes
 
     @cached_property
     def all(self) -> tuple[CommitStep, ...]:
@@ -136,7 +136,7 @@ class DatabaseCommits:
 
     def _counted(self, commits: CommitStep) -> CountedCommits | None:
         """By the witness that misses some; None where nobody knows what they owe."""
-        way = self._arrivals.of_commits(commits.as_syncs)
+        way = self._flushes.of_commits(commits.as_syncs)
         found = [each for each in (self._by_counters(commits, way), self._by_trace(commits, way)) if each]
         return next((each for each in found if each.lacking), next(iter(found), None))
 
@@ -144,15 +144,15 @@ class DatabaseCommits:
         """At the topmost level that counts."""
         step, promised = commits
         reference = self._reference(commits.as_syncs)
-        for arrival in way:
-            if arrival.flushes is None:
+        for account in way:
+            if account.counted is None:
                 continue
-            if arrival.expected is None or isinf(arrival.expected.high):
-                return CountedCommits(step, promised, arrival, min(1.0, reference)) if reference else None
+            if account.expected is None or isinf(account.expected.high):
+                return CountedCommits(step, promised, account, min(1.0, reference)) if reference else None
             # without a sync that arrived, only a library in the server's own memory tells who is to blame
             known = reference is not None or bool(promised.preloads)
-            owes = arrival.expected.low > 0
-            return CountedCommits(step, promised, arrival, arrival.expected.low) if known and owes else None
+            owes = account.expected.low > 0
+            return CountedCommits(step, promised, account, account.expected.low) if known and owes else None
         return None
 
     def _by_trace(self, commits: CommitStep, way: WayDown) -> CountedCommits | None:
@@ -168,8 +168,12 @@ class DatabaseCommits:
     def _reference(self, wanted: SyncStep) -> float | None:
         """Flushes per sync of a step with the same flags whose flushes arrived; None where there is none."""
         for way in self._of_same_flags(wanted):
-            counted = [arrival for arrival in way if arrival.flushes]
-            if counted and counted[0].per_sync >= ENOUGH and not any(arrival.lacks_flushes for arrival in counted):
+            counted = [account for account in way if account.counted]
+            if (
+                counted
+                and counted[0].per_sync >= ENOUGH
+                and not any(account.outcome == "missing" for account in counted)
+            ):
                 return counted[0].per_sync
         return None
 
@@ -177,5 +181,5 @@ class DatabaseCommits:
         """The ways down of fstui's own steps that sync in the same way."""
         for done in self._steps.measured:
             alike = (done.call, done.direct) == (wanted.call, wanted.direct) and done.syncs >= MIN_SYNCS
-            if alike and (way := self._arrivals.of(done)):
+            if alike and (way := self._flushes.of(done)):
                 yield way

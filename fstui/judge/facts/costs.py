@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
-from fstui.judge.facts.arrivals import Arrivals
 from fstui.judge.facts.configuration import Configuration
+from fstui.judge.facts.run_flushes import RunFlushes
 from fstui.judge.facts.steps import Steps, SyncStep
 from fstui.model.quantities import duration_ns
 from fstui.model.steps import Latency, Step
@@ -37,13 +37,13 @@ class Cost(NamedTuple):
 class Costs:
     """None of each where it was not measured."""
 
-    def __init__(self, steps: Steps, configuration: Configuration, arrivals: Arrivals) -> None:
-        self._steps, self._configuration, self._arrivals = steps, configuration, arrivals
+    def __init__(self, steps: Steps, configuration: Configuration, flushes: RunFlushes) -> None:
+        self._steps, self._configuration, self._flushes = steps, configuration, flushes
 
     @cached_property
     def write(self) -> Cost | None:
         """Tw. None where O_DIRECT met a cache in memory, too, or was synced by the mount."""
-        if self._configuration.breaks_sync or self._arrivals.not_direct or self._steps.mounted_sync:
+        if self._configuration.breaks_sync or self._flushes.not_direct or self._steps.mounted_sync:
             return None
         alone = [_whole(done) for done in self._steps.direct_alone if done.overwrites_alone]
         parts = [

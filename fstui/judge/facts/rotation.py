@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fstui.judge import words
-from fstui.judge.facts.arrivals import Arrivals
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.costs import MEAN_TO_MEDIAN
 from fstui.judge.facts.limits import ASSUMED_RPM, LOGGED_NS, NAND_PROGRAM_NS, rewrites_per_s, rpm
+from fstui.judge.facts.run_flushes import RunFlushes
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep, has_rate
 from fstui.model.host import Host
@@ -117,10 +117,10 @@ class Rotation:
     """The platters, and the steps whose pace tells something of them."""
 
     def __init__(
-        self, evidence: Evidence, stack: Stack, steps: Steps, configuration: Configuration, arrivals: Arrivals
+        self, evidence: Evidence, stack: Stack, steps: Steps, configuration: Configuration, flushes: RunFlushes
     ) -> None:
         self._host, self._stack, self._steps = evidence.host, stack, steps
-        self._configuration, self._arrivals = configuration, arrivals
+        self._configuration, self._flushes = configuration, flushes
 
     @cached_property
     def platter(self) -> Platter | None:
@@ -172,7 +172,7 @@ class Rotation:
         """O_DIRECT steps that beat the platter, without those that only met a cache in memory."""
         if self.platter is None:
             return ()
-        buffered = {arrival.step.name for arrival in self._arrivals.not_direct}
+        buffered = {account.step.name for account in self._flushes.not_direct}
         paces = (
             Pace(done.step, self.platter, done.settings.offsets)
             for done in self._steps.direct_alone
@@ -207,7 +207,7 @@ class Rotation:
         return tuple(done for done in steps if done.settings.offsets == "same" and done.overwrites_alone)
 
     def _busy(self, done: SyncStep) -> Iterator[str]:
-        if any(each.noisy or each.lacks_flushes or each.lacks_bytes for each in self._arrivals.of(done)):
+        if any(each.others_wrote or each.outcome == "missing" or each.lacks_bytes for each in self._flushes.of(done)):
             return
         for own in done.step.counters:
             spent_ms = own.flush_ms if own.flushes else own.write_ms

@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from fstui.judge import words
-from fstui.judge.facts.composition import Composition, What
-from fstui.judge.facts.received import below_within, counters_of
+from fstui.judge.facts.composition import Composition, What, below_within, counters_of
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
 from fstui.model.quantities import count

@@ -77,7 +77,7 @@ def _busy(case: Case) -> Iterator[Reason]:
 def _during(case: Case, step: Step) -> Iterator[Reason]:
     """What came from others in the step itself: as the trace tells, else as more arrived than was asked."""
     theirs = max((one.asked_by_others or 0 for one in step.trace or ()), default=0)
-    noisy = [arrival for arrival in case.arrivals.noisy if arrival.step is step]
+    noisy = [account for account in case.flushes.noisy if account.step is step]
     if theirs >= SHARED * max(step.syncs, 1):
         yield _others(case, "others flushed the same device meanwhile", f"{step.name}: {theirs} flushes of others")
     elif noisy:

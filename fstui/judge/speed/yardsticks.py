@@ -90,7 +90,7 @@ def _is_published(done: SyncStep) -> bool:
 
 def _work(case: Case, done: SyncStep) -> float:
     """How many times as much as an overwrite in place: flushes owed, copies on write, parity, files that are disks."""
-    way = case.arrivals.of(done)
+    way = case.flushes.of(done)
     owed = way[0].expected.low if way and way[0].expected else 1
     copies = any(kind(level.filesystem.kind).copies_on_write for level in case.stack.levels)
     parity = any(len(node.below) > 1 and kind(node.kind).may_add_bytes(node) for node in case.stack.nodes)

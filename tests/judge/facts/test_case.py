@@ -13,15 +13,15 @@ from tests.factories.storage import on_loop
 
 def test_a_step_is_counted_once_however_many_rules_ask() -> None:
     case = Case(evidence(on_loop(), flushed(200), write(20)))
-    first = [case.arrivals.of(done) for done in case.steps.measured]
+    first = [case.flushes.of(done) for done in case.steps.measured]
     for rule in all_rules():
         list(rule(case))
-    assert all(case.arrivals.of(done) is way for done, way in zip(case.steps.measured, first, strict=True))
+    assert all(case.flushes.of(done) is way for done, way in zip(case.steps.measured, first, strict=True))
 
 
 def test_facts_are_kept() -> None:
     case = Case(evidence(None, step()))
-    for facts in (case.arrivals, case.configuration, case.costs, case.rotation, case.commits, case.steps, case.stack):
+    for facts in (case.flushes, case.configuration, case.costs, case.rotation, case.commits, case.steps, case.stack):
         kept = {name: getattr(facts, name) for name in vars(type(facts)) if not name.startswith("_")}
         properties = {name for name in kept if name in vars(facts)}
         assert all(getattr(facts, name) is kept[name] for name in properties)
@@ -31,8 +31,8 @@ def test_facts_are_kept() -> None:
 def test_nothing_is_known_of_nothing() -> None:
     case = Case(Evidence())
     assert not case.configuration.breaks_sync
-    assert (case.commit_devices, case.flush_growth, case.arrivals.synced, case.stack.levels) == ((), (), (), ())
-    assert case.arrivals.proven is None and case.rotation.platter is None and case.costs.write is None
+    assert (case.commit_devices, case.flush_growth, case.flushes.synced, case.stack.levels) == ((), (), (), ())
+    assert case.flushes.proven is None and case.rotation.platter is None and case.costs.write is None
     assert case.received(step(), step().settings) is None
     assert not case.commits_are_safe
 

@@ -99,8 +99,8 @@ def test_of_plain_writes_no_byte_is_asked_for() -> None:
     seen = evidence(None, step(sync="none", flushes=0, share=0))
     case = Case(seen)
     (done,) = case.steps.measured
-    (arrival,) = case.arrivals.of(done)
-    assert (arrival.asked.low, arrival.lacks_bytes) == (0, False)
+    (account,) = case.flushes.of(done)
+    assert (account.requested.low, account.lacks_bytes) == (0, False)
 
 
 def test_a_filesystem_of_large_blocks_writes_whole_ones() -> None:

@@ -161,5 +161,5 @@ def test_amid_others_the_time_of_a_flush_may_be_theirs() -> None:
     """However well the trace tells whose flushes they were."""
     beside = step(flushes=3.0, share=2.0, changes={"trace": (traced(us=2000, others=4000),)})
     case = Case(evidence(on_disk(), beside, growing("sda")[1], idle=busy("sda", 900)))
-    assert case.arrivals.arrived and case.arrivals.at_the_bottom is None
+    assert case.flushes.arrived and case.flushes.at_the_bottom is None
     assert not case.holders.vouched

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.judge.facts.received import Received, counted, counted_at, received
+from fstui.judge.facts.composition import Received, counted_at, flush_counters, received
 from fstui.judge.facts.stack import Stack
 from fstui.model.steps import Step
 from fstui.model.storage import Target
@@ -58,7 +58,7 @@ def test_beside_a_journal_the_flushes_are_told_by_that_and_not_by_the_members(lo
 def test_a_device_that_does_not_count_leaves_it_open() -> None:
     silent = on_disk(filesystem(), disk(counted=False))
     assert (of(silent, step()).flushes, of(silent, step()).written) == (None, None)
-    assert counted(disk(counted=False), step()) is None
+    assert flush_counters(disk(counted=False), step()) is None
     assert counted_at((disk(counted=False),), step()) is None
 
 

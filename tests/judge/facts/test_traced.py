@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from fstui.judge import Case
-from fstui.judge.facts.arrival import Arrival
+from fstui.judge.facts.flushes import FlushAccount
 from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.model.tracing import DeviceTrace
@@ -27,8 +27,8 @@ def seen(*found: DeviceTrace, flushes: float = 3.0, **more: Any) -> Step:
     return step(flushes=flushes, share=2.0, changes={"trace": found}, **more)
 
 
-def top(storage: Target, *found: DeviceTrace, **more: Any) -> Arrival:
-    return Case(evidence(storage, seen(*found, **more), idle=busy("sda", 900))).arrivals.synced[0][0]
+def top(storage: Target, *found: DeviceTrace, **more: Any) -> FlushAccount:
+    return Case(evidence(storage, seen(*found, **more), idle=busy("sda", 900))).flushes.synced[0][0]
 
 
 @pytest.mark.parametrize("storage", [on_disk(), on_disk(filesystem("xfs")), ON_LVM], ids=["ext4", "xfs", "LVM"])
@@ -38,17 +38,17 @@ def test_as_many_of_ours_as_are_owed_prove_whoever_else_writes(storage: Target) 
     assert found.traced
     assert (found.traced.least, found.traced.most, found.traced.others) == (SYNCS, SYNCS, 4000)
     assert [node.id for node in found.traced.devices] == devices[:1]
-    assert (found.noisy, found.proves, found.proves_by_counters, found.drowned) == (True, True, False, False)
+    assert (found.others_wrote, found.outcome, found.proves_by_counters) == (True, "complete", False)
 
 
 def test_neither_others_nor_enough_at_the_counter_hide_that_ours_are_missing() -> None:
     found = top(on_disk(), traced(us=0, others=6000))
-    assert (found.lacks_flushes, found.lacks_counted, found.proves) == (True, False, False)
+    assert (found.outcome, found.lacks_counted) == ("missing", False)
 
 
 def test_one_in_twenty_that_was_dropped_is_missed_among_them() -> None:
-    assert top(on_disk(), traced(us=1900, others=4000)).lacks_flushes
-    assert not top(on_disk(), traced(us=1999, others=4000)).lacks_flushes
+    assert top(on_disk(), traced(us=1900, others=4000)).outcome == "missing"
+    assert top(on_disk(), traced(us=1999, others=4000)).outcome != "missing"
 
 
 @pytest.mark.parametrize(
@@ -61,22 +61,22 @@ def test_one_in_twenty_that_was_dropped_is_missed_among_them() -> None:
 )
 def test_what_may_be_ours_accuses_nobody_and_proves_nothing(asked: dict[str, Any]) -> None:
     found = top(on_disk(), traced(**asked))
-    assert (found.lacks_flushes, found.proves, found.drowned) == (False, False, True)
+    assert found.outcome == "noisy"
 
 
 @pytest.mark.parametrize("way", ["append", "fsync", "btrfs"])
 def test_where_one_commit_serves_all_who_wait_others_may_have_carried_ours(way: str) -> None:
     storage = on_disk(filesystem("btrfs") if way == "btrfs" else None)
     how: dict[str, Any] = {"append": {"offsets": "append"}, "fsync": {"sync": "fsync"}}.get(way, {})
-    assert not top(storage, traced(others=2 * SYNCS), **how).lacks_flushes
-    assert top(storage, traced(others=10), **how).lacks_flushes  # too few even so
+    assert top(storage, traced(others=2 * SYNCS), **how).outcome != "missing"
+    assert top(storage, traced(others=10), **how).outcome == "missing"  # too few even so
 
 
 @pytest.mark.parametrize(("fua", "short"), [(SYNCS, False), (0, True)])
 def test_a_fua_write_is_seen_where_no_device_counts_it(fua: int, short: bool) -> None:
     how: dict[str, Any] = {"sync": "none", "open_flags": ("direct", "dsync")}
     found = top(on_disk(None, disk(fua=True)), traced(fua=fua, others=4000), flushes=2.0, **how)
-    assert (found.lacks_flushes, found.proves) == (short, not short)
+    assert found.outcome == ("missing" if short else "complete")
 
 
 def test_bios_for_a_partition_are_told_of_as_the_disk_s() -> None:
@@ -109,18 +109,18 @@ def test_where_they_cannot_be_seen_nothing_is_said(storage: Target) -> None:
 
 def test_an_event_that_was_lost_leaves_the_counters_alone() -> None:
     found = top(on_disk(), LOST)
-    assert (found.traced, found.lacks_flushes, found.drowned) == (None, False, True)
+    assert (found.traced, found.outcome) == (None, "noisy")
 
 
 def test_beneath_a_loop_workers_ask_and_only_the_topmost_level_is_told() -> None:
     done = step(flushes={"loop0": 1, "sda": 1}, changes={"trace": (traced("loop0", us=SYNCS), traced(kernel=SYNCS))})
-    ((loop, below),) = Case(evidence(on_loop(), done)).arrivals.synced
+    ((loop, below),) = Case(evidence(on_loop(), done)).flushes.synced
     assert loop.traced and below.traced is None
 
 
 def pairs(storage: Target, found: Sequence[DeviceTrace], **how: Any) -> list[str]:
     case = Case(evidence(storage, seen(*found, flushes=0, **how)))
-    return [pair.because for pair in case.arrivals.withheld]
+    return [pair.because for pair in case.flushes.withheld]
 
 
 def test_a_layer_that_was_asked_and_passed_nothing_on_is_named() -> None:
@@ -137,13 +137,13 @@ def test_a_layer_that_holds_none_of_the_data_owes_nothing() -> None:
     snapshot = target(filesystem(below=("dm-0",)), block("dm-0", "dm-snapshot", "sda", "sdb"), disk(), disk("sdb"))
     found = (traced("dm-0", us=SYNCS), traced("sda"), traced("sdb", us=SYNCS))
     done = step(flushes={"sda": 0, "sdb": 1}, share={"sda": 0, "sdb": 2}, changes={"trace": found})
-    assert Case(evidence(snapshot, done)).arrivals.withheld == ()
+    assert Case(evidence(snapshot, done)).flushes.withheld == ()
 
 
 def test_where_the_configuration_tells_a_line_says_how_many_were_ours() -> None:
     case = Case(evidence(on_disk(filesystem(barrier="nobarrier")), seen(traced(others=7))))
-    assert case.arrivals.of_ours == (
+    assert case.flushes.of_ours == (
         "fdatasync: 2 000 syncs, 0 flushes by fstui at sda, 7 by others (the kernel's trace)",
     )
-    assert Case(evidence(on_disk(), seen(traced(us=SYNCS)))).arrivals.of_ours == ()
-    assert Case(evidence(None, step())).arrivals.of_ours == ()
+    assert Case(evidence(on_disk(), seen(traced(us=SYNCS)))).flushes.of_ours == ()
+    assert Case(evidence(None, step())).flushes.of_ours == ()

@@ -28,8 +28,8 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.arrival import Arrival, fewest_bytes
-from fstui.judge.facts.arrival_words import look_above
+from fstui.judge.facts.flush_words import look_above
+from fstui.judge.facts.flushes import FlushAccount, fewest_bytes
 from fstui.model.judgement import Finding
 from fstui.model.quantities import ratio, size
 from fstui.model.storage import Reading
@@ -49,22 +49,22 @@ _LOOK_FOR_CACHE = "Look for a caching layer between the filesystem and the devic
 @rule(place=20)
 def bytes_missing(case: Case) -> Iterator[Finding]:
     """What was synced never reached the device; for O_DIRECT alone, it was only not direct."""
-    if case.arrivals.lacking_bytes:
-        yield _not_arrived(case, case.arrivals.lacking_bytes)
-    if case.arrivals.not_direct:
-        yield _not_direct(case.arrivals.not_direct)
+    if case.flushes.lacking_bytes:
+        yield _not_arrived(case, case.flushes.lacking_bytes)
+    if case.flushes.not_direct:
+        yield _not_direct(case.flushes.not_direct)
 
 
-def _in_inode(case: Case, arrival: Arrival) -> Reading | None:
+def _in_inode(case: Case, account: FlushAccount) -> Reading | None:
     """Says that ext4 keeps that file in its inode."""
-    settings = case.steps.in_effect(arrival.step.settings)
-    told = ext.keeps_in_inode(arrival.level.filesystem, settings.file_bytes) if settings else None
+    settings = case.steps.in_effect(account.step.settings)
+    told = ext.keeps_in_inode(account.level.filesystem, settings.file_bytes) if settings else None
     return told.reading if told else None
 
 
-def _not_arrived(case: Case, lacking: tuple[Arrival, ...]) -> Finding:
+def _not_arrived(case: Case, lacking: tuple[FlushAccount, ...]) -> Finding:
     worst = fewest_bytes(lacking)
-    where, asked, got = words.devices(worst.devices), size(worst.asked.low), size(worst.arrived_bytes)
+    where, asked, got = words.devices(worst.devices), size(worst.requested.low), size(worst.arrived_bytes)
     inode = _in_inode(case, worst)
     return Finding(
         rule="bytes-missing",
@@ -74,16 +74,16 @@ def _not_arrived(case: Case, lacking: tuple[Arrival, ...]) -> Finding:
         title=f"{got} of {asked} reached {where}",
         sentence=f"Of {asked} written and synced ({worst.step.name}), {got} reached {where} in "
         f"{words.time_measured([worst.step])} ({ratio(worst.byte_share)}): {_INLINE_KEEPS if inode else _CACHE_KEEPS}",
-        steps=words.names(arrival.step for arrival in lacking),
+        steps=words.names(account.step for account in lacking),
         because=(
-            *(arrival.byte_line for arrival in lacking),
+            *(account.byte_line for account in lacking),
             *([words.reading(worst.level.filesystem, inode)] if inode else []),
         ),
         next=(_WITHOUT_INLINE,) if inode else (look_above(case.stack, worst.level), _LOOK_FOR_CACHE),
     )
 
 
-def _not_direct(found: tuple[Arrival, ...]) -> Finding:
+def _not_direct(found: tuple[FlushAccount, ...]) -> Finding:
     worst = fewest_bytes(found)
     where, asked, got = words.devices(worst.devices), size(worst.step.bytes), size(worst.arrived_bytes)
     return Finding(
@@ -94,7 +94,7 @@ def _not_direct(found: tuple[Arrival, ...]) -> Finding:
         title=f"not direct: {got} of {asked} at {where}",
         sentence=f"O_DIRECT was not direct here: of {asked}, {got} had reached {where} in "
         f"{words.time_measured([worst.step])}. A layer above keeps the rest in memory, so this rate is not the disk's.",
-        steps=words.names(arrival.step for arrival in found),
-        because=tuple(arrival.byte_line for arrival in found),
+        steps=words.names(account.step for account in found),
+        because=tuple(account.byte_line for account in found),
         next=("A loop device: losetup --direct-io=on. ext4 data=journal: O_DIRECT is buffered there.",),
     )

@@ -47,12 +47,12 @@ def flush_flat(case: Case) -> Iterator[Finding]:
     if not patterns or case.steps.mounted_sync:  # then nothing waits for a flush
         return
     grown = [growth for growth in patterns if not growth.flat]
-    proven = case.arrivals.at_the_bottom
+    proven = case.flushes.at_the_bottom
     if grown and proven:
         yield _works(case, grown, words.devices(proven.devices))
     elif not grown and case.host.virtualization and not (case.rotation.answers or case.commits_are_safe):
         write, flushed = case.costs.write, case.costs.synced
-        if write and flushed and _is_cheap(write, flushed) and case.arrivals.as_expected(flushed.step):
+        if write and flushed and _is_cheap(write, flushed) and case.flushes.as_expected(flushed.step):
             yield _flat(case.host.virtualization, patterns, write, flushed)
 
 

@@ -32,9 +32,9 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.arrival import Arrival
-from fstui.judge.facts.arrival_words import not_told_apart, unproven, whose
-from fstui.judge.facts.arrivals import Proven
+from fstui.judge.facts.flush_words import not_told_apart, unproven, whose
+from fstui.judge.facts.flushes import FlushAccount
+from fstui.judge.facts.run_flushes import Proven
 from fstui.model.judgement import Confidence, Finding
 from fstui.model.quantities import count, rate, size
 
@@ -42,7 +42,7 @@ from fstui.model.quantities import count, rate, size
 @rule(place=30)
 def flushes_arrive(case: Case) -> Iterator[Finding]:
     """Every sync arrived as the flushes it owes, with its bytes, as far down as can be counted."""
-    proven = case.arrivals.proven
+    proven = case.flushes.proven
     if proven and proven.depth:
         yield _arrived(case, proven)
     elif proven and proven.noisy:
@@ -50,15 +50,15 @@ def flushes_arrive(case: Case) -> Iterator[Finding]:
 
 
 def _arrived(case: Case, proven: Proven) -> Finding:
-    proving = tuple(way for way in proven.ways if way[proven.depth - 1].proves)
-    amid_others = tuple(way for way in proving if way[proven.depth - 1].noisy)
+    proving = tuple(way for way in proven.ways if way[proven.depth - 1].outcome == "complete")
+    amid_others = tuple(way for way in proving if way[proven.depth - 1].others_wrote)
     # else by what was counted; a FUA write, which no device counts, has its line besides
     ways = amid_others or tuple(way for way in proving if way[proven.depth - 1].proves_by_counters) or proving
     last = tuple(way[proven.depth - 1] for way in ways)
     sent = last[0].sent
-    where, shares = words.devices(sent.devices), words.between([arrival.sent.each for arrival in last])
+    where, shares = words.devices(sent.devices), words.between([account.sent.each for account in last])
     rest = unproven(tuple(way[proven.depth] for way in ways if proven.depth < len(way)))
-    unsampled = last[0].others_per_s is None and not sent.traced
+    unsampled = last[0].by_others_per_s is None and not sent.traced
     doubt = "" if rest else case.holders.doubt(beside=last[0].devices)
     sure = case.holders.vouched and sent.devices == last[0].devices
     confidence: Confidence = "medium" if sure and not (rest or unsampled) else "low"
@@ -68,12 +68,12 @@ def _arrived(case: Case, proven: Proven) -> Finding:
         confidence=confidence,
         scope="storage",
         title=f"{shares} flushes per sync at {where}",
-        sentence=f"{count(sum(arrival.syncs for arrival in last))} syncs reached {where} as {shares} flushes each "
+        sentence=f"{count(sum(account.syncs for account in last))} syncs reached {where} as {shares} flushes each "
         f"({words.expected(sent.expected)} owed){whose(last)}. {rest}This covers "
-        f"{words.time_measured(arrival.step for arrival in last)}; only a power cut proves more.{doubt}",
-        steps=words.names(arrival.step for arrival in last),
+        f"{words.time_measured(account.step for account in last)}; only a power cut proves more.{doubt}",
+        steps=words.names(account.step for account in last),
         because=(
-            *(arrival.flush_line for way in ways for arrival in way[: proven.depth]),
+            *(account.flush_line for way in ways for account in way[: proven.depth]),
             *(way[0].flush_line for way in proving if way not in ways),
             *(("idle: not measured, so other writers cannot be excluded",) if unsampled else ()),
         ),
@@ -81,15 +81,15 @@ def _arrived(case: Case, proven: Proven) -> Finding:
     )
 
 
-def _drowned(case: Case, arrivals: tuple[Arrival, ...]) -> Finding:
-    first = arrivals[0]
+def _drowned(case: Case, accounts: tuple[FlushAccount, ...]) -> Finding:
+    first = accounts[0]
     where = words.devices(first.devices)
-    shares = words.between([arrival.most_per_sync for arrival in arrivals])
+    shares = words.between([account.most_per_sync for account in accounts])
     who = f"Somebody else wrote to {where} meanwhile, or a layer between adds flushes of its own"
-    if first.others_per_s and any(arrival.others_suffice for arrival in arrivals):
+    if first.by_others_per_s and any(account.others_suffice for account in accounts):
         writers = f": {words.writers(case.others.writers)}" if case.others.writers else ""
-        who = f"Others write to {where} ({rate(first.others_per_s)} flushes/s while fstui was idle){writers}"
-    surplus = sum(arrival.surplus_bytes for arrival in arrivals)
+        who = f"Others write to {where} ({rate(first.by_others_per_s)} flushes/s while fstui was idle){writers}"
+    surplus = sum(account.surplus_bytes for account in accounts)
     bytes_too = f", and {size(surplus)} more than was written" if surplus else ""
     return Finding(
         rule="flushes-arrive",
@@ -97,10 +97,10 @@ def _drowned(case: Case, arrivals: tuple[Arrival, ...]) -> Finding:
         confidence="low",
         scope="storage",
         title=f"{shares} flushes per sync at {where}, not all ours",
-        sentence=f"{who}. In {words.time_measured(arrival.step for arrival in arrivals)} {shares} flushes arrived per "
-        f"sync ({words.expected(first.expected)} owed){bytes_too}: {not_told_apart(arrivals)}.",
-        steps=words.names(arrival.step for arrival in arrivals),
-        because=tuple(arrival.flush_line for arrival in arrivals),
+        sentence=f"{who}. In {words.time_measured(account.step for account in accounts)} {shares} flushes arrived per "
+        f"sync ({words.expected(first.expected)} owed){bytes_too}: {not_told_apart(accounts)}.",
+        steps=words.names(account.step for account in accounts),
+        because=tuple(account.flush_line for account in accounts),
         next=(_without_the_others(case, where),),
     )
 

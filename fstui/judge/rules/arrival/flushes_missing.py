@@ -32,8 +32,8 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.arrival import Arrival, Sent, fewest_flushes
-from fstui.judge.facts.arrival_words import look_above
+from fstui.judge.facts.flush_words import look_above
+from fstui.judge.facts.flushes import FlushAccount, Sent, fewest_flushes
 from fstui.judge.facts.traced import TRACE, Withheld
 from fstui.model.judgement import Finding
 from fstui.model.quantities import count, ratio
@@ -54,7 +54,7 @@ _JOURNAL_APART = (
 @rule(place=10)
 def flushes_missing(case: Case) -> Iterator[Finding]:
     """Barriers on, cache on, and the flushes that the filesystem owes did not arrive."""
-    lacking = case.arrivals.lacking_flushes
+    lacking = case.flushes.lacking_flushes
     if lacking:
         worst = fewest_flushes(lacking)
         sent = worst.sent
@@ -68,11 +68,11 @@ def flushes_missing(case: Case) -> Iterator[Finding]:
             sentence=f"{count(worst.syncs)} syncs ({worst.step.name}) reached {where} as "
             f"{count(sent.flushes)} flushes{_of_ours(sent)} in {words.time_measured([worst.step])}: {share} each, "
             f"where {words.named(worst.level.filesystem)} owes {owed}. {_by_whom(case, worst)} drops them"
-            f"{' for a time' if case.arrivals.for_a_time(worst) else ''}, so a power cut loses what the write cache "
+            f"{' for a time' if case.flushes.for_a_time(worst) else ''}, so a power cut loses what the write cache "
             "holds.",
-            steps=words.names(arrival.step for arrival in lacking),
+            steps=words.names(account.step for account in lacking),
             because=(
-                *(arrival.flush_line for arrival in lacking),
+                *(account.flush_line for account in lacking),
                 *(pair.because for pair in _withheld(case)),
                 *_cache_beneath(worst),
             ),
@@ -98,22 +98,22 @@ def _of_ours(sent: Sent) -> str:
     return f" of its own, by {TRACE}{others},"
 
 
-def _by_whom(case: Case, arrival: Arrival) -> str:
-    if not arrival.lacks_ours:
+def _by_whom(case: Case, account: FlushAccount) -> str:
+    if not account.lacks_ours:
         for pair in _withheld(case):
             return words.named(pair.above)
-    filesystem = arrival.level.filesystem
+    filesystem = account.level.filesystem
     if ext.facts(filesystem).without_journal or ext.journal_apart(filesystem):
         return "The filesystem itself, or something below it,"
     return "Something above the driver"
 
 
 def _withheld(case: Case) -> tuple[Withheld, ...]:
-    return tuple(pair for pair in case.arrivals.withheld if pair.below.write_cache != "write through")
+    return tuple(pair for pair in case.flushes.withheld if pair.below.write_cache != "write through")
 
 
-def _cache_beneath(arrival: Arrival) -> Iterator[str]:
-    barrier = barriers(arrival.level.filesystem)
+def _cache_beneath(account: FlushAccount) -> Iterator[str]:
+    barrier = barriers(account.level.filesystem)
     if barrier:
-        yield words.reading(arrival.level.filesystem, barrier.reading)
-    yield from map(words.write_cache, arrival.devices)
+        yield words.reading(account.level.filesystem, barrier.reading)
+    yield from map(words.write_cache, account.devices)

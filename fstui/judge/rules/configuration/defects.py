@@ -37,7 +37,7 @@ def _confidence(case: Case, found: Found) -> Confidence:
 
 
 def _texts(case: Case, found: Found) -> dict[str, str]:
-    layer, arrivals = found.hit.layer, case.arrivals
+    layer, accounts = found.hit.layer, case.flushes
     battery, drives = words.CHECK_CONTROLLER
     return {
         **found.defect.outcomes[found.hit.outcome].missing,
@@ -46,8 +46,8 @@ def _texts(case: Case, found: Found) -> dict[str, str]:
         "name": layer.name,
         "label": words.named(layer),
         "pool": words.of_pool(layer),
-        "rate": arrivals.came_to_aside,
-        "early": arrivals.returned_early,
+        "rate": accounts.came_to_aside,
+        "early": accounts.returned_early,
         "check_battery": battery,
         "check_drives": drives,
         **found.hit.words,
@@ -55,5 +55,5 @@ def _texts(case: Case, found: Found) -> dict[str, str]:
 
 
 def _seen_by_trace(case: Case, found: Found) -> tuple[str, ...]:
-    withheld = (pair.because for pair in case.arrivals.withheld if pair.below == found.hit.layer)
-    return (*case.arrivals.of_ours, *withheld)
+    withheld = (pair.because for pair in case.flushes.withheld if pair.below == found.hit.layer)
+    return (*case.flushes.of_ours, *withheld)

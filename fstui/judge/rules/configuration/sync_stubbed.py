@@ -38,7 +38,7 @@ def sync_stubbed(case: Case) -> Iterator[Finding]:
     """This process' syncs never reach the kernel's filesystems, or those of the one that it stands for."""
     signs = case.configuration.stub_signs
     if signs:
-        came_to = case.arrivals.few_flushes or signs[0]  # where only some are left out, flushes do not tell
+        came_to = case.flushes.few_flushes or signs[0]  # where only some are left out, flushes do not tell
         yield Finding(
             rule="sync-stubbed",
             verdict="not-durable",
@@ -47,7 +47,7 @@ def sync_stubbed(case: Case) -> Iterator[Finding]:
             title="syncs of this process are stubbed out",
             sentence="A library or a filter answers syncs of this process in the kernel's place "
             f"({came_to}). The disk was not judged.",
-            because=(*signs, *case.arrivals.of_ours),
+            because=(*signs, *case.flushes.of_ours),
             next=(
                 "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload; outside this container, if "
                 "grep Seccomp /proc/self/status says 2.",

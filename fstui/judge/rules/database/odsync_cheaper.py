@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.arrival import ENOUGH
+from fstui.judge.facts.flushes import ENOUGH
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
 from fstui.model.judgement import Finding
 from fstui.model.quantities import rate, ratio
@@ -58,7 +58,7 @@ def _buffered_rewrites(case: Case) -> dict[Call | None, SyncStep]:
 def _cheaper(case: Case, by_flag: SyncStep, by_call: SyncStep) -> Finding:
     flag_per_s, call_per_s = rate(by_flag.step.rate_per_s), rate(by_call.step.rate_per_s)
     times = ratio(by_flag.step.rate_per_s / by_call.step.rate_per_s)
-    counted = case.arrivals.flushes_each(by_flag)
+    counted = case.flushes.flushes_each(by_flag)
     return Finding(
         rule="odsync-cheaper",
         verdict="suspicious" if counted is not None and counted < ENOUGH and _owes(case, by_flag) else None,
@@ -68,7 +68,7 @@ def _cheaper(case: Case, by_flag: SyncStep, by_call: SyncStep) -> Finding:
         sentence=f"Writes through O_DSYNC ended {times} times as often as write + fdatasync of the same blocks "
         f"({flag_per_s}/s and {call_per_s}/s). {_meaning(counted)}",
         steps=words.names([by_flag.step, by_call.step]),
-        because=tuple(_line(done, case.arrivals.flushes_each(done)) for done in (by_call, by_flag)),
+        because=tuple(_line(done, case.flushes.flushes_each(done)) for done in (by_call, by_flag)),
         next=("Run odirect-truth here: it counts what arrives of both. Until then, prefer O_DIRECT or fsync.",),
     )
 
@@ -90,8 +90,8 @@ def _meaning(counted: float | None) -> str:
 def _owes(case: Case, done: SyncStep) -> bool:
     """A device that the kernel takes for "write through" is owed no flush by either way; what nobody knows of, such as
     gfs2 above an array, may be owed none."""
-    way = case.arrivals.of(done)
-    return any(arrival.flushes and arrival.expected and arrival.expected.low > 0 for arrival in way)
+    way = case.flushes.of(done)
+    return any(account.counted and account.expected and account.expected.low > 0 for account in way)
 
 
 def _line(done: SyncStep, flushes: float | None) -> str:

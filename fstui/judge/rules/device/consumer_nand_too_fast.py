@@ -39,7 +39,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Finding]:
     devices, write, flushed = case.commit_devices, case.costs.write, case.costs.synced
     if not devices or not all(map(_is_consumer, devices)) or flushed is None:
         return
-    if not case.arrivals.as_expected(flushed.step):
+    if not case.flushes.as_expected(flushed.step):
         return
     # a slower write may be on the NAND already, and leave a flush nothing to do
     free = write is not None and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2

@@ -41,7 +41,7 @@ def link_exceeded(case: Case) -> Iterator[Finding]:
     payload = _payload_per_s(case.stack.lowest)
     if payload is None or case.host.virtualization or case.configuration.breaks_sync:
         return
-    buffered = {arrival.step.name for arrival in (*case.arrivals.not_direct, *case.arrivals.lacking_bytes)}
+    buffered = {account.step.name for account in (*case.flushes.not_direct, *case.flushes.lacking_bytes)}
     synced = (done.step for done in case.steps.synced if done.settings.sync_every == 1)
     durable, direct = (
         [step for step in steps if _is_beyond(step, payload) and step.name not in buffered]

@@ -38,7 +38,7 @@ def network_too_fast(case: Case) -> Iterator[Finding]:
     devices, fastest = case.commit_devices, case.costs.fastest_synced
     if not devices or fastest is None or not all(map(_is_cloud_volume, devices)):
         return
-    syncs_lost_above = case.configuration.breaks_sync or case.arrivals.lacking_bytes
+    syncs_lost_above = case.configuration.breaks_sync or case.flushes.lacking_bytes
     if case.costs.beyond_network and not syncs_lost_above:
         yield _too_fast(devices, fastest)
 

@@ -66,7 +66,7 @@ def _as_it_should_be(case: Case, devices: tuple[Node, ...], write: Cost, flushed
 
 def _sure(case: Case) -> Confidence:
     """What holds the data later counts as well; and bytes that were never counted there may be in a memory above."""
-    bottom = case.arrivals.bytes_at_the_bottom
+    bottom = case.flushes.bytes_at_the_bottom
     if not case.holders.vouched or not bottom:
         return "low"
     return "medium" if any(node.medium and node.medium.declared for node in case.holders.all) else "high"

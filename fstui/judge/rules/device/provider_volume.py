@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.arrival import Arrival
+from fstui.judge.facts.flushes import FlushAccount
 from fstui.model.judgement import Finding
 from fstui.model.storage import Node
 from fstui.storage.layers.devices.clouds import DMI, Model, name_line, provided
@@ -53,14 +53,14 @@ def _promised(case: Case) -> Volumes:
     return found if len(found) == len(case.commit_devices) else {}
 
 
-def _written(case: Case) -> tuple[Arrival, ...]:
+def _written(case: Case) -> tuple[FlushAccount, ...]:
     """What the lowest level received of each synced step, where nothing is known to be missing."""
-    if case.arrivals.lacking_bytes or case.arrivals.lacking_flushes:
+    if case.flushes.lacking_bytes or case.flushes.lacking_flushes:
         return ()
-    return tuple(way[-1] for way in case.arrivals.synced if way[-1].written is not None)
+    return tuple(way[-1] for way in case.flushes.synced if way[-1].written is not None)
 
 
-def _by_its_word(case: Case, found: Volumes, written: tuple[Arrival, ...]) -> Finding:
+def _by_its_word(case: Case, found: Volumes, written: tuple[FlushAccount, ...]) -> Finding:
     rows = tuple(dict.fromkeys(row for _, row in found.values()))
     where, kinds = words.listed(found), words.listed(row.says for row in rows)
     promises = words.listed(row.promise or "" for row in rows)
@@ -71,14 +71,14 @@ def _by_its_word(case: Case, found: Volumes, written: tuple[Arrival, ...]) -> Fi
         scope="storage",
         title=f"{where}: durable by its provider's word",
         sentence=f"{where} is {kinds} by its own name and the box's, and writes through. {promises}: durable by that "
-        f"word, of which nothing was seen in {words.time_measured(arrival.step for arrival in written)}. Whoever runs "
+        f"word, of which nothing was seen in {words.time_measured(account.step for account in written)}. Whoever runs "
         "a hypervisor can set those names.",
-        steps=words.names(arrival.step for arrival in written),
+        steps=words.names(account.step for account in written),
         because=(
             f"the box: {case.host.cloud} ({DMI})",
             *(line for node, _ in found.values() for line in (name_line(node), words.write_cache(node))),
             *(f"documented: {row.source}" for row in rows),
-            *(arrival.byte_line for arrival in written),
+            *(account.byte_line for account in written),
         ),
         next=(
             "Stop the instance hard in the middle of acknowledged writes, with a witness elsewhere: it proves the way "

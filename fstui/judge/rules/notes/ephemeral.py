@@ -35,7 +35,7 @@ def ephemeral(case: Case) -> Iterator[Finding]:
         rows = tuple(dict.fromkeys(row for node in found if (row := clouds.named(node))))
         # only what was measured is called honest
         honest = "An honest sync would survive a power cut there,"
-        if case.arrivals.arrived:
+        if case.flushes.arrived:
             honest = "As far as was measured, syncs are honest here,"
         yield Finding(
             rule="ephemeral",

@@ -55,7 +55,7 @@ def _differs_in_the_call_alone(whole: SyncStep, data: SyncStep) -> bool:
 
 
 def _sends_more(case: Case, whole: SyncStep, data: SyncStep) -> bool:
-    flushes, fewer = case.arrivals.flushes_each(whole), case.arrivals.flushes_each(data)
+    flushes, fewer = case.flushes.flushes_each(whole), case.flushes.flushes_each(data)
     return flushes is not None and fewer is not None and flushes >= MORE_FLUSHES * fewer > 0
 
 
@@ -79,5 +79,5 @@ def _dearer(case: Case, whole: SyncStep, data: SyncStep) -> Finding:
 
 def _line(case: Case, done: SyncStep) -> str:
     return (
-        f"{done.step.name}: {rate(done.step.rate_per_s)}/s, {ratio(case.arrivals.flushes_each(done) or 0)} flushes each"
+        f"{done.step.name}: {rate(done.step.rate_per_s)}/s, {ratio(case.flushes.flushes_each(done) or 0)} flushes each"
     )

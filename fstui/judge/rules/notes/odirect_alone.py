@@ -29,7 +29,7 @@ from fstui.model.quantities import count, rate
 def odirect_alone(case: Case) -> Iterator[Finding]:
     """O_DIRECT promises nothing about power cuts: no flush is sent, on any disk."""
     alone = (done.step for done in case.steps.of_sync_writes if done.direct_alone and done.step.ops)
-    steps = [step for step in alone if not case.arrivals.synced_out_of_sight(step)]
+    steps = [step for step in alone if not case.flushes.synced_out_of_sight(step)]
     if steps and any(node.layer == "block" for node in case.stack.nodes):
         yield Finding(
             rule="odirect-alone",

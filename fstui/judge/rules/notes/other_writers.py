@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.arrival import Arrival
+from fstui.judge.facts.flushes import FlushAccount
 from fstui.model.judgement import Finding
 from fstui.model.quantities import rate, ratio, size
 
@@ -35,7 +35,7 @@ def other_writers(case: Case) -> Iterator[Finding]:
         f"{busy.device} {rate(busy.flushes_per_s)} flushes/s, {rate(busy.writes_per_s)} writes/s"
         for busy in case.others.while_idle
     ]
-    noisy = case.arrivals.noisy
+    noisy = case.flushes.noisy
     if while_idle or noisy:
         yield Finding(
             rule="other-writers",
@@ -44,7 +44,7 @@ def other_writers(case: Case) -> Iterator[Finding]:
             scope="storage",
             title=f"by others: {while_idle[0]}" if while_idle else f"more than fstui sent, during {noisy[0].step.name}",
             sentence=f"{_who(case, while_idle)} {_meaning(noisy)}",
-            steps=words.names(arrival.step for arrival in noisy),
+            steps=words.names(account.step for account in noisy),
             because=(
                 *(f"while idle: {line}" for line in while_idle),
                 *map(_surplus, noisy),
@@ -59,19 +59,19 @@ def other_writers(case: Case) -> Iterator[Finding]:
 def _who(case: Case, while_idle: list[str]) -> str:
     if while_idle:
         return f"Others write to the same devices ({words.listed(while_idle)})."
-    devices = case.arrivals.noisy[0].devices
+    devices = case.flushes.noisy[0].devices
     quiet = "" if case.others.flushes_per_s(devices) is None else ", though not while fstui was idle"
     by = f"somebody else wrote there{quiet}, or the filesystem or a layer beneath adds writes of its own"
     return f"At {words.devices(devices)} more arrived than fstui sent: {by}."
 
 
-def _meaning(noisy: tuple[Arrival, ...]) -> str:
-    if any(arrival.proves_by_trace for arrival in noisy):
+def _meaning(noisy: tuple[FlushAccount, ...]) -> str:
+    if any(account.proves_by_trace for account in noisy):
         return "The kernel's trace tells their flushes from fstui's."
     return "They only add: too few flushes stay too few, while enough of them prove nothing."
 
 
-def _surplus(arrival: Arrival) -> str:
-    surplus = f", {size(arrival.surplus_bytes)} more than was written" if arrival.surplus_bytes else ""
-    received = f"{ratio(arrival.most_per_sync)} flushes per sync, {words.expected(arrival.expected)} owed{surplus}"
-    return f"{arrival.step.name}: {received} at {words.devices(arrival.devices)}"
+def _surplus(account: FlushAccount) -> str:
+    surplus = f", {size(account.surplus_bytes)} more than was written" if account.surplus_bytes else ""
+    received = f"{ratio(account.most_per_sync)} flushes per sync, {words.expected(account.expected)} owed{surplus}"
+    return f"{account.step.name}: {received} at {words.devices(account.devices)}"

@@ -31,7 +31,7 @@ from fstui.model.quantities import rate
 @rule(place=30)
 def odirect_before_platter(case: Case) -> Iterator[Finding]:
     """O_DIRECT alone was answered before the platter can have had the data: said of the step, not of the disk."""
-    paces = tuple(pace for pace in case.rotation.early if not case.arrivals.synced_out_of_sight(pace.step))
+    paces = tuple(pace for pace in case.rotation.early if not case.flushes.synced_out_of_sight(pace.step))
     if paces:
         worst = fastest(paces)
         yield Finding(

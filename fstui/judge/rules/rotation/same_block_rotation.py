@@ -75,7 +75,7 @@ def _no_faster(case: Case, pace: Pace) -> Finding:
 def _too_fast(case: Case, paces: tuple[Pace, ...]) -> Finding:
     worst = fastest(paces)
     step, platter = worst.step, worst.platter
-    as_expected = case.arrivals.as_expected(step)
+    as_expected = case.flushes.as_expected(step)
     per_s = rate(step.rate_per_s)
     return Finding(
         rule="same-block-rotation",
@@ -105,8 +105,8 @@ def _what(pace: Pace) -> str:
 
 
 def _who_answers(case: Case, worst: Pace) -> str:
-    way = case.arrivals.counting_levels(worst.step)
-    if not case.arrivals.as_expected(worst.step) or not way[-1].per_sync:
+    way = case.flushes.counting_levels(worst.step)
+    if not case.flushes.as_expected(worst.step) or not way[-1].per_sync:
         return "A non-volatile cache, or a lie."
     where = words.devices(way[-1].devices)
     return (

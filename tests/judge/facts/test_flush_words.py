@@ -1,12 +1,12 @@
-"""What several arrivals come to, in words."""
+"""What several accounts come to, in words."""
 
 from __future__ import annotations
 
 import pytest
 
 from fstui.judge import Case
-from fstui.judge.facts.arrival import Arrival
-from fstui.judge.facts.arrival_words import not_told_apart, unproven, whose
+from fstui.judge.facts.flush_words import not_told_apart, unproven, whose
+from fstui.judge.facts.flushes import FlushAccount
 from fstui.model.storage import Node, Target
 from fstui.model.tracing import DeviceTrace
 from tests.factories.evidence import busy, evidence
@@ -14,11 +14,11 @@ from tests.factories.steps import step, traced
 from tests.factories.storage import disk, filesystem, on_disk
 
 
-def arrivals(
+def accounts(
     storage: Target | None = None, share: float = 1.0, per_s: int = 900, flushes: int = 1, **more: object
-) -> tuple[Arrival, ...]:
+) -> tuple[FlushAccount, ...]:
     case = Case(evidence(storage, step(share=share, flushes=flushes, changes=more), idle=busy("sda", per_s)))
-    return tuple(way[0] for way in case.arrivals.synced)
+    return tuple(way[0] for way in case.flushes.synced)
 
 
 @pytest.mark.parametrize(
@@ -30,17 +30,17 @@ def arrivals(
     ],
 )
 def test_bytes_that_came_along(storage: Target | None, share: float, words: str) -> None:
-    assert whose(arrivals(storage, share)) == words
+    assert whose(accounts(storage, share)) == words
 
 
 def test_ours_by_the_trace() -> None:
-    found = arrivals(share=2.0, trace=(traced(us=2000, others=7),))
+    found = accounts(share=2.0, trace=(traced(us=2000, others=7),))
     assert whose(found) == ", its own by the kernel's trace, while others asked for 7"
 
 
 def test_ours_among_nobody_else_s() -> None:
     """What the layers between add is not others'."""
-    assert whose(arrivals(share=2.0, trace=(traced(us=2000),))) == ", its own by the kernel's trace"
+    assert whose(accounts(share=2.0, trace=(traced(us=2000),))) == ", its own by the kernel's trace"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_ours_among_nobody_else_s() -> None:
     ],
 )
 def test_why_others_drown_ours(trace: tuple[DeviceTrace, ...], words: str) -> None:
-    assert not_told_apart(arrivals(on_disk(filesystem("btrfs")), share=9.0, flushes=5, trace=trace)) == words
+    assert not_told_apart(accounts(on_disk(filesystem("btrfs")), share=9.0, flushes=5, trace=trace)) == words
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_why_others_drown_ours(trace: tuple[DeviceTrace, ...], words: str) -> No
     ],
 )
 def test_why_the_next_level_proves_nothing(device: Node, flushes: int, words: str) -> None:
-    assert unproven(arrivals(on_disk(None, device), per_s=0, flushes=flushes)) == words
+    assert unproven(accounts(on_disk(None, device), per_s=0, flushes=flushes)) == words
 
 
 def test_nothing_is_to_be_said_where_all_is_proven() -> None:

@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 
 from fstui.judge import Case
-from fstui.judge.facts.arrival import Arrival, fewest_bytes, fewest_flushes
+from fstui.judge.facts.flushes import FlushAccount, fewest_bytes, fewest_flushes
 from tests.factories.evidence import busy, evidence
 from tests.factories.steps import step, traced
 from tests.factories.storage import filesystem, on_disk
 
 
-def arrival(flushes: float = 1.0, share: float = 1.0, changes: dict[str, Any] | None = None, **fields: Any) -> Arrival:
+def account(
+    flushes: float = 1.0, share: float = 1.0, changes: dict[str, Any] | None = None, **fields: Any
+) -> FlushAccount:
     seen = evidence(None, step(flushes=flushes, share=share, changes=changes), **fields)
-    ((found,),) = Case(seen).arrivals.synced
+    ((found,),) = Case(seen).flushes.synced
     return found
 
 
@@ -34,44 +36,44 @@ def arrival(flushes: float = 1.0, share: float = 1.0, changes: dict[str, Any] | 
 def test_too_little_and_too_much(
     flushes: float, share: float, lacks_flushes: bool, lacks_bytes: bool, exceeds: bool
 ) -> None:
-    found = arrival(flushes, share)
-    assert (found.lacks_flushes, found.lacks_bytes, found.exceeds) == (lacks_flushes, lacks_bytes, exceeds)
-    assert found.proves is not (lacks_flushes or lacks_bytes or exceeds)
+    found = account(flushes, share)
+    assert (found.outcome == "missing", found.lacks_bytes, found.exceeds) == (lacks_flushes, lacks_bytes, exceeds)
+    assert (found.outcome == "complete") is not (lacks_flushes or lacks_bytes or exceeds)
 
 
 def test_a_busy_neighbour_spoils_the_proof_and_excuses_nothing() -> None:
-    quiet, spoilt = arrival(), arrival(idle=busy("sda", 101))
-    assert (quiet.noisy, quiet.proves, quiet.others_per_s) == (False, True, 0.0)
-    assert (spoilt.noisy, spoilt.proves, spoilt.others_per_s) == (True, False, 101.0)
-    assert arrival(0.5, idle=busy("sda", 101)).lacks_flushes
+    quiet, spoilt = account(), account(idle=busy("sda", 101))
+    assert (quiet.others_wrote, quiet.outcome, quiet.by_others_per_s) == (False, "complete", 0.0)
+    assert (spoilt.others_wrote, spoilt.outcome, spoilt.by_others_per_s) == (True, "noisy", 101.0)
+    assert account(0.5, idle=busy("sda", 101)).outcome == "missing"
 
 
 def test_what_the_trace_saw_asked_for_proves_nothing_where_the_counters_say_that_less_was_done() -> None:
     ours = {"trace": (traced(us=2000, others=4000),)}
     noisy = {"idle": busy("sda", 900)}
-    assert arrival(3.0, 2.0, changes=ours, **noisy).proves_by_trace
-    fewer, less = arrival(0.5, 2.0, changes=ours, **noisy), arrival(3.0, 0.5, changes=ours, **noisy)
+    assert account(3.0, 2.0, changes=ours, **noisy).proves_by_trace
+    fewer, less = account(0.5, 2.0, changes=ours, **noisy), account(3.0, 0.5, changes=ours, **noisy)
     assert not (fewer.proves_by_trace or less.proves_by_trace)
     assert (fewer.sent.traced, fewer.sent.flushes) == (None, 1000)
 
 
 def test_where_too_few_were_ours_it_is_told_how_many_may_have_been() -> None:
-    few = arrival(3.0, 2.0, changes={"trace": (traced(us=100, kernel=300, others=5600),)})
+    few = account(3.0, 2.0, changes={"trace": (traced(us=100, kernel=300, others=5600),)})
     assert few.lacks_ours
     assert few.sent.flushes == 400
 
 
 def test_of_a_filesystem_that_may_owe_any_number_the_trace_proves_none_either() -> None:
     seen = step(flushes=1, changes={"trace": (traced(us=2000),)})
-    ((found,),) = Case(evidence(on_disk(filesystem("f2fs")), seen)).arrivals.synced
-    assert found.traced is not None and not found.proves
+    ((found,),) = Case(evidence(on_disk(filesystem("f2fs")), seen)).flushes.synced
+    assert found.traced is not None and found.outcome != "complete"
 
 
 def test_what_arrived_is_told_in_a_line() -> None:
-    assert arrival(0.5).flush_line == "fdatasync: 1 000 flushes for 2 000 syncs at sda (0.50, 1 owed)"
-    assert arrival(1.0, 0.5).byte_line == "fdatasync: 15.6 MiB of 31.2 MiB at sda (0.50)"
+    assert account(0.5).flush_line == "fdatasync: 1 000 flushes for 2 000 syncs at sda (0.50, 1 owed)"
+    assert account(1.0, 0.5).byte_line == "fdatasync: 15.6 MiB of 31.2 MiB at sda (0.50)"
 
 
 def test_the_worst_of_several_is_that_with_the_fewest() -> None:
-    some = [arrival(0.5, 0.9), arrival(0.2, 0.95)]
+    some = [account(0.5, 0.9), account(0.2, 0.95)]
     assert fewest_flushes(some) is some[1] and fewest_bytes(some) is some[0]

@@ -150,13 +150,13 @@ def in_turns(done: Step, *flushes: int, ops: int = 100) -> Step:
 def test_a_lapse_of_a_moment_shows_in_its_turn(flushes: tuple[int, ...], lacks: bool) -> None:
     """An fsync owes one flush or two, so the whole step has enough."""
     case = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), *flushes)))
-    assert bool(case.arrivals.lacking_flushes) is lacks
-    assert (case.arrivals.proven is None) is lacks
+    assert bool(case.flushes.lacking_flushes) is lacks
+    assert (case.flushes.proven is None) is lacks
 
 
 def test_of_several_lapses_the_worst_is_told() -> None:
     case = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), 200, 60, 20, 90)))
-    (lapse,) = case.arrivals.lacking_flushes
+    (lapse,) = case.flushes.lacking_flushes
     assert (lapse.syncs, lapse.per_sync, lapse.step.name) == (100, 0.2, "fsync")
 
 
@@ -164,12 +164,12 @@ def test_turns_too_short_or_with_rare_syncs_say_nothing() -> None:
     few = in_turns(step("fsync", sync="fsync", flushes=1.3), 0, 0, ops=7)
     rare = in_turns(step("rare", sync="fsync", flushes=0.2, sync_every=10), 0, 0)
     for quiet_step in (few, rare):
-        assert not Case(evidence(None, quiet_step)).arrivals.lacking_flushes
+        assert not Case(evidence(None, quiet_step)).flushes.lacking_flushes
 
 
 def test_where_the_whole_step_lacks_them_that_is_told() -> None:
     whole = in_turns(step(flushes=0.5), 0, 100)
-    (lacking,) = Case(evidence(None, whole)).arrivals.lacking_flushes
+    (lacking,) = Case(evidence(None, whole)).flushes.lacking_flushes
     assert lacking.step is whole
 
 
@@ -180,10 +180,10 @@ def test_where_the_whole_step_lacks_them_that_is_told() -> None:
 )
 def test_that_they_were_missing_for_a_time_is_told_by_the_turns(turns: tuple[int, ...], lapsed: bool) -> None:
     case = Case(evidence(None, in_turns(step(ops=300, flushes=sum(turns) / 300), *turns)))
-    (lacking,) = case.arrivals.lacking_flushes
-    assert case.arrivals.for_a_time(lacking) is lapsed
+    (lacking,) = case.flushes.lacking_flushes
+    assert case.flushes.for_a_time(lacking) is lapsed
     beside = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), 200, *turns)))
-    assert all(map(beside.arrivals.for_a_time, beside.arrivals.lacking_flushes))
+    assert all(map(beside.flushes.for_a_time, beside.flushes.lacking_flushes))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_that_they_were_missing_for_a_time_is_told_by_the_turns(turns: tuple[int
 )
 def test_a_twentieth_is_missed_wherever_the_least_is_known(top: Node, flushes: float, missing: bool) -> None:
     case = Case(evidence(on_disk(top), step(ops=1000, flushes=flushes)))
-    assert bool(case.arrivals.lacking_flushes) is missing
+    assert bool(case.flushes.lacking_flushes) is missing
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_twentieth_is_missed_wherever_the_least_is_known(top: Node, flushes: f
 )
 def test_what_syncs_came_to_where_the_configuration_tells_why(steps: tuple[Step, ...], said: str) -> None:
     case = Case(evidence(on_disk(filesystem(barrier="nobarrier")), *steps))
-    assert case.arrivals.came_to == said
+    assert case.flushes.came_to == said
 
 
 def test_of_no_time_no_rate_is_told() -> None:

@@ -1,18 +1,18 @@
-"""What the arrivals of several steps at one level come to, in words."""
+"""What the accounts of several steps at one level come to, in words."""
 
 from __future__ import annotations
 
 from fstui.judge import words
-from fstui.judge.facts.arrival import Arrival
+from fstui.judge.facts.flushes import FlushAccount
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.traced import TRACE
 from fstui.model.quantities import count, size
 from fstui.storage.layers import kind
 
 
-def whose(last: tuple[Arrival, ...]) -> str:
+def whose(last: tuple[FlushAccount, ...]) -> str:
     """After how many there were: that they are known to be ours, or that their bytes came with them."""
-    traced = [arrival.traced for arrival in last if arrival.sent.traced and arrival.traced]
+    traced = [account.traced for account in last if account.sent.traced and account.traced]
     if not traced:
         return _bytes_too(last)
     others = sum(seen.others for seen in traced)
@@ -22,9 +22,9 @@ def whose(last: tuple[Arrival, ...]) -> str:
     return said + further
 
 
-def not_told_apart(drowned: tuple[Arrival, ...]) -> str:
+def not_told_apart(drowned: tuple[FlushAccount, ...]) -> str:
     """Why what arrived beside others' proves nothing."""
-    shares = [arrival.sent.each for arrival in drowned if arrival.sent.traced]
+    shares = [account.sent.each for account in drowned if account.sent.traced]
     if not shares:
         return "theirs cannot be told from ours"
     own = f"{words.between(shares)} of them were asked for by fstui itself, by {TRACE}"
@@ -44,25 +44,25 @@ def look_above(stack: Stack, level: Level) -> str:
     )
 
 
-def _bytes_too(arrivals: tuple[Arrival, ...]) -> str:
+def _bytes_too(accounts: tuple[FlushAccount, ...]) -> str:
     # on copy-on-write enough bytes prove nothing: 3 to 9 times as many are written anyway
-    copies = kind(arrivals[0].level.filesystem.kind).copies_on_write
-    if copies or any(arrival.asked.low < arrival.step.bytes for arrival in arrivals):
+    copies = kind(accounts[0].level.filesystem.kind).copies_on_write
+    if copies or any(account.requested.low < account.step.bytes for account in accounts):
         return ""
-    asked = sum(arrival.step.bytes for arrival in arrivals)
-    got = sum(arrival.arrived_bytes for arrival in arrivals)
+    asked = sum(account.step.bytes for account in accounts)
+    got = sum(account.arrived_bytes for account in accounts)
     return f", and {f'all {size(asked)}' if got >= asked else f'{size(got)} of {size(asked)}'} arrived"
 
 
-def unproven(level: tuple[Arrival, ...]) -> str:
+def unproven(level: tuple[FlushAccount, ...]) -> str:
     """The sentence about the first level that proves nothing; empty where all was proven."""
     if not level:
         return ""
     where = words.devices(level[0].level.devices) or words.named(level[0].level.filesystem)
-    if any(arrival.noisy for arrival in level):
+    if any(account.others_wrote for account in level):
         return f"At {where}, further down, others write too, so nothing is proven there. "
-    if any(arrival.flushes is None for arrival in level):
+    if any(account.counted is None for account in level):
         return f"Further down, {where} counts no flushes, so nothing is proven there. "
-    if any(arrival.expected == (0, 0) for arrival in level):
+    if any(account.expected == (0, 0) for account in level):
         return f"Further down, {where} is owed none: the kernel takes it for “write through”. "
     return f"Further down, at {where}, it is not known what is owed, so nothing is proven there. "

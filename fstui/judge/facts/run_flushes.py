@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fstui.judge import words
-from fstui.judge.facts.arrival import ENOUGH, TOLERANCE, Arrival, fewest_bytes, fewest_flushes
+from fstui.judge.facts.composition import flush_counters
 from fstui.judge.facts.configuration import Configuration
-from fstui.judge.facts.counting import count_down
+from fstui.judge.facts.flushes import ENOUGH, TOLERANCE, FlushAccount, accounts_of, fewest_bytes, fewest_flushes
 from fstui.judge.facts.other_writers import OtherWriters
-from fstui.judge.facts.received import counted
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import Steps, SyncStep
 from fstui.judge.facts.traced import Withheld, of_ours, withheld
@@ -18,7 +17,7 @@ from fstui.model.quantities import ratio
 from fstui.model.steps import Step
 from fstui.storage.layers.flushes import Range
 
-WayDown = tuple[Arrival, ...]
+WayDown = tuple[FlushAccount, ...]
 """What every level received of one step, topmost first."""
 _LAPSED = 0.8
 """A turn with less than this share of what the whole step has for each sync, beside turns that have theirs."""
@@ -33,10 +32,10 @@ class Proven(NamedTuple):
     @property
     def noisy(self) -> bool:
         """In one of them somebody else's writes cannot be told from ours at the topmost level."""
-        return any(way[0].drowned for way in self.ways)
+        return any(way[0].outcome == "noisy" for way in self.ways)
 
 
-class Arrivals:
+class RunFlushes:
     """The ways down of the measured steps."""
 
     def __init__(self, stack: Stack, steps: Steps, others: OtherWriters, configuration: Configuration) -> None:
@@ -46,12 +45,12 @@ class Arrivals:
     def of(self, done: SyncStep) -> WayDown:
         """That step's way down, whatever the configuration says."""
         if id(done.step) not in self._counted:
-            self._counted[id(done.step)] = count_down(self._stack, done, self._others)
+            self._counted[id(done.step)] = accounts_of(self._stack, done, self._others)
         return self._counted[id(done.step)]
 
     def of_commits(self, done: SyncStep) -> WayDown:
         """The same of a step that was made up of another: the commits of a database as syncs."""
-        return count_down(self._stack, done, self._others)
+        return accounts_of(self._stack, done, self._others)
 
     @cached_property
     def synced(self) -> tuple[WayDown, ...]:
@@ -61,7 +60,7 @@ class Arrivals:
         return tuple(way for done in self._steps.synced if (way := self.of(done)))
 
     @cached_property
-    def lacking_flushes(self) -> tuple[Arrival, ...]:
+    def lacking_flushes(self) -> tuple[FlushAccount, ...]:
         """The topmost level of each step at which flushes are missing: what is below it merely passes that on.
 
         Where the whole step has them, that of its turn with the fewest: a lapse hides in the rest.
@@ -70,15 +69,15 @@ class Arrivals:
             return ()
         alone = (_topmost_lacking(self.of(done)) or self._lapse(done) for done in self._steps.synced)
         together = (_topmost_lacking(self.of(done)) for done in self._steps.synced_by_several)
-        return tuple(arrival for arrival in (*alone, *together) if arrival)
+        return tuple(account for account in (*alone, *together) if account)
 
     @cached_property
-    def lacking_bytes(self) -> tuple[Arrival, ...]:
+    def lacking_bytes(self) -> tuple[FlushAccount, ...]:
         """The topmost level of each step at which bytes are missing."""
         return _lacking_bytes(self.synced)
 
     @cached_property
-    def not_direct(self) -> tuple[Arrival, ...]:
+    def not_direct(self) -> tuple[FlushAccount, ...]:
         """O_DIRECT steps without a sync whose bytes stayed above the device: some layer kept them in memory."""
         if self._configuration.breaks_sync:
             return ()
@@ -107,8 +106,8 @@ class Arrivals:
 
         Not of forced writes, which need none. Empty where none had too few.
         """
-        counts = [arrival for each in self._unforced for arrival in self.of(each) if arrival.flushes]
-        worst = min(counts, key=lambda arrival: arrival.sent.each, default=None)
+        counts = [account for each in self._unforced for account in self.of(each) if account.counted]
+        worst = min(counts, key=lambda account: account.sent.each, default=None)
         if worst is None or worst.sent.each >= ENOUGH:
             return ""
         where = words.devices(worst.sent.devices)
@@ -135,9 +134,9 @@ class Arrivals:
         return [done for done in self._steps.synced if not done.forced]
 
     @cached_property
-    def noisy(self) -> tuple[Arrival, ...]:
-        """The arrivals in which somebody else's writes cannot be told from ours."""
-        return tuple(arrival for way in self.synced for arrival in way if arrival.noisy)
+    def noisy(self) -> tuple[FlushAccount, ...]:
+        """The accounts in which somebody else's writes cannot be told from ours."""
+        return tuple(account for way in self.synced for account in way if account.others_wrote)
 
     @cached_property
     def proven(self) -> Proven | None:
@@ -154,7 +153,7 @@ class Arrivals:
 
     @cached_property
     def level(self) -> Level | None:
-        """The level of the stack that the finding about arrivals speaks of; where there is none, the lowest.
+        """The level of the stack that the finding about accounts speaks of; where there is none, the lowest.
 
         Where the configuration breaks syncs, the one that received the fewest of them: what is above a stack's broken
         level sends them, and what is below it may hear its neighbours.
@@ -171,7 +170,7 @@ class Arrivals:
         return next(reversed(self._stack.levels), None)
 
     @cached_property
-    def at_the_bottom(self) -> Arrival | None:
+    def at_the_bottom(self) -> FlushAccount | None:
         """The lowest level, in a step whose flushes and bytes all arrived there, and nobody else can have sent them."""
         return next((way[-1] for way in self.synced if way[-1].proves_by_counters), None)
 
@@ -179,24 +178,24 @@ class Arrivals:
     def bytes_at_the_bottom(self) -> bool:
         """All that was synced in some step was counted at the lowest level, whatever was owed there."""
         last = (way[-1] for way in self.synced)
-        return any(each.written is not None and each.asked.low and not each.lacks_bytes for each in last)
+        return any(each.written is not None and each.requested.low and not each.lacks_bytes for each in last)
 
-    def for_a_time(self, lacking: Arrival) -> bool:
+    def for_a_time(self, lacking: FlushAccount) -> bool:
         """They were missing in a turn, or in the whole step since one of its turns lapsed and another did not."""
         turns = next((self._turns_lacking(done) for done in self._steps.synced if done.step is lacking.step), ())
         lapsed = any(turn and turn.per_sync < _LAPSED * lacking.per_sync for turn in turns)
         return lacking.step not in self._steps.all or (lapsed and None in turns)
 
-    def _turns_lacking(self, done: SyncStep) -> tuple[Arrival | None, ...]:
-        return tuple(_topmost_lacking(count_down(self._stack, turn, self._others)) for turn in done.turns)
+    def _turns_lacking(self, done: SyncStep) -> tuple[FlushAccount | None, ...]:
+        return tuple(_topmost_lacking(accounts_of(self._stack, turn, self._others)) for turn in done.turns)
 
-    def _lapse(self, done: SyncStep) -> Arrival | None:
-        return min(filter(None, self._turns_lacking(done)), key=lambda arrival: arrival.per_sync, default=None)
+    def _lapse(self, done: SyncStep) -> FlushAccount | None:
+        return min(filter(None, self._turns_lacking(done)), key=lambda account: account.per_sync, default=None)
 
     @property
-    def _counts(self) -> tuple[Arrival, ...]:
+    def _counts(self) -> tuple[FlushAccount, ...]:
         """Of every synced step, whatever the configuration says: the levels that count flushes."""
-        return tuple(arrival for done in self._steps.synced for arrival in self.of(done) if arrival.flushes)
+        return tuple(account for done in self._steps.synced for account in self.of(done) if account.counted)
 
     @property
     def arrived(self) -> bool:
@@ -206,21 +205,21 @@ class Arrivals:
     def counting_levels(self, step: Step) -> WayDown:
         """The levels that count flushes and owe a known number of them, in that synced step."""
         way = next((way for way in self.synced if way[0].step is step), ())
-        return tuple(arrival for arrival in way if arrival.expected and arrival.flushes)
+        return tuple(account for account in way if account.expected and account.counted)
 
     def as_expected(self, step: Step) -> bool:
         """Its syncs were counted, and arrived as the flushes that the filesystem owes."""
         way = self.counting_levels(step)
-        return bool(way) and not any(arrival.lacks_flushes for arrival in way)
+        return bool(way) and not any(account.outcome == "missing" for account in way)
 
     def flushes_each(self, done: SyncStep) -> float | None:
         """Flushes per sync at the topmost level that counts them; None where none does."""
-        return next((arrival.per_sync for arrival in self.of(done) if arrival.flushes), None)
+        return next((account.per_sync for account in self.of(done) if account.counted), None)
 
     def synced_out_of_sight(self, step: Step) -> bool:
         """As many flushes as writes reached a device that was quiet before: syncs may be out of sight (chattr +S)."""
         for node in self._stack.nodes:
-            found = counted(node, step)
+            found = flush_counters(node, step)
             others = (self._others.flushes_per_s((node,)) or 0.0) * step.elapsed_s
             enough = found is not None and found.flushes is not None and found.flushes >= ENOUGH * step.ops
             if enough and others <= TOLERANCE * step.ops:
@@ -228,30 +227,32 @@ class Arrivals:
         return False
 
 
-def _owing(arrival: Arrival) -> bool:
+def _owing(account: FlushAccount) -> bool:
     """It is owed flushes, and they were counted, or seen."""
-    counted = arrival.expected is not None and arrival.expected.low > 0 and arrival.flushes is not None
-    return counted or arrival.proves_by_trace
+    counted = account.expected is not None and account.expected.low > 0 and account.counted is not None
+    return counted or account.proves_by_trace
 
 
 def _is_exact(expected: Range | None) -> bool:
     return expected is not None and expected.low == expected.high
 
 
-def _topmost_lacking(way: WayDown) -> Arrival | None:
-    return next((arrival for arrival in way if arrival.lacks_flushes), None)
+def _topmost_lacking(way: WayDown) -> FlushAccount | None:
+    return next((account for account in way if account.outcome == "missing"), None)
 
 
-def _lacking_bytes(ways: tuple[WayDown, ...]) -> tuple[Arrival, ...]:
-    topmost = (next((arrival for arrival in way if arrival.lacks_bytes), None) for way in ways)
-    return tuple(arrival for arrival in topmost if arrival)
+def _lacking_bytes(ways: tuple[WayDown, ...]) -> tuple[FlushAccount, ...]:
+    topmost = (next((account for account in way if account.lacks_bytes), None) for way in ways)
+    return tuple(account for account in topmost if account)
 
 
 def _proven_depth(ways: tuple[WayDown, ...]) -> int:
     """How many levels, from the top, more steps prove than others' writes spoil."""
     depth = 0
     for level in zip(*ways, strict=True):
-        if sum(arrival.proves for arrival in level) <= sum(arrival.drowned for arrival in level):
+        if sum(account.outcome == "complete" for account in level) <= sum(
+            account.outcome == "noisy" for account in level
+        ):
             break
         depth += 1
     return depth
