@@ -42,6 +42,8 @@ async def described(
     if refused := list(differences(asked, variables)):
         raise DatabaseError(f"{title or TITLES[kind]} has not taken its options: {'; '.join(refused)}")
     version = variables.get("server_version") or variables.get("version", "")
+    if kind != "postgresql" and (found := _product(variables)) != kind:
+        raise DatabaseError(f"the server is {TITLES[found]}, not {TITLES[kind]}: use --set server={found}")
     data = (variables.get("data_directory") or variables.get("datadir") or _working_directory(pid) or "").rstrip("/")
     return Server(
         kind=kind,
@@ -51,9 +53,16 @@ async def described(
         data_directory=data or None,
         on_target=where == "throwaway"
         or (bool(data and pid) and _one_filesystem(_directories(family, pid, data, variables), workspace)),
+        located=pid is not None,
         variables=dict(sorted(variables.items())),
         preloads=tuple(library.value for library in mapped_stubs(pid)) if pid else (),
     )
+
+
+def _product(variables: Mapping[str, str]) -> str:
+    """MariaDB and MySQL share a protocol; MariaDB names itself in one of these variables."""
+    named = f"{variables.get('version', '')} {variables.get('version_comment', '')}"
+    return "mariadb" if "mariadb" in named.lower() else "mysql"
 
 
 def asking(server: Server) -> dict[str, Any]:

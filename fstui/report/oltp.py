@@ -104,6 +104,9 @@ def notes(run: Run) -> list[str]:
     sentences += [
         f"{title}: its data{_where(server)} is not on the filesystem that was measured: what the devices counted is "
         "not its doing."
+        if server.located
+        else f"{title}: its process was not found on this machine, so it is not known whether its data is on the "
+        "filesystem that was measured. What the devices counted is not attributed to it."
         for title, server in servers.items()
         if not server.on_target
     ]

@@ -15,7 +15,8 @@ from fstui.report.oltp import NONE, Table
 HEADER = ("", "acked", "lost: primary", "replica", "both", "diverged", "GTID primary", "GTID replica")
 LEGEND = (
     "acked: transactions that were acknowledged to the clients, who are the witness",
-    "lost: of these, missing once the primary has recovered and the replica has applied what it had received",
+    "lost: of these, missing once the primary has recovered; a replica that was not cut has first applied what it had "
+    "received",
     "diverged: transactions that the replica has and its primary has no more",
 )
 _FIGURES = (

@@ -7,9 +7,11 @@ import contextlib
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -38,6 +40,7 @@ from tests.real.disks import Storage
 
 ONE = ("server=mariadb", "durability=high", "workload=oltp_update_index")
 WAIT_S = 60
+FULL = re.compile("full|no space left", re.IGNORECASE)
 
 
 @contextmanager
@@ -177,15 +180,18 @@ def server_pid(directory: Path) -> int:
     return pid
 
 
-def test_a_full_disk_ends_the_step_with_the_servers_own_reason(workshop: Path) -> None:
+@pytest.mark.parametrize("event", ["StepPreparing", "StepProgressed"])
+def test_full_disk_ends_the_step_soon_with_the_reason(workshop: Path, event: str) -> None:
     with roomy(workshop) as storage:
-        with begun(storage.directory, "StepProgressed", "seconds=60", "workload=oltp_insert") as process:
+        with begun(storage.directory, event, "seconds=60", "workload=oltp_insert") as process:
             filled = fill(storage.directory)
+            began = time.monotonic()
             code, run, _ = headless.ended(process)
+            assert time.monotonic() - began < 45
             filled.unlink()
         failed = run.steps[-1]
         assert (code, failed.status) == (1, "failed")
-        assert failed.error and (failed.error.errno == errno.ENOSPC or "full" in failed.error.message.lower())
+        assert failed.error and (failed.error.errno == errno.ENOSPC or FULL.search(failed.error.message))
         assert is_gone(storage.directory)
 
 

@@ -120,6 +120,13 @@ def test_an_existing_server_is_told_with_its_settings_and_where_its_data_is() ->
     assert oltp.tables(run)[0].rows[-1] == ("flushes/trx", "–")
 
 
+def test_a_server_behind_a_tunnel_has_data_of_unknown_place() -> None:
+    step = database("oltp_insert", 9.0, 5, durable=True, where="existing", on_target=False, located=False)
+    notes = oltp.notes(replace(RUN, steps=(step,)))
+    assert any("it is not known whether its data is on the filesystem that was measured" in note for note in notes)
+    assert not any("is not on the filesystem" in note for note in notes)
+
+
 @pytest.mark.parametrize(
     ("where", "log_bin", "said"), [("existing", "ON", 1), ("existing", "OFF", 0), ("throwaway", "ON", 0)]
 )

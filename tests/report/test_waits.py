@@ -6,6 +6,7 @@ import csv as spreadsheet
 from io import StringIO
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from fstui.measure.kinds.sysbench import FileWaits, SysbenchFigures
@@ -52,7 +53,19 @@ def test_a_server_that_tells_nothing_has_no_table() -> None:
     assert waits.table(run_of((FileWaits(file="data", writes=0, syncs=0),))) is None
 
 
-def test_a_log_that_each_write_syncs_is_said_to_be_one() -> None:
-    variables = {"wal_sync_method": "open_datasync"}
-    run = run_of((FileWaits(file="WAL", writes=234, syncs=0),), kind="postgresql", variables=variables)
+@pytest.mark.parametrize(
+    ("file", "server"),
+    [
+        ("WAL", {"kind": "postgresql", "variables": {"wal_sync_method": "open_datasync"}}),
+        ("redo log", {"variables": {"innodb_flush_method": "O_DSYNC", "log_bin": "ON"}}),
+    ],
+)
+def test_each_write_of_a_file_opened_with_odsync_is_a_sync(file: str, server: dict[str, Any]) -> None:
+    run = run_of((FileWaits(file=file, writes=234, syncs=0, write_ns=234_000_000),), **server)
+    table = waits.table(run)
+    assert table
+    assert table.rows[0] == (f"#1 {file}", "1.00", "–", "1.00", "1.0 ms")
+    assert table.rows[1][3] == "1.00"
     assert any("O_DSYNC" in note for note in pivot.notes(run))
+    row = list(spreadsheet.DictReader(StringIO(csv.render(run))))[-1]
+    assert row[f"{file.lower().replace(' ', '_')}_syncs"] == "234"

@@ -39,11 +39,17 @@ from fstui.measure.wire.held import OWN, enter
 GRACE_S = 5.0
 POLL_S = 0.01
 """Between two looks whether it is ready."""
+LOOK_S = 0.25
+"""Between two looks at the free space."""
+FULL = "no space left on the filesystem of the run's directory"
+FULL_BYTES = 1 << 20
 LOG_BYTES = PIPE_BYTES = 65536
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENVIRONMENT = {"PATH": PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 LOADER = ("LD_PRELOAD", "LD_LIBRARY_PATH")
 """What it shares with the other steps of the run: a library that leaves syncs out is part of what is measured."""
+NO_SPACE = ("no space left", "errcode: 28", "disk is full", "out of disk space", "with error 28")
+"""What a full disk leads to later in the log says less."""
 COMPLAINTS = ("[ERROR]", "ERROR:", "FATAL:", "PANIC:", "error:", "Error:", "[FATAL]")
 
 
@@ -76,6 +82,12 @@ def children_that_end() -> int:
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     return reading
+
+
+def is_full() -> bool:
+    """Whether less space is left than a log grows by. Some filesystems report no sizes."""
+    found = os.statvfs(".")
+    return bool(found.f_blocks) and found.f_bavail * found.f_frsize < FULL_BYTES
 
 
 class Keeper:
@@ -147,18 +159,31 @@ class Keeper:
         except OSError as error:
             raise Trouble(str(error)) from error
         while process.poll() is None:
-            self.hear()
+            self.hear(LOOK_S)
+            self.see_that_there_is_room()
         if process.returncode:
-            raise Trouble(self.complaint() or f"{step['argv'][0]} ended with status {process.returncode}")
+            raise Trouble(self.reason(f"{step['argv'][0]} ended with status {process.returncode}"))
 
     def serve(self) -> None:
         """Start the server and wait until it answers, as long as fstui does. Raises Trouble."""
         self.server = self.start(self.told["argv"])
         while not self.answers():
             self.hear(POLL_S)
+            self.see_that_there_is_room()
             if self.server.poll() is not None:
-                raise Trouble(self.complaint() or f"it ended with status {self.server.returncode} at once")
+                raise Trouble(self.reason(f"it ended with status {self.server.returncode} at once"))
         say(started=self.server.pid, data=self.data)
+
+    def see_that_there_is_room(self) -> None:
+        """Raise Trouble on a full disk: MariaDB then waits in its start until a user frees space."""
+        if is_full():
+            raise Trouble(self.reason("the server waits for space"))
+
+    def reason(self, otherwise: str) -> str:
+        """The server's last error; where the disk is full, that first."""
+        complaint = self.complaint() or otherwise
+        full = is_full() or any(word in complaint.lower() for word in NO_SPACE)
+        return f"{FULL}: {complaint}" if full else complaint
 
     def answers(self) -> bool:
         if self.told["ready"]:
@@ -195,7 +220,8 @@ class Keeper:
         assert self.server is not None
         self.signal(self.told["restart_signal"])
         while self.server.poll() is None:
-            self.hear()
+            self.hear(LOOK_S)
+            self.see_that_there_is_room()
         self.told |= news
         self.serve()
 
@@ -211,7 +237,8 @@ class Keeper:
         lines = ["".join(letter for letter in line if letter.isprintable()) for line in lines]
         # "Aborting" only says that what stands above it was fatal
         lines = [line for line in lines if not line.endswith("[ERROR] Aborting")]
-        for line in reversed(lines):
+        full = [line for line in lines if any(word in line.lower() for word in NO_SPACE)]
+        for line in reversed(full or lines):
             for mark in COMPLAINTS:
                 if mark in line:
                     return self.with_hint(line.partition(mark)[2].strip()[:600])
@@ -227,7 +254,7 @@ class Keeper:
     def end(self) -> None:
         """Stop the server with all its processes, and remove what was made for it."""
         if self.server is not None:
-            self.signal(self.told["signal"])
+            self.signal("SIGKILL" if is_full() else self.told["signal"])  # one that waits for space ignores others
             try:
                 self.server.wait(GRACE_S)
             except subprocess.TimeoutExpired:

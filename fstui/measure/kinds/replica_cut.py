@@ -70,7 +70,8 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
     on_primary: Count | None = None
     """Transactions, acknowledged or not, once it has recovered; None where it was not seen to."""
     on_replica: Count | None = None
-    """Once it has applied all that it had received."""
+    """Once it has applied all that it had received. After a cut of both it starts again without replication
+    (``--skip-slave-start``), and applies nothing more."""
     lost_on_primary: Count = 0
     """Acknowledged and not there."""
     lost_on_replica: Count = 0

@@ -48,6 +48,8 @@ class Server(Base, frozen=True, kw_only=True):
     data_directory: str | None = None
     on_target: bool = True
     """Its data is on the filesystem that is measured, so that the devices below count what it does."""
+    located: bool = True
+    """False: the server's process was not found on this machine, so where its data is stored is not known."""
     variables: dict[str, str] = {}
     preloads: tuple[str, ...] = ()
     """Sync-stubbing libraries in its memory map."""
@@ -78,10 +80,14 @@ class Server(Base, frozen=True, kw_only=True):
     def introduction(self) -> tuple[str, ...]:
         """Its version, what decides its durability, where its data lies, and whether others get what is written."""
         lies = f"its data lies in {self.data_directory}" if self.data_directory else "where its data lies is not told"
+        if not self.located:
+            lies = "its process is not on this machine: the filesystem of its data is not known"
+        elif not self.on_target:
+            lies += ", and is not seen on the filesystem of this directory"
         return (
             self.title,
             ", ".join(self.durability),
-            lies + ("" if self.on_target else ", and is not seen on the filesystem of this directory"),
+            lies,
             *(["it keeps a binary log"] if self.logs_for_replicas else []),
         )
 
@@ -112,3 +118,16 @@ class Server(Base, frozen=True, kw_only=True):
             return ()
         unbuffered = have.get("innodb_log_file_buffering", "on").lower() == "off"
         return ("direct", "dsync") if unbuffered else ("dsync",)
+
+    @property
+    def synced_by_writes(self) -> frozenset[str]:
+        """The files, as FileWaits names them, that are opened with O_DSYNC or O_SYNC: each write is also a sync.
+
+        https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_method
+        """
+        have = {name: value.lower() for name, value in self.variables.items()}
+        written_through = have.get("innodb_log_file_write_through", "off") == "on"
+        files = {"redo log"} if written_through or have.get("innodb_flush_method") == "o_dsync" else set()
+        if have.get("wal_sync_method") in _OPENED_TO_SYNC:
+            files.add("WAL")
+        return frozenset(files)

@@ -110,7 +110,11 @@ class Pair:
                 own_filesystem.mount(image_of(server), server.mounted)
 
     def recover(self) -> None:
-        """The replica applies what it has received, the primary starts again; they do not speak any more."""
+        """Start the primary again, without its replica.
+
+        A replica that was not cut first applies all that it has received. One that was cut starts again without
+        replication and applies nothing more.
+        """
         if self.replica.process is None:
             self.replica.start(self.settings["argv"]["replica again"])
         else:

@@ -13,8 +13,9 @@ held and had not written is gone, as in a power cut of a disk without a cache.
 ## What it proves, and what not
 With `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1` nothing acknowledged may be missing on the primary:
 where it is, its syncs were answered by something above the disk. What the disk below DIR does with a flush is not cut
-here: that takes `fstui powercut`. kill -9 loses nothing that was written, at any setting. A replica's table holds what
-it has applied; what it has only received stands in its relay log, and a cut of both shows the difference.
+here: that takes `fstui powercut`. kill -9 loses nothing that was written, at any setting. A replica that was
+not cut first applies all that it had received. After a cut of both it starts without replication and applies nothing
+more: what it had only received stays in its relay log, and counts as missing.
 
 ## What to do next
 Durable settings on the primary; semi-synchronous replication with AFTER_SYNC, so that a commit is on two machines
