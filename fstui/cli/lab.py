@@ -1,67 +1,74 @@
-"""``fstui lab make | list | open | cut | remove``"""
+"""``fstui lab make | list | run | open | remove``"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 
 import click
 
 from fstui.cli.output import put, say, width
+from fstui.model.errors import Refused
 from fstui.report import lab as report
 from fstui.runs import lab
 
 
 @click.group("lab")
 def command() -> None:
-    """Real storage for a class: honest and lying, each with its truth in an envelope that is opened last.
+    """Make real storage with known faults for a class. Each truth is in an envelope that is opened last.
 
     \b
-      fstui lab make /srv/class            as root: makes /srv/class and all that stands in it
-      fstui run fsync-rate /srv/class/oak  who keeps his word?
-      fstui lab open oak                   the truth
-      fstui lab remove                     takes all of it away
+      fstui lab make /srv/class     as root: makes /srv/class and everything in it
+      fstui lab run oak fstui run fsync-rate /srv/class/oak
+      fstui lab open oak            the truth
+      fstui lab remove              removes everything
     """
 
 
 @command.command("make")
 @click.argument("directory", metavar="DIR")
 def make(directory: str) -> None:
-    """Make DIR, which must not exist, and the storages in it, by names that do not tell.
+    """Make DIR, which must not exist, and five storages in it.
 
-    Nothing outside DIR is touched. 'fstui lab remove' takes it away, 'fstui clean' what was killed in between.
+    'fstui lab remove' removes it; 'fstui clean' does after a crash.
     """
     made = asyncio.run(lab.make(directory))
     for title, reason in made.missing.items():
         say(f"not made, {title}: {reason}")
     put(report.render(made.lab, width()))
-    say("Which of them keep their word? fstui list, fstui run fsync-rate DIRECTORY. The truth: fstui lab open NAME")
+    say("Which of them are durable? fstui list; fstui lab run NAME fstui run fsync-rate DIRECTORY")
+    say("The truth: fstui lab open NAME")
 
 
 @command.command("list")
 def list_() -> None:
-    """The storages, and which envelopes are open."""
+    """List the storages, and the envelopes that are open."""
     put(report.render(asyncio.run(lab.standing()), width()))
+
+
+@command.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("name")
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND…")
+def run(name: str, words: tuple[str, ...]) -> None:
+    """Start COMMAND as programs on the storage NAME are started."""
+    lab.run(name, words, os.environ)
 
 
 @command.command("open")
 @click.argument("name")
 def open_(name: str) -> None:
-    """Open the envelope of NAME: what it is in truth, what fstui is to say of it, and where to look without it."""
+    """Open the envelope of NAME: what it is, what fstui reports, and where to look without fstui."""
     put(report.envelope(asyncio.run(lab.open_envelope(name)), width()))
 
 
-@command.command("cut")
-@click.argument("name")
-def cut(name: str) -> None:
-    """Pull the plug of NAME's disk: what its cache still held is gone. It is mounted again at once.
-
-    Only a disk that fstui itself serves has a plug to be pulled.
-    """
-    storage = asyncio.run(lab.pull_plug(name))
-    say(f"The plug of {storage.name} was pulled, and it is mounted again. Now: fstui powercut verify --storage-was-cut")
+@command.command("cut", hidden=True)
+@click.argument("name", required=False)
+def cut(name: str | None) -> None:
+    """Removed."""
+    raise Refused("'lab cut' was removed. Cut the power of a simulated disk: fstui --simulate hdd-7200-lying, key p")
 
 
 @command.command("remove")
 def remove() -> None:
-    """Take the laboratory away: mounts, loop devices, processes, files."""
+    """Remove the laboratory: mounts, loop devices, cgroup, files."""
     put(f"removed {asyncio.run(lab.remove())}\n")

@@ -8,7 +8,7 @@ from fstui.measure.children import in_child
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.powercut import power_cuts
-from fstui.simulate.lab import record
+from fstui.simulate.lab import laboratory
 from fstui.state import declarations, keys, theme
 from fstui.state.ledger import Entry
 
@@ -46,4 +46,4 @@ def from_before() -> Before:
 
 def left_behind() -> list[Entry]:
     """By killed runs; a laboratory that stands is no such thing."""
-    return [entry for entry in power_cuts.left_behind() if not record.stands(entry)]
+    return [entry for entry in power_cuts.left_behind() if not laboratory.is_complete(entry)]

@@ -1,43 +1,49 @@
-"""The classroom's laboratory: made, opened, cut and taken away by children, as its storage may hang."""
+"""The laboratory of a class, made and removed by child processes, because its storage may hang."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from fstui.measure.children import in_child
 from fstui.model.errors import Refused
-from fstui.simulate.lab import building, record, removal
-from fstui.simulate.lab.building import Made
-from fstui.simulate.lab.record import Lab, Storage
+from fstui.simulate.lab import laboratory, removal
+from fstui.simulate.lab.laboratory import Lab, Made, Storage, run
+from fstui.state import workspace
 
-__all__ = ["Lab", "Made", "Storage", "make", "open_envelope", "pull_plug", "remove", "standing"]
+__all__ = ["Lab", "Made", "Storage", "make", "open_envelope", "remove", "run", "standing"]
 
 PATIENCE_S = 20.0
 
 
 async def make(directory: str) -> Made:
-    """Raises Refused, OSError."""
-    return await in_child(building.make, directory, where=directory, timeout_s=PATIENCE_S)
+    """Make the laboratory in a new directory, where a run may write, too. Raises Refused, OSError."""
+    if os.geteuid():
+        raise Refused("fstui lab needs root to mount filesystems: sudo fstui lab make DIR")
+    path = Path(directory)
+    parent = await workspace.inspect(str(path.parent))
+    if parent.closed:
+        raise Refused(parent.closed)
+    if path.name in {"", ".."}:
+        raise Refused(f"{directory} is no new directory. Name one that does not exist")
+    return await in_child(laboratory.make, parent.path, path.name, where=directory, timeout_s=PATIENCE_S)
 
 
 async def standing() -> Lab:
-    """The one on this box. Raises Refused."""
-    return await in_child(record.standing)
+    """Return the laboratory of this host. Raises Refused."""
+    return await in_child(laboratory.standing)
 
 
 async def open_envelope(name: str) -> Storage:
-    """Raises Refused, OSError."""
-    return await in_child(building.open_envelope, name)
-
-
-async def pull_plug(name: str) -> Storage:
-    """Raises Refused, OSError."""
-    return await in_child(building.pull_plug, name, where=name, timeout_s=PATIENCE_S)
+    """Open an envelope. Raises Refused, OSError."""
+    return await in_child(laboratory.open_envelope, name)
 
 
 async def remove() -> str:
-    """What was removed. Raises Refused."""
-    entries = await in_child(record.entries)
+    """Remove the laboratory and return its directory. Raises Refused."""
+    entries = await in_child(laboratory.entries)
     if not entries:
-        raise Refused("no laboratory stands on this box: there is nothing to remove")
+        raise Refused("There is no laboratory on this host: nothing to remove")
     for entry in entries:
         if problem := await removal.remove_left_behind(entry):
             raise Refused(problem)

@@ -1,125 +1,198 @@
-"""``fstui lab``: each of its storages is what its envelope says, and nothing of it is left, whoever ends it."""
+"""``fstui lab``: each storage is what its envelope says, and nothing of it is left, whoever ends it."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from fstui.simulate.lab import record
+from fstui.model.errors import Refused
+from fstui.simulate.lab import kernel, laboratory
 from fstui.simulate.lab.kinds import KINDS
-from fstui.simulate.lab.record import Lab
-from fstui.state.ledger import Entry
+from fstui.simulate.lab.laboratory import Lab, Storage
+from fstui.state import ledger
 from tests.real import headless
-from tests.real.disks import Storage, kernel_has, tool
+from tests.real.disks import kernel_has, tool
 
 FSTUI = headless.FSTUI
 
 
 @pytest.fixture
 def lab(workshop: Path) -> Iterator[Lab]:
-    """One that stands, and is taken away by its own command."""
+    """A complete laboratory, removed by its own command."""
     kernel_has("overlay")
     tool("mke2fs")
     done = headless.call("lab", "make", workshop / "class")
     assert done.returncode == 0, done.stderr.decode()
     assert b"not made" not in done.stderr
-    yield record.standing()
-    done = headless.call("lab", "remove")
-    assert done.returncode == 0, done.stderr.decode()
+    yield laboratory.standing()
+    if laboratory.entries():
+        done = headless.call("lab", "remove")
+        assert done.returncode == 0, done.stderr.decode()
     assert remains(workshop) == []
 
 
 def remains(workshop: Path) -> list[str]:
-    """Mounts, loop devices, processes, files and entries that are there of it."""
+    """Mounts, loop devices, cgroups, files and ledger entries that are left."""
     held = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(workshop) in line]
-    for file in [*Path("/sys/block").glob("loop*/loop/backing_file"), *Path("/proc").glob("[0-9]*/cmdline")]:
+    for file in Path("/sys/block").glob("loop*/loop/backing_file"):
         try:
             told = file.read_text()
         except OSError:
             continue
-        held += [told] if f"{workshop}/class" in told else []
-    return held + [str(file) for file in workshop.iterdir()] + [entry.what for entry in record.entries()]
+        held += [told] if f"{workshop}/" in told else []
+    for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/blkio"):
+        held += [str(group) for group in Path(root).glob("fstui-lab-*")]
+    return held + [str(file) for file in workshop.iterdir()] + [entry.what for entry in laboratory.entries()]
+
+
+def of_kind(lab: Lab, kind: str) -> Storage:
+    (found,) = (storage for storage in lab.storages if storage.kind == kind)
+    return found
 
 
 def test_each_is_what_its_envelope_says(lab: Lab, tmp_path: Path) -> None:
     assert {storage.kind for storage in lab.storages} == set(KINDS)
     sealed = headless.call("lab", "list").stdout.decode()
     assert "sealed" in sealed and not any(storage.truth.title in sealed for storage in lab.storages)
-    flagged = {row["mount_point"]: row["findings"] for row in listed()}
+    scenario = tmp_path / "one.toml"
+    scenario.write_text(headless.HEAD + headless.STEP.format(name="fdatasync", more=""))
     for storage in lab.storages:
-        found = {(each["rule"], each["verdict"]) for each in flagged[lab.place(storage)] if each["verdict"]}
-        if storage.kind == "honest":
-            assert found == set()
-            honest = headless.measure(a_step(tmp_path), Storage(Path(lab.place(storage)), None))
-            assert honest.verdict == storage.truth.verdict
-            assert storage.truth.rule in headless.rules(honest, "consistent")
-        else:
-            assert found == {(storage.truth.rule, storage.truth.verdict)}, storage.kind
+        words = (FSTUI, "run", str(scenario), lab.place(storage), "--format", "json")
+        judged = json.loads(headless.call("lab", "run", storage.name, *words).stdout)
+        assert judged["verdict"] == storage.truth.verdict, storage.kind
+        assert storage.truth.rule in {finding["rule"] for finding in judged["findings"] if finding["verdict"]}
     opened = headless.call("lab", "open", storage.name).stdout.decode()
     assert storage.truth.title in opened and storage.truth.title in headless.call("lab", "list").stdout.decode()
 
 
-def listed() -> list[dict[str, Any]]:
-    """What ``fstui list`` says of every filesystem before a byte is written."""
-    rows: list[dict[str, Any]] = json.loads(headless.call("list", "--format", "json").stdout)["filesystems"]
-    return rows
+def test_programs_are_started_with_the_fault_of_their_storage(lab: Lab) -> None:
+    def started(kind: str, *words: str) -> str:
+        return headless.call("lab", "run", of_kind(lab, kind).name, *words).stdout.decode()
+
+    assert "libeatmydata" in started("preload", "cat", "/proc/self/maps")
+    assert kernel.mark(lab.run) in started("limited", "cat", "/proc/self/cgroup")
+    assert kernel.mark(lab.run) not in started("barriers", "cat", "/proc/self/cgroup")
+    assert headless.call("lab", "run", "nobody", "true").returncode == 2
 
 
-def a_step(directory: Path) -> Path:
-    """A scenario of one short step."""
-    scenario = directory / "one.toml"
-    scenario.write_text(headless.HEAD + headless.STEP.format(name="fdatasync", more=""))
-    return scenario
+def test_a_storage_in_use_is_named_and_removed_later(lab: Lab, workshop: Path) -> None:
+    place = lab.place(of_kind(lab, "memory"))
+    with subprocess.Popen(["cat"], cwd=place, stdin=subprocess.PIPE) as user:
+        done = headless.call("lab", "remove")
+        assert done.returncode == 2 and f"{place} is in use" in done.stderr.decode()
+        assert user.stdin
+        user.stdin.close()
+    assert headless.call("lab", "remove").returncode == 0
+    assert remains(workshop) == []
 
 
-def test_the_disk_that_forgets_loses_what_it_had_acknowledged_and_comes_back(lab: Lab, tmp_path: Path) -> None:
-    (storage,) = (each for each in lab.storages if each.kind == "forgetful")
-    log = tmp_path / "acks.log"
-    words = [FSTUI, "powercut", "write", lab.place(storage)]
-    with log.open("wb") as out, subprocess.Popen(words, stdin=subprocess.PIPE, stdout=out) as writer:
-        while log.read_bytes().count(b"\n") < 100:
-            assert writer.poll() is None
-        cut = headless.call("lab", "cut", storage.name)
-        assert cut.returncode == 0, cut.stderr.decode()
-    verify = [FSTUI, "powercut", "verify", lab.place(storage), "--storage-was-cut", "--format", "json"]
-    done = subprocess.run(verify, input=log.read_bytes(), capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    assert json.loads(done.stdout)["verdict"] == "lost"
-
-
-@pytest.mark.parametrize("after", [1, 7])
-def test_what_a_killed_maker_left_is_cleaned(workshop: Path, after: int) -> None:
-    """Killed when that many storages were noted; and a lab that stands when its disks' processes are killed."""
-    with subprocess.Popen([FSTUI, "lab", "make", workshop / "class"], stderr=subprocess.DEVNULL) as maker:
-        while not (found := record.entries()) or len(noted(found[0])) < after:
-            assert maker.poll() is None
-        if after < 7:
-            os.kill(found[0].pid, signal.SIGKILL)
-            maker.kill()
-    for storage in noted(found[0]):
-        if storage.pid:
-            os.kill(storage.pid, signal.SIGKILL)
+def test_clean_removes_what_rm_left(lab: Lab, workshop: Path) -> None:
+    assert b"Nothing was left behind" in headless.call("clean").stderr
+    assert subprocess.run(["rm", "-rf", lab.directory], capture_output=True, check=False).returncode != 0
     assert headless.call("clean").returncode == 0
     assert remains(workshop) == []
 
 
-def noted(entry: Entry) -> tuple[record.Storage, ...]:
-    """Of a lab that is being made."""
-    found = record.read(entry)
-    return found.storages if found else ()
+def test_a_renamed_laboratory_is_found_by_its_mounts(lab: Lab, workshop: Path) -> None:
+    Path(lab.directory).rename(workshop / "renamed")
+    assert headless.call("lab", "remove").returncode == 0
+    assert remains(workshop) == []
 
 
-def test_it_is_refused_where_it_would_touch_what_is_there(workshop: Path) -> None:
-    (workshop / "mine").write_text("mine")
-    for place, reason in ((workshop / "mine", b"is there already"), (Path("/dev/shm/class"), b"would be in memory")):
+@pytest.mark.parametrize("after", [0, 1, 4])
+def test_what_a_killed_maker_left_is_cleaned(workshop: Path, after: int) -> None:
+    with subprocess.Popen([FSTUI, "lab", "make", workshop / "class"], stderr=subprocess.DEVNULL) as maker:
+        while not (found := laboratory.entries()) or not (recorded := storages_of(found[0].run)) >= after:
+            assert maker.poll() is None
+        assert recorded >= after
+        os.kill(found[0].pid, signal.SIGKILL)
+        maker.kill()
+    assert headless.call("clean").returncode == 0
+    assert remains(workshop) == []
+
+
+def storages_of(run: str) -> int:
+    """How many storages of a laboratory are recorded so far; -1 before the first record."""
+    try:
+        lab = laboratory.standing()
+    except Refused:
+        return -1
+    return len(lab.storages) if lab.run == run else -1
+
+
+SWAPPER = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+os.chdir(sys.argv[1])
+os.setgid(65534), os.setuid(65534)
+while True:
+    for name in sys.argv[3:]:
+        libc.renameat2(-100, os.fsencode(name), -100, os.fsencode(sys.argv[2]), 2)
+"""
+
+
+def test_a_directory_that_another_user_may_rename_is_refused(workshop: Path) -> None:
+    theirs = workshop / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 65534, 65534)
+    for place in (theirs / "class", theirs / "deep" / "class"):
+        place.parent.mkdir(exist_ok=True)
         done = headless.call("lab", "make", place)
-        assert (done.returncode, reason in done.stderr) == (2, True), done.stderr.decode()
-    assert headless.call("lab", "remove").returncode == 2
-    assert (remains(workshop), (workshop / "mine").read_text()) == ([str(workshop / "mine")], "mine")
+        assert done.returncode == 2 and b"nobody" in done.stderr
+        assert not place.exists()
+
+
+@pytest.mark.parametrize("link", [True, False], ids=["a link", "a directory"])
+def test_nothing_is_mounted_where_a_name_was_swapped(workshop: Path, link: bool) -> None:
+    """The descriptors decide, not the names: here another user owns the directory, past the check."""
+    victim = workshop / "victim"
+    victim.mkdir(0o700)
+    theirs = workshop / "theirs"
+    theirs.mkdir()
+    decoy = theirs / "decoy"
+    decoy.symlink_to(victim) if link else decoy.mkdir()
+    os.chown(theirs, 65534, 65534)
+    words = [sys.executable, "-c", SWAPPER, str(theirs), "decoy", "class"]
+    with subprocess.Popen(words) as swapper:
+        try:
+            for _ in range(20):
+                with suppress(Refused, OSError):
+                    laboratory.make(str(theirs), "class")
+                points = [Path(point) for entry in laboratory.entries() for point in kernel.mount_points(entry.run)]
+                assert all(point.is_relative_to(theirs) for point in points)
+                assert victim.stat().st_mode & 0o7777 == 0o700 and list(victim.iterdir()) == []
+                clear(theirs)
+        finally:
+            swapper.kill()
+            clear(theirs)
+
+
+def clear(directory: Path) -> None:
+    """Remove what was made there, complete or not, and make room for the next try."""
+    for entry in laboratory.entries():
+        kernel.remove(entry.run)
+        ledger.settled(entry)
+    for each in directory.iterdir():
+        if each.is_dir() and not each.is_symlink() and any(each.iterdir()):
+            shutil.rmtree(each, ignore_errors=True)
+
+
+def test_it_is_refused_where_it_would_touch_what_exists(workshop: Path) -> None:
+    (workshop / "mine").write_text("mine")
+    done = headless.call("lab", "make", workshop / "mine")
+    assert done.returncode == 2 and b"exists" in done.stderr
+    assert (workshop / "mine").read_text() == "mine"
+
+
+def test_a_removed_command_says_what_to_use() -> None:
+    done = headless.call("lab", "cut", "oak")
+    assert done.returncode == 2 and b"fstui --simulate" in done.stderr

@@ -1,1 +1,6 @@
-"""The classroom's laboratory: real storage on this box, honest and lying, with the truth of each in an envelope."""
+"""Real storage with known faults for a class, made by the kernel and taken away again.
+
+``kinds`` says what can be made and what fstui is expected to report. ``laboratory`` makes, records and removes it, and
+``kernel`` has the system calls. All of them work through held descriptors: no path that another process may change
+decides where something is mounted or removed.
+"""

@@ -1,158 +1,182 @@
-"""Mounts, loop devices and served disks of one directory: made, found again in the kernel's own tables, taken away.
+"""Loop devices, mounts and a cgroup of one laboratory, through descriptors and marked with its id.
 
-All that stands for it lies in that directory, so that what a killed process left is found without its word.
+A mark (the file name of a loop device, the source of a mount, the name of a cgroup) is how everything is found again,
+also after the directory was renamed or its files were deleted.
 """
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import fcntl
 import os
-import signal
+import struct
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from fstui.measure.children import command
 from fstui.model.errors import Refused
-from fstui.state import ledger
 from fstui.storage.layers.sources import mounts
 from fstui.storage.layers.sources.files import Tree
 
-WRITE_BACK, WRITE_THROUGH = "write back", "write through"
+LOOP_CLR_FD, LOOP_GET_STATUS64, LOOP_CONFIGURE, LOOP_CTL_GET_FREE = 0x4C01, 0x4C05, 0x4C0A, 0x4C82
+LO_FLAGS_AUTOCLEAR, LO_FLAGS_DIRECT_IO = 4, 16
+_INFO = struct.Struct("=5Q4I64s64s32s2Q")
+"""struct loop_info64 (uapi/linux/loop.h)."""
+_CONFIG = struct.Struct(f"=2I{_INFO.size}s8Q")
+"""struct loop_config."""
+UMOUNT_NOFOLLOW = 8
 BUSY_S = 3.0
-"""Who surveys the box looks at a mount for a moment: umount(2) says EBUSY meanwhile."""
-_LOOK_S = 0.05
-_CACHED = ("fuse.fstui-lab", "tmpfs")
-"""What lies below the loop devices, and goes after them."""
+"""A program that surveys the host looks at a mount for a moment; umount2(2) then fails with EBUSY."""
+_POLL_S = 0.05
+_CGROUP_V1, _CGROUP_V2 = Path("/sys/fs/cgroup/blkio"), Path("/sys/fs/cgroup")
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
-def run(*words: str | Path) -> str:
-    """A tool of the box; its stdout. Raises Refused with what it said."""
+class Loop(NamedTuple):
+    """A loop device: its kernel name, and a descriptor that keeps it until it is mounted."""
+
+    name: str
+    fd: int
+
+
+def mark(run: str) -> str:
+    """Return the name by which everything of that laboratory is found again."""
+    return f"fstui-lab-{run}"
+
+
+def make_ext4(directory: int, name: str, size_bytes: int) -> int:
+    """Create a sparse file with an ext4 in the directory; return its descriptor. Raises Refused, OSError."""
+    fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=directory)
+    os.ftruncate(fd, size_bytes)
+    # nothing is left for the kernel to initialise during a measurement
+    options = ["-q", "-F", "-b", "4096", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]
+    words = ["mke2fs", "-t", "ext4", *options, f"/proc/self/fd/{fd}"]
     try:
-        done = subprocess.run(list(map(str, words)), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, pass_fds=(fd,))
     except FileNotFoundError:
-        raise Refused(f"{words[0]} is missing: apt-get install e2fsprogs util-linux mount") from None
+        raise Refused("mke2fs is missing: apt-get install e2fsprogs") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip()
-        raise Refused(f"{' '.join(map(str, words))}: {said or f'exit {done.returncode}'}")
-    return done.stdout.decode().strip()
+        raise Refused(f"mke2fs failed: {done.stderr.decode(errors='replace').strip()}")
+    return fd
 
 
-def has(need: str) -> bool:
-    """A path that is there, or a filesystem that the kernel knows or has as a module."""
-    if need.startswith("/"):
-        return Path(need).exists()
-    known = (line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines())
-    with suppress(FileNotFoundError):
-        return need in known or not subprocess.run(["modprobe", "-q", need], check=False).returncode
-    return False
+def attach(file: int, run: str) -> Loop:
+    """Attach a loop device, with its cache on, that detaches itself after its last user. Raises OSError."""
+    with closing(_Descriptor("/dev/loop-control")) as control:
+        for _ in range(16):  # another process may take the free device first
+            name = f"loop{fcntl.ioctl(control.fd, LOOP_CTL_GET_FREE)}"
+            fd = os.open(f"/dev/{name}", os.O_RDWR | os.O_CLOEXEC)
+            for flags in (LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO, LO_FLAGS_AUTOCLEAR):
+                info = _INFO.pack(*[0] * 8, flags, mark(run).encode(), b"", b"", 0, 0)
+                try:
+                    fcntl.ioctl(fd, LOOP_CONFIGURE, _CONFIG.pack(file, 0, info, *[0] * 8))
+                except OSError as error:
+                    if error.errno == errno.EBUSY:
+                        break
+                    if error.errno != errno.EINVAL or flags == LO_FLAGS_AUTOCLEAR:
+                        os.close(fd)
+                        raise
+                else:
+                    # what an earlier user of this device wrote there outlives that user
+                    Path(f"/sys/block/{name}/queue/write_cache").write_text("write back")
+                    return Loop(name, fd)
+            os.close(fd)
+    raise OSError(errno.EBUSY, "no loop device is free")
 
 
-def make_image(file: Path, size_bytes: int) -> None:
-    """A sparse file with an ext4, of which nothing is left for the kernel to initialise."""
-    with file.open("xb") as image:
-        image.truncate(size_bytes)
-    quiet = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
-    run("mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-E", quiet, file)
+def mount(source: str, point: int, fstype: str, options: str = "") -> None:
+    """Mount on the directory behind the descriptor. Raises OSError."""
+    _call(_libc.mount, source.encode(), f"/proc/self/fd/{point}".encode(), fstype.encode(), 0, options.encode())
 
 
-def attach(file: Path, *, direct_io: bool) -> str:
-    """A loop device over it, with its cache on; its kernel name."""
-    path = run("losetup", "--find", "--show", f"--direct-io={'on' if direct_io else 'off'}", file)
-    device = path.removeprefix("/dev/")
-    set_cache(device, WRITE_BACK)  # what another set of this device outlives that one's file
-    return device
+def mount_points(run: str) -> list[str]:
+    """Return the mount points of that laboratory."""
+    return [each.mount_point for each in _mounts_of(run)]
 
 
-def set_cache(device: str, word: str) -> None:
-    """What the kernel takes the device's cache for."""
-    Path(f"/sys/block/{device}/queue/write_cache").write_text(word)
+def remove(run: str) -> None:
+    """Remove the mounts, loop devices and cgroup of that laboratory. Raises Refused if one of them is in use."""
+    until = time.monotonic() + BUSY_S
+    while found := _mounts_of(run):
+        point = found[0].mount_point
+        try:
+            _call(_libc.umount2, os.fsencode(point), UMOUNT_NOFOLLOW)
+        except OSError as error:
+            # EINVAL, ENOENT: it was unmounted or renamed since the kernel's table was read
+            if error.errno not in (errno.EBUSY, errno.EINVAL, errno.ENOENT):
+                raise
+            if time.monotonic() > until:
+                raise Refused(f"{point} is in use. End the programs and shells that use it, and try again") from None
+            time.sleep(_POLL_S)
+    for name in _loops_of(run):
+        with suppress(OSError), closing(_Descriptor(f"/dev/{name}")) as loop:
+            fcntl.ioctl(loop.fd, LOOP_CLR_FD)
+    for root in (_CGROUP_V1, _CGROUP_V2):
+        group = root / mark(run)
+        if (group / "cgroup.procs").exists():
+            try:
+                group.rmdir()
+            except OSError:
+                raise Refused(f"the cgroup {group} is in use. End the programs in it, and try again") from None
 
 
-def mount(source: str, point: Path, fstype: str, options: str = "") -> None:
-    """Raises Refused."""
-    run("mount", "-t", fstype, *(["-o", options] if options else []), source, point)
+def make_cgroup(run: str, loop: str, writes_per_s: int) -> None:
+    """Make a cgroup whose processes may write that often to the loop device. Raises Refused, OSError."""
+    device = Path(f"/sys/block/{loop}/dev").read_text().strip()
+    if (_CGROUP_V1 / "cgroup.procs").exists():
+        group, file, limit = _CGROUP_V1 / mark(run), "blkio.throttle.write_iops_device", f"{device} {writes_per_s}"
+    elif "io" in _words(_CGROUP_V2 / "cgroup.subtree_control"):
+        group, file, limit = _CGROUP_V2 / mark(run), "io.max", f"{device} wiops={writes_per_s}"
+    else:
+        raise Refused("no cgroup can limit I/O here: 'echo +io > /sys/fs/cgroup/cgroup.subtree_control' allows it")
+    group.mkdir()
+    (group / file).write_text(limit)
 
 
-def serve(point: Path, platter: Path, hold_s: float, writes_per_s: float) -> int:
-    """A disk served by a process of its own, as a file; its pid. It lives on when this process has ended."""
-    point.touch()
-    words = command("measure.helpers.served_disk", str(point), str(platter), str(hold_s), str(writes_per_s))
-    server = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    assert server.stdout
-    with server.stdout:
-        said = server.stdout.readline().decode(errors="replace").strip()
-    if said != "mounted":
-        server.wait()
-        raise Refused(f"a disk cannot be served: {said or 'its process ended'}")
-    return server.pid
+def join_cgroup(run: str) -> None:
+    """Put this process into the cgroup of that laboratory. Raises OSError."""
+    root = _CGROUP_V1 if (_CGROUP_V1 / "cgroup.procs").exists() else _CGROUP_V2
+    (root / mark(run) / "cgroup.procs").write_text(str(os.getpid()))
 
 
-def pull_plug(pid: int, started: int) -> None:
-    """The process that is a disk ends at once, with all that its memory held."""
-    if pid and ledger.start_time(pid) == started:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        _until(lambda: ledger.start_time(pid) != started)
+class _Descriptor:
+    def __init__(self, path: str) -> None:
+        self.fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
+    def close(self) -> None:
+        os.close(self.fd)
 
 
-def take_away(directory: str) -> None:
-    """All that is mounted in the directory, and every loop device over a file there. Raises Refused: it is in use."""
-    for mounted in _mounted_in(directory):
-        if mounted.fstype not in _CACHED:
-            unmount(mounted.mount_point)
-    for device in loops_in(directory):
-        set_cache(device, WRITE_BACK)
-        detach(device)
-    for mounted in _mounted_in(directory):
-        unmount(mounted.mount_point, lazily=True)
+def _call(function: object, *arguments: object) -> None:
+    assert callable(function)
+    if function(*arguments):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
-def unmount(point: str, *, lazily: bool = False) -> None:
-    """``lazily``: it goes as soon as the last one leaves it. Raises Refused."""
-    words = ["umount", point]
-    if _until(lambda: not subprocess.run(words, capture_output=True, check=False).returncode):
-        return
-    if not lazily:
-        raise Refused(f"{point} is in use: end what works there, leave it with every shell, and try again")
-    run("umount", "--lazy", point)
-
-
-def detach(device: str) -> None:
-    """One that somebody still looks at goes when he is done (losetup(8))."""
-    run("losetup", "--detach", f"/dev/{device}")
-    _until(lambda: not Path(f"/sys/block/{device}/loop").exists())
-
-
-def loops_in(directory: str) -> list[str]:
-    """Loop devices over files there."""
-    found = []
-    for file in sorted(Path("/sys/block").glob("loop*/loop/backing_file")):
-        with suppress(OSError):
-            if file.read_text().startswith(f"{directory}/"):
-                found.append(file.parts[3])
-    return found
-
-
-def is_mounted(point: str) -> bool:
-    """By the kernel's table: a disk without power answers no question about itself."""
-    return any(each.mount_point == point for each in mounts.read_mounts(Tree(Path("/"))))
-
-
-def _mounted_in(directory: str) -> list[mounts.Mount]:
-    """The newest first."""
-    found = [each for each in mounts.read_mounts(Tree(Path("/"))) if each.mount_point.startswith(f"{directory}/")]
+def _mounts_of(run: str) -> list[mounts.Mount]:
+    """Return its mounts, the newest first."""
+    sources = {mark(run), *(f"/dev/{name}" for name in _loops_of(run))}
+    found = [each for each in mounts.read_mounts(Tree(Path("/"))) if each.source in sources]
     return sorted(found, key=lambda each: -each.place)
 
 
-def _until(done: Callable[[], bool]) -> bool:
-    """Asked again and again, for a while."""
-    until = time.monotonic() + BUSY_S
-    while not done():
-        if time.monotonic() > until:
-            return False
-        time.sleep(_LOOK_S)
-    return True
+def _loops_of(run: str) -> list[str]:
+    found = []
+    for directory in sorted(Path("/sys/block").glob("loop*/loop")):
+        name = directory.parent.name
+        with suppress(OSError), closing(_Descriptor(f"/dev/{name}")) as loop:
+            info = _INFO.unpack(fcntl.ioctl(loop.fd, LOOP_GET_STATUS64, bytes(_INFO.size)))
+            if info[9].rstrip(b"\0").decode(errors="replace") == mark(run):
+                found.append(name)
+    return found
+
+
+def _words(file: Path) -> list[str]:
+    try:
+        return file.read_text().split()
+    except OSError:
+        return []

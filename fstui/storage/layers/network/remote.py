@@ -195,6 +195,6 @@ KINDS = (
     _of_host(name="virtiofs", because="a sync is handed to the host's virtiofsd"),
     *(_of_host(name=name) for name in ("9p", "vboxsf", "vmhgfs", "prl_fs", "hostfs")),
     *(_fuse(name=name) for name in ("fuse", "fuseblk")),
-    *(_fuse(name=name, pseudo=True) for name in ("fuse.lxcfs", "fuse.gvfsd-fuse", "fuse.portal", "fuse.fstui-lab")),
+    *(_fuse(name=name, pseudo=True) for name in ("fuse.lxcfs", "fuse.gvfsd-fuse", "fuse.portal")),
 )
 FILESYSTEMS = RemoteReader

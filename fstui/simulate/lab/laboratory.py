@@ -1,0 +1,266 @@
+"""The laboratory of this host: made, recorded, used and removed. Each function may hang and runs in a child process."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import secrets
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import msgspec
+
+from fstui.measure.wire import held
+from fstui.model.base import Base
+from fstui.model.errors import Refused
+from fstui.model.quantities import size
+from fstui.simulate.lab import kernel
+from fstui.simulate.lab.kinds import KINDS, NAMES, WRITES_PER_S, Kind, Name
+from fstui.state import files, ledger, paths
+from fstui.state.ledger import Entry
+from fstui.storage.layers.sources import mounts
+from fstui.storage.layers.sources.files import Tree
+
+SIZE_BYTES = 256 << 20
+"""The size of each filesystem; its image is sparse."""
+ROOM_BYTES = 2 << 30
+_FILE = "lab.json"
+"""In the state directory, so that 'rm -rf' in the laboratory does not remove it."""
+_BACKING = "backing"
+"""The directory of the images and of the overlay's layers."""
+_LIBRARIES = ("/usr/lib/*/libeatmydata.so*", "/usr/lib*/libeatmydata.so*", "/usr/lib/*/libeatmydata/libeatmydata.so*")
+
+
+class Storage(Base, frozen=True, kw_only=True):
+    """One storage of the laboratory."""
+
+    name: str
+    kind: Name
+    opened: bool = False
+    """Whether its envelope is open."""
+
+    @property
+    def truth(self) -> Kind:
+        """The content of its envelope."""
+        return KINDS[self.kind]
+
+
+class Lab(Base, frozen=True, kw_only=True):
+    """The laboratory as it is recorded in the state directory."""
+
+    run: str
+    directory: str
+    identity: tuple[int, int]
+    """Device and inode of the directory."""
+    storages: tuple[Storage, ...] = ()
+    complete: bool = False
+    """All of it was made, and its removal has not begun."""
+
+    def place(self, storage: Storage) -> str:
+        """Return where that storage is mounted."""
+        return str(Path(self.directory, storage.name))
+
+    def named(self, name: str) -> Storage:
+        """Return the storage of that name or mount point. Raises Refused."""
+        for storage in self.storages:
+            if name in (storage.name, self.place(storage)):
+                return storage
+        known = ", ".join(storage.name for storage in self.storages)
+        raise Refused(f"No storage of the laboratory is called {name!r}. Its storages: {known}")
+
+    def with_storage(self, changed: Storage) -> Lab:
+        """Return it with that storage added, or replaced by name."""
+        others = [each for each in self.storages if each.name != changed.name]
+        return msgspec.structs.replace(self, storages=tuple(sorted([*others, changed], key=lambda each: each.name)))
+
+
+class Made(NamedTuple):
+    """A new laboratory, and why some kinds are missing on this host: title → reason."""
+
+    lab: Lab
+    missing: dict[str, str]
+
+
+def make(parent: str, name: str) -> Made:
+    """Make the laboratory in a new directory of ``parent``, which the caller has checked. Raises Refused, OSError."""
+    place = _new(parent, name)
+    run = secrets.token_hex(3)
+    entry = ledger.enter(run, "lab", place)
+    try:
+        top = held.make(place)
+    except OSError as error:
+        ledger.settled(entry)
+        raise Refused(f"Cannot make {place}: {error.strerror}") from None
+    os.fchmod(top, 0o755)  # the class walks through it; the backing files are root's
+    found = os.fstat(top)
+    lab = Lab(run=run, directory=place, identity=(found.st_dev, found.st_ino))
+    _write(lab)
+    os.mkdir(_BACKING, 0o700, dir_fd=top)
+    missing: dict[str, str] = {}
+    for kind, called in zip(KINDS, random.SystemRandom().sample(NAMES, len(KINDS)), strict=True):
+        storage = Storage(name=called, kind=kind)
+        try:
+            _build(lab, storage, top)
+        except (Refused, OSError) as problem:
+            missing[storage.truth.title] = str(problem)
+        else:
+            lab = lab.with_storage(storage)
+        _write(lab)
+    lab = msgspec.structs.replace(lab, complete=True)
+    _write(lab)
+    return Made(lab, missing)
+
+
+def standing() -> Lab:
+    """Return the laboratory of this host. Raises Refused if there is none."""
+    lab = _read()
+    if lab is None or not any(entry.run == lab.run for entry in entries()):
+        raise Refused("There is no laboratory on this host. Make one with 'fstui lab make DIR'")
+    return lab
+
+
+def is_complete(entry: Entry) -> bool:
+    """Return whether a class can use it: made completely, since the last boot, and not deleted."""
+    lab = _read() if entry.kind == "lab" and ledger.is_of_this_boot(entry) else None
+    return lab is not None and lab.run == entry.run and lab.complete and not _is_deleted(lab)
+
+
+def entries() -> list[Entry]:
+    """Return the laboratories in the ledger."""
+    return [entry for entry in ledger.entries() if entry.kind == "lab"]
+
+
+def open_envelope(name: str) -> Storage:
+    """Open the envelope of that storage and return it. Raises Refused, OSError."""
+    lab = standing()
+    opened = msgspec.structs.replace(lab.named(name), opened=True)
+    _write(lab.with_storage(opened))
+    return opened
+
+
+def run(name: str, command: tuple[str, ...], environment: Mapping[str, str]) -> NoReturn:
+    """Replace this process by the command, as programs on that storage are started. Raises Refused, OSError."""
+    lab = standing()
+    storage, changed = lab.named(name), dict(environment)
+    if storage.kind == "preload":
+        changed["LD_PRELOAD"] = _library()
+    if storage.kind == "limited":
+        kernel.join_cgroup(lab.run)
+    try:
+        os.execvpe(command[0], command, changed)
+    except OSError as error:
+        raise Refused(f"Cannot start {command[0]}: {error.strerror}") from None
+
+
+def take_down(entry: Entry) -> str:
+    """Remove its mounts, loop devices and cgroup; return the directory that is left. Raises Refused, OSError."""
+    lab = _read()
+    lab = lab if lab and lab.run == entry.run else None
+    if lab:
+        _write(msgspec.structs.replace(lab, complete=False))
+    # its user may have renamed it: then the mount points tell where it is
+    places = [entry.what, *{str(Path(point).parent) for point in kernel.mount_points(entry.run)}]
+    kernel.remove(entry.run)
+    for place in places if lab else ():
+        with suppress(OSError), ExitStack() as opened:
+            top = _opened(opened, place)
+            found = os.fstat(top)
+            if lab and (found.st_dev, found.st_ino) == lab.identity:
+                if held.MARK not in os.listdir(top):  # noqa: PTH208  'rm -rf' may have removed it
+                    os.close(os.open(held.MARK, held.NEW, 0o600, dir_fd=top))
+                return place
+    return entry.what
+
+
+def forget() -> None:
+    """Remove the record of a laboratory that is gone."""
+    (paths.state_dir() / _FILE).unlink(missing_ok=True)
+
+
+def _is_deleted(lab: Lab) -> bool:
+    """Return whether a user has run 'rm -rf', which fails at the mount points and deletes the rest."""
+    return not all(Path(lab.directory, name).exists() for name in (held.MARK, _BACKING))
+
+
+def _new(parent: str, name: str) -> str:
+    """Return the path of the new directory. Raises Refused."""
+    for entry in entries():
+        way = "fstui lab remove" if is_complete(entry) else "fstui clean"
+        raise Refused(f"There is a laboratory in {entry.what} already. '{way}' removes it")
+    place = Path(parent, name)
+    if os.path.lexists(place):
+        raise Refused(f"{place} exists. Name a new directory: fstui makes and removes it")
+    below = mounts.holder(str(place), {each.mount_point: each for each in mounts.read_mounts(Tree(Path("/")))})
+    if below is not None and below.fstype in {"tmpfs", "ramfs"}:
+        raise Refused(f"{place} would be in memory ({below.fstype}). Name a directory on a disk")
+    room = os.statvfs(parent)
+    if room.f_bavail * room.f_frsize < ROOM_BYTES:
+        raise Refused(f"{parent} is too full: the laboratory needs {size(ROOM_BYTES)}")
+    return str(place)
+
+
+def _build(lab: Lab, storage: Storage, top: int) -> None:
+    """Mount that storage below the held directory. Raises Refused, OSError."""
+    with ExitStack() as opened:
+        backing = _opened(opened, _BACKING, top)
+        os.mkdir(storage.name, dir_fd=top)
+        point = _opened(opened, storage.name, top)
+        if storage.kind == "preload":
+            _library()
+        if storage.kind == "memory":
+            kernel.mount(kernel.mark(lab.run), point, "tmpfs", f"size={SIZE_BYTES},mode=1777")
+            return
+        if storage.kind == "volatile":
+            _mount_overlay(lab, point, backing)
+            return
+        image = kernel.make_ext4(backing, storage.name, SIZE_BYTES)
+        opened.callback(os.close, image)
+        loop = kernel.attach(image, lab.run)
+        opened.callback(os.close, loop.fd)  # from then on the mount keeps it
+        if storage.kind == "limited":
+            kernel.make_cgroup(lab.run, loop.name, WRITES_PER_S)
+        kernel.mount(f"/dev/{loop.name}", point, "ext4", "barrier=0" if storage.kind == "barriers" else "")
+        os.fchmod(_opened(opened, storage.name, top), 0o1777)  # opened again: now the root of the mounted filesystem
+
+
+def _mount_overlay(lab: Lab, point: int, backing: int) -> None:
+    names = ("lower", "upper", "work")
+    for name in names:
+        os.mkdir(name, dir_fd=backing)
+    with ExitStack() as opened:
+        os.fchmod(_opened(opened, "upper", backing), 0o1777)
+    os.fchdir(backing)  # the kernel resolves the relative names from there
+    options = ",".join(f"{name}dir={name}" for name in names)
+    try:
+        kernel.mount(kernel.mark(lab.run), point, "overlay", f"{options},volatile")
+    finally:
+        os.chdir("/")
+
+
+def _opened(opened: ExitStack, name: str, within: int | None = None) -> int:
+    fd = os.open(name, held.OWN, dir_fd=within)
+    opened.callback(os.close, fd)
+    return fd
+
+
+def _library() -> str:
+    """Return the path of libeatmydata. Raises Refused."""
+    found = sorted(path for pattern in _LIBRARIES for path in Path("/").glob(pattern.lstrip("/")))
+    if not found:
+        raise Refused("libeatmydata is missing: apt-get install libeatmydata1")
+    return str(found[0])
+
+
+def _write(lab: Lab) -> None:
+    file = files.make_private(paths.state_dir()) / _FILE
+    files.write_atomically(file, json.dumps(msgspec.to_builtins(lab)).encode() + b"\n")
+
+
+def _read() -> Lab | None:
+    with suppress(OSError, Refused, ValueError, msgspec.ValidationError):
+        data, _ = files.read_regular(paths.state_dir() / _FILE)
+        return msgspec.convert(json.loads(data), Lab)
+    return None
