@@ -160,20 +160,3 @@ def test_a_file_that_ext4_keeps_in_its_inode_is_the_reason_where_its_overwrites_
     assert headless.accused_of(run) <= {"bytes-missing"}
     assert ("inline_data" in run.sentence) == bool(headless.accused_of(run))
     assert not any("more than was written" in line for finding in run.findings for line in finding.because)
-
-
-@pytest.mark.parametrize("linked", [False, True])
-def test_a_deleted_file_is_told_from_one_with_a_second_name(workshop: Path, linked: bool) -> None:
-    with disks.on_loop(workshop) as storage:
-        image, other = workshop / "disk.img", workshop / "other.img"
-        os.link(image, other)
-        image.unlink()
-        if not linked:
-            other.unlink()
-        try:
-            run = headless.measure("odirect-truth", storage)
-        finally:
-            image.touch()  # for the loop's own end
-        assert headless.accused_of(run) == (set() if linked else {"deleted-file"}), run.sentence
-        assert linked or run.confidence == "high"
-        other.unlink(missing_ok=True)

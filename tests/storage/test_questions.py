@@ -7,7 +7,9 @@ from fstui.storage.questions import commands
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 
-BRIDGED = ("hdparm -W /dev/sdc", "smartctl -n standby -g wcache /dev/sdc")
+DRIVES = {
+    f"{tool} /dev/{disk}" for tool in ("hdparm -W", "smartctl -n standby -g wcache") for disk in ("sda", "sdb", "sdc")
+}
 
 
 def test_what_is_asked_depends_on_what_is_here_and_on_who_asks(box: Box) -> None:
@@ -30,6 +32,6 @@ def test_what_is_asked_depends_on_what_is_here_and_on_who_asks(box: Box) -> None
     }
     assert for_users == pools
     assert for_root - pools == {
-        "caching_page /dev/sda", "caching_page /dev/sdb", *BRIDGED, "dmsetup table", "dmsetup status --noflush",
+        *DRIVES, "dmsetup table",
         "nvme id-ctrl /dev/nvme3 -o json", "nvme get-feature /dev/nvme3 -f 6",
     }  # fmt: skip

@@ -15,9 +15,8 @@ from fstui.model.quantities import count
 from fstui.model.run import Evidence
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.facts import Fact, volatile
-from fstui.storage.layers.stacked import dm, dm_zero, loop
-from fstui.storage.layers.stacked.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DROPS_PART
+from fstui.storage.layers.facts import volatile
+from fstui.storage.layers.stacked import loop
 
 _FLAT = 0.05
 """ZIL commits per sync. With sync=disabled zil_commit returns before it counts; others only add."""
@@ -90,44 +89,13 @@ def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit
 
 
 def _deleted_file(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
-    """The file of a loop device goes with the device, and the data is on nothing else."""
-    facts = {
-        "deleted": lambda node: loop.facts(node).deleted,
-        "perhaps_deleted": lambda node: loop.facts(node).called_deleted,
-    }
-    for outcome, fact in facts.items():
-        for node, told in _told(stack, fact, stack.lost_with):
-            links = node.reading("links")
-            because = (words.reading(node, told.reading), *((words.reading(node, links),) if links else ()))
-            yield Hit(outcome, node, because)
-
-
-def _drops_writes(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
-    """A target throws writes away or alters them, and no checksums of what is stored on it tell the good copy."""
-    outcomes = {DROPS_PART: "dropped_in_part", CORRUPTS_BYTE: "altered", CORRUPTS_AT_RANDOM: "altered"}
-    for node, told in _told(stack, lambda node: _drops_what_is_used(stack, node), stack.stale_with):
-        yield Hit(outcomes.get(told.reading.value, "dropped"), node, (words.reading(node, told.reading),))
-
-
-def _drops_what_is_used(stack: Stack, node: Node) -> Fact[bool] | None:
-    """None of one that does so in a part where a volume or a partition above need not stand on that part, or the
-    filesystem on it ends before."""
-    told = dm.drops_writes(node)
-    if told is None or told.reading.value != DROPS_PART:
-        return told
-    above = (each for each in stack.nodes if node in stack.beneath(each))
-    mounted = all(each.layer == "filesystem" for each in stack.nodes if node.id in each.below)
-    beyond = mounted and dm_zero.drops_behind_filesystem(node)
-    return None if beyond or any(kind(each.kind).takes_part for each in above) else told
-
-
-def _told(
-    stack: Stack, fact: Callable[[Node], Fact[bool] | None], among: Callable[[tuple[Node, ...]], tuple[Node, ...]]
-) -> Iterator[tuple[Node, Fact[bool]]]:
-    """Yield the layers of which that is true: those of them with which the data goes."""
-    told = [(node, found) for node in stack.nodes if (found := fact(node)) and found.value]
-    those = among(tuple(node for node, _ in told))
-    return ((node, found) for node, found in told if node in those)
+    """The file of a loop device has lost its name, and the data is on nothing else."""
+    facts = ((node, loop.facts(node).deleted) for node in stack.nodes)
+    told = [(node, found.reading) for node, found in facts if found and found.value]
+    lost = stack.lost_with(tuple(node for node, _ in told))
+    for node, reading in told:
+        if node in lost:
+            yield Hit("perhaps_deleted", node, (words.reading(node, reading),))
 
 
 def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
@@ -147,6 +115,5 @@ CONDITIONS: Mapping[str, Callable[[Evidence, Stack, Steps], Iterator[Hit]]] = {
     "barriers_off": barriers_off,
     "write_through_override": write_through_override,
     "deleted_file": _deleted_file,
-    "drops_writes": _drops_writes,
     "syncs_not_sent": _syncs_not_sent,
 }

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 
 AT_ONCE = 8
 EACH_S = 4.0
@@ -59,8 +58,6 @@ def work(waiting: queue.SimpleQueue[list[str]]) -> None:
 
 def run(command: list[str]) -> dict[str, str]:
     """What the command printed, or why there is no answer."""
-    if (call := CALLS.get(command[0])) is not None:
-        return called(call, command[1])
     program = shutil.which(command[0], path=PATH) if command[0] in PROGRAMS else None
     if program is None:
         return {"error": f"{command[0]} is not installed"}
@@ -78,72 +75,12 @@ def run(command: list[str]) -> dict[str, str]:
         data, _ = child.communicate(timeout=EACH_S)
     except subprocess.TimeoutExpired:
         child.kill()  # and no wait: it may sit in the kernel
-        return silent()
+        return {"error": f"no answer for {EACH_S:.0f} s"}
     output = data[:MAX_BYTES].decode("utf-8", "surrogateescape")
     if child.returncode:
         first = next((line.strip() for line in output.split("\n") if line.strip()), "")
         return {"error": first or f"exit status {child.returncode}"}
     return {"output": output}
-
-
-def called(call: Callable[[str], int | str], device: str) -> dict[str, str]:
-    """What no tool tells; in a thread of its own, which is left behind where it hangs."""
-    said: queue.SimpleQueue[dict[str, str]] = queue.SimpleQueue()
-    threading.Thread(target=lambda: said.put(returned(call, device)), daemon=True).start()
-    try:
-        return said.get(timeout=EACH_S)
-    except queue.Empty:
-        return silent()
-
-
-def silent() -> dict[str, str]:
-    """Of what was not waited for any longer."""
-    return {"error": f"no answer for {EACH_S:.0f} s"}
-
-
-def returned(call: Callable[[str], int | str], device: str) -> dict[str, str]:
-    """What it told, or why it has nothing to tell."""
-    try:
-        return {"output": f"{call(device)}\n"}
-    except OSError as error:
-        return {"error": str(error.strerror)}
-
-
-def links_under(device: str) -> int:
-    """How many names the file under a loop device has left."""
-    from fstui.measure.helpers.links import links  # noqa: PLC0415  ctypes, for the few boxes with such a loop
-
-    return links(device)
-
-
-def end_of_filesystem(device: str) -> int:
-    """Where the one on a block device ends."""
-    from fstui.measure.helpers.superblocks import end  # noqa: PLC0415  for the few boxes with such a device
-
-    return end(device)
-
-
-def devices_of_f2fs(device: str) -> str:
-    """Those that the f2fs on it lies on, a line each."""
-    from fstui.measure.helpers.superblocks import f2fs_devices  # noqa: PLC0415  for the few boxes with such a filesystem
-
-    return "\n".join(f2fs_devices(device))
-
-
-def cache_is_on(device: str) -> int:
-    """What a SCSI disk says of its write cache."""
-    from fstui.measure.helpers.caching_page import is_on  # noqa: PLC0415  ctypes, for the boxes with such a disk
-
-    return int(is_on(device))
-
-
-CALLS: dict[str, Callable[[str], int | str]] = {
-    "caching_page": cache_is_on,
-    "f2fs_devices": devices_of_f2fs,
-    "open_by_handle_at": links_under,
-    "superblock": end_of_filesystem,
-}
-"""No programs, but calls that may hang as well as one."""
 
 
 if __name__ == "__main__":

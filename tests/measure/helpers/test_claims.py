@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from fstui.measure.children import command
-from fstui.measure.helpers import claims as claims_program
 from fstui.storage.layers.sources import claims
 from fstui.storage.layers.sources.claims import Answer
 
@@ -60,13 +58,3 @@ claims.main()
         "nvme answer": {"output": "answer\n"},
         "nvme hang": {"error": "no answer for 0 s"},
     }
-
-
-def test_a_call_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    def hang(device: str) -> int:
-        time.sleep(60)
-        return len(device)
-
-    monkeypatch.setattr(claims_program, "EACH_S", 0.1)
-    assert claims_program.called(hang, "/dev/sda") == {"error": "no answer for 0 s"}
-    assert claims_program.called(len, "/dev/sda") == {"output": "8\n"}

@@ -1,6 +1,5 @@
 """What a drive itself says of its write cache, asked by root: ``drive_cache`` (on | off, now), ``vwc`` (present |
-absent, NVMe). By a SCSI disk's caching mode page, which libata has too, by hdparm and smartctl behind a USB bridge, by
-nvme for NVMe.
+absent, NVMe). SATA, SAS and USB drives are asked through hdparm and smartctl, NVMe drives through nvme.
 """
 
 from __future__ import annotations
@@ -10,12 +9,9 @@ import re
 from collections.abc import Iterable
 
 from fstui.model.storage import Node, Reading
-from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.nvme import controller_of
 from fstui.storage.layers.sources.claims import Claims, Command, answer, line, missing
 
-_PAGE = "caching_page"
-_WCE = {"1": "on", "0": "off"}
 _HDPARM = re.compile(r"write-caching =\s+([01]) ")
 _SMARTCTL = re.compile(r"^Write cache is:\s+(Enabled|Disabled)", re.MULTILINE)
 _FEATURE = re.compile(r"Current value:\s*(?:0x)?([0-9a-fA-F]+)")
@@ -30,10 +26,8 @@ def commands(node: Node) -> tuple[Command, ...]:
     device = f"/dev/{node.id}"
     if not node.id.startswith("sd"):
         return ()
-    if not link(node.link).hides_drive:
-        return ((_PAGE, device),)
-    # bridges that are asked for that page may hang: the kernel's driver leaves it out as well (drivers/usb/storage)
-    return ("hdparm", "-W", device), ("smartctl", "-n", "standby", "-g", "wcache", device)  # asleep, it is left so
+    # -n standby: do not wake a drive that sleeps
+    return ("hdparm", "-W", device), ("smartctl", "-n", "standby", "-g", "wcache", device)
 
 
 def told(node: Node, claims: Claims) -> tuple[Reading, ...]:
@@ -63,8 +57,6 @@ def _read(command: Command, output: str) -> Reading | None:
         return None if present is None else Reading(what="vwc", value="present" if present else "absent", path=path)
     if command[0] == "nvme" and (value := _FEATURE.search(output)):
         return Reading(what="drive_cache", value="on" if int(value[1], 16) & 1 else "off", path=path)
-    if command[0] == _PAGE and (state := _WCE.get(output.strip())):
-        return Reading(what="drive_cache", value=state, path=path)
     if match := _HDPARM.search(output) or _SMARTCTL.search(output):
         return Reading(what="drive_cache", value="on" if match[1] in ("1", "Enabled") else "off", path=path)
     return None

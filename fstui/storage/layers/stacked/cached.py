@@ -12,7 +12,6 @@ from fstui.storage.layers.handing import (
     BYTES_ALONE,
     COPIES_NOTED,
     COPY,
-    NOTHING,
     PART,
     WRITTEN_LATER,
     Handed,
@@ -21,8 +20,8 @@ from fstui.storage.layers.handing import (
 )
 from fstui.storage.layers.kinds import Kind
 
-WRITES_PAST = "writes_past"
-"""dm-writecache was told to take no new blocks (cleaner), or metadata alone: the others go straight to the slow device,
+_WRITES_PAST = "writes_past"
+"""A dm-writecache that accepts no new blocks (cleaner), or only metadata: other writes go straight to the slow device,
 and so does each flush (drivers/md/dm-writecache.c: writecache_map_write, num_flush_bios)."""
 _WRITTEN_PAST = Handed("each", "sometimes", "shared")
 
@@ -31,7 +30,7 @@ class Cached(Kind, frozen=True, kw_only=True):
     """The row of a layer in which one device caches for another."""
 
     always_behind: bool = False
-    """The slow device is always written later, unless ``writes_past`` is read; else its cache mode decides."""
+    """The slow device is always written later, unless it is written past; else its cache mode decides."""
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """The fast device where writes are held back, else the slow one; None where mode or roles were not read."""
@@ -43,9 +42,10 @@ class Cached(Kind, frozen=True, kw_only=True):
     def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
         """A flush goes to both devices, but for one that is always written later; a write where the mode says."""
         later = self._written_later(node)
-        if self.always_behind and node.reading(WRITES_PAST) is not None:
-            cached = NOTHING if later == "cache" else BYTES_ALONE
-            return by_role(member.role, cached if member.role == "cache" else _WRITTEN_PAST)
+        if self.always_behind and (past := word(node, _WRITES_PAST)) is not None:
+            # a cleaner may hold nothing any more, which only its status tells
+            cache = COPIES_NOTED if past.value == "cleaner" else BYTES_ALONE
+            return by_role(member.role, cache if member.role == "cache" else _WRITTEN_PAST)
         if (later, member.role) == ("cache", "metadata"):
             return COPIES_NOTED
         if later is None or member.role not in ("cache", "origin"):
@@ -59,12 +59,6 @@ class Cached(Kind, frozen=True, kw_only=True):
     def _written_later(self, node: Node) -> str | None:
         """The role of the device that no sync waits for."""
         if self.always_behind:
-            return "origin" if node.reading(WRITES_PAST) is None else "cache" if _is_emptied(node) else None
+            return "origin" if node.reading(_WRITES_PAST) is None else None
         mode = word(node, "cache_mode")
         return None if mode is None else "origin" if mode.value == "writeback" else "cache"
-
-
-def _is_emptied(node: Node) -> bool:
-    """It takes no new blocks, and holds none: all that is in it is on the slow device too."""
-    past, held = word(node, WRITES_PAST), word(node, "cached_blocks")
-    return past is not None and past.value == "cleaner" and held is not None and held.value == "0"

@@ -1,12 +1,9 @@
 """device-mapper, by target. Its core hands a flush to each device below (Documentation/admin-guide/device-mapper).
 
-Names tell most targets to everybody (``dm_names``), the table all of them to root (``dm_tables``; in what state they
-are, ``dm_status``): ``target``, and
+Names tell most targets to every user (``dm_names``), the table tells all of them to root (``dm_tables``): ``target``,
 ``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writecache_type`` (ssd | pmem),
 ``writes_past`` (cleaner | metadata_only: a dm-writecache that data is written past), ``integrity_mode`` (J | B | D),
-``persistent`` (yes | no: what a snapshot's store holds after a reboot), ``drops_writes`` (yes: at times,
-dm-flakey; in part: a segment is dm-zero, see ``dm_zero``; corrupt_bio_byte | random_write_corrupt: dm-flakey alters
-them), ``cached_blocks`` (0: a dm-writecache that holds none).
+``persistent`` (yes | no: what a snapshot's store holds after a reboot).
 """
 
 from __future__ import annotations
@@ -33,10 +30,9 @@ from fstui.storage.layers.handing import (  # fmt: skip
 )
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.sources.claims import Question
-from fstui.storage.layers.stacked import dm_status, dm_tables, dm_zero
+from fstui.storage.layers.stacked import dm_tables
 from fstui.storage.layers.stacked.cached import Cached
 from fstui.storage.layers.stacked.dm_reader import DmReader
-from fstui.storage.layers.stacked.dm_tables import CORRUPTS_AT_RANDOM, CORRUPTS_BYTE, DROPS_PART
 from fstui.storage.layers.stacked.levels import Array
 
 
@@ -52,8 +48,7 @@ class Target(Kind, frozen=True, kw_only=True):
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
         """One answer tells of all."""
-        asked = (Question(command, root=True) for command in (dm_tables.COMMAND, dm_status.COMMAND))
-        return (*asked, *dm_zero.questions(nodes))
+        return (Question(dm_tables.COMMAND, root=True),)
 
 
 _WITHOUT_JOURNAL = frozenset({"B", "D"})
@@ -63,12 +58,6 @@ _WITHOUT_JOURNAL = frozenset({"B", "D"})
 def persistent(node: Node) -> Fact[bool] | None:
     """Whether a snapshot finds what was written again after a reboot."""
     return one_of(node, "persistent", {"yes": True, "no": False})
-
-
-def drops_writes(node: Node) -> Fact[bool] | None:
-    """Whether it was told to throw writes away, at times, always or in a part of it, or to alter them, and to answer
-    them."""
-    return one_of(node, "drops_writes", dict.fromkeys(("yes", DROPS_PART, CORRUPTS_BYTE, CORRUPTS_AT_RANDOM), True))
 
 
 def sends_requests(node: Node) -> bool | None:

@@ -1,4 +1,4 @@
-"""Reads device-mapper devices: by their names to everybody, by their tables and what they say of themselves to root."""
+"""Reads device-mapper devices: by their names for every user, by their tables for root."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import msgspec
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers.readers import Device, DeviceReader, Role, with_readings
 from fstui.storage.layers.sources import claims
-from fstui.storage.layers.stacked import dm_names, dm_status, dm_tables, dm_zero
-from fstui.storage.layers.stacked.dm_status import Status
+from fstui.storage.layers.stacked import dm_names, dm_tables
 from fstui.storage.layers.stacked.dm_tables import Table
 
 PVMOVE = "pvmove"
@@ -36,7 +35,6 @@ class DmReader(DeviceReader):
                 *((target,) if kind != "dm" else ()),
                 *self._requests(name, kind),
                 *self.queue(name),
-                *self._zero_targets,
             ),
             state=tuple(self._trouble(directory, label)),
             identity=uuid,
@@ -61,16 +59,11 @@ class DmReader(DeviceReader):
     def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
         """By its table, which knows the true target, and more of what the devices below do than their names."""
         name = dm_names.unmangled(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
-        if (status := self._statuses.get(name)) is not None:
-            node = msgspec.structs.replace(with_readings(node, status.readings), state=(*node.state, *status.trouble))
         table = self._tables.get(name)
         if table is None:
             return with_readings(node, self._missing), roles
-        in_part = dm_zero.throws_part_away(table.readings)
-        known = ("target",) if in_part else ("target", dm_zero.TARGETS)  # by its table: it is not asked of again
-        rest = tuple(reading for reading in node.readings if reading.what not in known)
-        ends = dm_zero.filesystem_end(node.id, self.sources.claims) if in_part else ()
-        changed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *ends, *rest))
+        rest = tuple(reading for reading in node.readings if reading.what != "target")
+        changed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *rest))
         told = dm_tables.named_roles(table, self.sources.names.of)
         by_name = roles if table.kind == node.kind else ()
         return changed, tuple({**dict(by_name), **dict(told)}.items())
@@ -78,14 +71,6 @@ class DmReader(DeviceReader):
     @cached_property
     def _tables(self) -> Mapping[str, Table]:
         return dm_tables.read(self.sources.claims)
-
-    @cached_property
-    def _statuses(self) -> Mapping[str, Status]:
-        return dm_status.read(self.sources.claims)
-
-    @cached_property
-    def _zero_targets(self) -> tuple[Reading, ...]:
-        return dm_zero.targets(self.tree)
 
     @cached_property
     def _missing(self) -> tuple[Reading, ...]:

@@ -1,7 +1,7 @@
 """Device-mapper tables, as ``dmsetup table`` prints them to root: the true target, and which device below does what.
 
 Formats: the kernel's admin-guide/device-mapper (cache, writecache, dm-pcache, thin-provisioning, dm-raid, dm-integrity,
-snapshot, striped, log, dm-flakey). Encryption keys are never printed by dmsetup without --showkeys, and nothing
+snapshot, striped, log). Encryption keys are never printed by dmsetup without --showkeys, and nothing
 here keeps them.
 """
 
@@ -19,16 +19,12 @@ from fstui.storage.layers.sources.files import integer
 
 COMMAND: Command = ("dmsetup", "table")
 PATH = claims.line(COMMAND)
-_LINE = re.compile(r"(.+?): (\d+) \d+ (\S+)(?: (.*))?")
-_SECTOR_BYTES = 512
+_LINE = re.compile(r"(.+?): \d+ \d+ (\S+)(?: (.*))?")
 _NUMBER = re.compile(r"\d+:\d+")
 _CACHE_MODES = frozenset({"writeback", "writethrough", "passthrough"})
 _PAST_WRITECACHE = ("cleaner", "metadata_only")
 _MIRRORS = ("raid1", "raid10")
 _META = "meta_device:"
-DROPS_PART = "in part"
-CORRUPTS_BYTE, CORRUPTS_AT_RANDOM = "corrupt_bio_byte", "random_write_corrupt"
-"""Features of dm-flakey by which what is kept is not what was written."""
 _KINDS = {"striped": "stripe"}
 """Where our name is not the target's."""
 
@@ -38,8 +34,6 @@ class Segment(NamedTuple):
 
     target: str
     words: tuple[str, ...]
-    starts_at: int
-    """In bytes of the device."""
 
 
 class Table(NamedTuple):
@@ -61,7 +55,7 @@ def read(found: Claims) -> Mapping[str, Table]:
 
 
 def _segment(line: re.Match[str]) -> Segment:
-    return Segment(line[3], tuple((line[4] or "").split(" ")), int(line[2]) * _SECTOR_BYTES)
+    return Segment(line[2], tuple((line[3] or "").split(" ")))
 
 
 def _table(segments: list[Segment]) -> Table:
@@ -69,13 +63,6 @@ def _table(segments: list[Segment]) -> Table:
     first = next((segment for segment in segments if segment.target != "linear"), segments[0])
     targets = ", ".join(dict.fromkeys(segment.target for segment in segments))
     told = {"target": targets, **_told(first)}
-    if any(map(_drops_writes, segments)):
-        told["drops_writes"] = "yes"
-    elif spoilt := next(filter(None, map(_spoils_writes, segments)), None):
-        told["drops_writes"] = spoilt
-    elif len(segments) > 1 and (nothing := [segment for segment in segments if segment.target == "zero"]):
-        told["drops_writes"] = DROPS_PART  # alone it is the empty origin of a sparse snapshot, which is only read
-        told["drops_from"] = str(min(segment.starts_at for segment in nothing))
     roles = {number: role for segment in segments for number, role in _roles(segment)}
     return Table(
         kind="dm-" + _KINDS.get(first.target, first.target),
@@ -101,25 +88,6 @@ def _told(segment: Segment) -> dict[str, str]:
     if segment.target == "integrity" and len(words) > 3:
         return {"integrity_mode": words[3]}
     return {}
-
-
-def _drops_writes(segment: Segment) -> bool:
-    return "drop_writes" in _flakey_features(segment)
-
-
-def _spoils_writes(segment: Segment) -> str | None:
-    """``corrupt_bio_byte <nth> <direction> <value> <flags>`` of writes, ``random_write_corrupt <probability>``."""
-    words = _flakey_features(segment)
-    for word, *rest in (words[place : place + 3] for place in range(len(words))):
-        if (word == CORRUPTS_BYTE and "w" in rest[1:]) or (word == CORRUPTS_AT_RANDOM and rest[:1] != ["0"]):
-            return word
-    return None
-
-
-def _flakey_features(segment: Segment) -> tuple[str, ...]:
-    """``flakey <device> <offset> <up interval> <down interval> [<#features> <feature> …]``: those that come to be."""
-    words = segment.words
-    return words[5:] if segment.target == "flakey" and words[3] != "0" else ()
 
 
 def _roles(segment: Segment) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,5 @@
 """Loop devices, a file of a filesystem as a disk: ``backing_file``, ``named`` (where its name ends in the kernel's word
-for a deleted one), ``links`` (of one that the kernel calls deleted: how many names it has left), ``dio`` (1 | 0),
-``offset``, ``ro``."""
+for a deleted one), ``dio`` (1 | 0), ``offset``, ``ro``."""
 
 from __future__ import annotations
 
@@ -13,18 +12,15 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.model.storage import Node, Reading, SyncPath
-from fstui.storage.layers.facts import Fact, number, one_of
+from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.kinds import Kind, kind
 from fstui.storage.layers.readers import Device, DeviceReader, Sources, some
 from fstui.storage.layers.sources import claims
 from fstui.storage.layers.sources.claims import Question
-from fstui.storage.layers.sources.files import integer
 
 _MEMFD = "/memfd:"
 """A file in memory that no filesystem names (memfd_create(2))."""
 _DELETED = " (deleted)"
-_BEGAN_NAMELESS = re.compile(r"/#\d+ \(deleted\)$")
-"""O_TMPFILE (open(2)): a name that linkat(2) gave it later does not show here."""
 BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO")
 """The filesystem that each file lies on, by its device number, and its inode: the loop's own word (LOOP_GET_STATUS64,
 loop(4))."""
@@ -51,32 +47,21 @@ class LoopFacts(NamedTuple):
     direct: Fact[bool] | None
     """Direct I/O to the backing file; without it, what is written stays in the page cache until it is flushed."""
     deleted: Fact[bool] | None
-    """No name leads to the file any more, so it goes with the device. Unknown where only the kernel's word for the name
-    that it was set up with is there: a second hard link may lead to it."""
-    called_deleted: Fact[bool] | None
-    """That name is gone, and whether there is another is not known."""
+    """The kernel says that the name with which the loop was set up is gone. A second hard link may lead to the file."""
 
 
 def facts(node: Node) -> LoopFacts:
     """What the readings of a loop device say."""
-    file, links = node.reading("backing_file"), number(node, "links")
+    file = node.reading("backing_file")
     gone = file is not None and node.reading("named") is None and _is_called_deleted(file.value)
-    unknown = gone and links is None
     return LoopFacts(
         direct=one_of(node, "dio", {"1": True, "0": False}),
-        deleted=None if file is None or unknown else Fact(gone and links is not None and links.value == 0, file),
-        # a file that began without a name is called so although linkat(2) may have given it one
-        called_deleted=None if file is None else Fact(unknown and not _BEGAN_NAMELESS.search(file.value), file),
+        deleted=Fact(gone, file) if file is not None else None,
     )
 
 
 def _is_called_deleted(file: str) -> bool:
     return file.endswith(_DELETED) and not file.startswith(_MEMFD)
-
-
-def links_of(name: str) -> claims.Command:
-    """How many names the file under a loop has; the child asks the kernel itself."""
-    return ("open_by_handle_at", f"/dev/{name}")
 
 
 def at_path(path: str) -> claims.Command:
@@ -117,7 +102,6 @@ class LoopReader(DeviceReader):
             [
                 Reading(what="backing_file", value=file, path=path) if file else None,
                 self._named(name, file) if file else None,
-                self._links(name),
                 self.tree.reading("dio", f"/sys/block/{name}/loop/dio"),
                 self.tree.reading("offset", f"/sys/block/{name}/loop/offset"),
                 # a read-only loop says write through, whatever is below: nobody writes
@@ -143,10 +127,6 @@ class LoopReader(DeviceReader):
         if not file.endswith(_DELETED) or told is None or found is None or found[0] != told:
             return None
         return Reading(what="named", value=file, path=claims.line(at_path(file)))
-
-    def _links(self, name: str) -> Reading | None:
-        told = integer((claims.answer(self.sources.claims, links_of(name)) or "").strip())
-        return None if told is None else Reading(what="links", value=str(told), path=claims.line(links_of(name)))
 
     def _node_elsewhere(self, name: str, file: str) -> str | None:
         """The block device whose node lies there, outside of /dev or by a name of its own, as in a container."""
@@ -216,13 +196,9 @@ class Loop(Kind, frozen=True, kw_only=True):
         """One list tells of all; where each path leads is asked of those that are written to."""
         files = (node.reading("backing_file") for node in nodes if node.reading("ro") is None)
         paths = (file.value for file in files if file is not None and not file.value.startswith(_MEMFD))
-        deleted = (
-            node.id for node in nodes if (file := node.reading("backing_file")) and _is_called_deleted(file.value)
-        )
         return (
             Question(BACKING, root=True),
             *(Question(at_path(path)) for path in paths),
-            *(Question(links_of(name), root=True) for name in deleted),
         )
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:

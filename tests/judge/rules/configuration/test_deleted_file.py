@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fstui.model.storage import Node
-from tests.factories.evidence import finding, rules, verdict
-from tests.factories.steps import step
+from tests.factories.evidence import rules, verdict
 from tests.factories.storage import block, disk, filesystem, readings, target
 
 GONE, THERE = "/srv/a.img (deleted)", "/srv/a.img"
@@ -17,36 +16,19 @@ def loop(name: str, file: str, **more: str) -> Node:
 
 
 @pytest.mark.parametrize("file", [GONE, "/srv/#12 (deleted)"])
-def test_what_is_on_a_file_that_nothing_leads_to_is_gone_after_a_reboot(file: str) -> None:
-    judgement = verdict(target(filesystem(below=("loop0",)), loop("loop0", file, links="0")))
-    assert (judgement.verdict, judgement.confidence) == ("not-durable", "high")
-    assert "The file under loop0 was deleted" in judgement.sentence
-    assert "loop0 links: 0 (/read/links)" in judgement.findings[0].because
-
-
-def test_where_nobody_counted_its_links_it_is_neither_accused_nor_praised() -> None:
-    judgement = verdict(target(filesystem(below=("loop0",)), loop("loop0", GONE)))
+@pytest.mark.parametrize("links", [{}, {"links": "0"}], ids=["now", "saved by an earlier version"])
+def test_a_deleted_file_is_neither_accused_nor_accepted(file: str, links: dict[str, str]) -> None:
+    judgement = verdict(target(filesystem(below=("loop0",)), loop("loop0", file, **links)))
     assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "medium")
     assert "Unless a second hard link" in judgement.sentence
 
 
-@pytest.mark.parametrize("file", [GONE, "/srv/#12 (deleted)"])
-def test_a_second_hard_link_keeps_the_file(file: str) -> None:
-    kept = loop("loop0", file, links="1")
-    assert "deleted-file" not in rules(verdict(target(filesystem(below=("loop0",)), kept)))
-
-
-def test_a_file_that_is_there_stays() -> None:
-    assert "deleted-file" not in rules(verdict(target(filesystem(below=("loop0",)), loop("loop0", THERE))))
+@pytest.mark.parametrize(("file", "more"), [(THERE, {}), (GONE, {"named": GONE})], ids=["there", "called so"])
+def test_a_file_that_is_there_stays(file: str, more: dict[str, str]) -> None:
+    assert "deleted-file" not in rules(verdict(target(filesystem(below=("loop0",)), loop("loop0", file, **more))))
 
 
 def test_a_mirrors_other_leg_keeps_the_data() -> None:
-    legs = (disk(), loop("loop0", GONE, links="0"))
+    legs = (disk(), loop("loop0", GONE))
     mirror = block("md0", "md", "sda", "loop0", readings=readings(level="raid1"))
     assert "deleted-file" not in rules(verdict(target(filesystem(below=("md0",)), mirror, *legs)))
-
-
-def test_the_syncs_that_were_worth_nothing_are_told() -> None:
-    gone = target(filesystem(below=("loop0",)), loop("loop0", GONE, links="0"))
-    told = finding(verdict(gone, step(device="loop0")), "deleted-file").sentence
-    assert told.endswith("synced or not (2 000 syncs a second).")

@@ -17,7 +17,6 @@ NVME = "pci0000:00/0000:01:00.0/nvme/nvme0"
 ID_CTRL = "nvme id-ctrl /dev/nvme0n1 -o json"
 FEATURE = "nvme get-feature /dev/nvme0n1 -f 6"
 USB = "pci0000:00/0000:00:14.0/usb1/1-1/1-1:1.0/host6/target6:0:0/6:0:0:0"
-PAGE = "caching_page /dev/sda"
 HDPARM = "hdparm -W /dev/sda"
 SMARTCTL = "smartctl -n standby -g wcache /dev/sda"
 ON, OFF = "\n/dev/sda:\n write-caching =  1 (on)\n", "\n/dev/sda:\n write-caching =  0 (off)\n"
@@ -65,19 +64,10 @@ def test_older_tools_write_the_feature_in_other_ways(box: Box, output: str, valu
     assert read(only(box, told(**{FEATURE: output})), "drive_cache")[0] == value
 
 
-@pytest.mark.parametrize(("output", "value"), [("1\n", "on"), ("0\n", "off")])
-@pytest.mark.parametrize(
-    "where",
-    ["pci0000:00/ata1/host0", "pci0000:00/end_device-2:0/host2", "pci0000:00/virtio1/host0", "platform/host3/session1"],
-)
-def test_a_scsi_disk_is_asked_for_its_caching_page(box: Box, where: str, output: str, value: str) -> None:
-    box.disk("sda", f"{where}/target0:0:0/0:0:0:0")
-    assert read(only(box, told(**{PAGE: output})), "drive_cache") == (value, PAGE)
-
-
 @pytest.mark.parametrize(("output", "value"), [(ON, "on"), (OFF, "off")])
-def test_behind_a_bridge_hdparm_tells_a_drives_own_word(box: Box, output: str, value: str) -> None:
-    box.disk("sda", USB)
+@pytest.mark.parametrize("where", ["pci0000:00/ata1/host0/target0:0:0/0:0:0:0", USB])
+def test_hdparm_reports_the_drives_own_cache_setting(box: Box, where: str, output: str, value: str) -> None:
+    box.disk("sda", where)
     assert read(only(box, told(**{HDPARM: output})), "drive_cache") == (value, HDPARM)
 
 
@@ -91,7 +81,7 @@ def test_the_drives_own_word_now_beats_what_the_driver_was_told(box: Box) -> Non
     """After “temporary write through” the driver repeats it, while the drive's cache is still on."""
     box.disk("sda", write_cache="write through", files={"device/scsi_disk/0:0:0:0/cache_type": "write through"})
     assert only(box).sync == "unknown"
-    lying = only(box, told(**{PAGE: "1\n"}))
+    lying = only(box, told(**{HDPARM: ON}))
     assert lying.medium is not None
     assert (lying.sync, lying.medium.write_cache) == ("stops", "volatile")
 
@@ -111,12 +101,6 @@ def test_what_could_not_be_told_is_said_with_the_reason(box: Box, answers: Claim
     assert node.reading("drive_cache") is None
 
 
-def test_a_disk_without_that_page_says_so(box: Box) -> None:
-    box.disk("sda")
-    node = only(box, {PAGE: Answer(error="it tells nothing of its cache")})
-    assert read(node, "missing") == ("the drive's own word on its write cache: it tells nothing of its cache", PAGE)
-
-
 def test_nothing_is_missed_of_a_virtual_disk(box: Box) -> None:
     box.disk("vda", "pci0000:00/virtio1")
     assert only(box).reading("missing") is None
@@ -127,7 +111,7 @@ def test_asking_changes_nothing_of_a_storages_identity(box: Box) -> None:
     box.dm("dm-0", "vg-lv", "LVM-x", ("sda",))
     box.mount("/dev/mapper/vg-lv", "/srv", "ext4", device=box.number_of["dm-0"])
     table = f"vg-lv: 0 8 writecache s {box.number_of['sda']} 9:9 4096 0"
-    answers = told(**{PAGE: "1\n", "dmsetup table": table})
+    answers = told(**{HDPARM: ON, "dmsetup table": table})
     before, after = (survey(box.root, found).filesystems[0] for found in (claims.UNASKED, answers))
     assert before.identity == after.identity
     assert (before.stack[1].kind, after.stack[1].kind) == ("dm-linear", "dm-writecache")

@@ -10,6 +10,7 @@ from fstui.storage.layers.stacked import dm, dm_tables
 from fstui.storage.questions import commands
 from fstui.storage.survey import survey
 from tests.factories.box import Box
+from tests.factories.evidence import verdict
 from tests.factories.looking import edges, look, read, roles, target
 
 LVM = "LVM-" + "a" * 64
@@ -114,9 +115,8 @@ def test_a_name_with_blanks_and_quotes_has_its_table(box: Box) -> None:
     """The kernel has it as udev takes it."""
     (number,) = box.disks("sda")
     on_dm(box, "a\\x20b\\x22c", "", ("sda",))
-    found = seen(box, f'a b"c: 0 8 flakey {number} 0 0 9 1 drop_writes\n')
-    assert found.node("dm-9").kind == "dm-flakey"
-    assert read(found.node("dm-9"), "drops_writes")[0] == "yes"
+    found = seen(box, f'a b"c: 0 8 striped 1 128 {number} 0\n')
+    assert found.node("dm-9").kind == "dm-stripe"
 
 
 def test_no_key_of_an_encrypted_device_is_kept(box: Box) -> None:
@@ -194,19 +194,12 @@ def test_asking_for_tables_is_left_to_boxes_with_device_mapper(box: Box) -> None
     assert dm_tables.COMMAND not in commands(survey(box.root), root=True)
 
 
-def test_how_far_a_filesystem_reaches_is_asked_where_a_table_has_nothing_in_it(box: Box) -> None:
+@pytest.mark.parametrize(("mode", "said"), [
+    ("cleaner", "cannot-tell"), ("metadata_only", "not-durable"), ("", "not-durable"),
+])  # fmt: skip
+def test_a_writecache_in_memory_that_is_being_emptied_is_not_accused(box: Box, mode: str, said: str) -> None:
     box.disk("sda")
-    on_dm(box, "x", "", ("sda",))
-    asked = ("superblock", "/dev/dm-9")
-    assert asked not in commands(survey(box.root), root=True)
-    box.write("/sys/module/dm_zero/refcnt", "1\n")
-    assert asked in commands(survey(box.root), root=True)
-    answers: Claims = {
-        "dmsetup table": Answer(output="x: 0 8 linear 8:1 0\nx: 8 8 zero"),
-        "superblock /dev/dm-9": Answer(output="4096\n"),
-    }
-    found = survey(box.root, answers)
-    assert read(target(found, "/srv").node("dm-9"), "filesystem_end") == ("4096", "superblock /dev/dm-9")
-    assert asked in commands(found, root=True), "what is asked next replaces these answers"
-    whole: Claims = {**answers, "dmsetup table": Answer(output="x: 0 16 linear 8:1 0")}
-    assert asked not in commands(survey(box.root, whole), root=True)
+    box.disk("zram0", "virtual")
+    on_dm(box, "x", "", ("sda", "zram0"))
+    origin, cache = box.number_of["sda"], box.number_of["zram0"]
+    assert verdict(seen(box, f"x: 0 819200 writecache s {origin} {cache} 4096 1 {mode}")).verdict == said

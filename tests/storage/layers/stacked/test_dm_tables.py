@@ -37,10 +37,6 @@ def test_a_name_may_hold_blanks_and_colons() -> None:
     ("writecache s 8:1 8:2 4096 3 high_watermark 60 cleaner", ("writes_past", "cleaner")),
     ("snapshot 8:1 8:2 N 8", ("persistent", "no")),
     ("snapshot 8:1 8:2 P 8", ("persistent", "yes")),
-    ("flakey 8:1 0 3 1 1 drop_writes", ("drops_writes", "yes")),
-    ("flakey 8:1 0 0 9 2 random_read_corrupt drop_writes", ("drops_writes", "yes")),
-    ("flakey 8:1 0 0 9 5 corrupt_bio_byte 32 w 1 0", ("drops_writes", "corrupt_bio_byte")),
-    ("flakey 8:1 0 0 9 4 random_read_corrupt 5 random_write_corrupt 7", ("drops_writes", "random_write_corrupt")),
     ("raid raid6_zr 1 128 2 - 8:1 - 8:2", ("level", "raid6")),
     ("raid raid5_ls 1 128 3 - 8:1 - - 8:2 8:3", ("missing_members", "1")),
     ("integrity 8:1 0 32 D 0", ("integrity_mode", "D")),
@@ -49,36 +45,6 @@ def test_what_the_words_of_a_target_tell(words: str, told: tuple[str, str]) -> N
     (table,) = tables(f"x: 0 8 {words}").values()
     assert told in [(reading.what, reading.value) for reading in table.readings]
     assert {reading.path for reading in table.readings} == {"dmsetup table"}
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "flakey 8:1 0 9 0 1 drop_writes",
-        "flakey 8:1 0 3 1",
-        "flakey 8:1 0 3 1 1 error_writes",
-        "flakey 8:1 0 0 9 5 corrupt_bio_byte 32 r 1 0",
-        "flakey 8:1 0 9 0 5 corrupt_bio_byte 32 w 1 0",
-        "flakey 8:1 0 0 9 2 random_write_corrupt 0",
-    ],
-)
-def test_a_flakey_target_that_never_goes_down_or_fails_aloud_drops_nothing(words: str) -> None:
-    (table,) = tables(f"x: 0 8 {words}").values()
-    assert "drops_writes" not in [reading.what for reading in table.readings]
-
-
-@pytest.mark.parametrize(("table", "drops"), [
-    ("x: 0 8 linear 8:1 0\nx: 8 8 zero", ["in part"]), ("x: 0 8 zero", []),
-    ("x: 0 8 linear 8:1 0\nx: 8 8 error", []),
-], ids=["a segment", "the empty origin of a snapshot", "one that fails aloud"])  # fmt: skip
-def test_a_segment_that_is_nothing_drops_what_is_written_there(table: str, drops: list[str]) -> None:
-    (found,) = tables(table).values()
-    assert [reading.value for reading in found.readings if reading.what == "drops_writes"] == drops
-
-
-def test_where_the_first_segment_that_is_nothing_begins() -> None:
-    (found,) = tables("x: 0 8 linear 8:1 0\nx: 16 8 zero\nx: 8 8 zero").values()
-    assert ("drops_from", "4096") in [(reading.what, reading.value) for reading in found.readings]
 
 
 def test_a_role_is_told_of_devices_that_are_here_alone() -> None:

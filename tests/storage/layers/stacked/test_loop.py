@@ -8,7 +8,7 @@ import pytest
 
 from fstui.model.storage import Target
 from fstui.storage.layers.sources.claims import Answer, line
-from fstui.storage.layers.stacked.loop import BACKING, at_path, facts, links_of
+from fstui.storage.layers.stacked.loop import BACKING, at_path, facts
 from fstui.storage.questions import commands
 from fstui.storage.survey import survey, target_of
 from tests.factories.box import Box
@@ -181,39 +181,15 @@ def test_subvolumes_of_btrfs_have_numbers_of_their_own(box: Box) -> None:
     assert edges(asked(box, "0:33"))["file:/x.img"] == ("mount:/",)
 
 
-@pytest.mark.parametrize(
-    ("file", "deleted"), [("/srv/a.img (deleted)", True), ("/srv/a.img", False), ("/memfd:disk (deleted)", False)]
-)
-def test_a_file_without_a_name_is_told(box: Box, file: str, deleted: bool) -> None:
-    """That of a memfd never had one, and is said to be memory."""
+@pytest.mark.parametrize(("file", "deleted"), [
+    ("/srv/a.img (deleted)", True), ("/home/#1311 (deleted)", True), ("/srv/a.img", False),
+    ("/memfd:disk (deleted)", False),
+])  # fmt: skip
+def test_a_file_whose_name_is_gone(box: Box, file: str, deleted: bool) -> None:
     box.loop("loop0", file)
     box.mount("/dev/loop0", "/mnt", "ext4")
-    links = Answer(output="0\n" if deleted else "1\n")
-    found = target_of("/mnt", survey(box.root, {line(links_of("loop0")): links}))
-    told = facts(found.node("loop0")).deleted
+    told = facts(look(box, "/mnt").node("loop0")).deleted
     assert told is not None and told.value is deleted
-
-
-def test_a_second_name_is_not_ruled_out_where_nobody_was_asked(box: Box) -> None:
-    box.loop("loop0", "/srv/a.img (deleted)")
-    box.mount("/dev/loop0", "/mnt", "ext4")
-    told = facts(look(box, "/mnt").node("loop0"))
-    assert told.deleted is None
-    assert told.called_deleted is not None and told.called_deleted.value
-
-
-def test_the_links_of_files_that_are_called_deleted_are_asked_for(box: Box) -> None:
-    for number, file in enumerate(("/srv/a.img (deleted)", "/srv/b.img", "/memfd:disk (deleted)")):
-        box.loop(f"loop{number}", file)
-        box.mount(f"/dev/loop{number}", f"/mnt{number}", "ext4")
-    asked_of = [command[1] for command in commands(survey(box.root), root=True) if command[0] == "open_by_handle_at"]
-    assert asked_of == ["/dev/loop0"]
-
-
-def test_of_a_file_that_was_made_without_a_name_nobody_knows_whether_it_has_one(box: Box) -> None:
-    box.loop("loop0", "/home/#1311 (deleted)")
-    box.mount("/dev/loop0", "/mnt", "ext4")
-    assert facts(look(box, "/mnt").node("loop0")).deleted is None
 
 
 def test_a_loop_over_a_memfd_is_in_memory(box: Box) -> None:
@@ -242,7 +218,7 @@ def told(box: Box, file: str, *, inode: int = 12, node_of: str | None = None) ->
 @pytest.mark.parametrize(("inode", "deleted"), [(12, False), (13, True)], ids=["itself", "another of that name"])
 def test_a_file_may_be_called_deleted(box: Box, inode: int, deleted: bool) -> None:
     found = told(box, "/images/disk.img (deleted)", inode=inode)
-    fact = facts(found.node("loop0")).called_deleted
+    fact = facts(found.node("loop0")).deleted
     assert fact is not None and fact.value is deleted
     assert found.node("loop0").below == (f"file:/images/disk.img{'' if deleted else ' (deleted)'}",)
 
