@@ -29,7 +29,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Snapshot, Step
 from fstui.report import formats
 from fstui.runs import simulation
-from fstui.runs.running import Site
+from fstui.runs.site import Site
 from fstui.storage.counters import COUNTED
 from fstui.tui.app import FstuiApp
 from fstui.tui.screens.run import RunScreen

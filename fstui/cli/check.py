@@ -29,7 +29,7 @@ from fstui.model.events import RunFinished
 from fstui.report import check as report
 from fstui.report.check import Check, Checked
 from fstui.runs.checking import Checkup, Subject, followed, grouped
-from fstui.runs.running import RunInProgress
+from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
 
 

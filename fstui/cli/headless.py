@@ -29,9 +29,10 @@ from fstui.model.plan import Plan
 from fstui.model.run import Round, Run
 from fstui.report import formats, json
 from fstui.report import plan as planned
-from fstui.runs import caution, company
-from fstui.runs.running import RunInProgress, Site
+from fstui.runs import caution
+from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
+from fstui.runs.site import Site
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +130,7 @@ class Headless:
         if asked.plan_only:
             return 0
         self._ask(concerns)
-        for other in await company.beside(self._session, site):
+        for other in await caution.other_runs(self._session, site):
             say(f"fstui: {other}")
         running = self._session.start(plan, site, idle, self._round)
         self._interruption.instead(

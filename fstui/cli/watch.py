@@ -19,7 +19,7 @@ from fstui.report import json, watch
 from fstui.runs.session import Session
 
 if TYPE_CHECKING:
-    from fstui.runs.watching import Watching
+    from fstui.runs.watch import Watching
 
 
 @click.command("watch")

@@ -46,7 +46,7 @@ class NoAnswer(Refused):
         super().__init__(f"{where} {self.reason}")
 
 
-class Hurry(NamedTuple):
+class ShutdownDeadline(NamedTuple):
     """Whether somebody waits for the end of all this, what changes while the disk of a place still works, and where
     a child was given up because it did not."""
 
@@ -59,7 +59,7 @@ class Hurry(NamedTuple):
         return AGAIN_S if of in self.given_up else HURRIED_S
 
 
-HURRY: ContextVar[Hurry | None] = ContextVar("hurry", default=None)
+SHUTDOWN_DEADLINE: ContextVar[ShutdownDeadline | None] = ContextVar("shutdown_deadline", default=None)
 """Of the task that waits for a child, and of those that it has started."""
 # an abandoned child may end after our loop has: no news for the user's terminal
 logging.getLogger("asyncio").addFilter(lambda record: "that handles pid" not in str(record.msg))
@@ -240,17 +240,17 @@ async def _patiently(
     waiting = asyncio.ensure_future(answer)
     began = since = time.monotonic()
     seen: object = ()
-    hurry = HURRY.get()
+    deadline = SHUTDOWN_DEADLINE.get()
     try:
         while not (await asyncio.wait({waiting}, timeout=min(LOOK_S, quiet_s)))[0]:
-            hurried = hurry if hurry and hurry.asked() else None
+            passed = deadline if deadline and deadline.asked() else None
             newest, before = time.monotonic(), seen
-            seen = _work_of(child.pid), hurried and hurried.moved(of)
+            seen = _work_of(child.pid), passed and passed.moved(of)
             since = since if seen == before else newest
-            limit_s = min(quiet_s, hurried.limit_s(of)) if hurried else quiet_s
+            limit_s = min(quiet_s, passed.limit_s(of)) if passed else quiet_s
             if newest - since >= limit_s or newest - began > MOST_S + quiet_s:
-                if hurried:
-                    hurried.given_up.add(of)
+                if passed:
+                    passed.given_up.add(of)
                 raise NoAnswer(where, newest - since)
         return waiting.result()
     finally:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
+from fstui.measure.children import in_child
 from fstui.model.counters import Idle
+from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.model.storage import Target
 from fstui.runs.session import Session
 from fstui.runs.site import Site
+from fstui.state import ledger
 from fstui.storage.host import available_memory
 
 IDLE_S = 1.0
@@ -101,3 +105,29 @@ def _memory() -> Iterator[str]:
     available_bytes = available_memory()
     if available_bytes is not None and available_bytes < LITTLE_MEMORY_BYTES:
         yield f"only {size(available_bytes)} of memory are available"
+
+
+async def other_runs(session: Session, site: Site) -> list[str]:
+    """A sentence for each. A home that does not answer knows of none."""
+    try:
+        entries = await in_child(ledger.living)
+    except (OSError, Refused):
+        return []
+    return [
+        f"fstui runs there already: {entry.what}, process {entry.pid}. Each measures what the other leaves of the disk"
+        for entry in entries
+        if entry.kind == "directory" and _shared(session, entry, site.read)
+    ]
+
+
+def _shared(session: Session, entry: ledger.Entry, target: Target) -> bool:
+    try:
+        other = session.machine.target(str(Path(entry.what).parent))
+    except Refused:
+        return False
+    same = other.mount_point == target.mount_point
+    return same or bool(_devices(other) & _devices(target))
+
+
+def _devices(target: Target) -> set[str]:
+    return {node.id for node in target.stack if node.layer == "block"}

@@ -13,8 +13,9 @@ from fstui.model.events import Event
 from fstui.model.quantities import seconds
 from fstui.model.storage import Target
 from fstui.runs import caution, scenarios
-from fstui.runs.running import RunInProgress, Site
+from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
+from fstui.runs.site import Site
 from fstui.runs.writable_directories import usual_directories
 from fstui.storage.layers import kind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fstui.databases.leftovers import named, remove
 from fstui.measure.children import in_child
 from fstui.powercut import power_cuts
-from fstui.runs import kept
+from fstui.runs import startup
 from fstui.state.ledger import Entry
 
 __all__ = ["Entry", "found", "named", "remove", "waiting"]
@@ -13,7 +13,7 @@ __all__ = ["Entry", "found", "named", "remove", "waiting"]
 
 async def found() -> list[Entry]:
     """All that may be removed without a question. Raises Refused, OSError."""
-    return await in_child(kept.left_behind)
+    return await in_child(startup.left_behind)
 
 
 async def waiting() -> list[Entry]:

@@ -22,10 +22,11 @@ from fstui.model.shipped import shipped
 from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.runs import simulation
-from fstui.runs.running import RunInProgress, Site
+from fstui.runs.runner import RunInProgress
 from fstui.runs.scenario import Scenario, Setting
 from fstui.runs.session import Session
 from fstui.runs.simulation import Simulated
+from fstui.runs.site import Site
 
 
 class Table(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):

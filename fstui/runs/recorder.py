@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import add
+from typing import Any
 
+import msgspec
+
+from fstui.measure import kinds as measures
 from fstui.measure.latency import Histogram, Timeline
-from fstui.measure.wire.frames import Samples
+from fstui.measure.wire.frames import BadFrame, Samples
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Figures
 from fstui.model.steps import Failure, Snapshot, Stall, Stalls, Step, StepStatus, Turn
 from fstui.model.storage import Node
 from fstui.model.tracing import DeviceTrace
-from fstui.runs.reported import Reported
 from fstui.runs.turns import Turns
 from fstui.storage.counters import difference
 
@@ -227,3 +230,28 @@ class Recorder:
 def _sum(values: list[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
+
+
+class Reported:
+    """Figures that come in pieces."""
+
+    def __init__(self, probe: str) -> None:
+        self._fields: dict[str, Any] = {measures.TAG: probe}
+        self.figures: Figures | None = None
+        self.histogram: list[tuple[int, int]] = []
+        """(value in ns, count), ascending."""
+
+    def note(self, fields: dict[str, Any]) -> None:
+        """Newer figures: intervals and the rows of a histogram are added to those before, others take their place.
+
+        Raises BadFrame where they are none of this kind of step.
+        """
+        rest = dict(fields)
+        self.histogram += [(round(ms * 1e6), count) for ms, count in rest.pop("histogram", [])]
+        if "intervals" in rest:
+            rest["intervals"] = [*self._fields.get("intervals", []), *rest["intervals"]]
+        self._fields |= rest
+        try:
+            self.figures = measures.figures_from(self._fields)
+        except msgspec.ValidationError as error:
+            raise BadFrame(f"the probe's figures make no sense: {error}") from None

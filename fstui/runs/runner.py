@@ -9,15 +9,17 @@ import asyncio
 import errno
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 import msgspec
 
 from fstui import __version__
 from fstui.judge import Case, judge
 from fstui.judge.references import applying
-from fstui.measure.children import HURRY
+from fstui.measure.children import SHUTDOWN_DEADLINE
 from fstui.model.counters import Idle
 from fstui.model.errors import Refused
 from fstui.model.events import (
@@ -28,6 +30,7 @@ from fstui.model.events import (
     RunStarted,
     StepFinished,
     StepPreparing,
+    StepProgressed,
 )
 from fstui.model.host import Process
 from fstui.model.plan import Plan, PlannedStep
@@ -36,14 +39,12 @@ from fstui.model.seal import sealed
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
 from fstui.runs.changes import changes, still_there
-from fstui.runs.hurry import hurry
 from fstui.runs.idle import IdleWatch
 from fstui.runs.machine.base import Machine, NoTrace, RunDirectory, Served, Servers, Trace
-from fstui.runs.mailbox import Mailbox
 from fstui.runs.planner import IDLE_S, PAUSE_S
+from fstui.runs.shutdown import shutdown_deadline
 from fstui.runs.site import Site, check_alignment, flagged
 from fstui.runs.stepping import StepRunner
-from fstui.runs.waiting import sync_s, telling
 from fstui.storage.counters import wear_bytes
 
 FOR_GOOD = frozenset({errno.EIO, errno.ETIMEDOUT})
@@ -137,7 +138,7 @@ class RunInProgress:
             self._stepping.stop()
 
     async def _go(self) -> None:
-        HURRY.set(hurry(self._machine, self._target, self._stopping.is_set))
+        SHUTDOWN_DEADLINE.set(shutdown_deadline(self._machine, self._target, self._stopping.is_set))
         lowest = self._target.lowest
         unworn = self._machine.counters(lowest)
         directory = await self._machine.make_directory(self._target.path, self.id)
@@ -321,3 +322,50 @@ def _with_changes(step: Step, changed: tuple[str, ...]) -> Step:
         return step
     status = "disturbed" if step.status == "finished" else step.status
     return msgspec.structs.replace(step, status=status, changed=changed)
+
+
+class Mailbox:
+    """Events in order. A face that falls behind gets the newest snapshot only."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Event] = deque()
+        self._arrived = asyncio.Event()
+
+    def put(self, event: Event) -> None:
+        """Add it, or put it in the place of an unread one of its kind."""
+        newest = self._waiting[-1] if self._waiting else None
+        if isinstance(event, StepProgressed | StepPreparing) and type(newest) is type(event):
+            self._waiting.pop()
+        self._waiting.append(event)
+        self._arrived.set()
+
+    async def get(self) -> Event:
+        """The next one."""
+        while not self._waiting:
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._waiting.popleft()
+
+
+_TICK_S = 1.0
+_Result = TypeVar("_Result")
+
+
+async def telling(work: Coroutine[Any, Any, _Result], tell: Callable[[float], None]) -> _Result:
+    """What the work comes to; ``tell`` is told once a second how long it has taken so far."""
+    task = asyncio.ensure_future(work)
+    began = asyncio.get_running_loop().time()
+    try:
+        tell(0.0)
+        while not (await asyncio.wait({task}, timeout=_TICK_S))[0]:
+            tell(asyncio.get_running_loop().time() - began)
+        return task.result()
+    finally:
+        if task.cancel():
+            await asyncio.wait({task})
+
+
+def sync_s(steps: Iterable[Step]) -> float:
+    """How long a sync took in the slowest step that has synced each write of ours; 0 where there was none."""
+    means = (step.latency_ns.mean for step in steps if step.latency_ns and step.ops == step.syncs)
+    return max(means, default=0) / 1e9

@@ -24,12 +24,12 @@ from fstui.model.storage import Node
 if TYPE_CHECKING:  # the first screen comes without these
     from fstui.databases.programs import Installed
     from fstui.model.at_work import AtWork
-    from fstui.runs.flags import Flags
-    from fstui.runs.kept import Before
     from fstui.runs.machine.base import Machine
+    from fstui.runs.rules import Flags
     from fstui.runs.runner import RunInProgress
     from fstui.runs.scenarios import Scenario
     from fstui.runs.site import Site
+    from fstui.runs.startup import Before
     from fstui.runs.watch import Watching
 
 
@@ -121,9 +121,9 @@ class Session:
     async def from_before(self) -> Before:
         """What other days have left for this one. Raises OSError, and Refused where the home gives no answer."""
         from fstui.measure.children import in_child  # noqa: PLC0415
-        from fstui.runs import kept  # noqa: PLC0415
+        from fstui.runs import startup  # noqa: PLC0415
 
-        before = await in_child(kept.from_before)
+        before = await in_child(startup.from_before)
         self._declared = before.declared
         return before
 
@@ -160,13 +160,13 @@ class Session:
 
     async def planned_again(self, run: Run, directory: str) -> tuple[Site, Plan]:
         """The same scenario with the same settings and declarations. Raises Refused."""
-        from fstui.runs import repeating, scenarios  # noqa: PLC0415
+        from fstui.runs import scenarios  # noqa: PLC0415
 
         if run.scenario is None:
             raise Refused("The saved run does not say what was run.")
         scenario = await scenarios.named(run.scenario.name)
         settings = scenarios.changed(scenario, run.scenario.settings)
-        return await self.planned(run.scenario.name, directory, settings, repeating.declaration_of(run))
+        return await self.planned(run.scenario.name, directory, settings, _declaration_of(run))
 
     def start(self, plan: Plan, site: Site, idle: Idle | None = None, round_: Round | None = None) -> RunInProgress:
         """The run, which begins when its events are taken. ``idle``: its devices were watched already, just now."""
@@ -212,7 +212,7 @@ class Session:
                 self.home_hangs = str(trouble) if isinstance(trouble, NoAnswer) else ""
 
     def _judged(self, inventory: Inventory) -> Survey:
-        from fstui.runs.flags import Flags  # noqa: PLC0415  all rules: a fifth of the time to the first frame
+        from fstui.runs.rules import Flags  # noqa: PLC0415  all rules: a fifth of the time to the first frame
 
         known = self._with_declared(inventory)
         self._flags = self._flags or Flags()
@@ -222,3 +222,12 @@ class Session:
         said = self._declared or {}
         targets = (declared(target, said.get(target.identity, NOTHING)) for target in inventory.filesystems)
         return replace(inventory, filesystems=tuple(targets))
+
+
+def _declaration_of(run: Run) -> Declaration:
+    """Return what the user had declared of a saved run's storage."""
+    media = (node.medium for node in run.target.lowest if node.medium) if run.target else iter(())
+    medium = next(media, None)
+    if medium is None or not medium.declared:
+        return NOTHING
+    return Declaration(medium=medium.class_, write_cache=medium.write_cache)

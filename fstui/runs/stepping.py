@@ -19,9 +19,9 @@ from fstui.model.events import Event, StepPreparing, StepProgressed, StepStarted
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure, Step, StepStatus
 from fstui.model.storage import Node
+from fstui.runs.frame_fields import understood
 from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, Served, Trace
 from fstui.runs.recorder import Recorder
-from fstui.runs.told import understood
 from fstui.state.workspace import Held
 
 if TYPE_CHECKING:

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from textual.widgets import Input
 
     from fstui.runs.leftovers import Entry
-    from fstui.runs.running import RunInProgress, Site
+    from fstui.runs.runner import RunInProgress
+    from fstui.runs.site import Site
 
 STOP_S = 20.0
 """A run that is stopped removes its files; a disk that hangs is not waited for any longer."""
@@ -229,11 +230,11 @@ class FstuiApp(App[int]):
     @work(group="remember")
     async def keep_theme(self, name: str) -> None:
         """Draw with that theme, the next time too."""
-        from fstui.runs import kept  # noqa: PLC0415
+        from fstui.runs import startup  # noqa: PLC0415
 
         self.show_theme(name)
         try:
-            await kept.keep_theme(name)
+            await startup.keep_theme(name)
         except (OSError, Refused) as error:
             self.tell(f"The theme could not be kept: {error!s}")
 

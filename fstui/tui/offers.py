@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.runs import power_cut
-from fstui.runs.running import RunInProgress, Site
+from fstui.runs.runner import RunInProgress
 from fstui.runs.scenarios import Form, Scenario
 from fstui.runs.session import Session
+from fstui.runs.site import Site
 from fstui.tui.choices import Choices
 from fstui.tui.drawing.outlook import of_plan, power_cut_outlook
 from fstui.tui.drawing.plan import Offer

@@ -67,7 +67,7 @@ def test_the_first_frame_comes_without_the_rules() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     rows, *loaded = done.stdout.splitlines()[0].split()
-    assert int(rows) > 0 and {"fstui.judge", "fstui.runs.kept", "ctypes"}.isdisjoint(loaded)
+    assert int(rows) > 0 and {"fstui.judge", "fstui.runs.startup", "ctypes"}.isdisjoint(loaded)
 
 
 def test_a_headless_run_loads_no_textual(scenario: str, target: object) -> None:

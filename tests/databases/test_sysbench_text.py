@@ -5,7 +5,7 @@ from __future__ import annotations
 from fstui.measure.kinds.sysbench import Interval, SysbenchFigures
 from fstui.measure.probes import sysbench_text
 from fstui.measure.probes.sysbench_program import reason
-from fstui.runs.reported import Reported
+from fstui.runs.recorder import Reported
 
 PRINTED = """\
 sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)

@@ -30,7 +30,7 @@ from fstui.model.run import Run, ScenarioRef
 from fstui.model.settings import OpenFlag
 from fstui.model.steps import Latency, Snapshot, Stall, Step, TimelinePoint
 from fstui.model.storage import Medium, Node, Space, Target
-from fstui.runs.running import RunInProgress
+from fstui.runs.runner import RunInProgress
 from tests.factories import storage
 
 G = 1 << 30

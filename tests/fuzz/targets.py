@@ -19,9 +19,8 @@ from fstui.model.errors import Refused
 from fstui.powercut.records import Stream, unpack
 from fstui.powercut.verification import read_log
 from fstui.runs import scenario
-from fstui.runs.recorder import Recorder
-from fstui.runs.reported import Reported
-from fstui.runs.told import understood
+from fstui.runs.frame_fields import understood
+from fstui.runs.recorder import Recorder, Reported
 from fstui.state import declarations, keys, ledger, paths
 from fstui.storage.layers.sources import mounts
 from fstui.storage.layers.sources.udev import Udev

@@ -15,7 +15,7 @@ import pytest
 
 import fstui
 from fstui.measure import children
-from fstui.measure.children import Child, Hurry, NoAnswer, ask_program, in_child
+from fstui.measure.children import Child, NoAnswer, ShutdownDeadline, ask_program, in_child
 from fstui.model.errors import Refused
 from fstui.state import runs
 
@@ -127,8 +127,8 @@ async def test_a_call_that_hangs_is_given_up() -> None:
 
 
 async def test_once_a_stop_is_asked_nobody_waits_for_a_disk_that_does_nothing() -> None:
-    hurry = Hurry(lambda: True, lambda of: 7, given_up=set())
-    children.HURRY.set(hurry)
+    hurry = ShutdownDeadline(lambda: True, lambda of: 7, given_up=set())
+    children.SHUTDOWN_DEADLINE.set(hurry)
     async with asyncio.timeout(60) as limit:
         with pytest.raises(NoAnswer):
             await in_child(time.sleep, 300, timeout_s=300)
@@ -144,7 +144,7 @@ async def test_a_disk_that_still_works_is_waited_for_all_the_same(monkeypatch: p
         asked.append(of)
         return next(completed)
 
-    children.HURRY.set(Hurry(lambda: True, moved, given_up=set()))
+    children.SHUTDOWN_DEADLINE.set(ShutdownDeadline(lambda: True, moved, given_up=set()))
     await in_child(time.sleep, 1.0)
     assert set(asked) == {"home"}
 

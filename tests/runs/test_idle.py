@@ -11,10 +11,10 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence
 from fstui.model.storage import Space
-from fstui.runs.flags import Flags, flags
 from fstui.runs.idle import IdleWatch
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.rules import Flags, flags
 from tests.factories import storage
 from tests.factories.evidence import HONEST_PROCESS
 from tests.factories.runs import counted, saved, target
@@ -58,7 +58,7 @@ def test_what_is_as_it_was_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) 
         judged.append(evidence.target.path if evidence.target else "")
         return judge(evidence)
 
-    monkeypatch.setattr("fstui.runs.flags.judge", counted)
+    monkeypatch.setattr("fstui.runs.rules.judge", counted)
     both = (target(), msgspec.structs.replace(target(), path="/other", mount_point="/other"))
     seen = Flags()
     first = seen.of(Inventory(filesystems=both))

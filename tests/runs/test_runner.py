@@ -26,8 +26,7 @@ from fstui.model.steps import Failure, Snapshot
 from fstui.model.storage import Medium, Space
 from fstui.model.tracing import DeviceTimes, DeviceTrace
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.mailbox import Mailbox
-from fstui.runs.runner import RunInProgress
+from fstui.runs.runner import Mailbox, RunInProgress
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state import ledger, paths, runs

@@ -9,7 +9,7 @@ from fstui.model.judgement import Finding
 from fstui.report import inventory
 from fstui.report.findings import ordered
 from fstui.report.formats import markdown, plain
-from fstui.runs.flags import flags
+from fstui.runs.rules import flags
 from fstui.tui.drawing import storage
 from fstui.tui.screens.result import ResultScreen
 from tests.factories.screens import RUN

@@ -13,7 +13,7 @@ from fstui.model.events import RunFinished
 from fstui.model.run import Run
 from fstui.runs import history, leftovers, rules, scenarios
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.running import RunInProgress
+from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
 from fstui.state import declarations, files, ledger, paths, runs
 from tests.factories.screens import RUN

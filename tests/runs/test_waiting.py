@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.databases.throwaway import START_S, start_limit_s
-from fstui.runs import waiting
-from fstui.runs.waiting import sync_s, telling
+from fstui.runs import runner
+from fstui.runs.runner import sync_s, telling
 from tests.factories.samples import LATENCY, SYNCED, UNSYNCED
 
 
 async def test_the_wait_is_told_until_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "_TICK_S", 0.001)
+    monkeypatch.setattr(runner, "_TICK_S", 0.001)
     told: list[float] = []
     enough = asyncio.Event()
 

@@ -13,8 +13,8 @@ from textual.command import Hit
 
 from fstui.model.events import Event
 from fstui.runs import history
-from fstui.runs.kept import Before
 from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.startup import Before
 from fstui.state import runs
 from fstui.tui import commands
 from fstui.tui.palette import Entries

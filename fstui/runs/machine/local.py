@@ -25,16 +25,16 @@ from fstui.model.run import HeldAgainst, Run
 from fstui.model.settings import Settings
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.another_cgroup import AnotherCgroup
 from fstui.runs.machine import asking
 from fstui.runs.machine.base import NoTrace, Trace, Waits
 from fstui.runs.machine.early import start_probe
 from fstui.state.workspace import Held, Place, Workspace, inspect
+from fstui.storage import cgroups, process, questions, survey
 from fstui.storage import counters as device_counters
-from fstui.storage import questions, survey
 from fstui.storage.hotplug import Watch
 from fstui.storage.layers import preloads
 from fstui.storage.layers.sources.claims import Claims, Command
+from fstui.storage.layers.sources.files import Tree
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from fstui.runs.serving import Serving
     from fstui.storage.writers import Processes
 
+_NICE = 19
 CLAIMS_S, RECENT_S = 60.0, 5.0
 """How old the tools' answers may be in a list, and before a run."""
 
@@ -142,9 +143,9 @@ class LocalMachine:
         return written_so_far()
 
     def at_work(self) -> AsyncGenerator[AtWork]:
-        from fstui.runs import at_work  # noqa: PLC0415  the first frame comes without
+        from fstui.runs import activity  # noqa: PLC0415  the first frame comes without
 
-        return at_work.looks() if self._root == Path("/") else at_work.nobody()
+        return activity.looks() if self._root == Path("/") else activity.nobody()
 
     async def inspect(self, directory: str) -> Place:
         looking = inspect(directory, trusting=self._trusting)
@@ -210,9 +211,7 @@ class LocalMachine:
     def _restrain(self, pid: int) -> None:
         """A child that writes, or starts what writes. Raises OSError."""
         if self._restraint.idle:
-            from fstui.runs.restraining import yield_to_others  # noqa: PLC0415  psutil, for the few who ask for it
-
-            yield_to_others(pid)
+            _yield_to_others(pid)
 
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -266,3 +265,47 @@ class LocalProbe:
         if status is None:
             self.child.abandon()
         return status
+
+
+class AnotherCgroup:
+    """The io cgroup of a process."""
+
+    def __init__(self, pid: int, root: Path = Path("/")) -> None:
+        """Raises Refused where there is no such process, or where its cgroup cannot be joined."""
+        self.process: Process = process.read_process_of(pid, root)
+        groups = Tree(root).text(f"/proc/{pid}/cgroup") or ""
+        self._members = cgroups.members_file(Tree(root), groups)
+        if self._members is None:
+            raise Refused(f"process {pid}: its io cgroup cannot be found: is the cgroup filesystem mounted?")
+        self._check()
+
+    def join(self, pid: int) -> None:
+        """Put a process of ours into that cgroup (cgroups(7)). Raises OSError."""
+        assert self._members is not None
+        Path(self._members).write_text(str(pid))
+
+    def _check(self) -> None:
+        assert self._members is not None
+        try:
+            with Path(self._members).open("a"):
+                pass
+        except OSError as error:
+            raise Refused(
+                f"process {self.process.pid} ({self.process.name or '?'}): its cgroup cannot be joined: "
+                f"{self._members}: {error.strerror}. Run as root."
+            ) from None
+
+
+def _yield_to_others(pid: int) -> None:
+    """Put a process into the idle I/O class and at the lowest CPU priority (``--idle``); its children inherit both.
+
+    ioprio_set(2): the class counts where the disk's scheduler heeds it. Raises OSError where that is refused.
+    """
+    import psutil  # noqa: PLC0415  for the few who ask for it
+
+    process = psutil.Process(pid)
+    try:
+        process.nice(_NICE)
+        process.ionice(psutil.IOPRIO_CLASS_IDLE)
+    except psutil.Error as refused:
+        raise OSError(None, f"--idle: {refused}") from None

@@ -10,7 +10,7 @@ from fstui.model.declaration import Declaration
 from fstui.model.host import Inventory
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Run
-from fstui.runs.at_work import nobody
+from fstui.runs.activity import nobody
 from fstui.state.workspace import Held
 
 if TYPE_CHECKING:

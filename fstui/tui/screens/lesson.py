@@ -16,7 +16,7 @@ from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.runs import lessons, lessons_taken, simulation
 from fstui.runs.lessons import Lesson, Planned
-from fstui.runs.running import RunInProgress
+from fstui.runs.runner import RunInProgress
 from fstui.tui.commands import BACK, GLOSSARY, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
 from fstui.tui.drawing import lesson as drawing
 from fstui.tui.drawing import spread

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from textual.widgets import Input
 
     from fstui.model.plan import Plan
-    from fstui.runs.running import Site
+    from fstui.runs.site import Site
 
 COUNTERS_S = 1.0
 

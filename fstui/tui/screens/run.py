@@ -15,7 +15,7 @@ from fstui.model.plan import Plan
 from fstui.model.storage import Target
 from fstui.report import latency_map
 from fstui.report.latency_map import Mark
-from fstui.runs.running import RunInProgress
+from fstui.runs.runner import RunInProgress
 from fstui.runs.simulation import name_of
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
 from fstui.tui.drawing import heat

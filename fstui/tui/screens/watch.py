@@ -20,7 +20,7 @@ from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.waited import LastMinutes
 
 if TYPE_CHECKING:
-    from fstui.runs.watching import Watching
+    from fstui.runs.watch import Watching
 
 
 class WatchScreen(BaseScreen):

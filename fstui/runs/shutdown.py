@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fstui.measure.children import Hurry, Place
+from fstui.measure.children import Place, ShutdownDeadline
 from fstui.model.errors import Refused
 from fstui.model.storage import Node, Target
 from fstui.runs.machine.base import Machine
 from fstui.state import paths
 
 
-def hurry(machine: Machine, target: Target, asked: Callable[[], bool]) -> Hurry:
+def shutdown_deadline(machine: Machine, target: Target, asked: Callable[[], bool]) -> ShutdownDeadline:
     """Of a run on that target, whose home may be elsewhere."""
     nodes: dict[Place, tuple[Node, ...]] = {"target": _nearest(target), "home": _nearest(_home(machine))}
 
@@ -20,7 +20,7 @@ def hurry(machine: Machine, target: Target, asked: Callable[[], bool]) -> Hurry:
         read = machine.counters(nodes[of]) if nodes[of] else None
         return [(one.reads, one.writes, one.flushes, one.discards) for one in read.devices] if read else []
 
-    return Hurry(asked, moved, given_up=set())
+    return ShutdownDeadline(asked, moved, given_up=set())
 
 
 def _home(machine: Machine) -> Target | None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from fstui.measure.wire.frames import BadFrame, Frame
-from fstui.runs.reported import Reported
-from fstui.runs.told import understood
+from fstui.runs.frame_fields import understood
+from fstui.runs.recorder import Reported
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fstui.measure.helpers import options
-from fstui.runs.at_work import looks
+from fstui.runs.activity import looks
 
 WRITE = """
 import os, sys
@@ -116,6 +116,6 @@ def test_an_option_file_that_is_none_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_a_program_that_is_told_nothing_ends_with_its_input() -> None:
     asked = json.dumps({"servers": {}, "stubs": "x", "settings": []})
-    words = [sys.executable, "-m", "fstui.measure.helpers.at_work"]
+    words = [sys.executable, "-m", "fstui.measure.helpers.activity"]
     done = subprocess.run(words, input=f"{asked}\n".encode(), capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -16,7 +16,7 @@ from fstui.storage.layers.preloads import PATTERN
 
 async def looks() -> AsyncGenerator[AtWork]:
     """One every 2 seconds, until it is closed. Raises OSError where no process can be started."""
-    child = await Child.start("measure.helpers.at_work")
+    child = await Child.start("measure.helpers.activity")
     try:
         child.send(json.dumps({"servers": SERVERS, "stubs": PATTERN, "settings": sorted(DECISIVE)}))
         while line := await child.read_line():

@@ -1,5 +1,0 @@
-"""A watch."""
-
-from fstui.runs.watch import Watching
-
-__all__ = ["Watching"]
