@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
+from fstui.measure.kinds.server_kinds import KINDS, Driver
 from fstui.model.base import Base
 
-Driver = Literal["mysql", "pgsql"]
 _NOT_IN_A_LINE = re.compile(r"[\s\"'#]")
-PORTS: dict[Driver, int] = {"mysql": 3306, "pgsql": 5432}
+PORTS: dict[Driver, int] = {kind.driver: kind.port for kind in KINDS.values()}
 
 
 class Tls(Base, frozen=True, kw_only=True):

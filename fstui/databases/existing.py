@@ -13,11 +13,12 @@ from typing import TypeVar
 import msgspec
 
 from fstui.databases import services
-from fstui.databases.connection import PORTS, Connection, Driver
+from fstui.databases.connection import PORTS, Connection
 from fstui.databases.facts import described
 from fstui.databases.option_files import options, tls
 from fstui.databases.sql import DatabaseError, ask
 from fstui.measure.children import NoAnswer, in_child
+from fstui.measure.kinds.server_kinds import Driver
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.state import ledger
@@ -61,7 +62,7 @@ def connection_to(settings: Sysbench) -> Connection:
 
     What is not set comes from the environment, or from the user's option or service files. Raises Refused.
     """
-    driver: Driver = "pgsql" if settings.server == "postgresql" else "mysql"
+    driver = settings.kind.driver
     stated = _stated(driver, settings.login_path)
     near = settings.socket or settings.host or settings.port
     host = settings.host or stated.get("host", "")

@@ -9,11 +9,11 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from fstui.databases import mysql, postgresql
 from fstui.databases.connection import Connection
+from fstui.databases.families import FAMILIES
 from fstui.databases.in_force import differences
-from fstui.databases.programs import TITLES
 from fstui.databases.sql import DatabaseError, ask
+from fstui.measure.kinds.server_kinds import KINDS
 from fstui.measure.kinds.servers import Server
 from fstui.storage.process import mapped_stubs
 
@@ -36,18 +36,18 @@ async def described(
     ``asked``: what it was started with; ``making``: statements that come first. Raises DatabaseError, also where it has
     not taken what was asked.
     """
-    family = postgresql if kind == "postgresql" else mysql
+    family = FAMILIES[kind]
     rows = await ask(sysbench, connection, [*making, *family.questions(asked)], within)
     variables = {name.lower(): value for name, value in rows}
     if refused := list(differences(asked, variables)):
-        raise DatabaseError(f"{title or TITLES[kind]} has not taken its options: {'; '.join(refused)}")
+        raise DatabaseError(f"{title or KINDS[kind].title} has not taken its options: {'; '.join(refused)}")
     version = variables.get("server_version") or variables.get("version", "")
-    if kind != "postgresql" and (found := _product(variables)) != kind:
-        raise DatabaseError(f"the server is {TITLES[found]}, not {TITLES[kind]}: use --set server={found}")
+    if KINDS[kind].driver == "mysql" and (found := _product(variables)) != kind:
+        raise DatabaseError(f"the server is {KINDS[found].title}, not {KINDS[kind].title}: use --set server={found}")
     data = (variables.get("data_directory") or variables.get("datadir") or _working_directory(pid) or "").rstrip("/")
     return Server(
         kind=kind,
-        title=title or f"{TITLES[kind]} {version.split('-')[0].split(' ')[0]}",
+        title=title or f"{KINDS[kind].title} {version.split('-')[0].split(' ')[0]}",
         where=where,
         reached=connection.where,
         data_directory=data or None,
@@ -67,7 +67,7 @@ def _product(variables: Mapping[str, str]) -> str:
 
 def asking(server: Server) -> dict[str, Any]:
     """What sysbench's probe wants to ask it on its own."""
-    family = postgresql if server.kind == "postgresql" else mysql
+    family = FAMILIES[server.kind]
     version = server.variables.get("server_version") or server.variables.get("version", "")
     scripts = {name: (files(__package__) / name).read_text() for name in ("sql.lua", "schemas.lua")}
     return {"scripts": scripts, "waits": "\n".join(family.waits(server.kind, version))}

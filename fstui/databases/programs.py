@@ -12,31 +12,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fstui.measure.kinds.server_kinds import KINDS, MARIADB
 from fstui.model.errors import Refused
 
 ANSWER_S = 15.0
 LEAST_SYSBENCH = (1, 0)
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
-_SBIN = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/libexec")
-_PLACES = {
-    "mariadb": (("mariadbd", "mysqld"), (*_SBIN, "/usr/local/mysql/bin", "/opt/mariadb/bin")),
-    "mysql": (("mysqld",), (*_SBIN, "/usr/local/mysql/bin", "/opt/mysql/bin", "/opt/percona/bin")),
-    "postgresql": (
-        ("postgres",),
-        ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/libexec/postgresql*"),
-    ),
-}
-PACKAGES = {
-    "mariadb": "mariadb-server-core (Debian, Ubuntu) or mariadb-server",
-    "mysql": "mysql-server-core-8.0 (Ubuntu), mysql-server-core (Debian unstable) or percona-server-server",
-    "postgresql": "postgresql (Debian, Ubuntu) or postgresql-server",
-}
-TITLES = {"mariadb": "MariaDB", "mysql": "MySQL", "postgresql": "PostgreSQL"}
 
 
 def missing(kind: str) -> str:
     """Of a server that is not installed."""
-    return f"{TITLES[kind]} is not installed: apt-get install {PACKAGES[kind]}"
+    return f"{KINDS[kind].title} is not installed: apt-get install {KINDS[kind].package}"
 
 
 NO_SYSBENCH = "sysbench is not installed: apt-get install sysbench"
@@ -66,7 +52,7 @@ class Installed(NamedTuple):
 
 _ANY_END = tuple(range(-64, 256))
 """Exit statuses and signals: however a tool ends is its caller's affair."""
-EVERYTHING = Installed(servers=frozenset(TITLES), sysbench=True)
+EVERYTHING = Installed(servers=frozenset(KINDS), sysbench=True)
 NOTHING = Installed(frozenset(), sysbench=False, no_oltp="sysbench cannot be found: a directory in PATH hangs")
 
 
@@ -76,7 +62,7 @@ async def installed() -> Installed:
         await find_sysbench()
     except Refused as refusal:
         return Installed(frozenset(), sysbench=shutil.which("sysbench") is not None, no_oltp=str(refusal))
-    found = await asyncio.gather(*map(find_server, TITLES))
+    found = await asyncio.gather(*map(find_server, KINDS))
     return Installed(frozenset(program.kind for program in found if program), sysbench=True, as_root=os.geteuid() == 0)
 
 
@@ -87,8 +73,8 @@ def look() -> Installed:
 
 async def find_server(kind: str) -> Program | None:
     """The newest one of that kind, by its own name before by one that others have too; None where none is installed."""
-    names, places = _PLACES[kind]
-    for name in names:  # a mysqld takes a second to say its version
+    places = KINDS[kind].places
+    for name in KINDS[kind].programs:  # a mysqld takes a second to say its version
         if found := [program for path in _candidates(name, places) if (program := await _identified(kind, path))]:
             return max(found, key=lambda program: program.version)
     return None
@@ -160,16 +146,13 @@ def _candidates(name: str, places: Iterable[str]) -> list[str]:
 
 
 async def _identified(kind: str, path: str) -> Program | None:
-    # a MySQL would read the option files of its user first, from a home that may hang
-    words = ["--version"] if kind == "postgresql" else ["--no-defaults", "--version"]
-    status, text = await output_of(path, *words)
+    status, text = await output_of(path, *KINDS[kind].version_arguments)
     if status:
         return None
-    maria = "MariaDB" in text
-    if kind != "postgresql" and maria != (kind == "mariadb"):
+    if (MARIADB.title in text) != (KINDS[kind] is MARIADB):  # it has a program of the name of MySQL's, too
         return None
     version = _version_in(text)
-    title = "Percona Server" if "Percona" in text else TITLES[kind]
+    title = "Percona Server" if "Percona" in text else KINDS[kind].title
     return Program(kind, path, f"{title} {'.'.join(map(str, version))}", version)
 
 

@@ -6,14 +6,14 @@ import asyncio
 import os
 import pwd
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import msgspec
 
-from fstui.databases import mysql, postgresql, programs
+from fstui.databases import programs
 from fstui.databases.connection import Connection
 from fstui.databases.facts import described
+from fstui.databases.families import FAMILIES
 from fstui.databases.keeper import END_S, Keeper
 from fstui.databases.programs import Program
 from fstui.databases.sql import DatabaseError
@@ -34,7 +34,6 @@ _ENTER = """cd -P -- "$1" && [ "$(stat -c %d:%i .)" = "$2" ] || {
   echo "FATAL: $1: another directory has taken its place"; exit 1; }
 shift 2; exec "$@"
 """
-FAMILIES: dict[str, ModuleType] = {"mariadb": mysql, "mysql": mysql, "postgresql": postgresql}
 
 
 def start_limit_s(sync_s: float) -> float:

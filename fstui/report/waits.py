@@ -38,7 +38,7 @@ def notes(run: Run) -> Iterator[str]:
         )
     if any(each.server.synced_by_writes for each in told):
         yield "A log that is opened with O_DSYNC is synced by each of its writes: the table counts these as syncs."
-    if any(each.server.kind == "mariadb" for each in told):
+    if any(each.server.pages_twice_in_data for each in told):
         yield "MariaDB writes pages twice into ibdata1: with the doublewrite stand the other pages of that file."
 
 

@@ -19,8 +19,8 @@ import psutil
 from msgspec.structs import replace
 
 from fstui.databases.connection import Connection
+from fstui.databases.families import FAMILIES
 from fstui.databases.programs import Program
-from fstui.databases.throwaway import FAMILIES
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.measure.probes import sysbench_text
 

@@ -19,6 +19,7 @@ from fstui.databases import programs, sql
 from fstui.databases.connection import Connection
 from fstui.databases.throwaway import CWD, Throwaway
 from fstui.measure.kinds.documents import decode_run
+from fstui.measure.kinds.server_kinds import KINDS
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench, SysbenchFigures
 from fstui.model.run import Run
@@ -53,7 +54,7 @@ def needed(*kinds: str) -> dict[str, str]:
         environment["PATH"] = f"{POSTGRESQL}/{version}/bin:{environment['PATH']}"
     for kind in set(kinds) & set(PACKAGES):
         if not _found(kind):
-            pytest.skip(f"{programs.TITLES[kind]} is missing: apt-get install {PACKAGES[kind]}")
+            pytest.skip(f"{KINDS[kind].title} is missing: apt-get install {PACKAGES[kind]}")
     return environment
 
 

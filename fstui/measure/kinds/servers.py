@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from fstui.measure.kinds.base import StepSettings
+from fstui.measure.kinds.server_kinds import KINDS, MYSQL, OFF, ServerKind
 from fstui.model.base import Base
 from fstui.model.settings import OpenFlag
 
-DURABILITY = frozenset({"sync_binlog", "innodb_flush_log_at_trx_commit", "synchronous_commit", "fsync"})
+DURABILITY = frozenset(name for kind in KINDS.values() for name in kind.durable)
 """Options that decide whether a commit is durable, and nothing else."""
-_OF_MYSQL = ("sync_binlog", "innodb_flush_log_at_trx_commit")
-_OF_POSTGRESQL = ("fsync", "synchronous_commit")
 DECISIVE = DURABILITY | {"log_bin", "innodb_flush_method", "innodb_doublewrite", "full_page_writes", "wal_sync_method"}
 """What says how a server's commits become durable."""
-_OFF = frozenset({"off", "0", "no", "false"})
 _OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
 
@@ -55,6 +53,16 @@ class Server(Base, frozen=True, kw_only=True):
     """Sync-stubbing libraries in its memory map."""
 
     @property
+    def _kind(self) -> ServerKind:
+        """A document without a kind is about a server of MySQL's family."""
+        return KINDS.get(self.kind, MYSQL)
+
+    @property
+    def pages_twice_in_data(self) -> bool:
+        """Its doublewrite pages are in the file of the system tablespace."""
+        return self._kind.doublewrite_in_data
+
+    @property
     def existing(self) -> bool:
         """It was there before the run."""
         return self.where == "existing"
@@ -63,18 +71,17 @@ class Server(Base, frozen=True, kw_only=True):
     def log_is_ours(self) -> bool:
         """A MariaDB of our own, whose binary log we turned on: it is off by default, and sync_binlog then means
         nothing."""
-        return self.kind == "mariadb" and self.where == "throwaway"
+        return self._kind.log_off_by_default and self.where == "throwaway"
 
     @property
     def logs_for_replicas(self) -> bool:
         """One that was there before and keeps a binary log: what is done here is done on its replicas too."""
-        return self.existing and self.variables.get("log_bin", "off").lower() not in _OFF
+        return self.existing and self.variables.get("log_bin", "off").lower() not in OFF
 
     @property
     def durability(self) -> tuple[str, ...]:
         """The settings that decide whether its commits are durable: ``name = value``, as the server has them."""
-        names = _OF_POSTGRESQL if self.kind == "postgresql" else _OF_MYSQL
-        return tuple(f"{name} = {self.variables[name]}" for name in names if name in self.variables)
+        return tuple(f"{name} = {self.variables[name]}" for name in self._kind.durable if name in self.variables)
 
     @property
     def introduction(self) -> tuple[str, ...]:
@@ -93,20 +100,8 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def lossy(self) -> tuple[str, ...]:
-        """The settings by which it says that a commit may be lost.
-
-        https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_log_at_trx_commit,
-        https://www.postgresql.org/docs/current/wal-async-commit.html
-        """
-        have = self.variables
-        if self.kind == "postgresql":
-            names = [name for name in _OF_POSTGRESQL if have.get(name, "").lower() in _OFF]
-        else:
-            names = [name for name in _OF_MYSQL[1:] if have.get(name, "1") != "1"]
-            logged = have.get("log_bin", "off").lower() not in _OFF
-            names += ["sync_binlog"] if logged and have.get("sync_binlog", "1") != "1" else []
-            names += ["innodb_flush_method"] if have.get("innodb_flush_method", "").lower() == "nosync" else []
-        return tuple(f"{name} = {have[name]}" for name in names)
+        """The settings by which it says that a commit may be lost."""
+        return tuple(f"{name} = {self.variables[name]}" for name in self._kind.lossy(self.variables))
 
     @property
     def log_flags(self) -> tuple[OpenFlag, ...]:

@@ -9,6 +9,7 @@ from math import prod
 from typing import Literal
 
 from fstui.measure.kinds.base import MOST_BYTES, MOST_SECONDS, StepFigures
+from fstui.measure.kinds.server_kinds import KINDS, ServerKind, ServerName
 from fstui.measure.kinds.servers import Server, ServerSettings
 from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.quantities import count, counted, duration_ns
@@ -30,8 +31,6 @@ _SERVER_BYTES = 256 << 20
 """An empty MariaDB takes 170 MiB, MySQL 9 takes 220, PostgreSQL 40: system tables, redo logs, temporary tablespaces."""
 _LOGS_BYTES_PER_S = 32 << 20
 """Binary log or WAL at the rate of a server that does not wait for its disk: 30 000 small transactions a second."""
-_LOGS_BYTES = {"mariadb": 256 << 20, "mysql": 256 << 20, "postgresql": 1280 << 20}
-"""Of these a server of ours keeps no more: its binary log is cut, its WAL recycled (max_wal_size is 1 GiB)."""
 _ROWS_PER_S, _ROWS_PER_S_OF_ONE = 30_000, 12_000
 """Rows that may come on top, however many clients there are, and by one of them."""
 _GROWING = frozenset({"oltp_insert"})
@@ -54,7 +53,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     """Per table."""
     schemas: int = 1
     """Each with so many tables; every client works in one of them."""
-    server: Literal["mariadb", "mysql", "postgresql"]
+    server: ServerName
     pool_bytes: int = 67108864
     """The server's buffer pool: innodb_buffer_pool_size, shared_buffers."""
     options: dict[str, bool | int | float | str] = {}
@@ -69,6 +68,10 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     session: Literal["own", "shared"] = "own"
     """Whether server and clients have sessions of their own, or that of fstui: processors are shared out among
     sessions (sched(7), autogroup)."""
+
+    @property
+    def kind(self) -> ServerKind:
+        return KINDS[self.server]
 
     @property
     def writers(self) -> int:
@@ -91,8 +94,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         """``mariadb at db7:3306, as app``."""
         if not (self.host or self.port or self.socket or self.login_path):
             return None
-        word = "service" if self.server == "postgresql" else "login path"
-        path = f"{word} {self.login_path}" if self.login_path else "127.0.0.1"
+        path = f"{self.kind.login} {self.login_path}" if self.login_path else "127.0.0.1"
         where = f"socket {self.socket}" if self.socket else self.host or path
         port = f":{self.port}" if self.port else ""
         return f"{self.server} at {where}{port}{f', as {self.user}' if self.user else ''}"
@@ -126,7 +128,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         data = self.schemas * self.tables * self.rows * _ROW_BYTES_HELD
         running_s = self.seconds + self.warmup_s
         logged = int(running_s * _LOGS_BYTES_PER_S)
-        kept = logged if self.existing_server else min(logged, _LOGS_BYTES[self.server])
+        kept = logged if self.existing_server else min(logged, self.kind.logs_bytes)
         grown = int(running_s * min(_ROWS_PER_S, self.threads * _ROWS_PER_S_OF_ONE)) * _ROW_BYTES_HELD
         left = grown if self._grows else 0
         held = _SERVER_BYTES + data * 3 // 2 + kept + left
@@ -134,8 +136,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def _grows(self) -> bool:
-        """PostgreSQL leaves the old row for its vacuum."""
-        return self.workload in _GROWING or (self.server == "postgresql" and not self.read_only)
+        return self.workload in _GROWING or (self.kind.keeps_old_rows and not self.read_only)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         return ops if self.commits(figures).durable else 0
@@ -163,7 +164,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
             yield f"threads must be between 1 and {MOST_THREADS}, not {self.threads}"
         if min(self.data) < 1 or prod(self.data) * _ROW_BYTES > MOST_BYTES:
             yield f"schemas, tables and rows must be at least 1, together at most {MOST_BYTES // _ROW_BYTES} rows"
-        if self.schemas > 1 and self.existing_server is not None and self.server != "postgresql":
+        if self.schemas > 1 and self.existing_server is not None and not self.kind.schemas_in_database:
             yield "schemas: in MySQL a schema is a database, and an existing server lends one: schemas=1"
         if not 0 <= self.warmup_s <= MOST_SECONDS:
             yield f"warmup_s must be between 0 and {MOST_SECONDS}, not {self.warmup_s}"
