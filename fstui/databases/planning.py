@@ -9,6 +9,7 @@ import msgspec
 
 from fstui.databases import existing, programs, replicas
 from fstui.databases.programs import Installed
+from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.measure.kinds.sysbench_fileio import SysbenchFileio
 from fstui.model.errors import Refused
@@ -30,21 +31,20 @@ def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_
     A server that is not installed leaves one skipped step in the place of all of its own; it is refused where the user
     asked for it by name, and where none is left.
     """
-    steps = replicas.arranged(steps, installed, chosen_by_user=chosen_by_user)
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
         return steps if installed.sysbench else tuple(_without_sysbench(step, installed) for step in steps)
-    wanting = [step.settings for step in steps if isinstance(step.settings, Sysbench)]
+    wanting = [step.settings for step in steps if isinstance(step.settings, Sysbench | ReplicaCut)]
     if not wanting:
         return steps
     if installed.no_oltp:
         raise Refused(installed.no_oltp)
     kinds = tuple(dict.fromkeys(settings.server for settings in wanting))
-    if existing.is_meant(wanting[0]):
-        return _on_existing(steps, kinds)
+    if any(isinstance(settings, Sysbench) and existing.is_meant(settings) for settings in wanting):
+        return tuple(_without(_on_existing(steps, kinds), (), as_root=installed.as_root))
     missing = [kind for kind in kinds if kind not in installed.servers]
     if missing and (chosen_by_user or len(missing) == len(kinds)):
         raise Refused(f"no database server to run: {'; '.join(map(programs.missing, missing))}")
-    return tuple(_without(steps, missing))
+    return tuple(_without(steps, missing, as_root=installed.as_root))
 
 
 def _without_sysbench(step: PlannedStep, installed: Installed) -> PlannedStep:
@@ -85,13 +85,14 @@ def _shares_data(before: Sysbench | None, settings: Sysbench) -> bool:
     return before is not None and (before.at, before.data) == (settings.at, settings.data)
 
 
-def _without(steps: tuple[PlannedStep, ...], missing: Sequence[str]) -> list[PlannedStep]:
+def _without(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root: bool) -> list[PlannedStep]:
     kept: dict[str, PlannedStep] = {}
     for step in steps:
-        kind = step.settings.server if isinstance(step.settings, Sysbench) else None
-        if kind and kind in missing:
-            skipped = msgspec.structs.replace(step, name=kind, skip=programs.missing(kind))
-            kept.setdefault(kind, skipped)
+        settings = step.settings
+        if isinstance(settings, Sysbench | ReplicaCut) and (kind := settings.server) in missing:
+            kept.setdefault(kind, msgspec.structs.replace(step, name=kind, skip=programs.missing(kind)))
+        elif isinstance(settings, ReplicaCut) and not as_root:
+            kept[step.name] = msgspec.structs.replace(step, skip=replicas.NEEDS_ROOT)
         else:
             kept[step.name] = step
     return list(kept.values())

@@ -12,10 +12,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-import msgspec
-
 from fstui.databases import mysql, programs
-from fstui.databases.programs import Installed, Program
+from fstui.databases.programs import Program
 from fstui.measure.kinds.replica_cut import IMAGE_BYTES, ReplicaCut
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
@@ -69,31 +67,6 @@ _KINDS: dict[str, dict[str, Any]] = {
         "gtid replica": "SELECT @@gtid_executed",
     },
 }  # fmt: skip
-
-
-def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
-    """The steps as they can be run here. Raises Refused where the tools are missing.
-
-    A server that is not installed leaves one skipped step; it is refused where the user asked for it by name.
-    """
-    kinds = tuple(dict.fromkeys(step.settings.server for step in steps if isinstance(step.settings, ReplicaCut)))
-    if not kinds:
-        return steps
-    if installed.no_oltp:
-        raise Refused(installed.no_oltp)
-    missing = [kind for kind in kinds if kind not in installed.servers]
-    if missing and (chosen_by_user or len(missing) == len(kinds)):
-        raise Refused(f"no database server to run: {'; '.join(map(programs.missing, missing))}")
-    kept: dict[str, PlannedStep] = {}
-    for step in steps:
-        if not isinstance(step.settings, ReplicaCut):
-            kept[step.name] = step
-        elif step.settings.server in missing:
-            skip = programs.missing(step.settings.server)
-            kept.setdefault(step.settings.server, msgspec.structs.replace(step, name=step.settings.server, skip=skip))
-        else:
-            kept[step.name] = step if installed.as_root else msgspec.structs.replace(step, skip=NEEDS_ROOT)
-    return tuple(kept.values())
 
 
 def preparing_s(steps: Sequence[PlannedStep]) -> float:
