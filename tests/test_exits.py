@@ -28,6 +28,7 @@ from fstui.state.runs import Summary
 from tests.factories import screens
 from tests.factories.samples import FAILED_RUN, RUN
 from tests.hostile import NAME, assert_safe, everywhere
+from tests.printing import printed
 
 PACKAGE = Path(fstui.__file__).parent
 HOSTILE = everywhere(replace(screens.RUN, simulated="made up", left_behind=("/srv/.fstui-x",)))
@@ -103,17 +104,17 @@ def test_the_list_of_what_is_here_is_text() -> None:
     box = everywhere(screens.INVENTORY)
     flags = {mount + NAME: everywhere(judgement) for mount, judgement in screens.FLAGS.items()}
     assert isinstance(flags["/dev/shm" + NAME], Judgement)
-    text = inventory.render(box, flags)
+    text = printed(inventory.of_host(box, flags))
     assert_safe(text)
     assert "/srv/queue\\x1b[31m" in text
-    assert_safe(inventory.document(box, flags).decode())
+    assert_safe(printed(inventory.of_host(box, flags), "json"))
 
 
 def test_the_history_is_text_one_line_for_each_run_and_note() -> None:
     good = everywhere(Summary(path="a", id="a", started_at="2026-11-20T03:12:44+01:00", scenario="b", target="c"))
-    text = history.render([good, Summary(path="b", unreadable=NAME)])
+    text = printed(history.of_summaries([good, Summary(path="b", unreadable=NAME)]))
     assert_safe(text)
-    assert len(text.splitlines()) == 4
+    assert text.count("unreadable:") == 1 and len(text.split("unreadable:")[0].splitlines()) == 2
 
 
 def test_scenarios_and_plans_are_text() -> None:
@@ -121,9 +122,9 @@ def test_scenarios_and_plans_are_text() -> None:
     mine = Scenario(name=NAME, title=NAME, question=NAME, help=NAME, settings={NAME: setting}, steps=[])
     planned, cut = everywhere(screens.PLAN), everywhere(power_cut.make_plan({}))
     for text in (
-        scenarios.render([(mine, planned)], cut),
-        scenarios.detail(mine, planned),
-        scenarios.power_cut_detail(cut),
+        printed(scenarios.of_scenarios([(mine, planned)], cut)),
+        printed(scenarios.of_scenario(mine, planned)),
+        printed(scenarios.of_power_cut(cut)),
         plan.render(planned, everywhere(screens.DATA)),
     ):
         assert_safe(text)

@@ -6,9 +6,8 @@ import click
 
 from fstui.cli import completing
 from fstui.cli.commands import APP
-from fstui.cli.simulating import simulate_option
+from fstui.cli.options import simulate_option, trust_option
 from fstui.cli.terminal import start
-from fstui.cli.trust import trust_option
 
 
 @click.command(APP, add_help_option=False)

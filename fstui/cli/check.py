@@ -13,20 +13,26 @@ from typing import Any, NamedTuple
 import click
 
 from fstui.cli import completing
-from fstui.cli.asking import agreed, yes_option
 from fstui.cli.events import EventLines
 from fstui.cli.execution import FAILED
-from fstui.cli.failing import CODE as FAILED_ON
-from fstui.cli.failing import fail_on_option, fails
 from fstui.cli.interruption import Interruption
+from fstui.cli.options import (
+    FAILED_ON,
+    agreed,
+    fail_on_option,
+    fails,
+    report_options,
+    session_on,
+    simulate_option,
+    trust_option,
+    yes_option,
+)
 from fstui.cli.output import put, say, width
 from fstui.cli.output_file import check_output, deliver
-from fstui.cli.rendering import format_option, output_option
-from fstui.cli.simulating import session_on, simulate_option
-from fstui.cli.trust import trust_option
 from fstui.model.errors import Refused
 from fstui.model.events import RunFinished
 from fstui.report import check as report
+from fstui.report import formats
 from fstui.report.check import Check, Checked
 from fstui.runs.checking import Checkup, Subject, followed, grouped
 from fstui.runs.runner import RunInProgress
@@ -47,8 +53,7 @@ class Printing(NamedTuple):
 @click.option(
     "--trace", type=click.Choice(("auto", "off")), default="auto", help="The kernel's own trace as a witness (root)."
 )
-@format_option(*report.FORMATS, "events")
-@output_option()
+@report_options("prometheus", "events")
 @fail_on_option()
 @trust_option
 @simulate_option
@@ -94,9 +99,9 @@ class _Headless:
 
     async def go(self) -> int:
         """Returns the exit code."""
-        checking = asyncio.current_task()
-        assert checking is not None
-        self._interruption.listen(checking.cancel)
+        return await self._interruption.ending(self._go())
+
+    async def _go(self) -> int:
         rows: list[Checked] = []
         lines = EventLines(self._printing.output if self._printing.format == "events" else None)
         try:
@@ -150,13 +155,14 @@ class _Headless:
 
     async def _deliver(self, rows: Sequence[Checked]) -> None:
         left_out = dict(grouped(self._checkup.left_out))
-        if self._printing.format not in ("plain", "markdown"):
+        if self._printing.format not in ("plain", "markdown", "html"):
             for reason, names in left_out.items():
                 say(f"not checked, {reason}: {', '.join(names)}")
         if self._printing.format == "events":
             return
         check = Check(rows, left_out, time.monotonic() - self._printing.began)
-        document = report.render(self._printing.format, check, width())
+        columns = width() if self._printing.output is None else None
+        document = formats.render_report(self._printing.format, report.of_check(check), columns)
         if self._printing.output is None:
             put(document, self._interruption.patience_s)
         else:

@@ -9,9 +9,8 @@ from click.shell_completion import CompletionItem
 
 from fstui import __version__
 from fstui.cli import completing
-from fstui.cli.simulating import simulate_option
+from fstui.cli.options import simulate_option, trust_option
 from fstui.cli.terminal import start
-from fstui.cli.trust import trust_option
 from fstui.model.errors import Refused
 
 COMMANDS = {

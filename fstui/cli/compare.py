@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from fstui.cli import completing
+from fstui.cli.options import format_option, output_option
 from fstui.cli.output import width
 from fstui.cli.output_file import check_output, hand_over
 from fstui.cli.reading import found
-from fstui.cli.rendering import format_option, output_option
 from fstui.model.run import Run
 from fstui.report import comparisons, sides
 from fstui.runs import history

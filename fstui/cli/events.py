@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fstui.cli.output import pour, silence_stdout
 from fstui.model.events import Event, StepProgressed
+from fstui.model.watch import WatchEvent
 from fstui.report import json
 
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC
@@ -28,7 +29,7 @@ class EventLines:
         self._fd: int | None = None
         self._waiting = bytearray()
 
-    def write(self, event: Event) -> None:
+    def write(self, event: Event | WatchEvent) -> None:
         """One line. A reader that falls behind misses progress, nothing else. Raises OSError where a disk is full."""
         self.reader_gone |= self._output is None and sys.stdout is None  # closed before we started
         if self.reader_gone:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from fstui.cli import completing
+from fstui.cli.options import format_option
 from fstui.cli.output import put, width
-from fstui.cli.rendering import format_option
 from fstui.model.errors import Refused, meant
 from fstui.report import explanation
 from fstui.report import glossary as words

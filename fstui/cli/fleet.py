@@ -13,13 +13,9 @@ from typing import Any
 import click
 
 from fstui.cli.execution import FAILED
-from fstui.cli.failing import CODE as FAILED_ON
-from fstui.cli.failing import fail_on_option, fails
+from fstui.cli.options import FAILED_ON, fail_on_option, fails, format_option, output_option, pairs, trust_option
 from fstui.cli.output import put, say, width
 from fstui.cli.output_file import check_output, deliver
-from fstui.cli.rendering import format_option, output_option
-from fstui.cli.settings import pairs
-from fstui.cli.trust import trust_option
 from fstui.fleet import comparison, database, gathered
 from fstui.fleet.asked import Asked
 from fstui.fleet.formats import FORMATS, render

@@ -10,17 +10,13 @@ from typing import Literal
 
 import msgspec
 
-from fstui.cli.asking import agreed
 from fstui.cli.events import EventLines
 from fstui.cli.execution import BROKEN_PIPE
-from fstui.cli.failing import CODE as FAILED_ON
-from fstui.cli.failing import fails
 from fstui.cli.interruption import Interruption
 from fstui.cli.narration import narrating
+from fstui.cli.options import FAILED_ON, agreed, fails, restraint_of, session_on
 from fstui.cli.output import ReaderGone, put, say
 from fstui.cli.output_file import deliver
-from fstui.cli.restraint import restraint_of
-from fstui.cli.simulating import session_on
 from fstui.model.counters import Idle
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
@@ -105,19 +101,13 @@ class Headless:
 
     async def go(self) -> int:
         """Returns the exit code. Raises Refused before a byte is written."""
-        preparing = asyncio.current_task()
-        assert preparing is not None
-        self._interruption.listen(preparing.cancel)
-        try:
-            asked = self._asked
-            said = Declaration.of(asked.medium, asked.write_cache)
-            site, plan = await self._session.planned(asked.scenario, self._directory, asked.settings, said)
-            idle, concerns = await self._looked(site, plan)
-        except asyncio.CancelledError:
-            if (code := self._interruption.exit_code) is None:
-                raise
-            say("fstui: stopped before the run began; nothing was written")
-            return code
+        return await self._interruption.ending(self._go(), "fstui: stopped before the run began; nothing was written")
+
+    async def _go(self) -> int:
+        asked = self._asked
+        said = Declaration.of(asked.medium, asked.write_cache)
+        site, plan = await self._session.planned(asked.scenario, self._directory, asked.settings, said)
+        idle, concerns = await self._looked(site, plan)
         if self._session.trouble:
             say(f"fstui: {self._session.trouble}")
         if self._session.home_hangs and not asked.plan_only:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 
 import click
 
 from fstui.cli import completing
-from fstui.cli.asking import agreed
-from fstui.cli.output import put, say, width
-from fstui.cli.rendering import format_option
+from fstui.cli.options import agreed, report_options
+from fstui.cli.output import say
+from fstui.cli.output_file import check_output, print_report
 from fstui.model.errors import Refused
 from fstui.report import history as report
-from fstui.report import json, trend
+from fstui.report import trend
+from fstui.report.sections import Report
 from fstui.runs import history
 from fstui.runs.history import Summary
 
@@ -23,26 +26,21 @@ _filter_option = click.option(
 
 @click.group("history", invoke_without_command=True)
 @_filter_option
-@format_option("plain", "json")
+@report_options()
 @click.pass_context
-def command(ctx: click.Context, words: str, format_: str) -> None:
+def command(ctx: click.Context, words: str, format_: str, output: Path | None) -> None:
     """List the saved runs, newest first."""
     if ctx.invoked_subcommand:
         return
-    found = asyncio.run(_found(words))
-    if format_ == "json":
-        put(json.indented(found))
-    elif found:
-        put(report.render(found, width()))
+    asyncio.run(_print(words, format_, output, report.of_summaries))
 
 
 @command.command("trend")
 @_filter_option
-def show_trend(words: str) -> None:
+@report_options()
+def show_trend(words: str, format_: str, output: Path | None) -> None:
     """How each storage has done from run to run."""
-    if drawn := trend.render(asyncio.run(_found(words)), width()):
-        put(drawn)
-    else:
+    if not asyncio.run(_print(words, format_, output, trend.of_summaries)).sections:
         say("No scenario has finished twice on one storage yet.")
 
 
@@ -60,6 +58,14 @@ def note(run: str, words: tuple[str, ...]) -> None:
 def delete(runs: tuple[str, ...], yes: bool) -> None:
     """Remove saved runs for good."""
     asyncio.run(_delete(runs, yes))
+
+
+async def _print(words: str, format_: str, output: Path | None, of: Callable[[list[Summary]], Report]) -> Report:
+    if output is not None:
+        await check_output(output)
+    found = of(await _found(words))
+    await print_report(found, format_, output)
+    return found
 
 
 async def _found(words: str) -> list[Summary]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import NoReturn
 
@@ -28,6 +28,23 @@ class Interruption:
         self._stop: Callable[[], object] | None = None
         self._waits_for = ""
         self._told = False
+
+    async def ending(self, work: Awaitable[int], stopped: str = "") -> int:
+        """Await the work and return its exit code; a signal cancels it, and its own exit code is returned.
+
+        ``stopped``: what to say then.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        self.listen(task.cancel)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if (code := self.exit_code) is None:
+                raise
+            if stopped:
+                say(stopped)
+            return code
 
     def listen(self, stop: Callable[[], object], waits_for: str = "") -> None:
         """Call ``stop`` at the first signal. A signal that was ignored before (nohup) stays ignored.

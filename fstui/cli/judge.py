@@ -7,9 +7,9 @@ import asyncio
 import click
 
 from fstui.cli import completing
+from fstui.cli.options import format_option
 from fstui.cli.output import put, say
 from fstui.cli.reading import found
-from fstui.cli.rendering import format_option
 from fstui.report import formats
 from fstui.runs.rules import judged_again
 

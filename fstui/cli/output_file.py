@@ -6,8 +6,10 @@ import errno
 import os
 from pathlib import Path
 
-from fstui.cli.output import pour, put
+from fstui.cli.output import pour, put, width
+from fstui.report import formats
 from fstui.report.characters import escape_lines
+from fstui.report.sections import Report
 from fstui.runs import files
 
 
@@ -33,6 +35,11 @@ async def hand_over(document: str | bytes, path: Path | None) -> None:
         put(document)
     else:
         await deliver(path, document)
+
+
+async def print_report(report: Report, format_: str, output: Path | None = None) -> None:
+    """Print the report to the file, or to stdout as wide as the terminal. Raises OSError, Refused, ReaderGone."""
+    await hand_over(formats.render_report(format_, report, width() if output is None else None), output)
 
 
 def _bytes_of(document: str | bytes) -> bytes:

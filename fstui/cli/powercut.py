@@ -10,20 +10,17 @@ from pathlib import Path
 import click
 
 from fstui.cli import completing
-from fstui.cli.asking import agreed, yes_option
-from fstui.cli.execution import BROKEN_PIPE, FAILED, INTERRUPTED
+from fstui.cli.execution import BROKEN_PIPE, FAILED
 from fstui.cli.interruption import Interruption
+from fstui.cli.options import agreed, format_option, pairs, trust_option, yes_option
 from fstui.cli.output import put, say
-from fstui.cli.rendering import format_option
-from fstui.cli.settings import pairs
-from fstui.cli.trust import trust_option
 from fstui.cli.witnessing import keep
 from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
 from fstui.model.quantities import short_size
 from fstui.report import formats
 from fstui.runs import power_cut
-from fstui.runs.power_cut import Cut, Declared, Writing
+from fstui.runs.power_cut import Cut, Declared, Verified, Writing
 from fstui.runs.session import Session
 
 
@@ -61,20 +58,21 @@ def write(directory: str, settings: Sequence[str], root_of: str | None, trust_di
 
 async def _write(session: Session, directory: str, settings: dict[str, str], root_of: str | None, yes: bool) -> int:
     interruption = Interruption()
-    task = asyncio.current_task()
-    assert task is not None
-    interruption.listen(task.cancel)
-    try:
+
+    async def work() -> int:
         cut = await power_cut.make_cut(session, directory, settings)
         concerns = () if yes else await power_cut.concerns(session, cut)
         interruption.let_go()  # a question is left by Ctrl-C like any other
         if cut.on_root:
             _confirm_root(cut, root_of)
         _ask(cut, concerns)
-        interruption.listen(task.cancel)
-        _tell(cut)
-    except asyncio.CancelledError:
-        return interruption.exit_code or INTERRUPTED
+        return await interruption.ending(_written(cut, interruption))
+
+    return await interruption.ending(work())
+
+
+async def _written(cut: Cut, interruption: Interruption) -> int:
+    _tell(cut)
     writing = await Writing.start(cut)
     interruption.instead(lambda: writing.stop(_reason(interruption)))
     try:
@@ -156,14 +154,18 @@ def verify(directory: str, storage_was_cut: bool, unmountable: bool, format_: st
 
 async def _verify(directory: str, data: bytes, declared: Declared, format_: str, fail_on: Verdict | None) -> int:
     session, interruption = Session.here(), Interruption()
-    task = asyncio.current_task()
-    assert task is not None
-    interruption.listen(task.cancel)
-    try:
+
+    async def work() -> int:
         verified = await power_cut.verify(session, directory, data, declared)
-    except asyncio.CancelledError:
-        say("fstui: stopped; nothing was saved, and nothing has changed. Verify again.")
-        return interruption.exit_code or INTERRUPTED
+        interruption.let_go()  # it is saved as a whole, by a child
+        return await _concluded(session, verified, format_, fail_on)
+
+    return await interruption.ending(
+        work(), "fstui: stopped; nothing was saved, and nothing has changed. Verify again."
+    )
+
+
+async def _concluded(session: Session, verified: Verified, format_: str, fail_on: Verdict | None) -> int:
     if verified.saved_to is not None:
         say("This cut was verified before, and its records have been removed since: the saved run again.")
     saved_to, save_error = await power_cut.save(session, verified)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import click
 
 from fstui.cli import completing
-from fstui.cli.output import put, say
+from fstui.cli.options import report_options
+from fstui.cli.output import say
+from fstui.cli.output_file import check_output, print_report
 from fstui.model.storage import MEDIA, MediumClass
-from fstui.report import ruler
+from fstui.report import formats, ruler
 from fstui.runs import references
 
 
@@ -17,10 +20,12 @@ from fstui.runs import references
 @click.option(
     "--medium", "media", multiple=True, type=click.Choice(MEDIA), metavar="M", help="Only on this class of medium."
 )
+@report_options()
 @click.pass_context
-def command(ctx: click.Context, media: tuple[MediumClass, ...]) -> int | None:
+def command(ctx: click.Context, media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
     """List what storage is held against: what was published of other people's, on a logarithmic ruler, and your own."""
-    return None if ctx.invoked_subcommand else asyncio.run(_list(media))
+    if not ctx.invoked_subcommand:
+        asyncio.run(_list(media, format_, output))
 
 
 @command.command("add")
@@ -34,7 +39,7 @@ def add(runs: tuple[str, ...], name: str) -> int:
     They count for storage on the same class of medium; where the class is not known, for the same models.
     """
     found = asyncio.run(references.add(name, runs))
-    put(ruler.own(found.references))
+    asyncio.run(print_report(ruler.of_own(found.references), formats.PLAIN))
     for left_out in found.left_out:
         say(f"left out, {left_out}")
     return 0
@@ -48,13 +53,12 @@ def remove(name: str) -> int:
     return 0
 
 
-async def _list(media: tuple[MediumClass, ...]) -> int:
-    if own := [one for one in await references.own() if not media or set(media) & set(one.media)]:
-        put(ruler.own(own) + "\n")
+async def _list(media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
+    if output is not None:
+        await check_output(output)
+    own = [one for one in await references.own() if not media or set(media) & set(one.media)]
     found = references.published(None, media)
-    if found:
-        put(ruler.library(found))
-    else:
+    await print_report(ruler.of_library(found, own), format_, output)
+    if not found:
         known = sorted({reference.medium for reference in references.library()})
         say(f"Nothing was published on {', '.join(media)}. There is something on {', '.join(known)}.")
-    return 0

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from fstui.cli.execution import BROKEN_PIPE
-from fstui.cli.failing import CODE as FAILED_ON
 from fstui.cli.headless import Asked, Headless
+from fstui.cli.options import FAILED_ON
 from fstui.cli.output import ReaderGone, put, say, width
 from fstui.cli.output_file import deliver
 from fstui.model.errors import Refused

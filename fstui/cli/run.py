@@ -11,16 +11,19 @@ import click
 import msgspec
 
 from fstui.cli import completing
-from fstui.cli.asking import yes_option
-from fstui.cli.failing import fail_on_option
 from fstui.cli.headless import Asked, Headless
+from fstui.cli.options import (
+    fail_on_option,
+    format_option,
+    output_option,
+    pairs,
+    restraint_options,
+    simulate_option,
+    trust_option,
+    yes_option,
+)
 from fstui.cli.output_file import check_output
-from fstui.cli.rendering import format_option, output_option
-from fstui.cli.restraint import restraint_options
 from fstui.cli.rounds import interleaved
-from fstui.cli.settings import pairs
-from fstui.cli.simulating import simulate_option
-from fstui.cli.trust import trust_option
 from fstui.model.errors import Refused
 from fstui.model.storage import CACHES, MEDIA
 from fstui.report import comparisons, formats, sides

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from fstui.cli.interruption import Interruption
+from fstui.cli.options import session_on, simulate_option
 from fstui.cli.output import say
-from fstui.cli.simulating import session_on, simulate_option
 from fstui.model.errors import Refused
 
 LOOPBACK = "127.0.0.1"

@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 
-from fstui.cli.simulating import session_on
+from fstui.cli.options import session_on
 
 PR_SET_PDEATHSIG = 1
 

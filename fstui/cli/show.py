@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from fstui.cli import completing
+from fstui.cli.options import format_option, output_option
 from fstui.cli.output_file import check_output, hand_over
 from fstui.cli.reading import found
-from fstui.cli.rendering import format_option, output_option
 from fstui.report import formats
 
 

@@ -46,7 +46,7 @@ def check_terminal(more: str = "") -> None:
 
 
 def _start_simulated(disk: str, directory: str | None) -> int:
-    from fstui.cli.simulating import session_on  # noqa: PLC0415
+    from fstui.cli.options import session_on  # noqa: PLC0415
 
     session, _ = session_on(disk)
     from fstui.tui.app import run_app  # noqa: PLC0415

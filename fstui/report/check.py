@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
-
-from rich.cells import cell_len
 
 from fstui.model.judgement import TOO_SLOW
 from fstui.model.quantities import counted, duration_ns, rate, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.report import json
-from fstui.report.characters import page
 from fstui.report.findings import leading, title
-from fstui.report.formats import prometheus
-from fstui.report.formats.csv import spreadsheet_safe
-from fstui.report.formats.markdown import escape, table_of
-from fstui.report.glyphs import GLYPHS, SPEEDS
-from fstui.report.text import NONE, WIDTH, columns, hanging, labelled, speed_words, table, wrap
+from fstui.report.glyphs import GLYPHS
+from fstui.report.sections import Cell, Report, Section, Value, glyph, number, speed, text, verdict
+from fstui.report.text import NONE, speed_words
 
-FORMATS = ("plain", "csv", "json", "markdown", "prometheus")
 _HEADER = ("", "FILESYSTEM", "VERDICT", "SURE", "COMMITS/S", "P99", "SLOW?", "FLAG")
-_ALIGN = "<<<<>><<"
-_CSV = (
+_RECORDS = (
     "filesystem", "run", "verdict", "confidence", "commits_per_s", "p99_ns", "speed", "flag", "next", "trouble",
 )  # fmt: skip
 MOST_NAMES = 3
@@ -50,24 +39,28 @@ class Check(NamedTuple):
     elapsed_s: float
 
 
-def render(format_: str, check: Check, width: int | None = None) -> str | bytes:
-    """In one of ``FORMATS``."""
-    if format_ == "json":
-        return json.indented([row.run for row in check.rows if row.run])
-    if format_ == "prometheus":
-        return prometheus.render_all(row.run for row in check.rows if row.run)
-    if format_ == "csv":
-        return _csv(check)
-    return _markdown(check) if format_ == "markdown" else _plain(check, width)
+def of_check(check: Check) -> Report:
+    """A row for each filesystem, then what to do about those that are bad or slow, then what was left out."""
+    played = (_played(check),) if _played(check) else ()
+    left_out = tuple(f"{_few(names)}: {reason}" for reason, names in check.left_out.items())
+    sections = (
+        Section("", lines=played),
+        Section("", _HEADER, tuple(map(_cells, check.rows))),
+        *(section for row in check.rows for section in _explained(row)),
+        Section("Not checked", lines=left_out),
+    )
+    runs = tuple(row.run for row in check.rows if row.run)
+    records = Section("", _RECORDS, tuple(tuple(Cell("", each) for each in _record(row)) for row in check.rows))
+    return Report(_headline(check), sections, runs, records, runs)
 
 
 def line(row: Checked) -> str:
     """One filesystem in one line, as soon as it is done."""
     if row.run is None:
         return f"{row.name}: not checked: {row.trouble}"
-    _, name, verdict, sure, per_s, p99, slow, _ = _cells(row)
+    _, name, word, sure, per_s, p99, slow, _ = map(text, _cells(row))
     played = " · SIMULATED" if row.run.simulated else ""
-    return f"{name}: {GLYPHS[row.run.verdict]} {verdict}, {sure} · {per_s} commits/s, p99 {p99} · {slow}{played}"
+    return f"{name}: {GLYPHS[row.run.verdict]} {word}, {sure} · {per_s} commits/s, p99 {p99} · {slow}{played}"
 
 
 def commits(run: Run) -> Step | None:
@@ -83,19 +76,19 @@ def next_step(run: Run) -> str:
     return next(iter(run.speed.next), "") if run.speed.answer in TOO_SLOW else ""
 
 
-def _cells(row: Checked) -> tuple[str, ...]:
+def _cells(row: Checked) -> tuple[Cell | str, ...]:
     run = row.run
     if run is None:
-        return "?", row.name, "not checked", "", NONE, NONE, "", row.trouble
+        return "?", row.name, "not checked", "", Cell(NONE, numeric=True), Cell(NONE, numeric=True), "", row.trouble
     per_s, p99_ns = _durable(run)
     return (
-        GLYPHS[run.verdict],
+        glyph(run.verdict),
         row.name,
-        run.verdict,
+        verdict(run.verdict),
         run.confidence,
-        rate(per_s) if per_s is not None else NONE,
-        duration_ns(p99_ns) if p99_ns is not None else NONE,
-        f"{SPEEDS[run.speed.answer]} {run.speed.answer}",
+        number(per_s, rate),
+        number(p99_ns, duration_ns),
+        speed(run.speed.answer),
         _flag(run),
     )
 
@@ -111,37 +104,18 @@ def _flag(run: Run) -> str:
     return title(found) if found else ""
 
 
-def _plain(check: Check, width: int | None) -> str:
-    lines = [_played(check), ""] if _played(check) else []
-    lines += _table(check, width) if check.rows else []
-    for row in check.rows:
-        lines += _said(row)
-    return page([*lines, "", *_left_out(check), *wrap(_footer(check), WIDTH)])
-
-
-def _table(check: Check, width: int | None) -> list[str]:
-    """With the flags, or with a line of its own for each, where a terminal is too narrow."""
-    rows = [_HEADER, *map(_cells, check.rows)]
-    whole = columns(rows, _ALIGN)
-    if width is None or max(map(cell_len, whole)) <= width:
-        return whole
-    short = table([row[:-1] for row in rows], _ALIGN[:-1], width)
-    flags = ((row.name, cells[-1]) for row, cells in zip(check.rows, rows[1:], strict=True))
-    return [*short, "", *hanging([pair for pair in flags if pair[1]], width)]
-
-
-def _said(row: Checked) -> Iterator[str]:
-    """What a row has no room for, of what is wrong or slow."""
+def _explained(row: Checked) -> Iterator[Section]:
+    """What a row has no room for, where it is bad or slow."""
     run = row.run
     if run is None:
         return
-    bad, slow = run.verdict not in _GOOD, run.speed.answer in TOO_SLOW
-    if bad or slow:
-        yield from ["", *wrap(f"{GLYPHS[run.verdict]} {row.name}: {run.sentence}", WIDTH)]
-        yield from (f"  {part}" for part in (wrap(speed_words(run.speed), WIDTH - 2) if slow else ()))
-        yield from labelled("next", filter(None, [next_step(run)]))
-        if run.simulated is None:  # what is played is not saved
-            yield from labelled("more", [f"fstui show {run.id}"])
+    slow = run.speed.answer in TOO_SLOW
+    if run.verdict in _GOOD and not slow:
+        return
+    lines = [run.sentence, *([speed_words(run.speed)] if slow else [])]
+    more = () if run.simulated else (f"fstui show {run.id}",)  # a simulated run is not saved
+    points = (("next", tuple(filter(None, [next_step(run)]))), ("more", more))
+    yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=tuple(lines), points=points, style=run.verdict)
 
 
 def _played(check: Check) -> str:
@@ -150,45 +124,20 @@ def _played(check: Check) -> str:
     return f"SIMULATED: {played}. None of this was measured on storage." if played else ""
 
 
-def _left_out(check: Check) -> list[str]:
-    """A sentence for each reason."""
-    said = (wrap(f"not checked: {_few(names)}: {reason}", WIDTH) for reason, names in check.left_out.items())
-    return [*chain.from_iterable(said), ""] if check.left_out else []
-
-
 def _few(names: Sequence[str]) -> str:
     """The first ones by name, the others by their number."""
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _footer(check: Check) -> str:
+def _headline(check: Check) -> str:
     written = sum(row.run.written_bytes for row in check.rows if row.run)
     done = counted(sum(row.run is not None for row in check.rows), "filesystem")
     removed = "written and removed" if not _played(check) else "written, on a disk that is not there"
     return f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} {removed}; no proof"
 
 
-def _markdown(check: Check) -> str:
-    rows = [(*map(escape, _cells(row)), escape(next_step(row.run) if row.run else "")) for row in check.rows]
-    header = ("", "Filesystem", "Verdict", "Sure", "Commits/s", "p99", "Slow?", "Flag", "Next")
-    lines = table_of(header, "llllrrlll", rows)
-    left_out = [f"- not checked: {escape(_few(names))}: {escape(why)}" for why, names in check.left_out.items()]
-    lines += ["", *left_out] if left_out else []
-    played = [f"**{escape(_played(check))}**", ""] if _played(check) else []
-    return page([*played, *lines, "", escape(_footer(check))])
-
-
-def _csv(check: Check) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_CSV)
-    for row in check.rows:
-        writer.writerow(map(spreadsheet_safe, _csv_cells(row)))
-    return text.getvalue()
-
-
-def _csv_cells(row: Checked) -> tuple[object, ...]:
+def _record(row: Checked) -> tuple[Value, ...]:
     run = row.run
     if run is None:
         return row.name, "", "", "", None, None, "", "", "", row.trouble

@@ -2,54 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from rich.cells import cell_len
 
 from fstui.model.documents import encode
 from fstui.model.host import Inventory
 from fstui.model.judgement import Finding, Judgement
 from fstui.model.quantities import counted, seconds, short_size
 from fstui.model.storage import Node, Target
-from fstui.report import figures, json
-from fstui.report.characters import page
+from fstui.report import figures
 from fstui.report.findings import first, flags, severity, verdict
 from fstui.report.glyphs import GLYPHS
-from fstui.report.text import NONE, WIDTH, because, columns, cut_left, cut_right, labelled, wrap
+from fstui.report.sections import Cell, Report, Section, glyph, number
+from fstui.report.text import NONE
 
 _HEADER = ("", "MOUNT", "FREE", "STACK", "MEDIUM", "FLAG")
-
-_LEAST_MOUNT = 16
 
 Judgements = Mapping[str, Judgement]
 """By mount point."""
 
 
-def render(inventory: Inventory, judgements: Judgements, width: int | None = None) -> str:
-    """The filesystems that can hold files, the worst first; then each flag with its reason; then what is unused."""
+_RECORDS = ("mount_point", "fstype", "source", "free_bytes", "stack", "medium", "verdict", "rule", "flag")
+
+
+def of_host(inventory: Inventory, judgements: Judgements) -> Report:
+    """The filesystems that can hold files, the worst first; then each flag with its reason; then unused devices."""
     shown = [target for target in inventory.filesystems if not target.pseudo]
     shown.sort(key=lambda target: severity(target, judgements.get(target.mount_point)))
-    lines = [_host(inventory, shown), ""]
-    lines += _table([_HEADER, *(_row(target, judgements) for target in shown)], width)
-    for mount_points, found in _reasons(shown, judgements):
-        lines += ["", *_flag(mount_points, found)]
-    if inventory.unused:
-        lines += ["", "Devices without a mounted filesystem", *_unused(inventory.unused)]
     hidden = len(inventory.filesystems) - len(shown)
-    if hidden:
-        lines += ["", f"{counted(hidden, 'pseudo filesystem')} hidden"]
-    return page(lines)
+    sections = (
+        Section("", _HEADER, tuple(_row(target, judgements) for target in shown)),
+        *(_flag(*reason) for reason in _reasons(shown, judgements)),
+        _unused(inventory.unused),
+        Section("", lines=(f"{counted(hidden, 'pseudo filesystem')} hidden",) if hidden else ()),
+    )
+    records = Section("", _RECORDS, tuple(_record(target, judgements) for target in inventory.filesystems))
+    return Report(_host(inventory, shown), sections, _document(inventory, judgements), records)
 
 
-def document(inventory: Inventory, judgements: Judgements) -> bytes:
-    """The inventory as JSON, each filesystem with its ``findings``; pseudo filesystems included."""
+def _document(inventory: Inventory, judgements: Judgements) -> dict[str, Any]:
+    """The inventory, each filesystem with its ``findings``; pseudo filesystems included."""
     content: dict[str, Any] = msgspec.json.decode(encode(inventory))
     for target, filesystem in zip(inventory.filesystems, content["filesystems"], strict=True):
         found = judgements.get(target.mount_point)
         filesystem["findings"] = msgspec.json.decode(encode(found))["findings"] if found else []
-    return json.indented(content)
+    return content
 
 
 def _host(inventory: Inventory, shown: Sequence[Target]) -> str:
@@ -59,38 +58,35 @@ def _host(inventory: Inventory, shown: Sequence[Target]) -> str:
     return " · ".join([*filter(None, parts), counted(len(shown), "filesystem")])
 
 
-def _table(rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:
-    """On a terminal that is too narrow each stack stands below its mount point, of which the beginning gives way."""
-    lines = columns(rows, "<<><<<")
-    if width is None or max(map(cell_len, lines)) <= width:
-        return lines
-    beside = [(glyph, free, medium, flag) for glyph, _, free, _, medium, flag in rows]
-    room = max(width - max(map(cell_len, columns(beside, "<><<"))) - 2, _LEAST_MOUNT)
-    cut = [(glyph, cut_left(mount, room), free, medium, flag) for glyph, mount, free, _, medium, flag in rows]
-    drawn: list[str] = []
-    for line, row, (_, mount, _, stack, _, flag) in zip(columns(cut, "<<><<"), cut, rows, strict=True):
-        whole = cell_len(line) <= width
-        drawn.append(line if whole else cut_right(line, width))
-        if row is not cut[0]:
-            below = stack if row[1] == mount else f"{mount} · {stack}"
-            drawn += [f"     {part}" for part in wrap(below if whole else f"{below} · {flag}", width - 5)]
-    return drawn
-
-
-def _row(target: Target, judgements: Judgements) -> tuple[str, ...]:
+def _row(target: Target, judgements: Judgements) -> tuple[Cell | str, ...]:
     judgement = judgements.get(target.mount_point)
-    worst, named = verdict(target, judgement), first(judgement)
+    named = first(judgement)
     flag = named.title if named else ""
     if target.silent_s is not None:
         flag = f"silent for {seconds(target.silent_s)}"
     return (
-        GLYPHS[worst] if worst else "",
+        glyph(verdict(target, judgement)),
         target.mount_point,
-        short_size(target.space.free_bytes) if target.space else NONE,
+        number(target.space.free_bytes if target.space else None, short_size),
         figures.stack_line(target) or target.fstype,
-        " + ".join(dict.fromkeys(_medium(node) for node in target.lowest)) or NONE,
+        _media(target) or NONE,
         flag,
     )
+
+
+def _record(target: Target, judgements: Judgements) -> tuple[Cell | str, ...]:
+    judgement = judgements.get(target.mount_point)
+    named = first(judgement)
+    free = target.space.free_bytes if target.space else None
+    values = (
+        target.mount_point, target.fstype, target.source, free, figures.stack_line(target), _media(target),
+        verdict(target, judgement), named.rule if named else None, named.title if named else None,
+    )  # fmt: skip
+    return tuple(Cell("", each) for each in values)
+
+
+def _media(target: Target) -> str:
+    return " + ".join(dict.fromkeys(map(_medium, target.lowest)))
 
 
 def _medium(node: Node) -> str:
@@ -112,25 +108,13 @@ def _reasons(shown: Sequence[Target], judgements: Judgements) -> list[tuple[list
     return list(reasons.values())
 
 
-def _flag(mount_points: Sequence[str], found: Finding) -> Iterator[str]:
-    glyph = GLYPHS[found.verdict] if found.verdict else " "
-    yield from wrap(f"{glyph} {', '.join(mount_points)}: {found.verdict}, {found.confidence} ({found.rule})", WIDTH)
-    yield from (f"  {line}" for line in wrap(found.sentence or found.title, WIDTH - 2))
-    yield from because(found.because)
-    yield from labelled("next", found.next)
+def _flag(mount_points: Sequence[str], found: Finding) -> Section:
+    sign = GLYPHS[found.verdict] if found.verdict else " "
+    title = f"{sign} {', '.join(mount_points)}: {found.verdict}, {found.confidence} ({found.rule})"
+    points = (("because", found.because), ("next", found.next))
+    return Section(title, lines=(found.sentence or found.title,), points=points, style=found.verdict or "")
 
 
-def _unused(nodes: Sequence[Node]) -> list[str]:
-    return columns(
-        [
-            (
-                "",
-                n.name,
-                n.kind,
-                short_size(n.size_bytes) if n.size_bytes else NONE,
-                n.model or "",
-            )
-            for n in nodes
-        ],
-        "<<<><",
-    )
+def _unused(nodes: Sequence[Node]) -> Section:
+    rows = tuple((n.name, n.kind, number(n.size_bytes, short_size), n.model or "") for n in nodes)
+    return Section("Devices without a mounted filesystem", ("DEVICE", "KIND", "SIZE", "MODEL"), rows)

@@ -13,7 +13,7 @@ from fstui.judge.references import Placement, Reference, placed
 from fstui.model.own_references import OwnReference
 from fstui.model.quantities import counted, rate, size
 from fstui.model.run import Run
-from fstui.report.characters import page
+from fstui.report.sections import Cell, Report, Section, number
 from fstui.report.text import WIDTH, hanging, wrap
 
 HERE, THERE, OWN, LEADER = "◆", "●", "▲", "·"
@@ -89,26 +89,34 @@ def _headings(placement: Placement) -> Iterator[str]:
         yield f"faster than {placement.slower} of {len(placement.published)} published on {of}"
 
 
-def own(references: Iterable[OwnReference], width: int = WIDTH) -> str:
-    """The user's own, a line for each."""
-    return page(hanging([_own_row(one) for one in references], width))
-
-
-def _own_row(own: OwnReference) -> tuple[str, ...]:
-    where = ", ".join(own.models or own.media) or "any medium"
-    which = f"{size(own.block_bytes)}, {counted(own.runs, 'run')}, {where}"
-    return f"{OWN} {own.name}", own.operation, f"{rate(own.per_s)}/s", which
-
-
-def library(references: Sequence[Reference], width: int = WIDTH) -> str:
-    """All of them: a ruler for each operation, then the sources."""
+def of_library(references: Sequence[Reference], own: Sequence[OwnReference], width: int = WIDTH) -> Report:
+    """The user's own references, then a ruler for each operation, then the sources."""
     by_operation = sorted(references, key=lambda reference: (reference.operation.lower(), reference.per_s))
-    sources, blocks = _Sources(by_operation), []
+    sources, sections = _Sources(by_operation), [*of_own(own).sections]
     for operation, group in groupby(by_operation, key=lambda reference: reference.operation):
         rows = list(group)
-        blocks.append([f"{operation}, per second", *_ruler([*map(sources.row, rows)], width), *_notes(rows, width)])
-    blocks.append(["sources", *sources.lines(width)])
-    return "\n".join(map(page, blocks))
+        drawn = (*_ruler([*map(sources.row, rows)], width - 2), *_notes(rows, width - 2))
+        sections.append(Section(f"{operation}, per second", drawn=drawn))
+    sections.append(Section("sources" if references else "", drawn=tuple(sources.lines(width - 2))))
+    records = tuple(
+        tuple(Cell("", each) for each in (one.operation, one.device, one.setup, one.per_s, one.medium, one.source))
+        for one in by_operation
+    )
+    document = {"own": own, "published": by_operation}
+    names = ("operation", "device", "setup", "per_s", "medium", "source")
+    return Report("", tuple(sections), document, Section("", names, records))
+
+
+def of_own(references: Sequence[OwnReference]) -> Report:
+    """The user's own references, a row for each."""
+    rows = tuple(map(_own_row, references))
+    return Report("", (Section("", ("NAME", "OPERATION", "RATE/S", "OF"), rows),), references)
+
+
+def _own_row(own: OwnReference) -> tuple[Cell | str, ...]:
+    where = ", ".join(own.models or own.media) or "any medium"
+    which = f"{size(own.block_bytes)}, {counted(own.runs, 'run')}, {where}"
+    return f"{OWN} {own.name}", own.operation, number(own.per_s, rate), which
 
 
 def _ruler(rows: Sequence[_Row], width: int) -> list[str]:

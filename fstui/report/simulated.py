@@ -6,24 +6,28 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from fstui.report.characters import page
 from fstui.report.reach import Place, Reach
-from fstui.report.text import WIDTH, hanging, wrap
+from fstui.report.sections import Report, Section
 from fstui.simulate.parameters import Part, Simulated
 
 
-def render(disks: Sequence[Simulated], width: int | None) -> str:
+def of_disks(disks: Sequence[Simulated]) -> Report:
     """A row for each."""
-    rows = [(made.name, made.title) for made in disks]
-    return page([*hanging(rows, width or WIDTH), "", "fstui --simulate DISK starts the app on one of them."])
+    rows = tuple((made.name, made.title) for made in disks)
+    document = [{"name": made.name, "title": made.title} for made in disks]
+    starting = Section("", lines=("fstui --simulate DISK starts the app on one of them.",))
+    return Report("", (Section("", ("DISK", "WHAT IT IS"), rows), starting), document)
 
 
-def detail(made: Simulated, *, truth: bool) -> str:
+def of_disk(made: Simulated, *, truth: bool) -> Report:
     """Its parameters by the names that change them; ``truth``: what it does, too."""
-    rows = [(key, _as_typed(value)) for key, value in _parameters(made, "") if truth or not _tells(key)]
-    told = ["", *wrap(made.truth, WIDTH)] if truth else ["", "What it does in truth: --truth"]
-    changing = f"fstui --simulate {made.name},{rows[-1][0]}={rows[-1][1]} starts the app on it."
-    return page([f"{made.name}: {made.title}", "", *hanging(rows), *told, "", changing])
+    shown = {key: _as_typed(value) for key, value in _parameters(made, "") if truth or not _tells(key)}
+    key, value = list(shown.items())[-1]
+    told = made.truth if truth else "What it does in truth: --truth"
+    changing = f"fstui --simulate {made.name},{key}={value} starts the app on it."
+    document = {"name": made.name, "title": made.title, "parameters": shown} | ({"truth": told} if truth else {})
+    table = Section("", ("PARAMETER", "VALUE"), tuple(shown.items()))
+    return Report(f"{made.name}: {made.title}", (table, Section("", lines=(told, changing))), document)
 
 
 def in_truth(made: Simulated, said: Reach, below: Sequence[Place]) -> Reach:

@@ -10,32 +10,57 @@ from fstui.model.judgement import TOO_SLOW
 from fstui.model.quantities import count, counted, duration_ns, rate, seconds, size
 from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Commits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
-from fstui.report.characters import page
-from fstui.report.text import NONE, WIDTH, columns, speed_words, table, wrap
+from fstui.report.sections import Cell, Report, Section
+from fstui.report.text import NONE, speed_words
 
 MOST_ROWS = 20
 WAITS = ("PROGRAM", "SYNCS/S", "P50", "P99", "MAX", "DEVICE", "CPU ≤", "WAITS", "FILE")
 DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "P50", "FLUSHES/S", "P50", "P99", "FUA")
 
 
-def render(report: WatchReport, width: int | None = None) -> str:
-    """The whole of it; the sentence last, where a terminal shows it."""
+def of_watch(report: WatchReport) -> Report:
+    """Who waits, what the devices did; the sentence last, where a terminal shows it."""
     whole = report.whole
-    lines = [_head(report), ""]
-    if whole.waits:
-        lines += _waits(whole, width)
-    if whole.writers:
-        lines += columns(
-            [
-                ("PROGRAM", "WRITTEN/S"),
-                *((f"{w.name} ({w.pid})", size(w.written_bytes / whole.elapsed_s)) for w in whole.writers),
-            ],
-            "<>",
+    waits = tuple(_cells(waiting_cells(row, whole.elapsed_s), last=True) for row in whole.waits[:MOST_ROWS])
+    left = len(whole.waits) - len(waits)
+    writers = tuple(
+        (f"{w.name} ({w.pid})", _right(f"{size(w.written_bytes / whole.elapsed_s)}")) for w in whole.writers
+    )
+    devices = tuple(_cells(device_cells(one, whole.elapsed_s)) for one in whole.devices)
+    below = (*_journals(whole), *_notes(whole), *map(_lost_write, report.errors))
+    sections = (
+        Section("", WAITS, waits, (f"… {counted(left, 'row')} more, all of them in json",) if left > 0 else ()),
+        Section("", ("PROGRAM", "WRITTEN/S"), writers),
+        Section("", DEVICES, devices, below),
+        Section("", lines=(report.sentence, *two_answers(report))),
+    )
+    return Report(_head(report), sections, report, _records(whole))
+
+
+def _records(whole: Watched) -> Section:
+    rows = tuple(
+        tuple(
+            Cell("", each)
+            for each in (
+                row.who, row.pid, row.syncs, row.waited_ns, row.latency_ns.p50 if row.latency_ns else None,
+                row.latency_ns.p99 if row.latency_ns else None, row.device_ns, row.cpu_ns, row.where,
+            )
         )
-    lines += ["", *columns([DEVICES, *(device_cells(one, whole.elapsed_s) for one in whole.devices)], "<>>>>>>>")]
-    lines += [*_journals(whole), *_notes(whole), *map(_lost_write, report.errors), "", *wrap(report.sentence, WIDTH)]
-    lines += [part for answer in two_answers(report) for part in wrap(answer, WIDTH)]
-    return page(lines)
+        for row in whole.waits
+    )  # fmt: skip
+    return Section(
+        "", ("program", "pid", "syncs", "waited_ns", "p50_ns", "p99_ns", "device_ns", "cpu_ns", "file"), rows
+    )
+
+
+def _cells(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, ...]:
+    """Numbers on the right, but for the first cell, and the last one where it is text."""
+    first, *others = words
+    return (first, *map(_right, others[:-1]), others[-1]) if last else (first, *map(_right, others))
+
+
+def _right(words: str) -> Cell:
+    return Cell(words, words, numeric=True)
 
 
 def two_answers(report: WatchReport) -> Iterator[str]:
@@ -67,13 +92,6 @@ def _head(report: WatchReport) -> str:
     return f"{mark}watched {of} for {seconds(report.whole.elapsed_s)}" + (
         f"; not traced by the kernel: {report.untraced}" if report.untraced else ""
     )
-
-
-def _waits(whole: Watched, width: int | None) -> list[str]:
-    rows = [waiting_cells(row, whole.elapsed_s) for row in whole.waits[:MOST_ROWS]]
-    lines = table([WAITS, *rows], "<>>>>>>><", width)
-    left = len(whole.waits) - len(rows)
-    return [*lines, f"… {counted(left, 'row')} more, all of them in json"] if left > 0 else lines
 
 
 def waiting_cells(row: Waiting, elapsed_s: float) -> tuple[str, ...]:

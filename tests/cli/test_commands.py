@@ -82,7 +82,7 @@ def test_a_word_close_to_a_command_is_asked_about(fstui: Fstui) -> None:
         (("run", "fsync-rate", "/tmp", "--set", "blok=4K"), "Did you mean 'block'?"),
         (("scenarios", "no-such-scenario"), "no-such-scenario"),
         (("history", "extra"), "extra"),
-        (("list", "--format", "csv"), "'csv'"),
+        (("list", "--format", "prometheus"), "'prometheus'"),
     ],
 )
 def test_a_mistake_is_one_sentence_that_names_the_thing(fstui: Fstui, arguments: tuple[str, ...], names: str) -> None:

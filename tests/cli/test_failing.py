@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fstui.cli.failing import fails
+from fstui.cli.options import fails
 from fstui.model.judgement import Answer, Speed
 from fstui.model.run import Run
 

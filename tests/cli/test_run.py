@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -338,3 +339,30 @@ def test_a_comparison_that_cannot_be_printed_so_is_refused_before_the_first_roun
     assert done.returncode == 2 and b"A comparison is printed as plain, csv" in done.stderr
     missing = fstui("run", scenario, str(target), str(target / "missing"), "--yes")
     assert missing.returncode == 2 and b"round 1" not in missing.stderr and runs.history() == []
+
+
+SIGNALLED = """
+import asyncio, os, signal, sys
+from fstui.runs import company
+
+number = signal.Signals[sys.argv.pop(1)]
+
+async def beside(*_):
+    os.kill(os.getpid(), number)
+    await asyncio.sleep(30)
+
+company.beside = beside
+from fstui.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGHUP", 129), ("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_between_plan_and_run_ends_with_its_status(
+    scenario: str, target: Path, name: str, status: int
+) -> None:
+    words = [sys.executable, "-c", SIGNALLED, name, "run", scenario, str(target), "--yes"]
+    done = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == status
+    assert done.stderr.decode().splitlines() == ["fstui: stopped before the run began; nothing was written"]
+    assert list(target.iterdir()) == []

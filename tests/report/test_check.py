@@ -12,6 +12,7 @@ from fstui.model.run import Run
 from fstui.report import check
 from fstui.report.check import Check, Checked
 from tests.factories.samples import NASTY, RUN, nasty
+from tests.printing import printed
 from tests.report.test_speed import SLOW
 
 HONEST = replace(
@@ -37,44 +38,46 @@ ALL = Check(
 
 
 def test_a_row_for_each_then_what_to_do_then_what_was_left_out() -> None:
-    text = check.render("plain", ALL)
+    text = printed(check.of_check(ALL), "plain")
     assert isinstance(text, str)
     rows = text.splitlines()
-    assert rows[1].split()[:5] == ["!", "/srv/queue", "suspicious", "high", "840"]
-    assert rows[2].split()[:5] == ["✓", "/", "consistent", "low", "840"]
-    assert "5.9 ms" in rows[1] and "! slow" in rows[3]
-    assert "not checked" in rows[4] and rows[4].endswith("/full is too full")
+    assert rows[0].startswith("3 filesystems checked in 6.2 s")
+    assert rows[3].split()[:5] == ["!", "/srv/queue", "suspicious", "high", "840"]
+    assert rows[4].split()[:5] == ["✓", "/", "consistent", "low", "840"]
+    assert "5.9 ms" in rows[3] and "! slow" in rows[5]
+    assert "not checked" in rows[6] and rows[6].endswith("/full is too full")
     assert "  next     VirtualBox: set IgnoreFlush to 0 for this disk, then run again." in rows
     assert "  next     Raise the limit, or run outside its cgroup." in rows
     assert any("/proc, /sys, /dev/pts and 1 more" in row and "holds no files" in row for row in rows)
     assert not any("fstui show aaaaaa" in row for row in rows), "what is sound and quick needs no more words"
-    assert rows[-1].startswith("3 filesystems checked in 6.2 s")
 
 
 def test_json_is_a_list_of_run_documents() -> None:
-    found = json.loads(check.render("json", ALL))
+    found = json.loads(printed(check.of_check(ALL), "json"))
     assert [run["id"] for run in found] == [RUN.id, "aaaaaa", "bbbbbb"]
     assert {run["schema"] for run in found} == {"fstui.run/2"}
 
 
 def test_metrics_of_all_stand_beneath_one_name() -> None:
-    text = str(check.render("prometheus", ALL))
+    text = printed(check.of_check(ALL), "prometheus")
     assert text.count("# TYPE fstui_verdict gauge") == 1
     assert sum(line.startswith("fstui_verdict{") for line in text.splitlines()) == 3 * 7
 
 
 def test_csv_and_markdown_have_a_row_for_each() -> None:
-    rows = list(csv.DictReader(io.StringIO(str(check.render("csv", ALL)))))
+    rows = list(csv.DictReader(io.StringIO(printed(check.of_check(ALL), "csv"))))
     assert [row["filesystem"] for row in rows] == ["/srv/queue", "/", "/slow", "/full"]
     assert (rows[2]["speed"], rows[3]["trouble"]) == ("slow", "/full is too full")
-    table = [line for line in str(check.render("markdown", ALL)).splitlines() if line.startswith("|")]
+    table = [line for line in printed(check.of_check(ALL), "markdown").splitlines() if line.startswith("|")]
     assert len(table) == 2 + 4
 
 
 @pytest.mark.parametrize("format_", ["plain", "markdown", "csv", "prometheus"])
 def test_names_from_the_system_bring_no_control_characters(format_: str) -> None:
     run: Run = replace(nasty(), speed=replace(SLOW, title=NASTY, sentence=NASTY))
-    text = str(check.render(format_, Check((Checked(NASTY, run), Checked(NASTY, None, NASTY)), {NASTY: (NASTY,)}, 1.0)))
+    text = printed(
+        check.of_check(Check((Checked(NASTY, run), Checked(NASTY, None, NASTY)), {NASTY: (NASTY,)}, 1.0)), format_
+    )
     assert all(character.isprintable() or character == "\n" for character in text)
 
 
@@ -84,16 +87,16 @@ def test_a_check_in_one_line() -> None:
 
 
 def test_a_terminal_that_is_too_narrow_has_the_flags_beneath() -> None:
-    lines = str(check.render("plain", ALL, 60)).splitlines()
-    assert lines[0].split() == ["FILESYSTEM", "VERDICT", "SURE", "COMMITS/S", "P99", "SLOW?"]
-    assert "/srv/queue  840/s, 7200 rpm allows 120" in lines
-    assert max(map(len, lines[:10])) <= 60
+    lines = printed(check.of_check(ALL), "plain", 60).splitlines()
+    assert lines[2].split() == ["FILESYSTEM", "VERDICT", "SURE", "COMMITS/S", "P99"]
+    assert lines[4].endswith("840/s, 7200 rpm allows 120")
+    assert max(map(len, lines[2:10])) <= 60
 
 
 def test_what_is_simulated_says_so_wherever_a_number_is_shown() -> None:
     played = Check(rows=(Checked("/simulated/x", replace(RUN, simulated="hdd-7200")),), left_out={}, elapsed_s=1.0)
     words = "SIMULATED: hdd-7200. None of this was measured on storage."
-    plain, markdown = check.render("plain", played), check.render("markdown", played)
+    plain, markdown = printed(check.of_check(played), "plain"), printed(check.of_check(played), "markdown")
     assert isinstance(plain, str) and isinstance(markdown, str)
     assert words in plain and words in markdown and check.line(played.rows[0]).endswith("SIMULATED")
     assert "fstui show" not in plain, "it was not saved"

@@ -9,6 +9,7 @@ from fstui.model.storage import Space, Target
 from fstui.report import compare, history, inventory
 from fstui.state.runs import Summary
 from tests.factories.samples import DISK, FAILED_RUN, NASTY, ROTATION, RUN, SYNCED, TARGET, nasty
+from tests.printing import printed
 
 PROC = Target(path="/proc", mount_point="/proc", fstype="proc", source="proc", pseudo=True)
 FLAGGED = Judgement(verdict="suspicious", confidence="high", sentence="s", findings=(ROTATION,))
@@ -20,7 +21,7 @@ HERE = Inventory(
 
 
 def test_the_list_shows_filesystems_their_stack_and_their_flag() -> None:
-    text = inventory.render(HERE, {"/srv": FLAGGED})
+    text = printed(inventory.of_host(HERE, {"/srv": FLAGGED}))
     assert "db7 · Linux 6.8.0-45 · kvm guest · 1 filesystem" in text
     assert "!  /srv   212 G  ext4 › sda1 › sda  hdd-7200 (declared)  840/s, 7200 rpm allows 120" in text
     assert "! /srv: suspicious, high (same-block-rotation)" in text
@@ -33,7 +34,9 @@ def test_the_list_shows_filesystems_their_stack_and_their_flag() -> None:
 def test_on_a_narrow_terminal_each_stack_stands_whole_below_its_mount_point(width: int) -> None:
     mount = "/var/lib/containers/storage/overlay/0123456789abcdef/mysql-data"
     deep = replace(HERE.filesystems[0], path=mount, mount_point=mount)
-    text = inventory.render(replace(HERE, filesystems=(*HERE.filesystems, deep)), {"/srv": FLAGGED}, width)
+    text = printed(
+        inventory.of_host(replace(HERE, filesystems=(*HERE.filesystems, deep)), {"/srv": FLAGGED}), width=width
+    )
     listed = text.split("! /srv: suspicious")[0].splitlines()[2:]
     assert all(len(line) <= width or " " not in line.strip() for line in listed)
     flat = " ".join(" ".join(listed).split())
@@ -43,11 +46,11 @@ def test_on_a_narrow_terminal_each_stack_stands_whole_below_its_mount_point(widt
 
 def test_a_filesystem_that_does_not_answer_is_a_row_that_says_so() -> None:
     silent = replace(HERE, filesystems=(replace(TARGET, silent_s=41.0),))
-    assert "silent for 41.0 s" in inventory.render(silent, {})
+    assert "silent for 41.0 s" in printed(inventory.of_host(silent, {}))
 
 
 def test_the_list_as_json_carries_the_findings_per_filesystem() -> None:
-    content = json.loads(inventory.document(HERE, {"/srv": FLAGGED}))
+    content = json.loads(printed(inventory.of_host(HERE, {"/srv": FLAGGED}), "json"))
     srv, proc = content["filesystems"]
     assert srv["findings"][0]["rule"] == "same-block-rotation"
     assert proc["findings"] == [] and proc["pseudo"]
@@ -55,7 +58,7 @@ def test_the_list_as_json_carries_the_findings_per_filesystem() -> None:
 
 def test_a_nasty_mount_point_brings_no_control_characters() -> None:
     target = replace(TARGET, mount_point=NASTY, source=NASTY)
-    text = inventory.render(replace(HERE, filesystems=(target,)), {NASTY: FLAGGED})
+    text = printed(inventory.of_host(replace(HERE, filesystems=(target,)), {NASTY: FLAGGED}))
     assert all(character.isprintable() or character == "\n" for character in text)
 
 
@@ -94,14 +97,14 @@ def test_the_history_lists_runs_and_what_it_could_not_read() -> None:
         path="/x", id="k3f9a1", started_at=RUN.started_at, elapsed_s=14.6, status="stopped", verdict="suspicious",
         scenario="odirect-truth", target=NASTY, simulated="a lying disk",
     )  # fmt: skip
-    text = history.render([known, Summary(path="/y", unreadable="/y is not a run document")])
+    text = printed(history.of_summaries([known, Summary(path="/y", unreadable="/y is not a run document")]))
     assert "suspicious · stopped · simulated" in text
     assert "unreadable: /y is not a run document" in text
     assert all(character.isprintable() or character == "\n" for character in text)
 
 
 def test_an_empty_history_is_empty() -> None:
-    assert history.render([]) == ""
+    assert printed(history.of_summaries([])) == ""
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, None])
@@ -110,5 +113,6 @@ def test_the_history_fits_the_terminal_and_keeps_the_end_of_a_path(width: int | 
         path="/x", id="k3f9a1", started_at=RUN.started_at, elapsed_s=14.6, status="finished", verdict="not-durable",
         scenario="odirect-truth", target="/srv/a/very/long/path/to/the/data/of/postgresql/16/main", rate_per_s=840.0,
     )  # fmt: skip
-    lines = history.render([one, replace(one, target="/srv")], width).splitlines()
-    assert all(width is None or len(line) <= width for line in lines) and lines[1].endswith("16/main")
+    lines = printed(history.of_summaries([one, replace(one, target="/srv")]), width=width).splitlines()
+    assert all(width is None or len(line) <= width for line in lines)
+    assert any(line.endswith("data/of/postgresql/16/main") for line in lines)

@@ -6,6 +6,7 @@ from fstui.report import ruler
 from fstui.report.formats import markdown, plain
 from fstui.report.ruler import Scale
 from tests.factories.samples import RUN, nasty
+from tests.printing import printed
 
 
 def made(*rates: float) -> tuple[Reference, ...]:
@@ -63,7 +64,7 @@ def test_a_row_to_be_read_with_care_is_marked_and_says_why() -> None:
 
 
 def test_the_whole_library_names_every_device_and_source() -> None:
-    text = ruler.library(library())
+    text = printed(ruler.of_library(library(), ()))
     assert max(map(len, text.splitlines())) <= 80
     assert all(reference.device[:20] in text for reference in library())
     assert "anarazel" in text and "Percona" in text

@@ -11,6 +11,7 @@ from fstui.report import compare, formats, history
 from fstui.report.formats import plain
 from fstui.state.runs import Summary
 from tests.factories.samples import NASTY, RUN
+from tests.printing import printed
 
 SLOW = Speed(
     answer="slow",
@@ -58,7 +59,7 @@ def test_a_document_that_is_older_than_the_question_shows_no_answer() -> None:
 def test_a_comparison_and_the_history_show_it() -> None:
     assert any(line.split() == ["speed", "!", "slow"] for line in compare.render([RUN, SLOW_RUN]).splitlines())
     line = Summary(path="/x", id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="consistent")
-    _, first, second = history.render([replace(line, speed="stalls"), line]).splitlines()
+    _, first, second = printed(history.of_summaries([replace(line, speed="stalls"), line])).splitlines()
     assert first.endswith("▲ stalls") and second.endswith("–")
 
 

@@ -9,6 +9,7 @@ from fstui.model.watch import Commits, LostWrite, Watched, WatchedDevice, WatchR
 from fstui.report import json, watch
 from fstui.trace.conclusion import conclude
 from tests.factories.watched import DATABASE
+from tests.printing import printed
 
 TIMES = DeviceTimes(p50=38_000_000, p99=60_000_000, max=260_000_000)
 ROW = msgspec.structs.replace(
@@ -43,11 +44,13 @@ def report(whole: Watched = WHOLE, **more: object) -> WatchReport:
 
 
 def test_a_watch_of_a_model_says_so_first() -> None:
-    assert watch.render(report(simulated="ssd-plp")).startswith("SIMULATED ssd-plp: watched all programs for 10.0 s\n")
+    assert printed(watch.of_watch(report(simulated="ssd-plp"))).startswith(
+        "SIMULATED ssd-plp: watched all programs for 10.0 s\n"
+    )
 
 
 def test_it_says_who_waits_for_what_and_ends_with_the_sentence() -> None:
-    lines = watch.render(report()).splitlines()
+    lines = printed(watch.of_watch(report())).splitlines()
     assert lines == [
         "watched all programs for 10.0 s",
         "",
@@ -66,7 +69,7 @@ def test_it_says_who_waits_for_what_and_ends_with_the_sentence() -> None:
 def test_what_is_missing_or_failed_is_said() -> None:
     whole = msgspec.structs.replace(WHOLE, lost=7, looked_s=2.0, waits=(msgspec.structs.replace(ROW, failed={5: 2}),))
     errors = (LostWrite(device="sda1", inode=99, errno=5, told=0), LostWrite(device=None, inode=98, errno=28, told=1))
-    text = watch.render(report(whole, errors=errors))
+    text = printed(watch.of_watch(report(whole, errors=errors)))
     assert "7 events found no room in the kernel's buffers: the rates are lower bounds" in text
     assert "the devices' own times and FUA are of 20% of the time" in text
     assert "mariadbd (812): 2 syncs of /var/lib/mysql/ib_logfile0 failed: Input/output error" in text
@@ -77,13 +80,13 @@ def test_what_is_missing_or_failed_is_said() -> None:
 def test_names_of_files_and_programs_give_no_command_to_a_terminal() -> None:
     row = msgspec.structs.replace(ROW, program="\x1b[2J", file="/tmp/\x9bA\udcff\n\u202e")
     whole = msgspec.structs.replace(WHOLE, waits=(row,))
-    for text in (watch.render(report(whole)), json.indented(report(whole)).decode()):
+    for text in (printed(watch.of_watch(report(whole))), json.indented(report(whole)).decode()):
         assert not {"\x1b", "\x9b", "\u202e"} & set(text)
 
 
 def test_without_a_trace_it_lists_who_writes() -> None:
     whole = Watched(elapsed_s=2.0, writers=(Writer(pid=812, name="mariadbd", written_bytes=4 << 20),))
-    text = watch.render(report(whole, untraced="only root may trace the kernel", mount_point="/srv"))
+    text = printed(watch.of_watch(report(whole, untraced="only root may trace the kernel", mount_point="/srv")))
     assert text.startswith("watched /srv for 2.0 s; not traced by the kernel: only root may trace the kernel\n")
     assert "mariadbd (812)    2.0 MiB" in text
 
@@ -97,10 +100,12 @@ def test_a_second_is_one_line() -> None:
 
 def test_it_ends_with_both_answers_where_they_were_asked() -> None:
     speed = Speed(answer="stalls", title="mariadbd (812) waited 260 ms", sentence="It did.")
-    text = watch.render(report(honest="Is it honest? The configuration does not say otherwise.", speed=speed))
+    text = printed(
+        watch.of_watch(report(honest="Is it honest? The configuration does not say otherwise.", speed=speed))
+    )
     assert text.endswith(
         "Is it honest? The configuration does not say otherwise.\n"
         "Is it slow? ▲ STALLS  mariadbd (812) waited 260 ms. It did.\n"
     )
     assert watch.closing(report(speed=speed)).endswith("▲ STALLS  mariadbd (812) waited 260 ms")
-    assert "Is it" not in watch.render(report())
+    assert "Is it" not in printed(watch.of_watch(report()))

@@ -15,6 +15,7 @@ from fstui.tui.screens.result import ResultScreen
 from tests.factories.screens import RUN
 from tests.judge.rules.device.test_remote_filesystem import served
 from tests.judge.rules.device.test_usb_bridge import BRIDGED
+from tests.printing import printed
 
 QUIET = replace(served("ext4"), mount_point="/quiet", stack=())
 HERE = Inventory(
@@ -26,7 +27,7 @@ FLAGS = {mount: judgement for mount, judgement in flags(HERE).items() if mount !
 def test_a_server_and_a_usb_bridge_are_flagged_in_the_list_as_in_the_app() -> None:
     in_app = {entry.name: entry.verdict for entry in storage.entries(HERE, FLAGS, {})}
     assert in_app == {"/mnt/nfs": "cannot-tell", "/mnt/usb": "cannot-tell", "/quiet": None}
-    listed = inventory.render(HERE, FLAGS).splitlines()
+    listed = printed(inventory.of_host(HERE, FLAGS)).splitlines()
     rows = [line for line in listed if line[3:].startswith(("/mnt/nfs ", "/mnt/usb ", "/quiet "))]
     assert [row[0] for row in rows] == ["?", "?", " "]
     assert any(line.startswith("? /mnt/nfs: cannot-tell, ") and "(remote-filesystem)" in line for line in listed)
@@ -34,7 +35,7 @@ def test_a_server_and_a_usb_bridge_are_flagged_in_the_list_as_in_the_app() -> No
 
 
 def test_both_faces_list_the_filesystems_in_one_order() -> None:
-    listed = inventory.render(HERE, FLAGS).splitlines()
+    listed = printed(inventory.of_host(HERE, FLAGS)).splitlines()
     mounts = [line.split()[1] for line in listed if " ext4" in line or " nfs4" in line]
     assert mounts[:2] == [entry.name for entry in storage.entries(HERE, FLAGS, {})][:2]
 

@@ -20,6 +20,7 @@ from fstui.tui.rates import rates
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import screens
+from tests.printing import printed
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
 
@@ -46,7 +47,7 @@ async def test_memory_is_called_so_and_is_neither_red_nor_counted_nor_above_othe
         row = next(at for at, line in enumerate(lines) if "/dev/shm" in line)
         assert "✗" not in lines[row] and lines[row].endswith("in memory")
         assert row > next(at for at, line in enumerate(lines) if "/boot" in line)
-    listed = inventory.render(screens.INVENTORY, screens.FLAGS)
+    listed = printed(inventory.of_host(screens.INVENTORY, screens.FLAGS))
     assert "✗ /srv/queue: not-durable" in listed and "✗ /dev/shm" not in listed
 
 

@@ -16,19 +16,22 @@ from fstui.report.glyphs import GLYPHS
 from fstui.report.sections import Report, Section, alignment
 from fstui.report.sections import text as cell_text
 from fstui.report.text import (
+    NONE,
     WIDTH,
     because,
     columns,
+    cut_left,
     hanging,
     labelled,
     moment,
     speed_words,
-    table,
     verdict_words,
     wrap,
 )
 
 ENDING = ""
+_LEAST = 16
+"""Cells of a column on a narrow terminal."""
 
 
 def render(run: Run, saved_to: str | None = None) -> str:
@@ -75,17 +78,35 @@ def _section(section: Section, width: int | None) -> Iterator[str]:
 
 
 def _table(section: Section, width: int | None) -> list[str]:
-    """On a terminal that is too narrow the last column stands below, with the first named cell of its row."""
     if not section.rows:
         return []
     align = alignment(section)
     rows = [section.header, *(tuple(map(cell_text, row)) for row in section.rows)]
     whole = columns(rows, align)
-    if width is None or max(map(cell_len, whole)) <= width:
-        return whole
-    key = 0 if section.header[0] else 1
-    below = [(row[key], row[-1]) for row in rows[1:] if row[-1]]
-    return [*table([row[:-1] for row in rows], align[:-1], width), *([""] if below else []), *hanging(below, width)]
+    return whole if width is None or _widest(whole) <= width else _narrow(rows, align, width)
+
+
+def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
+    """The columns for which there is room; below each row the others, and whole what was too long for its column."""
+    most = max(width // 3, _LEAST)
+    shown, kept = rows, len(align) - 1
+    while _widest(columns([row[:kept] for row in shown], align[:kept])) > width and kept > 1:
+        if shown is rows:
+            shown = [tuple(cut_left(cell, most) for cell in row) for row in rows]
+        else:
+            kept -= 1
+    lines = columns([row[:kept] for row in shown], align[:kept])
+    drawn = [lines[0]]
+    for line, row, cells in zip(lines[1:], rows[1:], shown[1:], strict=True):
+        below = [whole for whole, cell in zip(row[:kept], cells, strict=False) if whole != cell]
+        for name, cell, side in zip(rows[0][kept:], row[kept:], align[kept:], strict=True):
+            below += [f"{name} {cell}" if side == ">" else cell] if cell not in ("", NONE) else []
+        drawn += [line, *(f"     {part}" for part in wrap(" · ".join(below), width - 5))]
+    return drawn
+
+
+def _widest(lines: list[str]) -> int:
+    return max(map(cell_len, lines))
 
 
 def _head(run: Run) -> Iterator[str]:

@@ -193,10 +193,14 @@ class HistoryScreen(BaseScreen):
             await self.ask_for("note", f"a line beside {self.chosen.id}; empty: none", self.chosen.note)
 
     def action_trend(self) -> None:
-        from fstui.report import trend  # noqa: PLC0415
+        from fstui.report import formats, trend  # noqa: PLC0415
 
-        rows = self.rows or []
-        self.app.push_screen(page_screen("trend", lambda width: trend.render(rows, width - 2) or NO_TREND))
+        report = trend.of_summaries(self.rows or [])
+
+        def drawn(width: int) -> str:
+            return str(formats.render_report(formats.PLAIN, report, width - 2)) or NO_TREND
+
+        self.app.push_screen(page_screen("trend", drawn))
 
     async def action_delete(self) -> None:
         if (chosen := self.chosen) is None:
