@@ -57,15 +57,15 @@ def _of_the_topmost(level: Level, accounts: list[FlushAccount]) -> str:
     if all(account.counted is None for account in accounts):
         return _uncounted(level)
     if all(account.expected is None for account in accounts):
-        return f"how many flushes {filesystem} owes for a sync is not known."
+        return f"how many flushes {filesystem} is expected to send for a sync is not known."
     if all(account.expected and isinf(account.expected.high) for account in accounts):
         return (
             f"{words.between([account.per_sync for account in accounts])} flushes per sync arrived at {where}, and how "
-            f"many {filesystem} owes for one is not known."
+            f"many {filesystem} is expected to send is not known."
         )
     through = tuple(device for device in level.devices if device.write_cache == "write through")
     if all(account.expected == (0, 0) for account in accounts) and through != level.devices:
-        return f"with these steps {where} is owed none that it would count: run a step with fdatasync."
+        return f"with these steps no flush that {where} would count is expected: run a step with fdatasync."
     return (
         f"the kernel takes {words.devices(through or level.devices)} for “write through”: no flush is "
         "sent that could be counted, and that word alone says that there is no volatile cache."

@@ -53,7 +53,7 @@ class _Picture:
         done = case.steps.of(step)
         way = case.flushes.of(done) if done and done.call and done.syncs else ()
         self._target, self._step = target, step
-        self._owing = {account.level.filesystem.id: account for account in way}
+        self._accounts = {account.level.filesystem.id: account for account in way}
         self._ending = {device.id: account for account in way for device in account.devices}
         self._drawn: set[str] = set()
 
@@ -97,12 +97,12 @@ class _Picture:
         """What this layer does with a flush."""
         if node.sync == "stops":
             return f"{'·' if stopped else '✗ flush stops here:'} {node.because}"
-        account = self._owing.get(node.id)
+        account = self._accounts.get(node.id)
         if account is None or account.expected is None:
             return ""
         low, high = account.expected.low, account.expected.high
-        owed = f"{low:g}" if low == high else f"{low:g} or more" if high == float("inf") else f"{low:g} to {high:g}"
-        return f"owes {owed} for each sync" if high else "owes no flush here"
+        each = f"{low:g}" if low == high else f"{low:g} or more" if high == float("inf") else f"{low:g} to {high:g}"
+        return f"expects {each} for each sync" if high else "expects no flush here"
 
 
 def _conclusion(account: FlushAccount) -> tuple[State, str]:

@@ -1,7 +1,7 @@
 """What real users stand on, from the kernel's files to the verdict: an honest one, and one on which a layer drops.
 
 Honest storage is never accused, whatever is seen of it; a flush that is dropped above a device that counts is accused
-wherever that device is owed one; and what nobody can see inside is praised low, or not at all.
+wherever that device is expected to get one; and what nobody can see inside is praised low, or not at all.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def document(name: str) -> bytes:
 def test_a_read_cache_that_counts_nothing_hides_no_flush_of_its_pools_disk() -> None:
     """A RAM disk of the pool's holds copies alone, so it is not asked for bytes."""
     said = judged_again(document("zfs-l2arc-ram"), elapsed_s=0.0).sentence
-    assert said.startswith("260 syncs reached sda as 1.00 to 1.04 flushes each (1 owed).")
+    assert said.startswith("260 syncs reached sda as 1.00 to 1.04 flushes each (1 expected).")
 
 
 def test_barriers_that_come_back_in_the_middle_of_a_synced_step_accuse_nobody() -> None:

@@ -97,7 +97,7 @@ def test_the_table_counts_a_raid10_as_the_sentence_does(flags: tuple[OpenFlag, .
 @pytest.mark.parametrize(
     ("ours", "flushes", "each"),
     [
-        pytest.param(2000, 3.0, 1.0, id="beside others, as many as are owed"),
+        pytest.param(2000, 3.0, 1.0, id="beside others, as many as are expected"),
         pytest.param(0, 3.0, 0.0, id="beside others, none"),
         pytest.param(2000, 1.0, 1.0, id="alone"),
     ],
@@ -118,7 +118,7 @@ def test_a_fua_write_that_no_device_counts_stands_in_the_table() -> None:
 
 def test_where_flushes_are_missing_the_table_shows_where() -> None:
     seen = evidence(storage.on_loop(), made.step(flushes={"loop0": 0, "sda": 1}))
-    assert judge(seen).findings[0].title == "0.00 flushes per sync at loop0, 1 owed"
+    assert judge(seen).findings[0].title == "0.00 flushes per sync at loop0, 1 expected"
     assert Counts(seen).flushes_per_sync(seen.steps[0], seen.steps[0].settings) == 0.0
 
 

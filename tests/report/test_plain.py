@@ -35,7 +35,7 @@ def test_the_result_reads_word_sentence_because_next_then_tables() -> None:
         "the way down of fdatasync",
         "  fstui asked 1 680 writes, 26.2 MiB, 1 680 syncs",
         "  │",
-        "  ext4 /srv   owes 1 for each sync",
+        "  ext4 /srv   expects 1 for each sync",
         "  │ 26.2 MiB (1.00), flushes not counted",
         "  sda1  partition",
         "  │ 26.2 MiB (1.00), 1 680 flushes (1.00 a sync), ? others write too",

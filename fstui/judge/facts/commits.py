@@ -71,7 +71,7 @@ class CountedCommits(NamedTuple):
 
     @property
     def lacking(self) -> bool:
-        """Fewer than 0.9 of what is owed arrived."""
+        """Fewer than 0.9 of what is expected arrived."""
         return self.each < ENOUGH * self.expected
 
     @property
@@ -98,7 +98,7 @@ class CountedCommits(NamedTuple):
         arrived = (
             f"{count(self.flushes)} {what} for {count(self.account.syncs)} commits at {words.devices(self.devices)}"
         )
-        return f"{self.step.name}: {arrived} ({ratio(self.each)}, {self.expected:g} owed{witness})"
+        return f"{self.step.name}: {arrived} ({ratio(self.each)}, {self.expected:g} expected{witness})"
 
 
 class DatabaseCommits:
@@ -118,7 +118,7 @@ class DatabaseCommits:
 
     @cached_property
     def counted(self) -> tuple[CountedCommits, ...]:
-        """Those of one client whose commits owe a known number of flushes."""
+        """Those of one client of whose commits a known number of flushes is expected."""
         return tuple(found for commits in self.all if commits.countable and (found := self._counted(commits)))
 
     @cached_property
@@ -135,7 +135,7 @@ class DatabaseCommits:
         return (f"{wanted.call} by fstui: {ratio(share)} flushes each, on the same filesystem",)
 
     def _counted(self, commits: CommitStep) -> CountedCommits | None:
-        """By the witness that misses some; None where nobody knows what they owe."""
+        """By the witness that misses some; None where what to expect is not known."""
         way = self._flushes.of_commits(commits.as_syncs)
         found = [each for each in (self._by_counters(commits, way), self._by_trace(commits, way)) if each]
         return next((each for each in found if each.lacking), next(iter(found), None))
@@ -151,8 +151,8 @@ class DatabaseCommits:
                 return CountedCommits(step, promised, account, min(1.0, reference)) if reference else None
             # without a sync that arrived, only a library in the server's own memory tells who is to blame
             known = reference is not None or bool(promised.preloads)
-            owes = account.expected.low > 0
-            return CountedCommits(step, promised, account, account.expected.low) if known and owes else None
+            sends = account.expected.low > 0
+            return CountedCommits(step, promised, account, account.expected.low) if known and sends else None
         return None
 
     def _by_trace(self, commits: CommitStep, way: WayDown) -> CountedCommits | None:

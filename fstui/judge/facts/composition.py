@@ -271,7 +271,7 @@ def below_within(stack: Stack, level: Level) -> Below:
 
 
 def counted_at(devices: tuple[Node, ...], step: Step | Snapshot) -> Range | None:
-    """What all of them counted, where none of it is owed; None where one of them does not count."""
+    """What all of them counted, where none of it is expected; None where one of them does not count."""
     flushes = [found.flushes if (found := flush_counters(node, step)) else None for node in devices]
     total = sum(number for number in flushes if number is not None)
     return None if None in flushes or not flushes else Range(total, total)

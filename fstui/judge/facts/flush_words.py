@@ -64,5 +64,5 @@ def unproven(level: tuple[FlushAccount, ...]) -> str:
     if any(account.counted is None for account in level):
         return f"Further down, {where} counts no flushes, so nothing is proven there. "
     if any(account.expected == (0, 0) for account in level):
-        return f"Further down, {where} is owed none: the kernel takes it for “write through”. "
-    return f"Further down, at {where}, it is not known what is owed, so nothing is proven there. "
+        return f"Further down, no flush is expected at {where}: the kernel takes it for “write through”. "
+    return f"Further down, at {where}, it is not known what to expect, so nothing is proven there. "

@@ -8,10 +8,11 @@ honest loop with ext4; to 2 000 writes and none with ``nobarrier``; to nothing a
 Partitions, dm, md, zram and the head of NVMe multipath never count: their zeros are no zeros, and the devices below
 them are read instead. A FUA write counts as a write and not as a flush.
 
-**Against what.** What the filesystem owes for such a sync (``ExpectedFlushes``): one flush for an overwrite with
-fdatasync on ext4 and XFS, two on btrfs. For fsync it is a range, since each tick of the timestamps costs one commit
-more: 1.05 flushes back to back, and 2.0 where one operation takes about as long as a tick of 4 ms, as on a rotating
-disk. Where exactly one is owed, one sync or 0.2 % may be missing; elsewhere a tenth of the least that is owed.
+**Against what.** What the filesystem is expected to send for such a sync (``ExpectedFlushes``): one flush for an
+overwrite with fdatasync on ext4 and XFS, two on btrfs. For fsync it is a range, since each tick of the timestamps costs
+one commit more: 1.05 flushes back to back, and 2.0 where one operation takes about as long as a tick of 4 ms, as on a
+rotating disk. Where exactly one is expected, one sync or 0.2 % may be missing; elsewhere a tenth of the least that is
+expected.
 
 **Nothing is subtracted.** Other writers only ever add. An honest ext4 showed 2.01 flushes per sync beside one
 neighbour that called fsync. Minus the rate of the idle device that was 0.79, and 0.34 beside four of them: a baseline
@@ -25,8 +26,8 @@ on the same disk: enough is no proof while somebody else writes. So:
   steady writer of a log in 72 of 80.
 
 **Whose they were** the kernel's trace tells at the topmost level, where it was had (``traced``): there ours alone are
-counted beside the device's own counters. As many of ours as are owed prove, whoever else writes, and too few of ours
-are too few, however many others sent. Without a trace all of the above stands alone.
+counted beside the device's own counters. As many of ours as are expected prove, whoever else writes, and too few of
+ours are too few, however many others sent. Without a trace all of the above stands alone.
 
 **Over which devices.** What arrives is composed of what each layer hands to those below it (``layers.handing``,
 ``Composition``): a flush goes to every stripe, segment and leg, a write to those that hold its block, either to one of
@@ -36,8 +37,8 @@ everything, and the sum over those that share, is what can have arrived; a cache
 own gets flushes at times, and proves nothing either way. Where a sync is a flush and a write marked FUA, as on btrfs,
 each stripe, segment and pair gets the flush, and the other becomes one where its block lies: 1.00 and 2.00 flushes per
 sync at the two plain disks of an md RAID0. One flush of a loop device is an fsync of its backing file, which the
-filesystem there turns into flushes of its own: so every level of the stack is counted, and what one is owed is what the
-next is asked for.
+filesystem there turns into flushes of its own: so every level of the stack is counted, and what one is expected is what
+the next is asked for.
 
 **Of which steps.** Of those with one writer and at least 20 syncs. Eight writers honestly shared flushes (0.45 to 0.7
 per sync), and sixteen on one block wrote only 0.51 to 0.72 of their bytes. Yet no writer writes again before its sync
@@ -82,13 +83,14 @@ apart. ``not counted``: what arrived or what is expected is not known, or no flu
 
 _PAGE = 4096
 ENOUGH = 0.9
-"""Less than this share of what is owed is too little."""
+"""Less than this share of what is expected is too little."""
 EXACT_SHARE, OPEN_SHARE = 0.002, 0.02
-"""Where the least that is owed is known, the flushes of one sync or of this share of them may be missing: of more than
-300 such steps on honest storage (ext, XFS, btrfs, ZFS, exFAT, FAT, NILFS2) none had one too few, while libraries that
-drop every twelfth or twentieth sync hide below a tenth. More where the most is open: f2fs had 309 for 310 syncs."""
+"""Where the least that is expected is known, the flushes of one sync or of this share of them may be missing: of more
+than 300 such steps on honest storage (ext, XFS, btrfs, ZFS, exFAT, FAT, NILFS2) none had one too few, while libraries
+that drop every twelfth or twentieth sync hide below a tenth. More where the most is open: f2fs had 309 for 310
+syncs."""
 TOLERANCE = 0.05
-"""More than this share beyond what is owed came from somebody else."""
+"""More than this share beyond what is expected came from somebody else."""
 _COMMIT_EVERY_S, _COMMIT_FLUSHES, _COMMIT_BYTES = 5, 2, 65536
 
 
@@ -121,7 +123,7 @@ class FlushAccount(NamedTuple):
     """Those that took part."""
     syncs: int
     expected: Range | None
-    """Flushes per sync; None where nobody knows what is owed."""
+    """Flushes per sync; None where nobody knows what is expected."""
     counted: Range | None
     """Flushes; None where a device does not count them."""
     requested: Range
@@ -219,9 +221,9 @@ class FlushAccount(NamedTuple):
     @property
     def proves_by_counters(self) -> bool:
         """Each was counted with its bytes, while nobody else wrote."""
-        owes = self.expected is not None and self.expected.low > 0 and not isinf(self.expected.high)
+        known = self.expected is not None and self.expected.low > 0 and not isinf(self.expected.high)
         counts = self.counted is not None and self.written is not None
-        return owes and counts and not (self._lacks or self.lacks_bytes or self.others_wrote)
+        return known and counts and not (self._lacks or self.lacks_bytes or self.others_wrote)
 
     @property
     def proves_by_trace(self) -> bool:
@@ -257,7 +259,7 @@ class FlushAccount(NamedTuple):
         sent = self.sent
         what = "flushes or FUA writes by fstui" if sent.traced else "flushes"
         arrived = f"{count(sent.flushes)} {what} for {count(self.syncs)} syncs at {words.devices(sent.devices)}"
-        told = f"{self.step.name}: {arrived} ({ratio(sent.each)}, {words.expected(sent.expected)} owed"
+        told = f"{self.step.name}: {arrived} ({ratio(sent.each)}, {words.expected(sent.expected)} expected"
         return f"{told}{self._witness})"
 
     @property
@@ -289,7 +291,7 @@ def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> tuple[Flu
     """What each level received of this step, topmost first. Nothing where DAX passes every counter by, or where the
     filesystem has devices that are not seen.
 
-    A step without syncs owes no flush; its bytes are asked for only where it wrote with O_DIRECT.
+    A step without syncs is expected to send no flush; its bytes are asked for only where it wrote with O_DIRECT.
     """
     if not stack.levels or stack.reaches_further or any(_uses_dax(level.filesystem) for level in stack.levels):
         return ()
@@ -340,14 +342,14 @@ def _account(
 ) -> FlushAccount:
     as_fua = done.forced and (expected is None or expected.fua.low == 0)  # else flushes come as well: data=journal
     found = received(stack, level, done.step, forced=as_fua)
-    owed = _expected(stack, level, found, expected)
+    each = _expected(stack, level, found, expected)
     return FlushAccount(
         step=done.step,
         level=level,
         devices=found.devices,
         syncs=done.syncs,
-        expected=owed,
-        counted=found.flushes or (counted_at(found.devices, done.step) if owed and owed.low == 0 else None),
+        expected=each,
+        counted=found.flushes or (counted_at(found.devices, done.step) if each and each.low == 0 else None),
         requested=requested,
         written=found.written,
         by_others_per_s=others.flushes_per_s(found.devices),
@@ -379,7 +381,7 @@ def _tells(account: FlushAccount) -> bool:
 
 
 def _passed_on(account: FlushAccount, filesystem: Node, share: Range, files: int) -> ExpectedFlushes | None:
-    """What the filesystem under ``files`` loop devices owes: each may get every flush."""
+    """What the filesystem under ``files`` loop devices is expected to send: each may get every flush."""
     each = expected_of_backing(filesystem)
     if each is None or account.expected is None:
         return None

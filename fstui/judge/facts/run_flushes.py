@@ -140,16 +140,17 @@ class RunFlushes:
 
     @cached_property
     def proven(self) -> Proven | None:
-        """How far down the syncs are known to have arrived; None where none is owed a flush, or something is missing.
+        """How far down the syncs are known to have arrived; None where none is expected to get a flush, or something is
+        missing.
 
-        Where the filesystem may owe one flush or two, a neighbour can hide in the difference, so an exact count goes
+        Where the filesystem may send one flush or two, a neighbour can hide in the difference, so an exact count goes
         before such a one.
         """
-        owing = tuple(way for way in self.synced if _owing(way[0]))
-        if not owing or self.lacking_flushes or self.lacking_bytes:
+        expecting = tuple(way for way in self.synced if _expects(way[0]))
+        if not expecting or self.lacking_flushes or self.lacking_bytes:
             return None
-        exact = tuple(way for way in owing if _is_exact(way[0].sent.expected))
-        return Proven(exact or owing, _proven_depth(exact or owing))
+        exact = tuple(way for way in expecting if _is_exact(way[0].sent.expected))
+        return Proven(exact or expecting, _proven_depth(exact or expecting))
 
     @cached_property
     def level(self) -> Level | None:
@@ -176,7 +177,7 @@ class RunFlushes:
 
     @property
     def bytes_at_the_bottom(self) -> bool:
-        """All that was synced in some step was counted at the lowest level, whatever was owed there."""
+        """All that was synced in some step was counted at the lowest level, whatever was expected there."""
         last = (way[-1] for way in self.synced)
         return any(each.written is not None and each.requested.low and not each.lacks_bytes for each in last)
 
@@ -199,16 +200,16 @@ class RunFlushes:
 
     @property
     def arrived(self) -> bool:
-        """The syncs are known to have arrived as the flushes they owe, as far down as one level at the least."""
+        """The syncs are known to have arrived as the flushes expected, as far down as one level at the least."""
         return self.proven is not None and self.proven.depth > 0
 
     def counting_levels(self, step: Step) -> WayDown:
-        """The levels that count flushes and owe a known number of them, in that synced step."""
+        """The levels that count flushes and a known number of which is expected, in that synced step."""
         way = next((way for way in self.synced if way[0].step is step), ())
         return tuple(account for account in way if account.expected and account.counted)
 
     def as_expected(self, step: Step) -> bool:
-        """Its syncs were counted, and arrived as the flushes that the filesystem owes."""
+        """Its syncs were counted, and arrived as the flushes that the filesystem is expected to send."""
         way = self.counting_levels(step)
         return bool(way) and not any(account.outcome == "missing" for account in way)
 
@@ -227,8 +228,8 @@ class RunFlushes:
         return False
 
 
-def _owing(account: FlushAccount) -> bool:
-    """It is owed flushes, and they were counted, or seen."""
+def _expects(account: FlushAccount) -> bool:
+    """It is expected flushes, and they were counted, or seen."""
     counted = account.expected is not None and account.expected.low > 0 and account.counted is not None
     return counted or account.proves_by_trace
 

@@ -4,7 +4,7 @@ A counter tells how many flushes a device did, the trace who asked for them. At 
 bios to, each is told by the thread that asked, whether that layer counts flushes or not (dm, md, a partition), and FUA
 writes are seen, too; so there a sync is a flush before it, or a write marked FUA, whatever the device makes of it.
 
-- What our own threads asked for is ours, exactly: as much as is owed proves, whoever else writes.
+- What our own threads asked for is ours, exactly: as much as is expected proves, whoever else writes.
 - What kernel threads asked for may be ours: a journal's thread commits for us, a cgroup's io limit has our bios sent by
   a worker (``blk_throtl_dispatch_work_fn``). So it accuses nobody, and proves nothing.
 - What other programs asked for cannot be ours where a filesystem has the caller ask (an overwrite with fdatasync on

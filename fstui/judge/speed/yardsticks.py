@@ -68,7 +68,8 @@ def _with_before(case: Case, steps: tuple[SyncStep, ...]) -> Iterator[Comparison
 
 
 def _of_class(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
-    """Below half of the slowest published durable write of any kind, for each flush that the filesystem owes."""
+    """Below half of the slowest published durable write of any kind, for each flush that the filesystem is expected to
+    send."""
     known = class_of(case.commit_media)
     if known is None:
         return Yardstick("", ())
@@ -89,12 +90,13 @@ def _is_published(done: SyncStep) -> bool:
 
 
 def _work(case: Case, done: SyncStep) -> float:
-    """How many times as much as an overwrite in place: flushes owed, copies on write, parity, files that are disks."""
+    """How many times as much as an overwrite in place: flushes expected, copies on write, parity, files that are
+    disks."""
     way = case.flushes.of(done)
-    owed = way[0].expected.low if way and way[0].expected else 1
+    flushes = way[0].expected.low if way and way[0].expected else 1
     copies = any(kind(level.filesystem.kind).copies_on_write for level in case.stack.levels)
     parity = any(len(node.below) > 1 and kind(node.kind).may_add_bytes(node) for node in case.stack.nodes)
-    return max(1.0, owed) * (2 if copies else 1) * (3 if parity else 1) * max(1, len(case.stack.levels))
+    return max(1.0, flushes) * (2 if copies else 1) * (3 if parity else 1) * max(1, len(case.stack.levels))
 
 
 def _turns(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:

@@ -92,7 +92,7 @@ def between(values: Sequence[float]) -> str:
 
 
 def expected(flushes: Range | None) -> str:
-    """``1``, ``1 to 2``, or ``?`` where nobody knows what is owed."""
+    """``1``, ``1 to 2``, or ``?`` where nobody knows what is expected."""
     if flushes is None:
         return "?"
     if isinf(flushes.high):

@@ -210,7 +210,7 @@ def test_a_leg_that_got_its_flushes_is_not_said_to_lack_them() -> None:
         filesystem(below=("md0",)), block("md0", "md", "sda", "sdb", readings=readings(level="raid1")), *BOTH
     )
     found = finding(verdict(stack, step(flushes={"sda": 1, "sdb": 0})), "flushes-missing")
-    assert found.title == "0.00 flushes per sync at sdb, 1 owed"
+    assert found.title == "0.00 flushes per sync at sdb, 1 expected"
     assert "reached sdb as 0 flushes" in found.sentence
 
 

@@ -66,7 +66,7 @@ def test_why_others_drown_ours(trace: tuple[DeviceTrace, ...], words: str) -> No
         (
             disk(write_cache="write through"),
             0,
-            "Further down, sda is owed none: the kernel takes it for “write through”. ",
+            "Further down, no flush is expected at sda: the kernel takes it for “write through”. ",
         ),
     ],
 )

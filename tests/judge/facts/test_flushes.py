@@ -70,7 +70,7 @@ def test_of_a_filesystem_that_may_owe_any_number_the_trace_proves_none_either() 
 
 
 def test_what_arrived_is_told_in_a_line() -> None:
-    assert account(0.5).flush_line == "fdatasync: 1 000 flushes for 2 000 syncs at sda (0.50, 1 owed)"
+    assert account(0.5).flush_line == "fdatasync: 1 000 flushes for 2 000 syncs at sda (0.50, 1 expected)"
     assert account(1.0, 0.5).byte_line == "fdatasync: 15.6 MiB of 31.2 MiB at sda (0.50)"
 
 

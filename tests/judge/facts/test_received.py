@@ -1,4 +1,4 @@
-"""What the devices of a level counted, whatever was owed."""
+"""What the devices of a level counted, whatever was expected."""
 
 from __future__ import annotations
 

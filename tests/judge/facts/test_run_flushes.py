@@ -97,7 +97,7 @@ def test_a_flush_lost_below_the_loop_is_found() -> None:
     found = finding(verdict(on_loop(), step(flushes={"loop0": 1, "sda": 0.2})), "flushes-missing")
     assert "sda" in found.title
     assert found.next[0].startswith("Look at what answers for loop0")
-    assert "1 to 2 owed" in found.title
+    assert "1 to 2 expected" in found.title
 
 
 def test_a_flush_lost_above_the_loop_is_blamed_there() -> None:
@@ -120,14 +120,14 @@ def test_a_compressing_filesystem_below_excuses_the_bytes() -> None:
 def test_below_an_unknown_filesystem_nothing_is_proven() -> None:
     judgement = verdict(on_loop(filesystem("f2fs", "/")), step(flushes={"loop0": 1, "sda": 0}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
-    assert "not known what is owed" in judgement.sentence
+    assert "not known what to expect" in judgement.sentence
 
 
 def test_a_disk_without_a_cache_below_is_owed_none() -> None:
     stack = on_loop(below=disk(write_cache="write through"))
     judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 0}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
-    assert "owed none" in judgement.sentence
+    assert "no flush is expected" in judgement.sentence
 
 
 def test_a_loop_on_a_block_device_is_a_layer_like_any_other() -> None:
@@ -148,7 +148,7 @@ def in_turns(done: Step, *flushes: int, ops: int = 100) -> Step:
     ids=["honest", "one is at the edge", "two are missing", "a lapse"],
 )
 def test_a_lapse_of_a_moment_shows_in_its_turn(flushes: tuple[int, ...], lacks: bool) -> None:
-    """An fsync owes one flush or two, so the whole step has enough."""
+    """An fsync sends one flush or two, so the whole step has enough."""
     case = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), *flushes)))
     assert bool(case.flushes.lacking_flushes) is lacks
     assert (case.flushes.proven is None) is lacks

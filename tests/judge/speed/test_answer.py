@@ -79,7 +79,7 @@ def test_what_is_slower_than_its_own_kind_of_write_is_not_called_normal() -> Non
 
 
 def test_a_filesystem_that_owes_more_is_allowed_more() -> None:
-    """Half of the slowest is 41/s; btrfs owes two flushes for each sync, and copies."""
+    """Half of the slowest is 41/s; btrfs sends two flushes for each sync, and copies."""
     btrfs = on("ssd", filesystem("btrfs"))
     assert asked(SSD, step(rate=30)).answer == "slow"
     assert asked(btrfs, step(rate=30, flushes=2.0)).answer != "slow"

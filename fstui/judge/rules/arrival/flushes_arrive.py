@@ -1,13 +1,13 @@
 """*consistent: low confidence, medium where each lowest device was seen to work. cannot-tell where others write too*
 
 ## What it means
-Every sync arrived below as the flushes that the filesystem owes the device, and all synced bytes arrived with them.
+Every sync arrived below as the flushes that the filesystem is expected to send, and all synced bytes arrived with them.
 
 ## How it was measured
 Flushes are field 16 of `/sys/block/X/stat`, read before and after each step with one writer, on every layer that
-counts: whole disks and loop devices, not partitions, dm, md or zram. For an overwrite with fdatasync, ext4 and XFS owe
+counts: whole disks and loop devices, not partitions, dm, md or zram. For an overwrite with fdatasync, ext4 and XFS send
 one flush, btrfs two (one with FUA), ext4 `data=journal` two (Linux 6.1) or three (6.18), ZFS one to the devices that
-hold its intent log. One sync or 0.2 % may be missing where exactly one flush is owed, else a tenth. What each layer
+hold its intent log. One sync or 0.2 % may be missing where exactly one flush is expected, else a tenth. What each layer
 hands on is composed: every stripe, segment and leg gets each flush, paths share them. A flush of a loop device is an
 fsync of its backing file and is followed further down.
 
@@ -41,7 +41,7 @@ from fstui.model.quantities import count, rate, size
 
 @rule(place=30)
 def flushes_arrive(case: Case) -> Iterator[Finding]:
-    """Every sync arrived as the flushes it owes, with its bytes, as far down as can be counted."""
+    """Every sync arrived as the flushes expected, with its bytes, as far down as can be counted."""
     proven = case.flushes.proven
     if proven and proven.depth:
         yield _arrived(case, proven)
@@ -69,7 +69,7 @@ def _arrived(case: Case, proven: Proven) -> Finding:
         scope="storage",
         title=f"{shares} flushes per sync at {where}",
         sentence=f"{count(sum(account.syncs for account in last))} syncs reached {where} as {shares} flushes each "
-        f"({words.expected(sent.expected)} owed){whose(last)}. {rest}This covers "
+        f"({words.expected(sent.expected)} expected){whose(last)}. {rest}This covers "
         f"{words.time_measured(account.step for account in last)}; only a power cut proves more.{doubt}",
         steps=words.names(account.step for account in last),
         because=(
@@ -98,7 +98,7 @@ def _drowned(case: Case, accounts: tuple[FlushAccount, ...]) -> Finding:
         scope="storage",
         title=f"{shares} flushes per sync at {where}, not all ours",
         sentence=f"{who}. In {words.time_measured(account.step for account in accounts)} {shares} flushes arrived per "
-        f"sync ({words.expected(first.expected)} owed){bytes_too}: {not_told_apart(accounts)}.",
+        f"sync ({words.expected(first.expected)} expected){bytes_too}: {not_told_apart(accounts)}.",
         steps=words.names(account.step for account in accounts),
         because=tuple(account.flush_line for account in accounts),
         next=(_without_the_others(case, where),),

@@ -1,25 +1,25 @@
 """*not-durable, high confidence*
 
 ## What it means
-Barriers are on, the device has its write cache on, and still fewer flushes arrived than the filesystem owes: those of
-more than one sync or 0.2 % are missing (2 % where it may owe any number more than one); of more than a tenth where two
-or more are owed at the least and nobody knows exactly how many. Something above the driver drops them, always or for a
-time.
+Barriers are on, the device has its write cache on, and still fewer flushes arrived than expected of the filesystem:
+those of more than one sync or 0.2 % are missing (2 % where it may send any number more than one); of more than a tenth
+where two or more are expected at the least and nobody knows exactly how many. Something above the driver drops them,
+always or for a time.
 
 ## How it was measured
 Flushes per sync of each step with one writer and at least 20 syncs, field 16 of `/sys/block/X/stat`, on every layer
-that counts, against what the filesystem owes (see `flushes-arrive`). FUA writes are not counted there, so
-O_DIRECT+O_DSYNC owes none on a device with FUA. The same is asked of each short turn of a step: a lapse hides in the
-whole. As root the kernel's trace tells whose each flush and FUA write was at
-the layer that the filesystem hands them to: too few of fstui's own are too few, however many others sent; what a
-journal's thread asked for may be fstui's, and counts for it. A layer that was asked and passed nothing on is named.
+that counts, against what the filesystem is expected to send (see `flushes-arrive`). FUA writes are not counted there,
+so O_DIRECT+O_DSYNC sends none on a device with FUA. The same is asked of each short turn of a step: a lapse hides in
+the whole. As root the kernel's trace tells whose each flush and FUA write was at the layer that the filesystem hands
+them to: too few of fstui's own are too few, however many others sent; what a journal's thread asked for may be fstui's,
+and counts for it. A layer that was asked and passed nothing on is named.
 
 ## What it proves, and what not
 Other writers only add flushes, so too few stays too few. It does not tell who drops them: a seccomp filter that fakes
 the sync calls, a driver, a layer between; or the filesystem itself: ext4 without a journal sends none for fdatasync
 and O_DSYNC on Linux 6.1 (a power cut there loses what was acknowledged), and does on 6.18; ext4 with a journal on a
 device of its own flushes only that one for an fsync that commits (6.12: 477 of 477 records lost in two cuts). A
-filesystem of which nobody knows what it owes (gfs2 and ocfs2 send none) may leave it out above a protected cache.
+filesystem of which nobody knows what it sends (gfs2 and ocfs2 send none) may leave it out above a protected cache.
 
 ## What to do next
 `grep Seccomp /proc/self/status`; repeat outside the container; repeat on another filesystem of the same disk.
@@ -53,21 +53,21 @@ _JOURNAL_APART = (
 
 @rule(place=10)
 def flushes_missing(case: Case) -> Iterator[Finding]:
-    """Barriers on, cache on, and the flushes that the filesystem owes did not arrive."""
+    """Barriers on, cache on, and the flushes expected of the filesystem did not arrive."""
     lacking = case.flushes.lacking_flushes
     if lacking:
         worst = fewest_flushes(lacking)
         sent = worst.sent
-        where, share, owed = words.devices(sent.devices), ratio(sent.each), words.expected(sent.expected)
+        where, share, expected = words.devices(sent.devices), ratio(sent.each), words.expected(sent.expected)
         yield Finding(
             rule="flushes-missing",
             verdict="not-durable",
             confidence="high",
             scope="storage",
-            title=f"{share} flushes per sync at {where}, {owed} owed",
+            title=f"{share} flushes per sync at {where}, {expected} expected",
             sentence=f"{count(worst.syncs)} syncs ({worst.step.name}) reached {where} as "
             f"{count(sent.flushes)} flushes{_of_ours(sent)} in {words.time_measured([worst.step])}: {share} each, "
-            f"where {words.named(worst.level.filesystem)} owes {owed}. {_by_whom(case, worst)} drops them"
+            f"where {words.named(worst.level.filesystem)} expects {expected}. {_by_whom(case, worst)} drops them"
             f"{' for a time' if case.flushes.for_a_time(worst) else ''}, so a power cut loses what the write cache "
             "holds.",
             steps=words.names(account.step for account in lacking),

@@ -7,11 +7,11 @@ reach the device, or its own settings say that it does not wait: `sync_binlog`, 
 throwaway server, which was asked to run so, it is said about the step only.
 
 ## How it was measured
-Steps with one client and at least 20 commits. A commit owes what one sync of a growing log owes on this filesystem;
-that such a sync arrives is known from a step of the same run with the same call or flags. Flushes are field 16 of
-`/sys/block/X/stat`, where commits through O_DIRECT and O_DSYNC on a device with FUA owe none; as root also the flushes
-and FUA writes that anybody asked for beneath the filesystem, by the kernel's trace. The settings were read from the
-server, the libraries from its `/proc/PID/maps`.
+Steps with one client and at least 20 commits. A commit is expected to send what one sync of a growing log sends on this
+filesystem; that such a sync arrives is known from a step of the same run with the same call or flags. Flushes are field
+16 of `/sys/block/X/stat`, where commits through O_DIRECT and O_DSYNC on a device with FUA send none; as root also the
+flushes and FUA writes that anybody asked for beneath the filesystem, by the kernel's trace. The settings were read from
+the server, the libraries from its `/proc/PID/maps`.
 
 ## What it proves, and what not
 Other writers only add flushes, so too few stays too few. Many clients share one flush (group commit): they are not
@@ -66,10 +66,10 @@ def _against_its_word(case: Case, found: list[CountedCommits]) -> Finding:
         verdict="not-durable",
         confidence="high",
         scope="process",
-        title=f"{each} flushes per commit at {where}, {worst.expected:g} owed",
+        title=f"{each} flushes per commit at {where}, {worst.expected:g} expected",
         sentence=f"{promised.database} promises durable commits ({', '.join(promised.settings)}), and "
         f"{count(step.ops)} of them ({step.name}) reached {where} as {count(worst.flushes)} flushes in "
-        f"{words.time_measured([step])}: {each} each, where {worst.expected:g} is owed. {cause}",
+        f"{words.time_measured([step])}: {each} each, where {worst.expected:g} is expected. {cause}",
         steps=words.names(commits.step for commits in found),
         because=(
             *(commits.because for commits in found),

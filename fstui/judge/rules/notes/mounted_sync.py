@@ -8,7 +8,7 @@ each write before it returns, as O_DSYNC does. A step without a sync is durable 
 The mount options in `/proc/self/mountinfo`; the flag of a file that the run makes there (what `lsattr` shows).
 
 ## What it proves, and what not
-Whether those syncs reach the device is counted as for any other: a plain write owes a flush here. On a disk that takes
+Whether those syncs reach the device is counted as for any other: a plain write sends a flush here. On a disk that takes
 FUA they may arrive as FUA writes, which nobody counts.
 
 ## What to do next

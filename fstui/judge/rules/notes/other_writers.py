@@ -73,5 +73,5 @@ def _meaning(noisy: tuple[FlushAccount, ...]) -> str:
 
 def _surplus(account: FlushAccount) -> str:
     surplus = f", {size(account.surplus_bytes)} more than was written" if account.surplus_bytes else ""
-    received = f"{ratio(account.most_per_sync)} flushes per sync, {words.expected(account.expected)} owed{surplus}"
+    received = f"{ratio(account.most_per_sync)} flushes per sync, {words.expected(account.expected)} expected{surplus}"
     return f"{account.step.name}: {received} at {words.devices(account.devices)}"

@@ -10,11 +10,11 @@ to hold it against, or the box had no CPU to spare. `--fail-on slow` asks for st
 By the synced writes of one writer, half of the steps or more. The answer names its yardstick: what this storage did
 before (three saved runs or more of the same scenario, settings, stack and box; below half of their lower quartile is
 slow), what was published of its class (`fstui references`, eight or more durable writes; for each flush that the
-filesystem owes, and for copies on write), the turns of a disk (ten for one durable write). Two more only say slow:
-where the class is not known, half of the slowest durable write published on any; and an I/O limit of its cgroup that is
-met, where it allows fewer writes a second than a disk of 5400 rpm turns. What else may hold it up is read beside: I/O
-limits of the cgroup that are met, a device that others kept busy while fstui did nothing, flushes of others during the
-step, a stack that mends itself, a network.
+filesystem is expected to send, and for copies on write), the turns of a disk (ten for one durable write). Two more only
+say slow: where the class is not known, half of the slowest durable write published on any; and an I/O limit of its
+cgroup that is met, where it allows fewer writes a second than a disk of 5400 rpm turns. What else may hold it up is
+read beside: I/O limits of the cgroup that are met, a device that others kept busy while fstui did nothing, flushes of
+others during the step, a stack that mends itself, a network.
 
 ## What it proves, and what not
 Slow is no lie, and normal no honesty: neither answer has a part in the other. Where something else holds it up, that is

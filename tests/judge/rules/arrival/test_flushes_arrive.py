@@ -1,4 +1,4 @@
-"""Every flush that is owed, and nobody else's."""
+"""Every flush that is expected, and nobody else's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_one_flush_per_fdatasync_is_consistent() -> None:
     judgement = verdict(None, step())
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "2 000 syncs reached sda as 1.00 flushes each (1 owed), and all 31.2 MiB arrived. "
+        "2 000 syncs reached sda as 1.00 flushes each (1 expected), and all 31.2 MiB arrived. "
         "This covers the 1.0 s measured; only a power cut proves more."
     )
 
@@ -272,13 +272,13 @@ def test_beside_others_the_kernel_s_trace_tells_which_were_ours() -> None:
     judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "2 000 syncs reached sda as 1.00 flushes each (1 owed), its own by the kernel's trace, while others asked for "
-        "4 000. This covers the 1.0 s measured; only a power cut proves more."
+        "2 000 syncs reached sda as 1.00 flushes each (1 expected), its own by the kernel's trace, while others asked "
+        "for 4 000. This covers the 1.0 s measured; only a power cut proves more."
     )
     (line,) = finding(judgement, "flushes-arrive").because
     assert (
-        line
-        == "fdatasync: 2 000 flushes or FUA writes by fstui for 2 000 syncs at sda (1.00, 1 owed; the kernel's trace)"
+        line == "fdatasync: 2 000 flushes or FUA writes by fstui for 2 000 syncs at sda (1.00, 1 expected; "
+        "the kernel's trace)"
     )
     assert "tells their flushes from fstui's" in finding(judgement, "other-writers").sentence
 
@@ -301,9 +301,9 @@ def test_a_quiet_device_s_counters_are_told_with_what_the_trace_adds() -> None:
     found = finding(verdict(fua, plain, forced), "flushes-arrive")
     assert "and all 31.2 MiB arrived" in found.sentence
     assert found.because == (
-        "fdatasync: 2 000 flushes for 2 000 syncs at sda (1.00, 1 owed; 2 000 asked for by fstui itself, by the "
+        "fdatasync: 2 000 flushes for 2 000 syncs at sda (1.00, 1 expected; 2 000 asked for by fstui itself, by the "
         "kernel's trace)",
-        "O_DSYNC: 2 000 flushes or FUA writes by fstui for 2 000 syncs at sda (1.00, 1 owed; the kernel's trace)",
+        "O_DSYNC: 2 000 flushes or FUA writes by fstui for 2 000 syncs at sda (1.00, 1 expected; the kernel's trace)",
     )
 
 
@@ -313,4 +313,7 @@ def test_a_device_that_counts_nothing_is_no_obstacle_where_the_trace_saw_who_ask
     assert verdict(blind, step(flushes=None, share=None)).verdict == "cannot-tell"
     judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
-    assert "2 000 syncs reached sda as 1.00 flushes each (1 owed), its own by the kernel's trace." in judgement.sentence
+    assert (
+        "2 000 syncs reached sda as 1.00 flushes each (1 expected), its own by the kernel's trace."
+        in judgement.sentence
+    )

@@ -1,4 +1,4 @@
-"""Fewer flushes than are owed."""
+"""Fewer flushes than expected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_where_one_is_owed_two_in_a_thousand_may_be_missing(flushes: float, expe
 def test_says_how_many_and_where() -> None:
     found = finding(verdict(None, step(flushes=0)), "flushes-missing")
     assert (found.confidence, found.scope, found.steps) == ("high", "storage", ("fdatasync",))
-    assert found.title == "0.00 flushes per sync at sda, 1 owed"
+    assert found.title == "0.00 flushes per sync at sda, 1 expected"
     assert "2 000 syncs" in found.sentence
     assert "1.0 s measured" in found.sentence
 
@@ -105,7 +105,7 @@ def test_a_neighbour_s_flushes_do_not_hide_that_ours_are_missing() -> None:
     judgement = verdict(None, measured, idle=busy("sda", 900))
     found = finding(judgement, "flushes-missing")
     assert (judgement.verdict, found.confidence) == ("not-durable", "high")
-    assert found.title == "0.00 flushes per sync at sda, 1 owed"
+    assert found.title == "0.00 flushes per sync at sda, 1 expected"
     assert (
         "reached sda as 0 flushes of its own, by the kernel's trace, while others asked for 6 000, in" in found.sentence
     )
@@ -129,7 +129,7 @@ def test_several_writers_share_each_flush_once_each(flushes: float, accused: boo
     assert ("flushes-missing" in rules(together)) == accused
     assert together.verdict == ("not-durable" if accused else "cannot-tell")
     if accused:
-        assert "owes 0.25 to 1" in finding(together, "flushes-missing").sentence
+        assert "expects 0.25 to 1" in finding(together, "flushes-missing").sentence
 
 
 @pytest.mark.parametrize(

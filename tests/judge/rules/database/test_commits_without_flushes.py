@@ -86,7 +86,7 @@ def test_and_do_not_are_called_out_with_the_settings_that_promise_it(flushes: fl
     accusation = found(judgement)
     assert (judgement.verdict, accusation.confidence, accusation.scope) == ("not-durable", "high", "process")
     assert "sync_binlog = 1, innodb_flush_log_at_trx_commit = 1" in accusation.sentence
-    assert f"{flushes:.2f} flushes per commit at sda, 1 owed" == accusation.title
+    assert f"{flushes:.2f} flushes per commit at sda, 1 expected" == accusation.title
     assert any("fdatasync by fstui: 1.00 flushes each" in line for line in accusation.because)
 
 
@@ -191,7 +191,7 @@ def test_forced_writes_that_no_device_counts_are_seen_by_the_trace(asked: dict[s
     judgement = verdict(where, SYNC, alike, lying)
     assert (RULE in rules(judgement)) == accused
     if accused:
-        assert any("owed; the kernel's trace)" in line for line in found(judgement).because)
+        assert any("expected; the kernel's trace)" in line for line in found(judgement).because)
 
 
 def test_an_event_that_was_lost_accuses_nobody() -> None:

@@ -45,7 +45,7 @@ def test_a_little_cheaper_is_nothing() -> None:
         on_disk(filesystem("gfs2"), disk(link="fc", readings=readings(grade="array"))),
         on_loop(device=loop(counted=False), below=disk(write_cache="write through")),
     ],
-    ids=["write through", "nobody knows what is owed", "owed above, where none is counted"],
+    ids=["write through", "nobody knows what is expected", "expected above, where none is counted"],
 )
 def test_where_none_is_known_to_be_owed_it_is_a_note(where: Target) -> None:
     flushes = {"loop0": None, "sda": 0.0}
