@@ -11,43 +11,32 @@ from fstui.report.glossary import titled
 from fstui.runs.lessons import Lesson, Planned
 from fstui.runs.lessons_taken import Taken
 from fstui.tui.drawing import bars
-from fstui.tui.drawing.cells import fit, fit_right, line, rule, wrapped
+from fstui.tui.drawing.cells import Column, fit, fit_right, line, rule, shown, styled_row, wrapped
 from fstui.tui.drawing.lesson import SCALE, disks, meanings, paragraph, ways
 from fstui.tui.glyphs import DOUBT, FAINT, GOOD, HEAD, HEAT
+from fstui.tui.widgets.table import Rows
 
 _RIGHT = (DOUBT, "", GOOD)
 """By how many answers were right."""
 _NAME = 32
-_MOST_LINES = 4
-"""Of one lesson in the list: its row, what it asks, its words, and one between."""
+COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TAKES", 24, gap=2))
 
 
-def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], selected: int, width: int) -> list[Text]:
-    """A row for each."""
-    lines = []
-    for at, lesson in enumerate(lessons):
+def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Rows:
+    """Return a row for each lesson, by its name."""
+    columns = shown(COLUMNS, width - 1)
+    cells = {}
+    for lesson in lessons:
         done = taken.get(lesson.name)
-        mark = ("✓", GOOD) if done else ("·", FAINT)
-        told, style = (
-            (f"{done.right} of 2 right, {done.day}", _RIGHT[done.right]) if done else (f"{lesson.minutes} min", FAINT)
-        )
-        bar = ("━" * lesson.minutes, HEAT[0] if not done else FAINT)
-        row = fit(f"{lesson.number:2}  {lesson.title}", width - 30)
-        chosen = at == selected
-        shown = [(fit(told, 28).rstrip(), style)] if done else [bar, (f" {told}", style)]
-        lines.append(line(("▌" if chosen else " ", HEAD), mark, (f" {row} ", HEAD if chosen else ""), *shown))
-    return lines
-
-
-def asking(lessons: Sequence[Lesson], rows: Sequence[Text], width: int, height: int) -> list[Text]:
-    """Under each row what that lesson asks, where there is room for all of them, then its words, and a blank line."""
-    each = min(height // len(rows), _MOST_LINES)
-    drawn: list[Text] = []
-    for lesson, row in zip(lessons, rows, strict=True):
-        asks = line((fit("        " + lesson.predict.ask, width).rstrip(), FAINT))
-        words = line((fit("        " + ", ".join(map(titled, lesson.words)), width).rstrip(), HEAT[0]))
-        drawn += {1: [row], 2: [row, asks], 3: [row, asks, line()]}.get(each, [row, asks, words, line()])
-    return drawn
+        values = {
+            "": "✓" if done else "·",
+            "NO": str(lesson.number),
+            "LESSON": lesson.title,
+            "TAKES": f"{done.right} of 2 right, {done.day}" if done else f"{'━' * lesson.minutes} {lesson.minutes} min",
+        }
+        styles = {"": GOOD if done else FAINT, "TAKES": _RIGHT[done.right] if done else HEAT[0]}
+        cells[lesson.name] = styled_row(columns, values, styles)
+    return Rows(columns, cells, {})
 
 
 def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Text:
@@ -88,8 +77,8 @@ def _measured(lesson: Lesson, done: Taken | None, width: int) -> list[Text]:
         for step in run.steps:
             name = str(step["name"])
             known = rates.get(f"{run.label}/{name}")
-            shown = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
+            label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
             bar = (bars.across(known, SCALE, cells), HEAT[0]) if known else ("╌" * cells + " ?", FAINT)
             each = fit_right(f"{rate(known)}/s" if known else "", 12)
-            lines.append(line(f"  {fit(shown, _NAME)}{each}  ", bar))
+            lines.append(line(f"  {fit(label, _NAME)}{each}  ", bar))
     return lines

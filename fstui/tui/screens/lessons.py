@@ -10,14 +10,14 @@ from textual.containers import Container
 
 from fstui.model.errors import Refused
 from fstui.runs import lessons, lessons_taken
-from fstui.runs.lessons import Planned
+from fstui.runs.lessons import Lesson, Planned
 from fstui.runs.lessons_taken import Taken
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import lessons as drawing
-from fstui.tui.drawing.cells import rule, window
+from fstui.tui.drawing.cells import rule
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.lesson import LessonScreen
-from fstui.tui.widgets.lines import UNBOUNDED
+from fstui.tui.widgets.table import Rows, Table
 
 
 class LessonsScreen(BaseScreen):
@@ -42,13 +42,12 @@ class LessonsScreen(BaseScreen):
         """None until it was looked up."""
         self.planned: dict[str, list[Planned]] = {}
         """What each of their runs will do, by the lesson's name."""
-        self.selected = 0
         self._pace = pace
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title)
         with Container(id="pair"):
-            yield self.lines("lessons", self._draw_lessons)
+            yield Table(self._draw_lessons, id="lessons")
             yield self.lines("about", self._draw_about)
         yield self.footer_lines()
 
@@ -68,6 +67,7 @@ class LessonsScreen(BaseScreen):
         except (OSError, Refused) as trouble:
             self.say(str(trouble))
         if before != self.taken:
+            self.table.refill()
             self._stand_on_the_next()
         self.redraw()
 
@@ -75,18 +75,29 @@ class LessonsScreen(BaseScreen):
         """After the last one taken, where there is one that was not."""
         names = [lesson.name for lesson in lessons.lessons()]
         taken = self.taken or {}
-        if names[self.selected] in taken:
-            order = [*range(self.selected, len(names)), *range(self.selected)]
-            self.selected = next((at for at in order if names[at] not in taken), self.selected)
+        at = names.index(self.chosen.name)
+        if names[at] in taken:
+            self.table.choose(next((name for name in (*names[at:], *names[:at]) if name not in taken), None))
+
+    @property
+    def table(self) -> Table:
+        return self.query_one(Table)
+
+    @property
+    def chosen(self) -> Lesson:
+        """The lesson under the cursor."""
+        return lessons.find(self.table.chosen or lessons.lessons()[0].name)
+
+    def on_data_table_row_highlighted(self) -> None:
+        self.redraw()
 
     def action_move(self, by: int) -> None:
-        self.selected = max(0, min(self.selected + by, len(lessons.lessons()) - 1))
-        self.redraw()
+        self.table.move(by)
 
     action_scroll = action_move
 
     def action_take(self) -> None:
-        chosen = lessons.lessons()[self.selected]
+        chosen = self.chosen
         self.app.push_screen(LessonScreen(chosen, self._pace, self.planned.get(chosen.name)))
 
     @work(exclusive=True, group="planned")
@@ -99,14 +110,10 @@ class LessonsScreen(BaseScreen):
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.progress(lessons.lessons(), self.taken or {}, width), rule(width)]
 
-    def _draw_lessons(self, width: int, height: int) -> list[Text]:
-        rows = drawing.listed(lessons.lessons(), self.taken or {}, self.selected, width)
-        drawn = window(rows, self.selected, height)
-        if height == UNBOUNDED or height <= len(rows):
-            return drawn
-        return drawing.asking(lessons.lessons(), drawn, width, height)
+    def _draw_lessons(self, width: int) -> Rows:
+        return drawing.listed(lessons.lessons(), self.taken or {}, width)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
-        chosen = lessons.lessons()[self.selected]
+        chosen = self.chosen
         done = (self.taken or {}).get(chosen.name)
         return drawing.about(chosen, self.planned.get(chosen.name, []), done, width, height)

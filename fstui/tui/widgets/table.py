@@ -59,8 +59,10 @@ class Table(DataTable[Text]):
 
     def choose(self, row: str | int | None) -> None:
         """Put the cursor on the row of that key or number."""
+        if row is None:
+            return
         try:
-            at = self.get_row_index(row) if isinstance(row, str) else row or 0
+            at = self.get_row_index(row) if isinstance(row, str) else row
         except RowDoesNotExist:
             return
         self.move_cursor(row=max(0, min(at, self.row_count - 1)))
