@@ -45,7 +45,7 @@ def test_the_plan_is_made_the_run_refused_and_the_history_says_why(terminal: Tmu
     terminal.run(f"fstui {target}")
     terminal.wait_for("odirect-truth")
     terminal.press("Down")  # it hears, while the home is silent
-    terminal.wait_for("▌ fsync-rate")
+    terminal.wait_for("── fsync-rate")
     terminal.wait_for("$ fstui run fsync-rate")
     terminal.press("Enter")
     terminal.wait_for("XDG_STATE_HOME to")

@@ -47,7 +47,7 @@ def test_from_the_first_screen_through_a_cut_to_the_verdict(
         terminal.wait_for("$ fstui run")
         for name in [*scenario.names()[1:], "power-cut"]:
             terminal.press("Down")
-            terminal.wait_for(f"▌ {name}")
+            terminal.wait_for(f"── {name}")
         terminal.wait_for("$ fstui powercut write")
         terminal.press("Enter")
         pane = " ".join(terminal.wait_for("fstui powercut witness acks.log").split())

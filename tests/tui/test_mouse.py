@@ -89,7 +89,7 @@ async def test_a_click_on_a_scenario_starts_nothing() -> None:
         await pilot.app.workers.wait_for_complete()
         lines = await clicked(pilot, "wal-etcd")
         lines = await clicked(pilot, "wal-etcd")
-        assert isinstance(app.screen, PlanScreen) and any(line.startswith("▌") and "wal-etcd" in line for line in lines)
+        assert isinstance(app.screen, PlanScreen) and any(line.startswith("── wal-etcd") for line in lines)
 
 
 def test_the_terminal_is_never_asked_for_movements() -> None:

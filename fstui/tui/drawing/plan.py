@@ -17,9 +17,10 @@ from fstui.tui import choices
 from fstui.tui.choices import Choices
 from fstui.tui.drawing import bars, stack, way
 from fstui.tui.drawing.bars import Scale
-from fstui.tui.drawing.cells import Column, ends, fit, line, row, rule, shown, styled_row, window, wrapped
+from fstui.tui.drawing.cells import Column, ends, fit, line, rule, shown, styled_row, window, wrapped
 from fstui.tui.drawing.outlook import Outlook
 from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD, HEAT
+from fstui.tui.widgets.table import Rows
 
 CURSOR = "reverse"
 """Within a matrix."""
@@ -30,12 +31,12 @@ _MUCH, _FEWEST_STEPS = 10, 3
 _SECONDS, _BYTES = Scale(1, 3600), Scale(1 << 20, 1 << 40)
 """Of the bars: a second to an hour, 1 MiB to 1 TiB."""
 COLUMNS = (
-    Column("SCENARIO", 15, gap=0),
+    Column("SCENARIO", 15),
     Column("ANSWERS"),
     Column("TIME", 7, right=True),
-    Column("LASTS", _BAR, gap=2, from_width=100),
-    Column("WRITES", 9, right=True, from_width=60),
-    Column("TAKES", _BAR, gap=2, from_width=100),
+    Column("LASTS", _BAR, gap=2, from_width=103),
+    Column("WRITES", 9, right=True, from_width=63),
+    Column("TAKES", _BAR, gap=2, from_width=103),
 )
 
 
@@ -68,14 +69,11 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
     return ends([" ", *name, "  plan   ", where, f" {device}" if device else ""], free, width)
 
 
-def scenarios(
-    offers: Sequence[Offer], cursor: Cursor, width: int, height: int, room_bytes: int | None = None
-) -> list[Text]:
-    """A row for each, with what it costs; ``room_bytes``: what is free there."""
-    columns = shown(COLUMNS, width - 4)
-    rows = []
-    for index, offer in enumerate(offers):
-        selected = index == cursor.scenario
+def scenarios(offers: Sequence[Offer], width: int, room_bytes: int | None = None) -> Rows:
+    """Return a row for each scenario with what it costs. ``room_bytes``: what is free there."""
+    columns = shown(COLUMNS, width - 1)
+    cells = {}
+    for at, offer in enumerate(offers):
         values = {"SCENARIO": offer.name, "ANSWERS": offer.form.question}
         if offer.outlook:
             values["TIME"] = offer.outlook.time
@@ -83,13 +81,9 @@ def scenarios(
         elif offer.refusal:
             values["TIME"] = "–"
             values["WRITES"] = "refused"
-        values |= _cost(offer.plan)
-        style = HEAD if selected else ""
-        styles = dict.fromkeys(values, style) | {"LASTS": HEAT[0], "TAKES": _taking(offer.plan, room_bytes)}
-        styles["WRITES"] = FAINT if offer.refusal else style
-        rows.append(line(("▌ " if selected else "  ", style), *styled_row(columns, values, styles)))
-    names = {column.title: column.title for column in columns} | {"LASTS": "1 s … 1 h", "TAKES": "1 M … 1 T"}
-    return [line(("  " + row(columns, names), FAINT)), *window(rows, cursor.scenario, height - 1)]
+        styles = {"LASTS": HEAT[0], "TAKES": _taking(offer.plan, room_bytes), "WRITES": FAINT if offer.refusal else ""}
+        cells[str(at)] = styled_row(columns, values | _cost(offer.plan), styles)
+    return Rows(columns, cells, {"LASTS": "1 s … 1 h", "TAKES": "1 M … 1 T"})
 
 
 def _cost(plan: Plan | None) -> dict[str, str]:

@@ -21,6 +21,7 @@ from fstui.tui.drawing.run import busy
 from fstui.tui.offers import Offers
 from fstui.tui.rates import Activity
 from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.widgets.table import Rows, Table
 
 if TYPE_CHECKING:
     from textual.widgets import Input
@@ -71,13 +72,14 @@ class PlanScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("table", self._draw_scenarios)
+        yield Table(self._draw_scenarios, id="table")
         yield self.lines("detail", self._draw_detail, classes="rest")
         yield self.footer_lines()
 
     def on_mount(self) -> None:
         self.offers.add([*scenarios.shipped_ones(), (power_cut.NAME, power_cut.FORM)])
-        self.cursor = Cursor(self.offers.at(self._wanted))
+        self.table.refill()
+        self.choose_scenario(self.offers.at(self._wanted))
         self.look_up()
         self.offer_own()
         self.set_interval(COUNTERS_S, self.read_counters)
@@ -92,6 +94,7 @@ class PlanScreen(BaseScreen):
         """The user's own scenarios come when their directory has answered."""
         own, broken = await scenarios.own()
         self.offers.add(own)
+        self.table.refill()
         if broken:
             self.say(broken[0])
         self.plan_all()
@@ -121,7 +124,7 @@ class PlanScreen(BaseScreen):
             self.plan_all()
         elif offers is self.offers:
             self._suggest_the_least()
-            self.redraw()
+            self._show_offers()
             self._start_if_awaited(offers.every[index])
 
     def _suggest_the_least(self) -> None:
@@ -149,9 +152,22 @@ class PlanScreen(BaseScreen):
                 self._suggest_the_least()
             self.part("detail").redraw()
 
+    @property
+    def table(self) -> Table:
+        return self.query_one(Table)
+
+    def _show_offers(self) -> None:
+        self.table.refill()
+        self.redraw()
+
+    def on_data_table_row_highlighted(self) -> None:
+        if self.table.row_count and self.table.cursor_row != self.cursor.scenario:
+            self.choose_scenario(self.table.cursor_row)
+
     def choose_scenario(self, at: int) -> None:
         """Put the cursor on it."""
         self.cursor = Cursor(at)
+        self.table.choose(at)
         self.part("detail").to_top()
         self.redraw()
 
@@ -160,16 +176,11 @@ class PlanScreen(BaseScreen):
         self.cursor = replace(self.cursor, setting=at, option=0)
         self.redraw()
 
-    def choose_row(self, part: str, row: int) -> None:
-        """The table's rows are the scenarios, wherever the cursor is."""
-        self.choose_scenario(row)
-
     def action_move(self, by: int) -> None:
         cursor = self.cursor
         if cursor.setting is None:
             last = max(len(self.offers.every) - 1, 0)
-            self.cursor = replace(cursor, scenario=max(0, min(cursor.scenario + by, last)))
-            self.part("detail").to_top()
+            self.choose_scenario(max(0, min(cursor.scenario + by, last)))
         elif self.offer:
             last = len(choices.rows(self.offer.form)) - 1
             self.cursor = replace(cursor, setting=max(0, min(cursor.setting + by, last)), option=0)
@@ -278,7 +289,7 @@ class PlanScreen(BaseScreen):
 
     def _plan_anew(self) -> None:
         self._awaited = ""
-        self.redraw()
+        self._show_offers()
         self.plan_all()
 
     @property
@@ -298,9 +309,9 @@ class PlanScreen(BaseScreen):
         target = self.offers.site.read if self.offers.site else None
         return [drawing.title(self.offers.directory, target, self.fstui.session.simulated, width)]
 
-    def _draw_scenarios(self, width: int, height: int) -> list[Text]:
+    def _draw_scenarios(self, width: int) -> Rows:
         space = self.offers.site.read.space if self.offers.site else None
-        return drawing.scenarios(self.offers.every, self.cursor, width, height, space.free_bytes if space else None)
+        return drawing.scenarios(self.offers.every, width, space.free_bytes if space else None)
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         read = self.offers.site.read if self.offers.site else None

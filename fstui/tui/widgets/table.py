@@ -34,6 +34,8 @@ class Table(DataTable[Text]):
     def __init__(self, draw: Callable[[int], Rows], id: str) -> None:  # noqa: A002
         super().__init__(cursor_type="row", cell_padding=0, id=id)
         self._draw = draw
+        self._awaited: str | int | None = None
+        """The row for the cursor once there are rows."""
 
     @property
     def chosen(self) -> str | None:
@@ -47,7 +49,8 @@ class Table(DataTable[Text]):
         """Show the rows as they are now."""
         if not self.size.width:
             return
-        chosen, at = self.chosen, self.cursor_row
+        chosen = self.chosen if self.row_count else self._awaited
+        at = chosen if isinstance(chosen, int) else self.cursor_row
         columns, cells, titles = self._draw(self.size.width)
         self.clear(columns=True)
         heads = styled_row(columns, {one.title: one.title for one in columns} | dict(titles), {})
@@ -59,7 +62,8 @@ class Table(DataTable[Text]):
 
     def choose(self, row: str | int | None) -> None:
         """Put the cursor on the row of that key or number."""
-        if row is None:
+        if row is None or not self.row_count:
+            self._awaited = row
             return
         try:
             at = self.get_row_index(row) if isinstance(row, str) else row
