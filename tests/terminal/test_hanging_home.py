@@ -48,7 +48,7 @@ def test_the_plan_is_made_the_run_refused_and_the_history_says_why(terminal: Tmu
     terminal.wait_for("── fsync-rate")
     terminal.wait_for("$ fstui run fsync-rate")
     terminal.press("Enter")
-    terminal.wait_for("XDG_STATE_HOME to")
+    terminal.wait_for("XDG_STATE_HOME")
     assert list(target.iterdir()) == []
     terminal.press("Escape", "Escape")
     terminal.wait_for("LOWEST DEVICE")
