@@ -115,7 +115,7 @@ class FstuiApp(App[int]):
         if isinstance(self.screen, BaseScreen):
             self.screen.redraw()
         if before.keys and not before.trouble:
-            from fstui.tui.every_command import unknown  # noqa: PLC0415  all screens: only for who changes keys
+            from fstui.tui.commands import unknown  # noqa: PLC0415  all screens: only for who changes keys
 
             self.tell(unknown(before.keys))
         if before.trouble:

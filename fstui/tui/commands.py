@@ -5,12 +5,13 @@ A key can be changed in ``keys.toml`` in the configuration directory: ``"storage
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
+from fstui.model.errors import meant
 from fstui.tui.drawing.cells import ACTION, clickable, line
 from fstui.tui.glyphs import KEY
 
@@ -122,3 +123,30 @@ def _expendable(shown: Sequence[Command]) -> Command:
     palette = [command for command in shown if command.id == PALETTE.id]
     own = [command for command in shown if command not in (*kept, *palette)]
     return [*kept, *own[:1], *palette, *own[1:]][-1]
+
+
+def unknown(names: Iterable[str]) -> str:
+    """A sentence about the names that no command has; empty where all of them are known."""
+    known = sorted(set(_names()))
+    strange = [name for name in names if name not in known]
+    if not strange:
+        return ""
+    near = meant(strange[0], known) or " The help of each screen (?) names its own."
+    return f"keys.toml: no command is called {', '.join(strange)}.{near}"
+
+
+def _names() -> Iterator[str]:
+    """The names of the commands of all screens. Every module in ``screens`` is imported, so a new one needs no list."""
+    from importlib import import_module  # noqa: PLC0415
+    from pkgutil import iter_modules  # noqa: PLC0415
+
+    from fstui.tui import screens  # noqa: PLC0415
+    from fstui.tui.screens.base_screen import BaseScreen  # noqa: PLC0415
+
+    for module in iter_modules(screens.__path__, f"{screens.__name__}."):
+        import_module(module.name)
+    yield from (command.id for command in (QUIT, INTERRUPT, SUSPEND, GLOSSARY, PALETTE))
+    below: list[type[BaseScreen]] = [BaseScreen]
+    for screen in below:
+        below += screen.__subclasses__()
+        yield from (command.id for command in screen.KEYS)

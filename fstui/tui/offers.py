@@ -14,8 +14,7 @@ from fstui.runs.scenarios import Form, Scenario
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.tui.choices import Choices
-from fstui.tui.drawing.outlook import of_plan, power_cut_outlook
-from fstui.tui.drawing.plan import Offer
+from fstui.tui.drawing.plan import Offer, of_plan, power_cut_outlook
 
 
 class Offers:

@@ -9,8 +9,8 @@ import pytest
 
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.state import runs
-from fstui.tui.drawing import recent as drawing
-from fstui.tui.recent import Recent
+from fstui.tui import beneath as drawing
+from fstui.tui.rates import Recent
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import busy
 from tests.tui.conftest import PreparedApp

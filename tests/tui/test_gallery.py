@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from fstui.tui.drawing import gallery, heat
+from fstui.tui.drawing import heat, result
 from fstui.tui.drawing.result import steps
 from tests.factories import screens
 
@@ -13,7 +13,7 @@ NAMES = [step.name for step in RUN.steps]
 
 
 def drawn(width: int, height: int) -> list[str]:
-    return [text.plain for text in gallery.draw(RUN, width, height)]
+    return [text.plain for text in result.gallery(RUN, width, height)]
 
 
 def test_each_step_has_its_map_in_the_order_they_ran() -> None:
@@ -40,4 +40,4 @@ def test_the_table_keeps_all_its_rows_and_the_pictures_take_what_is_left() -> No
 def test_there_are_none_without_room_or_of_one_step() -> None:
     assert drawn(200, 13) == [] and drawn(80, 24) == [] and drawn(30, 20) == []
     alone = replace(RUN, steps=RUN.steps[:1])
-    assert gallery.draw(alone, 200, 40) == []
+    assert result.gallery(alone, 200, 40) == []

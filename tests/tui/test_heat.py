@@ -7,7 +7,7 @@ import pytest
 from fstui.model.steps import Latency, Stall, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import Mark
-from fstui.tui.drawing import heat, sparkline
+from fstui.tui.drawing import bars, heat
 from fstui.tui.drawing.heat import View
 from fstui.tui.glyphs import BAD, DOUBT, in_ascii
 
@@ -128,14 +128,14 @@ def test_the_axis_seldom_moves() -> None:
 
 
 def test_a_sparkline_is_flat_where_nothing_changed_and_rises_with_the_latency() -> None:
-    assert set(sparkline.draw(seconds(1.0, (MS, 9)), 16)) == {"▁"}
+    assert set(bars.sparkline(seconds(1.0, (MS, 9)), 16)) == {"▁"}
     slower = tuple(point(at / 60, (MS if at < 30 else 12 * MS, 9)) for at in range(60))
-    drawn = sparkline.draw(slower, 16)
+    drawn = bars.sparkline(slower, 16)
     assert len(drawn) == 16 and drawn[0] == "▁" and drawn[-1] == "█"
-    assert sparkline.draw((), 16) == ""
+    assert bars.sparkline((), 16) == ""
 
 
 def test_a_curve_longer_than_its_points_has_no_holes_but_those_of_the_data() -> None:
-    assert set(sparkline.draw(seconds(2.0, (MS, 9), parts=20), 90)) == {"▁"}
+    assert set(bars.sparkline(seconds(2.0, (MS, 9), parts=20), 90)) == {"▁"}
     gap = (point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9)))
-    assert sparkline.draw(gap, 20).count(" ") == pytest.approx(17, abs=1)
+    assert bars.sparkline(gap, 20).count(" ") == pytest.approx(17, abs=1)

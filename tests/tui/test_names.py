@@ -6,8 +6,7 @@ import pytest
 
 from fstui.runs import scenario
 from fstui.tui.drawing import result, run
-from fstui.tui.drawing.cells import shown
-from fstui.tui.drawing.names import distinct
+from fstui.tui.drawing.cells import distinct, shown
 
 WIDTHS = sorted({shown(result.STEPS, 80 - 4)[0].width, shown(run.STEPS, 80 - 5)[0].width})
 

@@ -1,10 +1,14 @@
-"""Bars: across a row, on a logarithmic scale that its heading names; and upright ones, one for each run."""
+"""Bars: across a row, on a logarithmic scale that its heading names; upright ones, one for each run; and sparklines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import ceil, floor, log10
+from statistics import median
 from typing import NamedTuple
+
+from fstui.model.steps import TimelinePoint
+from fstui.report.latency_map import with_ends
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -45,3 +49,21 @@ def round_up(value: float, ends: Sequence[float] = (1, 2, 3, 5, 10)) -> float:
     """One of the ends times a power of ten: where an axis may end."""
     power = 10.0 ** floor(log10(value))
     return next(step * power for step in ends if step * power >= value * 0.999999)
+
+
+def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
+    """Draw the median latency over time: one decade is the full height, blank where nothing ended."""
+    known = [(point.t_s, end_s, point.p50_ns) for point, end_s in with_ends(timeline, 1.0) if point.p50_ns]
+    if not known:
+        return ""
+    first_s, last_s = known[0][0], known[-1][1]
+    a_cell_s = (last_s - first_s) / width or 1.0
+    parts: list[list[int]] = [[] for _ in range(width)]
+    for start_s, end_s, ns in known:
+        first = min(int((start_s - first_s) / a_cell_s), width - 1)
+        for x in range(first, max(round((end_s - first_s) / a_cell_s), first + 1)):
+            parts[min(x, width - 1)].append(ns)
+    typical = [median(part) if part else None for part in parts]
+    low = min(ns for ns in typical if ns)
+    decades = max(1.0, *(log10(ns / low) for ns in typical if ns))
+    return "".join(" " if ns is None else _BLOCKS[1 + min(int(log10(ns / low) / decades * 8), 7)] for ns in typical)

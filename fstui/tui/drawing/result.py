@@ -12,16 +12,17 @@ from fstui.model.judgement import Finding
 from fstui.model.quantities import count, rate, ratio, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.report import figures
+from fstui.report import figures, latency_map
 from fstui.report import way_down as downwards
 from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
 from fstui.report.text import speed_words
-from fstui.tui.drawing import appendix, gallery, heat, sparkline, stack
+from fstui.tui.drawing import appendix, bars, heat, stack
 from fstui.tui.drawing.appendix import Section
 from fstui.tui.drawing.cells import (
     Column,
+    distinct,
     ends,
     fit,
     fit_end,
@@ -34,7 +35,6 @@ from fstui.tui.drawing.cells import (
     window,
     wrapped,
 )
-from fstui.tui.drawing.names import distinct
 from fstui.tui.drawing.run import NONE, latency, told
 from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD, HEAD, of_speed, of_step, of_verdict, word
 
@@ -195,7 +195,7 @@ def steps(run: Run, more: Sequence[Section], selected: int | None, width: int, h
     ]
     rows += [appendix.row(part, width, selected=index == selected) for index, part in enumerate(more, len(run.steps))]
     titles = heading(columns, margin="── ").plain
-    pictures = gallery.draw(run, width, height - len(rows) - 2)
+    pictures = gallery(run, width, height - len(rows) - 2)
     return [line((titles, FAINT)), *window(rows, selected or 0, height - 1), *([line(), *pictures] if pictures else [])]
 
 
@@ -257,4 +257,37 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
 
 
 def _curve(step: Step, columns: Sequence[Column]) -> str:
-    return next((sparkline.draw(step.timeline, column.width) for column in columns if column.title == "OVER TIME"), "")
+    return next((bars.sparkline(step.timeline, column.width) for column in columns if column.title == "OVER TIME"), "")
+
+
+_WIDTH, _GAP = 44, 2
+"""The narrowest map that still shows how latency changes, and the cells between two."""
+_HEIGHT, _TALLEST = 7, 12
+"""Of one map, with its name and its time axis."""
+
+
+def gallery(run: Run, width: int, height: int) -> list[Text]:
+    """Nothing where there is room for too little, or one step alone: its picture is drawn elsewhere."""
+    steps = [step for step in run.steps if step.timeline]
+    per_row = min(max((width + _GAP) // (_WIDTH + _GAP), 1), len(steps))
+    rows = -(-len(steps) // max(per_row, 1))
+    if len(steps) < 2 or height < rows * _HEIGHT:
+        return []
+    each = (width - _GAP * (per_row - 1)) // per_row
+    axis = latency_map.axis([point for step in steps for point in step.timeline])
+    drawn = [_map(run, step, axis, each, min(height // rows, _TALLEST)) for step in steps]
+    return [text for first in range(0, len(drawn), per_row) for text in _beside(drawn[first : first + per_row], each)]
+
+
+def _map(run: Run, step: Step, axis: latency_map.Axis, width: int, height: int) -> list[Text]:
+    return [rule(width, step.name), *heat.draw(heat.of_step(run, step), width, height - 1, axis)]
+
+
+def _beside(maps: Sequence[list[Text]], width: int) -> list[Text]:
+    """As one; all are as high."""
+    lines = [line() for _ in maps[0]]
+    for at, drawn in enumerate(maps):
+        for whole, part in zip(lines, drawn, strict=True):
+            whole.pad_right(at * (width + _GAP) - whole.cell_len)
+            whole.append_text(part)
+    return lines

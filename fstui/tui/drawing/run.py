@@ -16,9 +16,21 @@ from fstui.model.storage import Node, Target
 from fstui.report import figures
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
-from fstui.tui.drawing import sparkline, stack
-from fstui.tui.drawing.cells import Column, ends, fit, fit_middle, fit_right, heading, line, row, rule, shown, window
-from fstui.tui.drawing.names import distinct
+from fstui.tui.drawing import bars, stack
+from fstui.tui.drawing.cells import (
+    Column,
+    distinct,
+    ends,
+    fit,
+    fit_middle,
+    fit_right,
+    heading,
+    line,
+    row,
+    rule,
+    shown,
+    window,
+)
 from fstui.tui.glyphs import BAD, FAINT, HEAD, of_speed, of_step, of_verdict
 from fstui.tui.progress import Progress
 from fstui.tui.rates import Rate
@@ -223,7 +235,7 @@ def _said(columns: Sequence[Column], name: str, seen: Snapshot) -> str:
 def _numbers(seen: Step | Snapshot, settings: Settings, counts: figures.Counts) -> dict[str, str]:
     per_sync = counts.flushes_per_sync(seen, settings)
     return {
-        "OVER TIME": sparkline.draw(seen.timeline, 16),
+        "OVER TIME": bars.sparkline(seen.timeline, 16),
         "RATE/S": rate(seen.rate_per_s),
         "P50": latency(seen.latency_ns, "p50"),
         "P99": latency(seen.latency_ns, "p99"),

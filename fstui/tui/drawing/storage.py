@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 from rich.text import Text
 
-from fstui.model.at_work import AtWork
+from fstui.model.at_work import AtWork, DatabaseAtWork
 from fstui.model.host import Inventory
 from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
 from fstui.model.quantities import counted, duration_ns, short_size, size
 from fstui.model.storage import Node, Target
 from fstui.report import findings
 from fstui.report.layers import in_memory
-from fstui.tui.drawing import company, stack
+from fstui.tui.drawing import stack
 from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window_of, wrapped
-from fstui.tui.glyphs import FAINT, HEAD, of_verdict
+from fstui.tui.glyphs import BAD, FAINT, HEAD, of_verdict
 from fstui.tui.rates import Rate, total
 
 COLUMNS = (
@@ -196,7 +196,7 @@ def detail(
         devices = (node.id for node in entry.devices if node.id in rates)
         lines += [line((fit(f"  now   {device}: {over[device]}", width), FAINT)) for device in devices]
     if entry.target:
-        lines += company.lines(entry.target, at_work, width)
+        lines += _company(entry.target, at_work, width)
     lines += before
     if entry.target and entry.target.silent_s is not None:
         lines += [line(), *_silence(entry.target, width)]
@@ -300,3 +300,42 @@ def _number(value: float | None) -> str:
 
 def _ms(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+_MOST = 4
+"""Writers that are named."""
+
+
+def _company(target: Target, at_work: AtWork, width: int) -> list[Text]:
+    """Nothing where nobody is."""
+    found: list[Text] = []
+    if words := _writers(target, at_work):
+        found += [line((part, FAINT)) for part in wrapped(words, width - 1, indent=" " * 8, first="  who   ")]
+    for database in at_work.databases:
+        if target.mount_point in database.mounts:
+            found += _database(database, width)
+    return found
+
+
+def _writers(target: Target, at_work: AtWork) -> str:
+    here = [each for each in at_work.writers if target.mount_point in each.mounts]
+    named = [f"{each.name} ({each.pid}) {size(_rounded(each.bytes_per_s))}/s" for each in here[:_MOST]]
+    hidden = "other users' processes are not seen without root" if named and at_work.hidden else ""
+    return "; ".join(filter(None, [", ".join(named), hidden]))
+
+
+def _rounded(bytes_per_s: float) -> int:
+    """To two digits: what changes every look is sent every look."""
+    return round(float(f"{bytes_per_s:.1e}"))
+
+
+def _database(database: DatabaseAtWork, width: int) -> Iterator[Text]:
+    words = f"{database.name} ({database.pid}) keeps its data in {database.data_directory}: "
+    words += ", ".join(f"{name} = {value}" for name, value in sorted(database.variables.items())) or (
+        "no setting of its durability is changed where it was started"
+    )
+    for part in wrapped(words, width - 1, indent=" " * 8, first="  data  "):
+        yield line(part)
+    for reason in database.losing:
+        for part in wrapped(f"✗ a commit may be lost: {reason}", width - 1, indent=" " * 10, first=" " * 8):
+            yield line((part, BAD))

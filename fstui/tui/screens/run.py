@@ -9,8 +9,10 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
+from textual.message import Message
 
 from fstui.model.errors import Refused
+from fstui.model.events import Event
 from fstui.model.plan import Plan
 from fstui.model.storage import Target
 from fstui.report import latency_map
@@ -21,7 +23,6 @@ from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bi
 from fstui.tui.drawing import heat
 from fstui.tui.drawing import run as drawing
 from fstui.tui.drawing.heat import View
-from fstui.tui.messages import RunAdvanced
 from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.slices import Slices
@@ -225,3 +226,11 @@ class RunScreen(BaseScreen):
             planned = self.progress.plan.steps[index]
             self._marks = {index: latency_map.marks(self.progress.evidence, planned.name, planned.settings)}
         return self._marks[index]
+
+
+class RunAdvanced(Message):
+    """The runner has told something new."""
+
+    def __init__(self, event: Event) -> None:
+        super().__init__()
+        self.event = event

@@ -14,8 +14,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fstui.tui.widgets.lines import Draw
-from fstui.tui.widgets.painter import Painter, at, changes
+from fstui.tui.widgets.lines import Draw, Painter, at, changes
 
 PIECES = 14
 
