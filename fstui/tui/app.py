@@ -210,7 +210,6 @@ class FstuiApp(App[int]):
 
     @work(group="picture")
     async def save_picture(self) -> None:
-        """The screen as it stands, as an SVG file."""
         from fstui.tui.exports import export_screen  # noqa: PLC0415
 
         self.tell(await export_screen(self.export_screenshot()))
@@ -229,7 +228,6 @@ class FstuiApp(App[int]):
 
     @work(group="remember")
     async def keep_theme(self, name: str) -> None:
-        """Draw with that theme, the next time too."""
         from fstui.runs import startup  # noqa: PLC0415
 
         self.show_theme(name)
@@ -269,7 +267,6 @@ class FstuiApp(App[int]):
             self.push_screen(screen)
 
     def open_watch(self, target: Target) -> None:
-        """See who waits for the files of that filesystem."""
         from fstui.tui.screens.watch import WatchScreen  # noqa: PLC0415
 
         self.push_screen(WatchScreen(target))

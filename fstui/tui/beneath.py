@@ -32,7 +32,6 @@ class Beneath:
         self._hostname = hostname
 
     def add(self, now: Counters) -> None:
-        """The newest reading."""
         self._recent.add(now)
 
     def draw(

@@ -54,7 +54,6 @@ def values(setting: Setting, text: str | None) -> list[str]:
 
 
 def as_text(value: Scalar) -> str:
-    """As the command line wants it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -74,7 +74,6 @@ COPY = Command(
 
 
 def bindings(commands: Iterable[Command]) -> list[BindingType]:
-    """Textual's bindings for them."""
     return [
         Binding(
             command.keys,
@@ -97,7 +96,6 @@ def key_name(command: Command, keymap: Mapping[str, str]) -> str:
 
 
 def all_key_names(command: Command, keymap: Mapping[str, str]) -> str:
-    """All its keys."""
     keys = keymap.get(command.id, command.keys).split(",")
     return " ".join(_NAMES.get(key.strip(), key.strip()) for key in keys)
 

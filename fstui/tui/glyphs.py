@@ -57,12 +57,10 @@ def of_verdict(verdict: Verdict | None) -> tuple[str, str]:
 
 
 def of_speed(answer: Answer) -> tuple[str, str]:
-    """Glyph and style of the second answer."""
     return SPEEDS[answer], _SPEEDS[answer]
 
 
 def of_step(status: StepStatus) -> tuple[str, str]:
-    """Glyph and style of a step that is over."""
     return _STEPS[status]
 
 

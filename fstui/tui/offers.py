@@ -37,7 +37,6 @@ class Offers:
         """What runs from here were declared with, each with what was remembered of this storage until then."""
 
     def add(self, known: Iterable[tuple[str, Form]]) -> None:
-        """Offer these too, by their names."""
         self.every += [Offer(name, form) for name, form in known]
 
     def at(self, name: str) -> int:
@@ -100,7 +99,6 @@ class Offers:
         return self._made_last.pop()[1] if taken.words == ran_with != self.choices.declaration.words else None
 
     def declared(self, site: Site) -> Site:
-        """With what is chosen."""
         return site.declare(self.choices.declaration)
 
     def start(self, offer: Offer, site: Site) -> tuple[RunInProgress, Declaration | None]:

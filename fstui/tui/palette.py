@@ -23,8 +23,6 @@ PATIENCE_S = 0.5
 
 
 class Entry(NamedTuple):
-    """One thing to go to."""
-
     name: str
     help: str
     run: Callable[[], object]
@@ -42,7 +40,6 @@ class Entries(Provider):
         self.reading = asyncio.create_task(_saved_runs())
 
     async def shutdown(self) -> None:
-        """What is still being read is wanted no more."""
         if self.reading is not None:
             self.reading.cancel()
 

@@ -30,8 +30,6 @@ Known = (
 
 
 class Progress:
-    """Built from the events in their order."""
-
     def __init__(self, plan: Plan, target: Target) -> None:
         self.plan = plan
         self.target = target
@@ -51,7 +49,6 @@ class Progress:
         self._counts: Counts | None = None
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
         known = cast(Known, event)
         if not isinstance(known, StepPreparing | StepStarted | StepProgressed | FindingsChanged):
             self._counts = None  # the evidence is another one
@@ -78,7 +75,6 @@ class Progress:
 
     @property
     def evidence(self) -> Evidence:
-        """What has been seen so far."""
         return Evidence(target=self.target, idle=self.idle, before=self.before, steps=tuple(self.done.values()))
 
     @property

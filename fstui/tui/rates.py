@@ -41,7 +41,6 @@ class Activity:
         return {device: rate.busy for device, rate in self.rates.items() if rate.busy is not None}
 
     def add(self, now: Counters) -> None:
-        """The newest reading."""
         if self._before:
             self.rates = rates(self._before, now) or self.rates
         self._before = now
@@ -130,7 +129,6 @@ class Recent:
         return self._kept[-1].monotonic_ns if self._kept else None
 
     def add(self, now: Counters) -> None:
-        """Keep this reading, unless the last one is too near."""
         last = self._kept[-1] if self._kept else None
         if last and now.monotonic_ns - last.monotonic_ns < KEPT_NS:
             return

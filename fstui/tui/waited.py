@@ -50,8 +50,6 @@ class Waited(NamedTuple):
 
 
 class LastMinutes:
-    """Seconds in their order, the oldest forgotten."""
-
     def __init__(self) -> None:
         self._kept: deque[tuple[float, Waited]] = deque(maxlen=_MOST)
         self._until_s = 0.0

@@ -44,7 +44,6 @@ def sections(run: Run, before: Run | None = None) -> list[Section]:
 
 
 def row(section: Section, width: int, *, selected: bool) -> Text:
-    """The line to choose it by."""
     return line(("▌" if selected else " ", HEAD), "  ", (fit(section.title, width - 3), HEAD if selected else FAINT))
 
 

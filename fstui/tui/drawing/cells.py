@@ -43,7 +43,6 @@ ROW, ACTION = "row", "act"
 
 
 def clickable(text: Text, found: dict[str, Any], start: int = 0, end: int | None = None) -> Text:
-    """The text with that on its cells."""
     text.stylize(Style.from_meta(found), start, end)
     return text
 
@@ -121,7 +120,6 @@ def row(columns: Sequence[Column], values: Mapping[str, str]) -> str:
 
 
 def styled_row(columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str]) -> list[Run]:
-    """The same, each column in its style."""
     runs: list[Run] = []
     for column in columns:
         fitted = fit_right if column.right else _FITTED[column.cut]
@@ -131,7 +129,6 @@ def styled_row(columns: Sequence[Column], values: Mapping[str, str], styles: Map
 
 
 def heading(columns: Sequence[Column], margin: str = "  ") -> Text:
-    """The titles of the columns."""
     return line((margin + row(columns, {column.title: column.title for column in columns}), FAINT))
 
 

@@ -47,7 +47,6 @@ class Room(NamedTuple):
 
     @property
     def span_s(self) -> int:
-        """What a chart covers."""
         return self.cells * self.cell_s
 
 
@@ -84,7 +83,6 @@ def draw(
 def _chart(
     figure: Figure[Reading], series: Sequence[Reading | None], cells: int, height: int
 ) -> list[list[tuple[str, str]]]:
-    """Its lines as runs, each of the same width."""
     values = [None if now is None else figure.of(now) for now in series]
     known = [value for value in values if value is not None]
     highest, rows = max(known), height - 1

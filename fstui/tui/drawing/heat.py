@@ -35,8 +35,6 @@ _HELD_AGAINST = ("limit", "last", "publ.", "idle")
 
 
 class View(msgspec.Struct, frozen=True):
-    """What the map shows of one step."""
-
     timeline: Sequence[TimelinePoint] = ()
     elapsed_s: float = 0.0
     length_s: float | None = 1.0
@@ -48,8 +46,6 @@ class View(msgspec.Struct, frozen=True):
 
 
 class Span(msgspec.Struct, frozen=True):
-    """The seconds that the columns stand for."""
-
     start_s: float
     length_s: float
     columns: int

@@ -133,7 +133,6 @@ def told(summary: Summary, run: Run | None, width: int, height: int) -> list[Tex
 
 
 def where(summary: Summary, width: int) -> list[Text]:
-    """Its note and its file."""
     words = summary.unreadable or (f"{summary.path}: {ALTERED}" if summary.altered else summary.path)
     words = f"“{summary.note}” {words}" if summary.note else words
     return [line((part, FAINT)) for part in wrapped(words, width - 2, indent=" ")]
@@ -192,7 +191,6 @@ def _upright(runs: Sequence[Summary], chosen: Summary, each: int, tall: int) -> 
 
 
 def _signs(runs: Sequence[Summary], chosen: Summary, each: int) -> Text:
-    """Under each bar its verdict's."""
     parts: list[Words] = [(" " * _LABEL, "")]
     for one in runs:
         glyph, style = of_verdict(one.verdict)

@@ -28,7 +28,6 @@ SCALE = Scale(1.0, 1e6)
 
 
 def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
-    """The lesson, and how far it is taken."""
     at = STAGES.index(stage)
     parts = [(name, HEAD) if number == at else (name, FAINT) for number, name in enumerate(STAGES)]
     way = [run for part in parts for run in (part, (" › ", FAINT))][:-1]
@@ -84,7 +83,6 @@ def runs(
 
 
 def compared(choice: Choice, chosen: int | None, claims: Sequence[Found], width: int) -> list[Text]:
-    """What was predicted against what was seen."""
     lines = [line("  ", ("What the runs show", HEAD)), line()]
     for claim in claims:
         whole = _GROUPS.sub("\u00a0", claim.sentence)  # a number stays on its line
@@ -96,7 +94,6 @@ def compared(choice: Choice, chosen: int | None, claims: Sequence[Found], width:
 
 
 def explained(lesson: Lesson, width: int) -> list[Text]:
-    """Why."""
     words = ", ".join(titled(name) for name in dict.fromkeys((*lesson.words, *standing_in(lesson.explain))))
     return [
         *paragraph(lesson.explain, width),
@@ -161,7 +158,6 @@ def spreads(planned: Sequence[LessonRun], under_way: Mapping[str, Progress]) -> 
 
 
 def prompt(words: str) -> Text:
-    """What to do now."""
     return line(("  " + words, HEAD))
 
 

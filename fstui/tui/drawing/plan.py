@@ -257,7 +257,6 @@ class Outlook(msgspec.Struct, frozen=True):
 
 
 def of_plan(scenario: Scenario, plan: Plan, chosen: Choices, directory: str) -> Outlook:
-    """Of a scenario's plan."""
     reasons = Counter(step.skip for step in plan.steps if step.skip)
     amount = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else f"at most {size(plan.max_bytes)}"
     return Outlook(
@@ -277,7 +276,6 @@ def _on_server(plan: Plan) -> str:
 
 
 def power_cut_outlook(cut: power_cut.Plan, chosen: Choices, directory: str) -> Outlook:
-    """Of the check that no runner can do."""
     each_second = f"{size(cut.bytes_per_s)} a second" if cut.bytes_per_s else "as much as it can"
     amount = each_second if cut.max_bytes is None else f"at most {size(cut.max_bytes)}"
     place = f"{directory.rstrip('/')}/{power_cut.PREFIX}…"

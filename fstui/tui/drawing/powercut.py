@@ -33,7 +33,6 @@ class Guide(msgspec.Struct, frozen=True):
 
     @property
     def witness(self) -> str:
-        """The command for the witness."""
         write = _through_two_shells(self.write)
         return f"ssh -o ServerAliveInterval=2 {self.host} {write} | fstui powercut witness acks.log"
 

@@ -80,7 +80,6 @@ def title(run: Run, width: int) -> Text:
 
 
 def verdict(run: Run, width: int) -> Text:
-    """The word that a person reads first."""
     glyph, style = of_verdict(run.verdict)
     deciding = leading(run)
     ceiling = "not proof: only a power cut is" if run.verdict == "consistent" else ""
@@ -123,7 +122,6 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
 
 
 def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
-    """Its latencies over time, under its name."""
     if step is None or not step.timeline:
         return []
     return [rule(width, step.name), *heat.draw(heat.of_step(run, step), width, height - 1)]
@@ -144,7 +142,6 @@ def way_down(run: Run, step: Step | None, width: int) -> list[Text]:
 
 
 def step_detail(step: Step, run: Run, width: int) -> list[Text]:
-    """Everything measured of one step."""
     whole = step.latency_ns
     lines = [line(part) for part in wrapped(f"{step.name}: {step.status}. {figures.failure(step)}", width - 1)]
     asked = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"

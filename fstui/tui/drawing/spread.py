@@ -29,8 +29,6 @@ _ALL_FROM = 56
 
 
 class Shown(NamedTuple):
-    """One step, as far as it was measured."""
-
     name: str
     timeline: Sequence[TimelinePoint] = ()
     latency: Latency | None = None
@@ -44,7 +42,6 @@ def height_for(steps: int, most: int) -> int:
 
 
 def draw(steps: Sequence[Shown], width: int, height: int) -> list[Text]:
-    """A picture for each, the axis below the last."""
     rows = (height - 2) // max(len(steps), 1)
     if rows < LEAST_ROWS:
         return []

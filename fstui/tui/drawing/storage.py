@@ -54,7 +54,6 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def name(self) -> str:
-        """The mount point, or the device's name."""
         return self.target.mount_point if self.target else self.device.id if self.device else ""
 
     @property
@@ -91,7 +90,6 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def severity(self) -> tuple[int, bool]:
-        """To sort by, the worst first."""
         return findings.severity(self.target, self.judgement) if self.target else (len(VERDICTS), False)
 
 
@@ -206,7 +204,6 @@ def detail(
 
 
 def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
-    """What is not shown, and why."""
     hidden = sum(1 for target in inventory.filesystems if target.pseudo)
     parts = [] if pseudo or not hidden else [f"{counted(hidden, 'pseudo filesystem')} hidden"]
     if words:

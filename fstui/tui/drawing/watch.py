@@ -57,8 +57,6 @@ _BY_COLUMNS = {
 
 
 class View(msgspec.Struct, frozen=True):
-    """What there is to see of a watch."""
-
     target: Target
     untraced: str | None = None
     second: Watched = Watched()
@@ -105,7 +103,6 @@ def devices(view: View, width: int) -> list[Text]:
 
 
 def sentence(view: View, width: int) -> list[Text]:
-    """What this second comes to."""
     return [rule(width), *(line((part, HEAD)) for part in wrapped(view.sentence, width - 1, indent=" "))]
 
 

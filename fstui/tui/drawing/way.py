@@ -26,8 +26,6 @@ LEGEND = "✗ lost, ✓ kept: without power"
 
 
 class Asked(NamedTuple):
-    """A step's name, and what it is asked for."""
-
     name: str
     settings: Settings
 

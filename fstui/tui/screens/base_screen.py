@@ -31,7 +31,6 @@ class BaseScreen(Screen[None]):
 
     @property
     def fstui(self) -> FstuiApp:
-        """The app, by its own type."""
         return cast("FstuiApp", self.app)  # the app imports the screens, not they the app
 
     def lines(
@@ -52,7 +51,6 @@ class BaseScreen(Screen[None]):
         return self.lines("footer", self._draw_footer)
 
     def part(self, id: str) -> Lines:  # noqa: A002
-        """The part of that name."""
         return self.query_one(f"#{id}", Lines)
 
     def redraw(self) -> None:
@@ -91,7 +89,6 @@ class BaseScreen(Screen[None]):
         self.part("footer").redraw()
 
     def copy(self, text: str) -> None:
-        """To the clipboard, through the terminal."""
         self.app.copy_to_clipboard(text)
         self.say("Copied, if your terminal takes OSC 52.")
 
@@ -111,11 +108,9 @@ class BaseScreen(Screen[None]):
             self.part("footer").redraw()
 
     def on_click(self) -> None:
-        """The same of a click."""
         self.on_key()
 
     def on_lines_row_chosen(self, chosen: Lines.RowChosen) -> None:
-        """A row was clicked on."""
         self.choose_row(chosen.part.id or "", chosen.row)
 
     async def on_lines_turned(self, turned: Lines.Turned) -> None:
@@ -128,7 +123,6 @@ class BaseScreen(Screen[None]):
             self.call_later(self.run_action, f"move({row - selected})")
 
     def footer_commands(self) -> Iterable[Command]:
-        """What the footer names now."""
         return (*self.KEYS, PALETTE)
 
     def _draw_footer(self, width: int, height: int) -> list[Text]:

@@ -131,7 +131,6 @@ class HistoryScreen(BaseScreen):
 
     @property
     def chosen(self) -> Summary | None:
-        """What the cursor is on."""
         return next((one for one in self.rows or () if one.path == self.table.chosen), None)
 
     @property
@@ -213,7 +212,6 @@ class HistoryScreen(BaseScreen):
 
     @work(group="change")
     async def change(self, doing: Coroutine[None, None, None]) -> None:
-        """Do it, and list the runs anew."""
         try:
             await doing
         except (OSError, Refused) as trouble:

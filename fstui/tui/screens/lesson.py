@@ -154,7 +154,6 @@ class LessonScreen(BaseScreen):
 
     @work(exclusive=True, group="lesson", exit_on_error=False)
     async def run_all(self) -> None:
-        """One run after the other."""
         for run in self.lesson.runs:
             try:
                 plan, running = await lessons.start(self.lesson, run, self._pace)
@@ -178,7 +177,6 @@ class LessonScreen(BaseScreen):
                 await self._noting.wait()
 
     async def note(self) -> None:
-        """Keep that it was taken."""
         right = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
         try:
             await lessons_taken.note(self.lesson.name, right, self.results)

@@ -60,7 +60,6 @@ class LessonsScreen(BaseScreen):
 
     @work(exclusive=True, group="taken")
     async def look(self) -> None:
-        """Which were taken."""
         before = self.taken
         try:
             self.taken = await lessons_taken.recall()

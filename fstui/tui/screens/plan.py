@@ -101,13 +101,11 @@ class PlanScreen(BaseScreen):
 
     @property
     def offer(self) -> Offer | None:
-        """The selected scenario."""
         every = self.offers.every
         return every[self.cursor.scenario] if every else None
 
     @work(exclusive=True, group="look up")
     async def look_up(self) -> None:
-        """The directory, then what could run there."""
         if moved := await self.offers.look_up():
             self.say(moved)
         self.plan_all()
@@ -165,7 +163,6 @@ class PlanScreen(BaseScreen):
             self.choose_scenario(self.table.cursor_row)
 
     def choose_scenario(self, at: int) -> None:
-        """Put the cursor on it."""
         self.cursor = Cursor(at)
         self.table.choose(at)
         self.part("detail").to_top()

@@ -103,12 +103,10 @@ class ResultScreen(BaseScreen):
 
     @property
     def rows(self) -> list[Finding | Step | Section]:
-        """What the cursor moves through."""
         return [*self.findings, *self.result.steps, *self.more]
 
     @property
     def chosen(self) -> Finding | Step | Section | None:
-        """What the cursor is on."""
         return self.rows[self.selected] if self.rows else None
 
     def action_move(self, by: int) -> None:

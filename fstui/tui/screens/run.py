@@ -229,8 +229,6 @@ class RunScreen(BaseScreen):
 
 
 class RunAdvanced(Message):
-    """The runner has told something new."""
-
     def __init__(self, event: Event) -> None:
         super().__init__()
         self.event = event

@@ -195,7 +195,6 @@ class StorageScreen(BaseScreen):
 
     @property
     def row(self) -> storage.Entry | None:
-        """The selected row."""
         return self.rows[self.selected] if self.selected < len(self.rows) else None
 
     def action_move(self, by: int) -> None:

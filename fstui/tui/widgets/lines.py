@@ -66,12 +66,6 @@ class Lines(Widget):
         self._size_drawn = Size(0, 0)
         self._marks: list[list[tuple[Span, dict[str, Any]]]] = []
 
-    @property
-    def texts(self) -> list[str]:
-        """What stands there now, line by line."""
-        self._draw_where_resized()
-        return [text.plain for text in self._painter.texts]
-
     def redraw(self) -> None:
         """Draw again and refresh what changed.
 
@@ -93,7 +87,6 @@ class Lines(Widget):
             self.refresh(*regions)
 
     def scroll_lines(self, by: int) -> None:
-        """Move the view by so many lines."""
         self._offset = max(self._offset + by, 0)
         self.redraw()
 
@@ -192,7 +185,6 @@ class Painter:
         self._painted_on = None
 
     def paint(self, texts: Sequence[Text], width: int) -> None:
-        """These lines, as wide as that."""
         paints_on, old = (width, ground := self.ground), dict(enumerate(zip(self.texts, self.strips, strict=True)))
         if paints_on != self._painted_on:
             self._painted_on, old = paints_on, {}

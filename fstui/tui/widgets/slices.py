@@ -41,11 +41,6 @@ class Slices(Horizontal):
             self._draw_now()
         return self._painter.strips
 
-    @property
-    def texts(self) -> list[str]:
-        """What stands there now, line by line."""
-        return [text.plain for text in self._painter.texts] if self.strips else []
-
     def redraw(self) -> None:
         """Draw again and send the pieces that changed. Not beneath another screen, see Lines."""
         width, height = self.size
@@ -71,8 +66,6 @@ class Slices(Horizontal):
 
 
 class Piece(Widget):
-    """Some columns."""
-
     def __init__(self, whole: Slices) -> None:
         super().__init__()
         self._whole = whole

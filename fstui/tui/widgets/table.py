@@ -72,5 +72,4 @@ class Table(DataTable[Text]):
         self.move_cursor(row=max(0, min(at, self.row_count - 1)))
 
     def move(self, by: int) -> None:
-        """Move the cursor by that many rows."""
         self.choose(self.cursor_row + by)
