@@ -5,7 +5,8 @@ A key can be changed in ``keys.toml`` in the configuration directory: ``"storage
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from rich.text import Text
@@ -14,6 +15,9 @@ from textual.binding import Binding, BindingType
 from fstui.model.errors import meant
 from fstui.tui.drawing.cells import ACTION, clickable, line
 from fstui.tui.glyphs import KEY
+
+if TYPE_CHECKING:
+    from fstui.tui.screens.base_screen import BaseScreen
 
 _NAMES = {
     "enter": "Enter", "space": "Space", "escape": "Esc", "tab": "Tab", "slash": "/", "question_mark": "?",
@@ -125,7 +129,8 @@ def _expendable(shown: Sequence[Command]) -> Command:
 
 def unknown(names: Iterable[str]) -> str:
     """A sentence about the names that no command has; empty where all of them are known."""
-    known = sorted(set(_names()))
+    always = (QUIT, INTERRUPT, SUSPEND, GLOSSARY, PALETTE)
+    known = sorted({command.id for command in (*always, *(one for screen in screens() for one in screen.KEYS))})
     strange = [name for name in names if name not in known]
     if not strange:
         return ""
@@ -133,8 +138,8 @@ def unknown(names: Iterable[str]) -> str:
     return f"keys.toml: no command is called {', '.join(strange)}.{near}"
 
 
-def _names() -> Iterator[str]:
-    """The names of the commands of all screens. Every module in ``screens`` is imported, so a new one needs no list."""
+def screens() -> list[type[BaseScreen]]:
+    """Return every kind of screen. All modules of ``screens`` are imported, so that a new screen needs no list."""
     from importlib import import_module  # noqa: PLC0415
     from pkgutil import iter_modules  # noqa: PLC0415
 
@@ -143,8 +148,7 @@ def _names() -> Iterator[str]:
 
     for module in iter_modules(screens.__path__, f"{screens.__name__}."):
         import_module(module.name)
-    yield from (command.id for command in (QUIT, INTERRUPT, SUSPEND, GLOSSARY, PALETTE))
-    below: list[type[BaseScreen]] = [BaseScreen]
-    for screen in below:
-        below += screen.__subclasses__()
-        yield from (command.id for command in screen.KEYS)
+    found: list[type[BaseScreen]] = [BaseScreen]
+    for screen in found:
+        found += screen.__subclasses__()
+    return found

@@ -17,12 +17,11 @@ from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.startup import Before
 from fstui.state import runs
 from fstui.tui import commands
+from fstui.tui.commands import HELP
 from fstui.tui.palette import Entries
-from fstui.tui.screens.history import HistoryScreen
+from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.screens.plan import PlanScreen
-from fstui.tui.screens.result import ResultScreen
-from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
@@ -95,8 +94,8 @@ async def test_the_words_are_a_key_away_those_of_the_screen_first() -> None:
         assert isinstance(app.screen, StorageScreen)
 
 
-@pytest.mark.parametrize("screen", [StorageScreen, PlanScreen, RunScreen, ResultScreen, HistoryScreen])
-def test_every_key_is_plain_named_once_and_not_taken_by_tmux_or_screen(screen: type[StorageScreen]) -> None:
+@pytest.mark.parametrize("screen", commands.screens(), ids=lambda screen: screen.__name__)
+def test_every_key_is_plain_named_once_and_not_taken_by_tmux_or_screen(screen: type[BaseScreen]) -> None:
     keys = [key for command in screen.KEYS for key in command.keys.split(",")]
     names = [command.id for command in screen.KEYS]
     assert len(set(keys)) == len(keys)
@@ -105,9 +104,11 @@ def test_every_key_is_plain_named_once_and_not_taken_by_tmux_or_screen(screen: t
     assert all(command.help for command in screen.KEYS)
 
 
-@pytest.mark.parametrize("screen", [StorageScreen, PlanScreen, RunScreen, ResultScreen, HistoryScreen])
+@pytest.mark.parametrize(
+    "screen", [one for one in commands.screens() if HELP in one.KEYS], ids=lambda screen: screen.__name__
+)
 @pytest.mark.parametrize("width", [50, 80])
-def test_the_footer_fits_and_always_names_the_help(screen: type[StorageScreen], width: int) -> None:
+def test_the_footer_fits_and_always_names_the_help(screen: type[BaseScreen], width: int) -> None:
     text = commands.footer(screen.KEYS, {}, width)
     assert text.cell_len <= width
     assert "? help" in text.plain
