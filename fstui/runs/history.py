@@ -10,7 +10,7 @@ from fstui.measure.children import in_child
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.model.seal import ALTERED, sealed
-from fstui.state import notes, paths, runs
+from fstui.state import paths, remembered, runs
 from fstui.state.runs import Summary
 
 __all__ = [
@@ -69,7 +69,7 @@ async def note(reference: str, words: str) -> None:
     saved = await find(reference)
     if not words.isprintable() or len(words) > MOST_NOTE:
         raise Refused(f"a note is one line of at most {MOST_NOTE} printable characters")
-    await in_child(notes.note, saved.run.id, words.strip())
+    await in_child(remembered.note, saved.run.id, words.strip())
 
 
 async def delete(path: str) -> None:

@@ -12,7 +12,7 @@ from fstui.model.errors import Refused
 from fstui.model.own_references import OwnReference
 from fstui.model.run import Run
 from fstui.model.seal import ALTERED
-from fstui.state import own_references, runs
+from fstui.state import remembered, runs
 
 __all__ = ["OwnReference", "add", "library", "own", "published", "remove"]
 
@@ -25,7 +25,7 @@ READING_S = 60.0
 
 async def own() -> tuple[OwnReference, ...]:
     """Those that the user named. Raises Refused where the home gives no answer."""
-    return await in_child(own_references.recall)
+    return await in_child(remembered.own_references)
 
 
 class Added(NamedTuple):
@@ -45,13 +45,13 @@ async def add(name: str, references: Iterable[str]) -> Added:
         raise Refused(f"a name of 1 to {MOST_NAME} printable characters is wanted, as in --name 'our db hosts'")
     runs, left_out = await in_child(_read, tuple(references), timeout_s=READING_S)
     found = of_runs(name, runs)
-    await in_child(own_references.add, found)
+    await in_child(remembered.add_references, found)
     return Added(found, left_out)
 
 
 async def remove(name: str) -> None:
     """Forget those of that name. Raises Refused where there are none, OSError."""
-    await in_child(own_references.remove, name)
+    await in_child(remembered.remove_references, name)
 
 
 def _read(references: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:

@@ -8,7 +8,7 @@ from fstui.measure.children import in_child
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.run import HeldAgainst, Run
-from fstui.state import declarations, earlier, paths, runs
+from fstui.state import earlier, paths, remembered, runs
 from fstui.state.files import write_private
 
 SAVE_S = 10.0
@@ -17,7 +17,7 @@ SAVE_S = 10.0
 async def remember(identity: str, declaration: Declaration) -> None:
     """Keep what is declared of a storage. Raises OSError, Refused."""
     where = str(paths.state_dir())
-    await in_child(declarations.remember, identity, declaration, timeout_s=SAVE_S, where=where)
+    await in_child(remembered.declare, identity, declaration, timeout_s=SAVE_S, where=where)
 
 
 async def held_against(run: Run) -> HeldAgainst:

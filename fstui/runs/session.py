@@ -202,10 +202,10 @@ class Session:
         """A home that cannot be read declares nothing, and is told of."""
         if self._declared is None:
             from fstui.measure.children import NoAnswer, in_child  # noqa: PLC0415
-            from fstui.state import declarations, paths  # noqa: PLC0415
+            from fstui.state import paths, remembered  # noqa: PLC0415
 
             try:
-                self._declared = await in_child(declarations.recall, where=str(paths.state_dir()))
+                self._declared = await in_child(remembered.declarations, where=str(paths.state_dir()))
             except (OSError, Refused) as trouble:
                 self._declared = {}
                 self.trouble = f"what was declared of storages is not known: {trouble}"

@@ -9,7 +9,7 @@ from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.powercut import power_cuts
 from fstui.simulate.lab import laboratory
-from fstui.state import declarations, keys, theme
+from fstui.state import configuration, remembered
 from fstui.state.ledger import Entry
 
 
@@ -30,7 +30,7 @@ class Before(NamedTuple):
 
 async def keep_theme(name: str) -> None:
     """From now on the app starts with it. Raises OSError, Refused."""
-    await in_child(theme.keep, name)
+    await in_child(configuration.keep_theme, name)
 
 
 def from_before() -> Before:
@@ -38,10 +38,10 @@ def from_before() -> Before:
     changed: dict[str, str] = {}
     trouble = ""
     try:
-        changed = keys.load()
+        changed = configuration.keys()
     except Refused as refusal:
         trouble = str(refusal)
-    return Before(declarations.recall(), left_behind(), changed, theme.recall(), trouble)
+    return Before(remembered.declarations(), left_behind(), changed, configuration.theme(), trouble)
 
 
 def left_behind() -> list[Entry]:

@@ -14,7 +14,7 @@ from fstui.model.restraint import FREE, Restraint
 from fstui.model.run import Earlier, HeldAgainst, Run, RunStatus, ScenarioRef
 from fstui.model.seal import is_altered
 from fstui.model.steps import STARVED_SHARE
-from fstui.state import own_references, runs
+from fstui.state import remembered, runs
 from fstui.state.files import read_regular
 
 MOST, LOOKED_THROUGH = 20, 200
@@ -22,7 +22,7 @@ MOST, LOOKED_THROUGH = 20, 200
 
 def held_against(run: Run) -> HeldAgainst:
     """The runs before it, and all references of one's own: one look at a home that may hang."""
-    return HeldAgainst(earlier(run), own_references.recall())
+    return HeldAgainst(earlier(run), remembered.own_references())
 
 
 def earlier(run: Run) -> tuple[Earlier, ...]:

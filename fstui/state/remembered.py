@@ -1,26 +1,30 @@
-"""What is kept from one day to the next in one small file of the state directory, as JSON that a person can read."""
+"""Small JSON files of the state directory: declarations, notes, lessons and own references.
+
+A missing or broken file holds nothing. Writing raises OSError, and Refused if there is no home directory.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from fstui.model.errors import Refused
+from fstui.model.base import Base
+from fstui.model.declaration import Declaration
+from fstui.model.errors import Refused, meant
+from fstui.model.own_references import OwnReference
 from fstui.state import files, paths
 
 T = TypeVar("T")
 
 
-class Remembered(Generic[T]):
-    """A value of this ``kind`` in the file of this ``name``; ``nothing``: what a missing or broken file holds."""
-
+class _File(Generic[T]):
     def __init__(self, name: str, kind: type[T], nothing: T) -> None:
         self._name, self._kind, self._nothing = name, kind, nothing
 
     def read(self) -> T:
-        """What was written last."""
         try:
             data, _ = files.read_regular(paths.state_dir() / self._name)
             return msgspec.json.decode(data, type=self._kind)
@@ -28,10 +32,88 @@ class Remembered(Generic[T]):
             return self._nothing
 
     def write(self, value: T) -> None:
-        """Keep it, in the place of what was kept. Raises OSError, and Refused without a home."""
-        write_readable(files.make_private(paths.state_dir()) / self._name, value)
+        """Write it with one line per field, for people who read it."""
+        data = msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+        files.write_private(paths.state_dir() / self._name, data)
 
 
-def write_readable(file: Path, value: object) -> None:
-    """As JSON, a line for each field. Raises OSError."""
-    files.write_atomically(file, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+class Taken(Base, frozen=True, kw_only=True):
+    """A lesson that was taken to its end."""
+
+    day: str
+    """ISO 8601."""
+    right: int
+    """How many of the two answers were right."""
+    rates_per_s: dict[str, float] = msgspec.field(default_factory=dict)
+    """The simulated rate of each step, by ``run/step``."""
+
+
+_NO_REFERENCES: tuple[OwnReference, ...] = ()
+_DECLARATIONS = _File("declarations.json", dict[str, Declaration], {})
+_NOTES = _File("notes.json", dict[str, str], {})
+_LESSONS = _File("lessons.json", dict[str, Taken], {})
+_REFERENCES = _File("references.json", tuple[OwnReference, ...], _NO_REFERENCES)
+
+
+def declarations() -> dict[str, Declaration]:
+    """Return what the user declared of each storage, by the target's identity."""
+    return {identity: replace(said, remembered=True) for identity, said in _DECLARATIONS.read().items()}
+
+
+def declare(identity: str, declaration: Declaration) -> None:
+    """Keep the declaration in place of an older one; an empty one removes it."""
+    before = _DECLARATIONS.read()
+    kept = {key: said for key, said in before.items() if key != identity}
+    if declaration:
+        kept[identity] = replace(declaration, remembered=False)
+    if kept != before:
+        _DECLARATIONS.write(kept)
+
+
+def notes() -> dict[str, str]:
+    """Return the user's notes on saved runs, by run id. They are not in the documents, because these are sealed."""
+    return _NOTES.read()
+
+
+def note(run: str, words: str) -> None:
+    """Keep the note in place of an older one; an empty one removes it."""
+    others = {other: noted for other, noted in notes().items() if other != run}
+    _NOTES.write({**others, run: words} if words else others)
+
+
+def forget_notes(gone: Iterable[str]) -> None:
+    """Remove the notes on runs that were deleted."""
+    before, ids = notes(), set(gone)
+    if ids & before.keys():
+        _NOTES.write({run: words for run, words in before.items() if run not in ids})
+
+
+def lessons() -> dict[str, Taken]:
+    """Return the lessons that were taken, by name."""
+    return _LESSONS.read()
+
+
+def take_lesson(name: str, taken: Taken) -> None:
+    """Keep the result in place of an earlier one."""
+    _LESSONS.write({**lessons(), name: taken})
+
+
+def own_references() -> tuple[OwnReference, ...]:
+    """Return the user's own references."""
+    return _REFERENCES.read()
+
+
+def add_references(new: Sequence[OwnReference]) -> None:
+    """Keep them in place of those of the same names."""
+    names = {one.name for one in new}
+    _REFERENCES.write((*(one for one in own_references() if one.name not in names), *new))
+
+
+def remove_references(name: str) -> None:
+    """Remove those of that name. Raises Refused if there are none."""
+    before = own_references()
+    kept = tuple(one for one in before if one.name != name)
+    if len(kept) == len(before):
+        known = sorted({one.name for one in before})
+        raise Refused(f"no reference of your own is called '{name}'.{meant(name, known)} 'fstui references' shows them")
+    _REFERENCES.write(kept)

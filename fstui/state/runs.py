@@ -16,7 +16,7 @@ from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Round, Run, RunStatus
 from fstui.model.seal import is_altered
-from fstui.state import notes, paths
+from fstui.state import paths, remembered
 from fstui.state.files import make_private, read_regular, sync_directory, write_atomically
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
@@ -132,7 +132,7 @@ def read_every(path: Path) -> list[Read]:
 
 def history(most: int | None = None) -> list[Summary]:
     """Every file among the saved runs, newest first. A foreign or broken one is listed as unreadable."""
-    noted = notes.recall()
+    noted = remembered.notes()
     return [_summary(path, noted.get(_id(path), "")) for path in _files()[:most]]
 
 
@@ -142,7 +142,7 @@ def delete(path: Path) -> None:
         raise Refused(f"{path} is not among the saved runs: it is yours to remove")
     path.unlink()
     sync_directory(path.parent)
-    notes.forget([_id(path)])
+    remembered.forget_notes([_id(path)])
 
 
 def newest_first() -> list[Path]:

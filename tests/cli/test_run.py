@@ -15,7 +15,7 @@ from fstui.model.declaration import Declaration
 from fstui.model.judgement import VERDICTS
 from fstui.model.run import Run
 from fstui.runs.session import Session
-from fstui.state import declarations, files, ledger, paths, runs
+from fstui.state import files, ledger, paths, remembered, runs
 from tests.cli.conftest import SCENARIO, Fstui, command
 
 
@@ -90,13 +90,13 @@ def test_settings_and_declarations_reach_the_run(fstui: Fstui, scenario: str, ta
 
 
 @pytest.fixture
-def remembered(target: Path) -> None:
+def declared_storage(target: Path) -> None:
     """What was declared of the target's storage in the app, on another day."""
     identity = asyncio.run(Session.here().look_up(str(target))).read.identity
-    declarations.remember(identity, Declaration(medium="hdd-7200", write_cache="none"))
+    remembered.declare(identity, Declaration(medium="hdd-7200", write_cache="none"))
 
 
-@pytest.mark.usefixtures("remembered")
+@pytest.mark.usefixtures("declared_storage")
 @pytest.mark.parametrize(
     ("options", "holds"),
     [
@@ -118,7 +118,7 @@ def test_what_was_declared_in_the_app_holds_here_until_an_option_says_otherwise(
     assert f"  which is  {holds[2]}" in planned and "--medium" in planned
 
 
-@pytest.mark.usefixtures("remembered")
+@pytest.mark.usefixtures("declared_storage")
 def test_what_was_declared_in_the_app_is_listed(fstui: Fstui, target: Path) -> None:
     here = asyncio.run(Session.here().look_up(str(target))).read.mount_point
     listed = json.loads(fstui("list", "--format", "json").stdout)["filesystems"]

@@ -9,7 +9,7 @@ from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.seal import sealed
 from fstui.runs import references
-from fstui.state import own_references
+from fstui.state import remembered
 from tests.judge.test_own_references import on
 
 HONEST, LIAR = on("ssd", "EVO"), replace(on("ssd", "EVO"), id="liar", verdict="not-durable")
@@ -28,7 +28,7 @@ async def test_the_checks_of_a_fleet_are_taken_together_and_what_is_no_measure_i
     assert [(one.models, one.runs) for one in added.references] == [(("EVO",), 2)]
     (left_out,) = added.left_out
     assert left_out.startswith("run liar of ") and left_out.endswith(": it is not-durable")
-    assert own_references.recall() == added.references
+    assert remembered.own_references() == added.references
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from fstui.model.errors import Refused
 from fstui.model.run import Run, ScenarioRef
 from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.state import files, notes, paths, runs
+from fstui.state import files, paths, remembered, runs
 from fstui.state.files import write_atomically
 from fstui.state.runs import RunNotFound, UnreadableRun
 
@@ -198,14 +198,14 @@ def test_a_sync_that_fails_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest
 
 def test_a_deleted_run_takes_its_note_with_it_and_nothing_else_is_deleted(tmp_path: Path) -> None:
     gone, stays = runs.save(a_run("k3f9a1")), runs.save(a_run("x7b2c9", 1))
-    notes.note("k3f9a1", "bad cable")
-    notes.note("x7b2c9", "good cable")
+    remembered.note("k3f9a1", "bad cable")
+    remembered.note("x7b2c9", "good cable")
     runs.delete(gone)
     assert [(one.path, one.note) for one in runs.history()] == [(str(stays), "good cable")]
     (elsewhere := tmp_path / "mine.json").write_text("{}")
     with pytest.raises(Refused, match="not among the saved runs"):
         runs.delete(elsewhere)
-    assert elsewhere.exists() and notes.recall() == {"x7b2c9": "good cable"}
+    assert elsewhere.exists() and remembered.notes() == {"x7b2c9": "good cable"}
 
 
 def test_the_history_names_the_rate_of_the_first_step_that_synced() -> None:

@@ -17,7 +17,7 @@ from fstui.runs import scenario, simulation
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.scenario import Scenario, Setting
-from fstui.state import declarations
+from fstui.state import remembered
 from fstui.state.workspace import Place
 from fstui.tui import choices
 from fstui.tui.app import FstuiApp
@@ -164,10 +164,10 @@ async def test_a_declared_medium_is_remembered_for_this_storage_once_it_was_run_
         await pilot.press("tab", "end", "up", "right", "right")
         lines = await planned(pilot)
         assert any(line.startswith("  ▌ medium        hdd-7200") and "declared" in line for line in lines)
-        assert declarations.recall() == {}
+        assert remembered.declarations() == {}
         await pilot.press("enter")
         await pilot.app.workers.wait_for_complete()
-        said = declarations.recall()[screens.DATA.identity]
+        said = remembered.declarations()[screens.DATA.identity]
         assert said.medium == "hdd-7200"
     async with replayed().run_test(size=(80, 24)) as pilot:
         lines = await planned(pilot)
@@ -182,12 +182,12 @@ async def test_a_declaration_that_is_taken_back_is_not_remembered() -> None:
         await planned(pilot)
         await pilot.press("tab", "end", "up", "right", "right", "enter")
         await pilot.app.workers.wait_for_complete()
-        assert declarations.recall()
+        assert remembered.declarations()
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, PlanScreen)
         await pilot.press("u", "u")
         await planned(pilot)
-        assert declarations.recall() == {}
+        assert remembered.declarations() == {}
 
 
 async def test_each_run_s_declaration_is_taken_back_with_the_choice_that_it_ran_with() -> None:
@@ -198,7 +198,7 @@ async def test_each_run_s_declaration_is_taken_back_with_the_choice_that_it_ran_
             """What is remembered then."""
             await pilot.press(*keys)
             await planned(pilot)
-            return {said.medium for said in declarations.recall().values()}
+            return {said.medium for said in remembered.declarations().values()}
 
         async def run_with(*keys: str) -> set[str | None]:
             """What is remembered once it has run, and the plan is back."""

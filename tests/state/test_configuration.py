@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fstui.model.errors import Refused
-from fstui.state import files, keys, paths
+from fstui.state import configuration, files, paths
 
 
 @pytest.mark.parametrize(
@@ -16,8 +16,8 @@ def test_what_cannot_be_understood_is_refused_by_the_name_of_its_file(text: str 
     files.make_private(paths.config_dir())
     (paths.config_dir() / "keys.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(Refused, match=r"keys\.toml"):
-        keys.load()
+        configuration.keys()
 
 
 def test_no_file_changes_no_key() -> None:
-    assert keys.load() == {}
+    assert configuration.keys() == {}
