@@ -32,7 +32,7 @@ def test_what_measures_and_judges_loads_no_screen(module: str) -> None:
 
 
 PACKAGES_OF_CHILDREN = ("measure/probes", "measure/helpers", "measure/wire", "trace/reader")
-CHILDREN_ELSEWHERE = [f"powercut.{module}" for module in ("writer", "output", "readback", "records", "log")]
+CHILDREN_ELSEWHERE = ["proc", *(f"powercut.{module}" for module in ("writer", "output", "readback", "records", "log"))]
 CHILDREN = [
     *sorted(
         f"{package.replace('/', '.')}.{file.stem}"

@@ -22,6 +22,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
+from fstui import proc
 from fstui.measure.wire import frames
 from fstui.model.errors import Refused
 from fstui.model.quantities import seconds
@@ -260,13 +261,15 @@ async def _patiently(
 def _work_of(pid: int) -> tuple[str, ...]:
     """What changes while a process, or one that it has started, gets on: its times, its turn on a CPU
     (proc_pid_stat(5)), its calls (proc_pid_io(5))."""
+    found = proc.stat(pid)
+    if found is None:
+        return ()
     try:
-        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         calls = Path(f"/proc/{pid}/io").read_text() if os.access(f"/proc/{pid}/io", os.R_OK) else ""
     except OSError:
         return ()
-    turn = str(time.monotonic_ns()) if state == "R" else ""
-    return turn, *fields[10:12], calls, *(word for child in _children_of(pid) for word in _work_of(child))
+    turn = str(time.monotonic_ns()) if found.state == "R" else ""
+    return turn, str(found.cpu_ticks), calls, *(word for child in _children_of(pid) for word in _work_of(child))
 
 
 def _children_of(pid: int) -> list[int]:

@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from fstui import proc
 from fstui.state import paths
 from fstui.state.files import make_private, read_regular, sweep, sync_directory, write_atomically
 
@@ -123,17 +124,12 @@ def is_of_this_boot(entry: Entry) -> bool:
 
 
 def start_time(pid: int) -> int | None:
-    """Field 22 of /proc/PID/stat (proc_pid_stat(5)), in clock ticks since boot; None where no such process lives.
+    """Return when a process began, in clock ticks since boot; None where no such process lives.
 
     A zombie, dead and not yet reaped, does not live.
     """
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return None
-    # field 2, the command, may hold spaces and brackets: count from its last bracket
-    state, *fields = stat.rpartition(")")[2].split()
-    return None if state in "ZX" else int(fields[18])
+    found = proc.stat(pid)
+    return None if found is None or found.state in "ZX" else found.start
 
 
 def _sweep() -> None:

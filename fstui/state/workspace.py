@@ -17,6 +17,7 @@ from fstui.measure.children import Child, NoAnswer, ask_program
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.model.storage import Space, Target
+from fstui.proc import Mount
 from fstui.state import ledger
 from fstui.state.noting import note, strike_out
 from fstui.storage.layers.sources import mounts
@@ -215,7 +216,7 @@ async def _where_it_was_moved_to(entry: ledger.Entry) -> dict[str, Any]:
     return answer
 
 
-def _mounted() -> dict[str, mounts.Mount]:
+def _mounted() -> dict[str, Mount]:
     return {mount.mount_point: mount for mount in mounts.read_mounts(Tree(Path("/")))}
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from fstui.model.storage import Reading
+from fstui.proc import Mount
 from fstui.storage.layers.sources import mounts
 from fstui.storage.layers.sources.files import Tree
 
@@ -51,7 +52,7 @@ def _by_controller(text: str) -> dict[str, str]:
     return {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
 
 
-def _homes(mount: mounts.Mount, path: str) -> Iterator[str]:
+def _homes(mount: Mount, path: str) -> Iterator[str]:
     """The group's directory and those above it, up to the mount. A limit above holds as well."""
     inside = path.removeprefix(mount.root) if mount.root != "/" else path
     while inside not in ("", "/"):

@@ -13,8 +13,8 @@ import select
 from pathlib import Path
 from typing import Any
 
+from fstui.proc import MOUNTINFO
 from fstui.storage.layers.sources.files import Tree
-from fstui.storage.layers.sources.mounts import MOUNTINFO
 from fstui.storage.layers.sources.udev import DATABASE
 
 _LIMIT_BYTES = 64 << 20

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.model.storage import Node
+from fstui.proc import Mount
 from fstui.storage.layers.kinds import kind, sync_of
 from fstui.storage.layers.readers import Readers, Role
 from fstui.storage.layers.sources.files import Tree
-from fstui.storage.layers.sources.mounts import Mount
 
 _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
 """What container engines mount one file each over: such a mount is no directory."""

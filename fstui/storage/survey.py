@@ -16,6 +16,7 @@ import msgspec
 from fstui.model.errors import Refused
 from fstui.model.host import Host, Inventory
 from fstui.model.storage import Medium, Node, Reading, Target
+from fstui.proc import Mount
 from fstui.storage.blockdevices import BlockDevices
 from fstui.storage.host import read_host
 from fstui.storage.layers import kind
@@ -25,7 +26,6 @@ from fstui.storage.layers.readers import Readers, Role, Sources
 from fstui.storage.layers.sources import mounts
 from fstui.storage.layers.sources.claims import UNASKED, Claims
 from fstui.storage.layers.sources.files import Tree
-from fstui.storage.layers.sources.mounts import Mount
 from fstui.storage.layers.sources.names import Names
 from fstui.storage.layers.sources.udev import Udev
 from fstui.storage.mounted import is_pseudo, mounted, nodev

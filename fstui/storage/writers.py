@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import psutil
-
+from fstui import proc
 from fstui.model.host import Writer
 
 
@@ -17,17 +16,17 @@ class Written(NamedTuple):
     written_bytes: int
 
 
-Processes = Mapping[psutil.Process, Written]
-"""By the process itself, which is another one where its pid began at another time."""
+Processes = Mapping[tuple[int, int], Written]
+"""By pid and start: a pid that is used again is another process."""
 
 
 def written_so_far() -> Processes:
-    """Every process whose /proc/PID/io is readable: all, for root."""
-    psutil.process_iter.cache_clear()  # else a pid that is used again would still be the process of before
+    """Return what each process has written whose /proc/PID/io is readable: all, for root."""
+    counted = ((pid, proc.stat(pid), proc.written_bytes(pid)) for pid in proc.pids())
     return {
-        process: Written(process.info["name"] or str(process.pid), counters.write_bytes)
-        for process in psutil.process_iter(["name", "io_counters"])
-        if (counters := process.info["io_counters"])
+        (pid, stat.start): Written(stat.name or str(pid), written)
+        for pid, stat, written in counted
+        if stat is not None and written is not None
     }
 
 
@@ -37,9 +36,9 @@ def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset
     A process that began in between counts from zero; one that ended in between is not seen.
     """
     found = []
-    for process, now in after.items():
-        earlier = before.get(process)
+    for (pid, start), now in after.items():
+        earlier = before.get((pid, start))
         grown = now.written_bytes - (earlier.written_bytes if earlier else 0)
-        if grown > 0 and process.pid not in own:
-            found.append(Writer(pid=process.pid, name=now.name, written_bytes=grown))
+        if grown > 0 and pid not in own:
+            found.append(Writer(pid=pid, name=now.name, written_bytes=grown))
     return tuple(sorted(found, key=lambda writer: (-writer.written_bytes, writer.pid)))

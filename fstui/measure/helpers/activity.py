@@ -19,9 +19,9 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Any
 
+from fstui import proc
 from fstui.measure.helpers import options
 
 EVERY_S = 2.0
@@ -47,38 +47,23 @@ def link(path: str) -> str:
         return ""
 
 
-def pids() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def written(pid: int) -> int | None:
-    """``write_bytes`` of /proc/PID/io; None where we may not look."""
-    found = re.search(r"^write_bytes: (\d+)", read(f"/proc/{pid}/io"), re.MULTILINE)
-    return int(found[1]) if found else None
-
-
 class Mounts:
     """Which mount points of ours are the filesystem that a process calls by a mount id of its own (fdinfo, mnt_id)."""
 
     def __init__(self) -> None:
         self.ours: dict[str, list[str]] = defaultdict(list)
-        for _, device, point in self._table("self"):
-            self.ours[device].append(point)
-
-    @staticmethod
-    def _table(pid: int | str) -> Iterator[tuple[str, str, str]]:
-        for line in read(f"/proc/{pid}/mountinfo").splitlines():
-            number, _, device, _, point, *_ = line.split(" ")
-            yield number, device, re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), point)
+        for mount in proc.mounts():
+            self.ours[mount.device].append(mount.mount_point)
 
     def of(self, pid: int, numbers: set[str]) -> list[str]:
-        devices = {device for number, device, _ in self._table(pid) if number in numbers}
+        devices = {mount.device for mount in proc.mounts(pid) if str(mount.number) in numbers}
         return sorted(point for device in devices for point in self.ours[device])
 
     def holding(self, pid: int, path: str) -> list[str]:
         """Where that path of the process's lies."""
-        above = [(len(p), number) for number, _, p in self._table(pid) if f"{path}/".startswith(p.rstrip("/") + "/")]
-        return self.of(pid, {max(above)[1]}) if above else []
+        points = ((mount.mount_point, mount.number) for mount in proc.mounts(pid))
+        above = [(len(point), number) for point, number in points if f"{path}/".startswith(point.rstrip("/") + "/")]
+        return self.of(pid, {str(max(above)[1])}) if above else []
 
 
 def open_to_write(pid: int) -> set[str]:
@@ -142,9 +127,9 @@ class Look:
         now, elapsed_s = {}, max(time.monotonic() - self.at_s, 1e-3)
         self.at_s += elapsed_s
         hidden = False
-        names = {pid: read(f"/proc/{pid}/comm").rstrip("\n") for pid in pids()}
+        names = {pid: read(f"/proc/{pid}/comm").rstrip("\n") for pid in proc.pids()}
         for pid in names:
-            count = written(pid)
+            count = proc.written_bytes(pid)
             hidden = hidden or count is None
             if count is not None:
                 now[pid] = count
@@ -175,9 +160,8 @@ class Look:
 
 
 def parent(pid: int) -> int:
-    """Field 4 of /proc/PID/stat."""
-    fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    return int(fields[1]) if len(fields) > 1 else 0
+    found = proc.stat(pid)
+    return found.parent if found else 0
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ import threading
 import time
 from typing import Any
 
+from fstui import proc
 from fstui.measure.helpers import holding
 from fstui.measure.wire.held import MARK, NotOurs, make
 
@@ -102,9 +103,9 @@ def is_mounted(path: str) -> bool:
     """Its mount is one of this namespace's (proc_pid_fdinfo(5), proc_pid_mountinfo(5))."""
     fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        with open(f"/proc/self/fdinfo/{fd}") as told, open("/proc/self/mountinfo", "rb") as mounts:
-            number = next(line.split()[1] for line in told if line.startswith("mnt_id:"))
-            return any(line.split(b" ", 1)[0] == number.encode() for line in mounts)
+        with open(f"/proc/self/fdinfo/{fd}") as told:
+            number = next(int(line.split()[1]) for line in told if line.startswith("mnt_id:"))
+        return any(mount.number == number for mount in proc.mounts())
     finally:
         os.close(fd)
 

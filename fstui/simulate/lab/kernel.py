@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fstui.model.errors import Refused
+from fstui.proc import Mount
 from fstui.storage.layers.sources import mounts
 from fstui.storage.layers.sources.files import Tree
 
@@ -157,7 +158,7 @@ def _call(function: object, *arguments: object) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _mounts_of(run: str) -> list[mounts.Mount]:
+def _mounts_of(run: str) -> list[Mount]:
     """Return its mounts, the newest first."""
     sources = {mark(run), *(f"/dev/{name}" for name in _loops_of(run))}
     found = [each for each in mounts.read_mounts(Tree(Path("/"))) if each.source in sources]

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.model.storage import Node, Reading
+from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers import kinds
 from fstui.storage.layers.kinds import Kind, kind
 from fstui.storage.layers.sources.claims import Claims
 from fstui.storage.layers.sources.files import Tree
-from fstui.storage.layers.sources.mounts import MOUNTINFO, Mount
 from fstui.storage.layers.sources.names import Names
 from fstui.storage.layers.sources.udev import Udev
 

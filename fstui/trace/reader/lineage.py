@@ -7,10 +7,11 @@ without a fork event; their name says whose they are.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal
+
+from fstui import proc
 
 Asker = Literal["us", "kernel_threads", "others"]
 KTHREADD = 2
@@ -74,11 +75,9 @@ def descends(pid: int, parents: dict[int, int], roots: Collection[int]) -> bool:
 
 def processes() -> Iterator[tuple[int, int]]:
     """Every process that /proc shows, and its parent."""
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", "rb") as file:
-                # the name in brackets may hold anything: count from its last bracket
-                yield int(name), int(file.read().rpartition(b")")[2].split()[1])
+    for pid in proc.pids():
+        if found := proc.stat(pid):
+            yield pid, found.parent
 
 
 def threads(pid: int) -> list[int]:

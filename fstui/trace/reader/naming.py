@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from fstui import proc
 from fstui.trace.reader.loops import backing_files
 from fstui.trace.reader.programs import Program
 from fstui.trace.reader.waits import File
@@ -133,11 +134,8 @@ def path_of(program: Program, number: str) -> str | None:
 
 def mounts() -> Iterator[tuple[int, int, str]]:
     """Mount id, device as the kernel holds it, source. Those of other namespaces are not among them."""
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            before, _, after = line.partition(" - ")
-            words = before.split()
-            yield int(words[0]), number_of(words[2]), after.split()[1]
+    for mount in proc.mounts():
+        yield mount.number, number_of(mount.device), mount.source
 
 
 def number_of(text: str) -> int:

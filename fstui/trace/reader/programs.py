@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from fstui import proc
 from fstui.trace.reader.lineage import URING_WORKER
 
 KERNEL_THREAD = 0x00200000
@@ -28,15 +29,13 @@ WORKERS = Program(2, 0, "kworker", is_kernel=True)
 
 def program_of(thread: int) -> Program | None:
     """The process of a thread as it is now; None where the thread has ended."""
-    with contextlib.suppress(OSError, ValueError, StopIteration, IndexError):
+    with contextlib.suppress(OSError, ValueError, StopIteration):
         with open(f"/proc/{thread}/status", "rb") as file:
             pid = int(next(line for line in file if line.startswith(b"Tgid:")).split()[1])
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            before, _, after = file.read().rpartition(b")")
-        name = before.partition(b"(")[2].decode("utf-8", "surrogateescape")
-        words = after.split()
-        is_kernel = bool(int(words[6]) & KERNEL_THREAD)
-        return WORKERS if is_kernel and name.startswith("kworker/") else Program(pid, int(words[19]), name, is_kernel)
+        if found := proc.stat(pid):
+            is_kernel = bool(found.flags & KERNEL_THREAD)
+            is_worker = is_kernel and found.name.startswith("kworker/")
+            return WORKERS if is_worker else Program(pid, found.start, found.name, is_kernel)
     return None
 
 

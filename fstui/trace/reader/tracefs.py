@@ -10,6 +10,8 @@ import contextlib
 import ctypes
 import os
 
+from fstui import proc
+
 INSTANCES = "/sys/kernel/tracing/instances"
 """Where an instance is looked for where tracefs is mounted as usual: its name in sentences and in the ledger."""
 FSOPEN, FSCONFIG, FSMOUNT = 430, 431, 432
@@ -45,13 +47,8 @@ def find() -> str:
 
 
 def mount_point() -> str | None:
-    """Where somebody has mounted it: the fifth field of a line, before " - TYPE"."""
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            before, _, after = line.partition(" - ")
-            if after.startswith("tracefs "):
-                return before.split()[4].encode("utf-8", "surrogateescape").decode("unicode_escape")
-    return None
+    """Return where tracefs is mounted, or None."""
+    return next((mount.mount_point for mount in proc.mounts() if mount.fstype == "tracefs"), None)
 
 
 def detached_mount() -> int:

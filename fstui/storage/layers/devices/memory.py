@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from fstui.model.storage import Node
+from fstui.proc import Mount
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import DeviceReader, Filesystem, FilesystemReader
-from fstui.storage.layers.sources.mounts import Mount
 
 
 class MemoryReader(FilesystemReader):

@@ -11,10 +11,10 @@ import re
 from functools import partial
 
 from fstui.model.storage import Node
+from fstui.proc import Mount
 from fstui.storage.layers.kinds import Kind, kind
 from fstui.storage.layers.readers import FLASH_MAJOR, Device, DeviceReader, Filesystem, FilesystemReader, some
 from fstui.storage.layers.sources.files import Tree
-from fstui.storage.layers.sources.mounts import Mount
 
 _SIMULATED = (("mtdram test device", "mtdram"), ("NAND simulator partition", "nandsim"))
 """How the simulators name what they make of memory (drivers/mtd/devices/mtdram.c, nand/raw/nandsim.c)."""

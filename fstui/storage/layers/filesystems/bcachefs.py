@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fstui.model.storage import Node, Reading
+from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import word
 from fstui.storage.layers.kinds import Kind, Unsent
 from fstui.storage.layers.readers import FilesystemReader
-from fstui.storage.layers.sources.mounts import MOUNTINFO, Mount
 
 _DISABLED = frozenset({"journal_flush_disabled", "journal_flush_disabled=1"})
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from functools import cached_property
 
 from fstui.model.storage import Node, Reading
+from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import flagged_unchecked, word
 from fstui.storage.layers.flushes import ONE, ExpectedFlushes, Range, Sync
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import FilesystemReader
 from fstui.storage.layers.sources.files import Tree, integer
-from fstui.storage.layers.sources.mounts import MOUNTINFO, Mount
 
 EXCLUSIVE = "exclusive_operation"
 """device replace | balance | device remove …: one at a time (ch-sysfs)."""

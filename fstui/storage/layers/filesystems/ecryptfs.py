@@ -5,9 +5,9 @@ A sync of one is a sync of the file below (fs/ecryptfs/file.c: ecryptfs_fsync).
 
 from __future__ import annotations
 
+from fstui.proc import Mount
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader
-from fstui.storage.layers.sources.mounts import Mount
 
 
 class EcryptfsReader(FilesystemReader):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from fstui.model.storage import Node, Reading
+from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import word
 from fstui.storage.layers.filesystems.plain import FlushesOnce
 from fstui.storage.layers.handing import ONE_PATH, Handed, Member
@@ -16,7 +17,6 @@ from fstui.storage.layers.kinds import Unsent
 from fstui.storage.layers.readers import FilesystemReader
 from fstui.storage.layers.sources import claims
 from fstui.storage.layers.sources.claims import Command, Question
-from fstui.storage.layers.sources.mounts import MOUNTINFO, Mount
 
 _DISABLED = "checkpoint=disable"
 """A number may follow, of the space that may be unusable meanwhile."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fstui.model.storage import Node, Reading, SyncPath
+from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import Fact, volatile, word
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader
 from fstui.storage.layers.sources import directories
 from fstui.storage.layers.sources.claims import Command, Question, line
 from fstui.storage.layers.sources.directories import lying_at
-from fstui.storage.layers.sources.mounts import MOUNTINFO, Mount, above
+from fstui.storage.layers.sources.mounts import above
 
 _NOWHERE = ("No such file or directory", "Not a directory")
 

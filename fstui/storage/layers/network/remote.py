@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading
+from fstui.proc import MOUNTINFO, Mount, unescape
 from fstui.storage.layers.facts import Fact, one_of, word
 from fstui.storage.layers.kinds import Kind, Unsent, kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader
 from fstui.storage.layers.sources.files import Tree, integer
-from fstui.storage.layers.sources.mounts import MOUNTINFO, Mount, unescape
 
 MOUNTSTATS = "/proc/self/mountstats"
 OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans")

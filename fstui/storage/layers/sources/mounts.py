@@ -1,55 +1,19 @@
-"""The mounts of this process, from /proc/self/mountinfo (proc_pid_mountinfo(5))."""
+"""The mounts of this process, and which of them a path can reach."""
 
 from __future__ import annotations
 
-import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from fstui.proc import MOUNTINFO, Mount, parse_mounts
 from fstui.storage.layers.sources.files import Tree
 
-MOUNTINFO = "/proc/self/mountinfo"
 _LIMIT_BYTES = 64 << 20
-_ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
-
-
-class Mount(NamedTuple):
-    """One line of mountinfo. Names keep bytes that are not UTF-8 as surrogates."""
-
-    number: int
-    parent: int
-    device: str
-    """``major:minor`` of the filesystem; an anonymous 0:n for btrfs, network and memory filesystems."""
-    root: str
-    """The directory of the filesystem that stands at the mount point; not ``/`` for a bind mount."""
-    mount_point: str
-    options: tuple[str, ...]
-    """Of this mount."""
-    fstype: str
-    source: str
-    super_options: tuple[str, ...]
-    """Of the filesystem, shared by all its mounts."""
-    place: int = 0
-    """Its line in mountinfo. What was mounted later stands further down; its number may be that of one that is gone."""
-
-    @property
-    def all_options(self) -> tuple[str, ...]:
-        """Options of the mount, then those of the filesystem that are not among them."""
-        return tuple(dict.fromkeys(self.options + self.super_options))
-
-    def option(self, name: str) -> str | None:
-        """The value of ``name=value`` among the filesystem's options, or None."""
-        prefix = name + "="
-        return next((option.removeprefix(prefix) for option in self.super_options if option.startswith(prefix)), None)
 
 
 def read_mounts(tree: Tree) -> tuple[Mount, ...]:
     """Every mount in the order of mountinfo, hidden ones too. Lines that cannot be read are left out."""
-    lines = (tree.data(MOUNTINFO, _LIMIT_BYTES) or b"").split(b"\n")
-    mounts = (mount for line in lines if (mount := _parse(line)) is not None)
-    return tuple(mount._replace(place=place) for place, mount in enumerate(mounts))
+    return tuple(parse_mounts(tree.data(MOUNTINFO, _LIMIT_BYTES) or b""))
 
 
 def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
@@ -102,30 +66,3 @@ def above(path: str) -> Iterator[str]:
     while path not in ("/", ""):
         path = path.rpartition("/")[0] or "/"
         yield path
-
-
-def _parse(line: bytes) -> Mount | None:
-    mount, separator, filesystem = line.partition(b" - ")
-    left, right = mount.split(b" "), filesystem.split(b" ")
-    if not separator or len(left) < 6 or len(right) < 3 or not (left[0].isdigit() and left[1].isdigit()):
-        return None
-    return Mount(
-        number=int(left[0][:18]),
-        parent=int(left[1][:18]),
-        device=os.fsdecode(left[2]),
-        root=unescape(left[3]),
-        mount_point=unescape(left[4]),
-        options=_options(left[5]),
-        fstype=unescape(right[0]),
-        source=unescape(right[1]),
-        super_options=_options(b" ".join(right[2:])),
-    )
-
-
-def _options(field: bytes) -> tuple[str, ...]:
-    return tuple(unescape(option) for option in field.split(b",") if option)
-
-
-def unescape(field: bytes) -> str:
-    """A name as the kernel writes it, ``\\040`` for a blank, undone."""
-    return os.fsdecode(_ESCAPE.sub(lambda match: bytes([int(match[1], 8)]), field))

@@ -1,0 +1,46 @@
+"""What /proc tells, with names that are meant to confuse a reader."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from fstui import proc
+
+NAMER = "import sys; open('/proc/self/comm', 'wb').write(b'a) R 1 (\\xff'); print('named', flush=True); input()"
+
+
+def test_a_process_is_read_whatever_its_name() -> None:
+    with subprocess.Popen([sys.executable, "-c", NAMER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as named:
+        assert named.stdin and named.stdout
+        assert named.stdout.readline() == b"named\n"
+        found = proc.stat(named.pid)
+        assert found and found.name == os.fsdecode(b"a) R 1 (\xff")
+        assert found.parent == os.getpid() and found.start > 0 and found.state in "RSD"
+        assert named.pid in proc.pids()
+        named.stdin.close()
+
+
+def test_a_process_that_is_gone_has_nothing() -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    assert proc.stat(gone.pid) is None
+    assert proc.written_bytes(gone.pid) is None
+
+
+@pytest.mark.parametrize(("field", "name"), [
+    (b"/mnt/a\\040b", "/mnt/a b"), (b"/mnt/\\134040", "/mnt/\\040"), (b"/mnt/\xff", os.fsdecode(b"/mnt/\xff")),
+    (b"/mnt/\\012", "/mnt/\n"), (b"/mnt/\\999", "/mnt/\\999"),
+])  # fmt: skip
+def test_a_mount_point_is_unescaped_once(field: bytes, name: str) -> None:
+    line = b"36 35 8:1 / " + field + b" rw,noatime master:1 - ext4 /dev/sda1 rw,errors=continue"
+    (mount,) = proc.parse_mounts(b"no mount\n" + line + b"\n")
+    assert (mount.mount_point, mount.device, mount.place) == (name, "8:1", 0)
+    assert mount.option("errors") == "continue" and "noatime" in mount.all_options
+
+
+def test_this_process_has_mounts_as_others_see_them() -> None:
+    assert [mount.number for mount in proc.mounts()] == [mount.number for mount in proc.mounts(os.getpid())] != []
