@@ -14,12 +14,10 @@ from typing import Any
 
 from fstui.databases import mysql, programs
 from fstui.databases.programs import Program
-from fstui.measure.kinds.replica_cut import IMAGE_BYTES, ReplicaCut
+from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 
-PREPARE_S = {"mariadb": 6.0, "mysql": 16.0}
-"""About what a step takes besides its measured time, on two processors."""
 NEEDS_ROOT = "needs root: it mounts a filesystem of its own, whose power it cuts"
 DATABASE = "fstui"
 PORT = 3306
@@ -72,7 +70,7 @@ _KINDS: dict[str, dict[str, Any]] = {
 def preparing_s(steps: Sequence[PlannedStep]) -> float:
     """About what it takes to start the servers, to let them recover and to compare them."""
     return sum(
-        PREPARE_S[step.settings.server] for step in steps if isinstance(step.settings, ReplicaCut) and not step.skip
+        step.settings.pair.prepare_s for step in steps if isinstance(step.settings, ReplicaCut) and not step.skip
     )
 
 
@@ -90,7 +88,7 @@ async def told(settings: ReplicaCut) -> dict[str, Any]:
         "scripts": {name: files(__package__).joinpath(name).read_text() for name in ("sql.lua", "acknowledged.lua")},
         "user": _user(),
         "title": program.title,
-        "image_bytes": IMAGE_BYTES[settings.server],
+        "image_bytes": settings.pair.image_bytes,
         "prepare": mysql.preparation(program, "{data}"),
         "argv": {
             "primary": _words(program, settings, "primary", kind["primary semi"] if semi else ()),

@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from typing import Literal
 
 from fstui.measure.kinds.base import MOST_SECONDS, StepFigures
+from fstui.measure.kinds.server_kinds import KINDS, ReplicaPair
 from fstui.measure.kinds.servers import ServerSettings
 from fstui.model.base import Amount, Count, Share
 from fstui.model.settings import Amounts, Figures
 
 Durability = Literal["high", "low"]
 MOST_CLIENTS = 64
-IMAGE_BYTES = {"mariadb": 512 << 20, "mysql": 1 << 30}
-"""The filesystem of one server; what is not written takes no room."""
-_HELD_BYTES = {"mariadb": 40 << 20, "mysql": 180 << 20}
-"""What a server takes of it, besides its logs: MariaDB 10.11 23 MiB, MySQL 9.7 154 MiB (du)."""
 _BYTES_PER_S = 16 << 20
 """Logs of both servers at 20 000 small transactions a second."""
 _IMAGES = 3
@@ -35,6 +32,12 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
     clients: int = 4
 
     @property
+    def pair(self) -> ReplicaPair:
+        pair = KINDS[self.server].pair
+        assert pair is not None
+        return pair
+
+    @property
     def of_replica(self) -> Durability:
         return self.durability if self.replica_durability == "same" else self.replica_durability
 
@@ -44,8 +47,8 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
 
     def amounts(self) -> Amounts:
         """An estimate: what servers write is up to them."""
-        held = _IMAGES * _HELD_BYTES[self.server] + int(self.seconds * _BYTES_PER_S)
-        return Amounts(held + _HELD_BYTES[self.server], held)
+        held = _IMAGES * self.pair.held_bytes + int(self.seconds * _BYTES_PER_S)
+        return Amounts(held + self.pair.held_bytes, held)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         """None that are counted: two servers share the devices, and their clients share syncs."""
