@@ -75,7 +75,7 @@ def test_a_run_with_hostile_names_leaves_as_text(run: Run) -> None:
         assert_safe(text if isinstance(text, str) else text.decode())
         # of seconds a run without a database has only the heading
         assert name == "seconds" or "x1b" in str(text) or "u001b" in str(text)
-    assert_safe(compare.render([run, HOSTILE]))
+    assert_safe(printed(compare.of_runs([run, HOSTILE])))
 
 
 def test_columns_are_as_wide_as_what_is_shown_in_them() -> None:

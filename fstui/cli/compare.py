@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from fstui.cli import completing
-from fstui.cli.options import format_option, output_option
+from fstui.cli.options import report_options
 from fstui.cli.output import width
-from fstui.cli.output_file import check_output, hand_over
+from fstui.cli.output_file import check_output, print_report
 from fstui.cli.reading import found
 from fstui.model.run import Run
-from fstui.report import comparisons, sides
+from fstui.report import compare, sides
 from fstui.runs import history
 
 _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
@@ -25,8 +25,7 @@ _HOURS = {"h": 1, "d": 24}
 @click.command("compare")
 @click.argument("references", metavar="RUN RUN…", nargs=-1, required=True, shell_complete=completing.runs)
 @click.option("--price", "prices", multiple=True, metavar="RUN=0.17/h", help="What it costs an hour (/d: a day).")
-@format_option(*comparisons.names())
-@output_option()
+@report_options()
 def command(references: tuple[str, ...], prices: tuple[str, ...], format_: str, output: Path | None) -> None:
     """Print saved runs side by side: how many times as fast each is as the first one, and whether it is durable.
 
@@ -45,9 +44,8 @@ def command(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
     runs = asyncio.run(_found(references))
     per_hour = {run.id: stated[named] for named, run in zip(references, runs, strict=True) if named in stated}
     columns = width() if output is None else None
-    asyncio.run(
-        hand_over(comparisons.render(format_, asyncio.run(history.with_rounds(runs)), columns, per_hour), output)
-    )
+    report = compare.of_runs(asyncio.run(history.with_rounds(runs)), columns, per_hour)
+    asyncio.run(print_report(report, format_, output))
 
 
 def _price(text: str) -> tuple[str, float]:

@@ -14,7 +14,8 @@ from fstui.cli.output import ReaderGone, put, say, width
 from fstui.cli.output_file import deliver
 from fstui.model.errors import Refused
 from fstui.model.run import Round, Run
-from fstui.report import comparisons
+from fstui.report import compare
+from fstui.report.formats import render_report
 
 
 async def interleaved(asked: Asked, directories: Sequence[str | None], rounds: int) -> int:
@@ -69,9 +70,9 @@ async def _compared(asked: Asked, done: Sequence[Run], codes: set[int], patience
         return worst
     try:
         if asked.output is None:
-            put(comparisons.render(asked.format, done, width()), patience_s)
+            put(render_report(asked.format, compare.of_runs(done, width()), width()), patience_s)
         else:
-            await deliver(asked.output, comparisons.render(asked.format, done), patience_s)
+            await deliver(asked.output, render_report(asked.format, compare.of_runs(done)), patience_s)
     except ReaderGone:
         return worst or BROKEN_PIPE
     return worst

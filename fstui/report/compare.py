@@ -5,32 +5,99 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+import msgspec
+
 from fstui.model.run import Run
 from fstui.model.storage import Target
-from fstui.report import figures, pivot, price, ranking, side_by_side, sides, steps
-from fstui.report.characters import page
+from fstui.report import beside, figures, latency_svg, pivot, price, ranking, sides, steps, way_down
+from fstui.report.beside import ComparedStep, Comparison
 from fstui.report.glyphs import GLYPHS, SPEEDS
+from fstui.report.html_page import text
+from fstui.report.sections import Cell, Report, Section, right, verdict
 from fstui.report.sides import Side
-from fstui.report.text import NONE, WIDTH, moment, table
+from fstui.report.text import NONE, WIDTH, moment
 
 _FIGURES = (("rate/s", 1), ("p50", 2), ("p99", 3), ("flush/sync", 5))
 """Label, and its place in ``steps.cells``."""
+_LEGEND = ("", "RUN", "VERDICT", "STARTED", "HOST", "WHERE")
+_OF_SIDE = ("target", "stack", "hostname", "verdict", "speed")
 _IN_THE_LEGEND = {"target", "stack", "host", "started"}
 
 
-def render(runs: Sequence[Run], width: int | None = None, per_hour: Mapping[str, float] = MappingProxyType({})) -> str:
+def of_runs(
+    runs: Sequence[Run], width: int | None = None, per_hour: Mapping[str, float] = MappingProxyType({})
+) -> Report:
     """A ranking of the steps; what each run is and came to; rate, p50, p99 and flushes per sync of every step.
 
-    ``per_hour``: prices by the ids of their runs.
+    ``width``: of the bars. ``per_hour``: prices by the ids of their runs.
     """
-    width = width or WIDTH
-    together = pivot.of_runs(runs)
-    databases = ["", *pivot.lines(together, width)] if together else []
-    bought = ["", *table(list(price.rows(runs, per_hour)), "<" + ">" * len(runs), width)] if per_hour else []
+    found = sides.of(runs)
+    document = beside.of_runs(runs)
     _, *below = rows(runs)
-    heading = ("", "", *(f"{side.letter} {side.name}" for side in sides.of(runs)))
-    cells = [heading, *(row for row in below if row[0] not in _IN_THE_LEGEND)]
-    return page([*ranking.lines(runs, width), "", *side_by_side.lines(cells, width), *databases, *bought])
+    heading = ("", "", *(f"{side.letter} {side.name}" for side in found))
+    cells = (heading, *(row for row in below if row[0] not in _IN_THE_LEGEND))
+    meaning = ranking.meaning(found)
+    sections = [
+        Section("", _LEGEND, tuple(map(_legend, found)), (meaning,) if meaning else ()),
+        *_ranked(found, width or WIDTH),
+        Section("", heading, cells[1:], side_by_side=True),
+    ]
+    if together := pivot.of_runs(runs):
+        sections.append(Section(together.title, together.header, _numbers(together.rows), together.legend))
+    if per_hour:
+        header, *bought = price.rows(runs, per_hour)
+        sections.append(Section("", header, _numbers(bought)))
+    sections += _ways(found)
+    sections += [Section(name, figures=tuple(_latencies(found, name))) for name in sides.step_names(found)]
+    return Report("", tuple(sections), document, _records(document), tuple(runs))
+
+
+def _numbers(rows: Sequence[Sequence[str]]) -> tuple[tuple[Cell | str, ...], ...]:
+    return tuple((first, *map(right, others)) for first, *others in rows)
+
+
+def _legend(side: Side) -> tuple[Cell | str, ...]:
+    run = side.run
+    remarks = [f"simulated: {run.simulated}"] if run.simulated else []
+    started = moment(side.rounds[0].started_at)
+    word = verdict(run.verdict, *remarks)
+    shown = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
+    return side.letter, side.name, shown, started, run.host.hostname, ranking.place(side)
+
+
+def _ranked(found: Sequence[Side], width: int) -> Iterator[Section]:
+    for name in sides.step_names(found):
+        if ranked := ranking.ranking(found, name):
+            yield Section(name, drawn=tuple(ranking.bars(name, ranked, width)), lines=tuple(ranking.remarks(ranked)))
+
+
+def _ways(found: Sequence[Side]) -> Iterator[Section]:
+    """The way down of each side, in HTML alone: elsewhere `fstui show` has it."""
+    for side in found:
+        if way := way_down.of_run(side.run):
+            drawn = "\n".join(f'<span class="{part.state}">{text(part.text)}</span>' for part in way[1])
+            title = f"{side.letter}: {way_down.title(way[0])}"
+            yield Section("", figures=((title, f"<pre>{drawn}</pre>"),))
+
+
+def _latencies(found: Sequence[Side], name: str) -> Iterator[tuple[str, str]]:
+    for side in found:
+        one = side.step(name)
+        if one and one.step.settings.alike and (drawn := latency_svg.draw(one.run, one.step)):
+            yield f"{side.letter}: {name}", drawn
+
+
+def _records(document: Comparison) -> Section:
+    """One row per step and side. Empty cells: it was not counted, or there was one round."""
+    by_letter = {side.letter: side for side in document.sides}
+    names = [field.name for field in msgspec.structs.fields(ComparedStep)]
+    found = []
+    for step in document.steps:
+        side = by_letter[step.side]
+        values = [getattr(step, name) for name in names]
+        values += [" ".join(side.runs), *(getattr(side, name) for name in _OF_SIDE)]
+        found.append(tuple(Cell("", each) for each in values))
+    return Section("", (*names, "runs", *_OF_SIDE), tuple(found))
 
 
 def rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:

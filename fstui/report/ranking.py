@@ -111,15 +111,20 @@ def spread(side: Side, name: str) -> str:
     return f"{rate(min(rates))}–{rate(max(rates))}/s" if len(rates) > 1 else ""
 
 
-def _step(name: str, ranked: Sequence[Ranked], width: int) -> Iterator[str]:
+def bars(name: str, ranked: Sequence[Ranked], width: int) -> Iterator[str]:
+    """A bar for each side in a step, no wider than that."""
     alone = len(ranked) == 1
     most = max(one.step.rate_per_s for one in ranked)
     told = columns([_beside(name, one, alone=alone) for one in ranked], ">><<")
     room = max(width - _LEAD - max(map(cell_len, told)) - 1, 8)
-    yield from wrap(name, width)
     for one, beside in zip(ranked, told, strict=True):
         drawn = bar(one.step.rate_per_s / most, room)
-        yield f"  {one.side.letter} {drawn}{' ' * (room - cell_len(drawn))} {beside}"
+        yield f"{one.side.letter} {drawn}{' ' * (room - cell_len(drawn))} {beside}"
+
+
+def _step(name: str, ranked: Sequence[Ranked], width: int) -> Iterator[str]:
+    yield from wrap(name, width)
+    yield from (f"  {line}" for line in bars(name, ranked, width))
     for remark in remarks(ranked):
         yield from (f"  {part}" for part in wrap(remark, width - 2))
 

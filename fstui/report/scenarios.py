@@ -8,7 +8,7 @@ from fstui.model.plan import Plan
 from fstui.model.quantities import clock, counted, typed_size
 from fstui.powercut import plan as power_cut
 from fstui.report.figures import power_cut_writes, writes_at_most
-from fstui.report.sections import Cell, Report, Section
+from fstui.report.sections import Cell, Report, Section, right
 from fstui.runs.scenario import Form, Scalar, Scenario, Setting
 
 _HEADER = ("SCENARIO", "ANSWERS", "TIME", "WRITES")
@@ -20,7 +20,7 @@ def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.Plan) 
     rows = [(scenario.name, scenario.question, _time(plan), writes_at_most(plan)) for scenario, plan in planned]
     rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
     led = f"{power_cut.NAME} needs a person and another machine: 'fstui powercut --help' says how."
-    cells = tuple((name, question, _right(time), _right(writes)) for name, question, time, writes in rows)
+    cells = tuple((name, question, right(time), right(writes)) for name, question, time, writes in rows)
     document = [
         {"name": scenario.name, "question": scenario.question, "seconds": plan.seconds, "max_bytes": plan.max_bytes}
         for scenario, plan in planned
@@ -60,10 +60,6 @@ def _of_form(form: Form, takes: str, steps: Sequence[str], command: str) -> Repo
         Section("", drawn=(command,)),
     )
     return Report(f"{form.name}: {form.title}", sections, document)
-
-
-def _right(words: str) -> Cell:
-    return Cell(words, words, numeric=True)
 
 
 def _setting(setting: Setting) -> tuple[str, str]:

@@ -43,6 +43,8 @@ class Section(NamedTuple):
     """Captions with SVG drawings, shown in HTML only."""
     style: str = ""
     """Of the title: a verdict or an answer."""
+    side_by_side: bool = False
+    """The first two columns name a row: on a narrow terminal the others are shown as many at a time as fit."""
 
     @property
     def empty(self) -> bool:
@@ -68,6 +70,11 @@ class Report(NamedTuple):
         return [section for section in self.sections if not section.empty]
 
     @property
+    def in_words(self) -> list[Section]:
+        """Those that have something to show where there are no figures."""
+        return [section for section in self.sections if not section._replace(figures=()).empty]
+
+    @property
     def table(self) -> Section:
         """What CSV shows."""
         return self.records or next((section for section in self.sections if section.rows), Section())
@@ -76,6 +83,11 @@ class Report(NamedTuple):
 def number(value: float | None, words: Callable[[float], str]) -> Cell:
     """A number in the words of ``fstui.model.quantities``; a dash where it is missing."""
     return Cell(NONE if value is None else words(value), value, numeric=True)
+
+
+def right(words: str) -> Cell:
+    """Words that stand on the right, as numbers do."""
+    return Cell(words, words, numeric=True)
 
 
 def glyph(verdict: Verdict | None) -> Cell:

@@ -10,7 +10,7 @@ from fstui.model.judgement import TOO_SLOW
 from fstui.model.quantities import count, counted, duration_ns, rate, seconds, size
 from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Commits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
-from fstui.report.sections import Cell, Report, Section
+from fstui.report.sections import Cell, Report, Section, right
 from fstui.report.text import NONE, speed_words
 
 MOST_ROWS = 20
@@ -23,9 +23,7 @@ def of_watch(report: WatchReport) -> Report:
     whole = report.whole
     waits = tuple(_cells(waiting_cells(row, whole.elapsed_s), last=True) for row in whole.waits[:MOST_ROWS])
     left = len(whole.waits) - len(waits)
-    writers = tuple(
-        (f"{w.name} ({w.pid})", _right(f"{size(w.written_bytes / whole.elapsed_s)}")) for w in whole.writers
-    )
+    writers = tuple((f"{w.name} ({w.pid})", right(f"{size(w.written_bytes / whole.elapsed_s)}")) for w in whole.writers)
     devices = tuple(_cells(device_cells(one, whole.elapsed_s)) for one in whole.devices)
     below = (*_journals(whole), *_notes(whole), *map(_lost_write, report.errors))
     sections = (
@@ -56,11 +54,7 @@ def _records(whole: Watched) -> Section:
 def _cells(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, ...]:
     """Numbers on the right, but for the first cell, and the last one where it is text."""
     first, *others = words
-    return (first, *map(_right, others[:-1]), others[-1]) if last else (first, *map(_right, others))
-
-
-def _right(words: str) -> Cell:
-    return Cell(words, words, numeric=True)
+    return (first, *map(right, others[:-1]), others[-1]) if last else (first, *map(right, others))
 
 
 def two_answers(report: WatchReport) -> Iterator[str]:

@@ -22,6 +22,7 @@ from tests.factories.runs import saved
 from tests.factories.samples import FAILED_RUN
 from tests.fuzz.inputs import Choices
 from tests.hostile import is_safe
+from tests.printing import printed
 from tests.report.test_oltp import OLTP
 
 MOST_CHANGES = 3
@@ -75,7 +76,7 @@ def _look_at(data: bytes | str) -> None:
         text = rendered if isinstance(rendered, str) else rendered.decode()
         assert is_safe(text), name
         text.encode()
-    assert is_safe(compare.render([run, run]))
+    assert is_safe(printed(compare.of_runs([run, run])))
     is_only_cells(run)
     is_only_markdown(run)
 

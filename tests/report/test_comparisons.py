@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.run import Run
-from fstui.report import comparisons
+from fstui.report import compare, formats
+from tests import printing
 from tests.factories import screens
 from tests.hostile import assert_safe, everywhere
 from tests.report.test_html import Elements
@@ -22,11 +23,10 @@ LYING: Run = replace(screens.RUN, id="lying", steps=FASTER, verdict="not-durable
 
 
 def printed(name: str, *runs: Run) -> str:
-    text = comparisons.render(name, runs, None, {HONEST.id: 0.17})
-    return text if isinstance(text, str) else text.decode()
+    return printing.printed(compare.of_runs(runs, per_hour={HONEST.id: 0.17}), name)
 
 
-@pytest.mark.parametrize("name", comparisons.names())
+@pytest.mark.parametrize("name", formats.report_names())
 def test_names_are_text_and_the_faster_one_is_said_not_to_be_durable(name: str) -> None:
     assert_safe(printed(name, everywhere(HONEST), everywhere(LYING)))
     told = printed(name, HONEST, LYING).replace("_", " ")

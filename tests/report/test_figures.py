@@ -21,6 +21,7 @@ from tests.factories import steps as made
 from tests.factories import storage
 from tests.factories.evidence import evidence
 from tests.factories.samples import DISK, FAILED, FILESYSTEM, NOTE, ROTATION, RUN, SYNCED, TARGET, UNSYNCED
+from tests.printing import printed
 
 
 def stacked(*nodes: Node) -> Target:
@@ -186,7 +187,9 @@ def test_flush_growth_has_words_of_its_own_and_neither_a_rate_nor_flushes_per_sy
     assert steps.line(GROWTH, Counts(RUN)) == f"{GROWTH.name}: {figures.words(GROWTH)}"
 
 
-@pytest.mark.parametrize("render", [plain.render, markdown.render, csv.render, lambda run: compare.render([run, run])])
+@pytest.mark.parametrize(
+    "render", [plain.render, markdown.render, csv.render, lambda run: printed(compare.of_runs([run, run]))]
+)
 def test_every_face_says_it_so(render: Callable[[Run], str]) -> None:
     text = render(replace(RUN, steps=(GROWTH,)))
     assert "840" not in text.partition("STEP")[2]

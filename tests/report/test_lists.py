@@ -64,7 +64,7 @@ def test_a_nasty_mount_point_brings_no_control_characters() -> None:
 
 def test_compare_puts_one_run_in_each_column_and_matches_steps_by_name() -> None:
     twice = replace(RUN, id="fast", steps=(replace(SYNCED, rate_per_s=1680.0),))
-    every = compare.render([RUN, twice]).splitlines()
+    every = printed(compare.of_runs([RUN, twice])).splitlines()
     lines = every[[line.split() for line in every].index(["A", "k3f9a1", "B", "fast"]) :]
     rate = lines[lines.index("fdatasync") + 1]
     assert rate.split() == ["rate/s", "840", "1", "680"]
@@ -77,7 +77,7 @@ def test_compared_runs_fit_the_width_with_their_steps_names_whole_however_many_t
     named = [f"oltp_update_index O_DIRECT {pool} synchronous_commit remote_apply" for pool in ("high", "low")]
     steps = tuple(replace(SYNCED, name=name) for name in named)
     runs = [replace(RUN, id=f"run{number:03}", steps=steps) for number in range(7)]
-    lines = compare.render(runs, width).splitlines()
+    lines = printed(compare.of_runs(runs, width), width=width).splitlines()
     assert max(map(len, lines)) <= (width or 80)
     assert "suspicious" in " ".join(lines) and not any(line.split()[:1] == ["us"] for line in lines)
     table = lines[next(at for at, line in enumerate(lines) if line.split()[:2] == ["A", "run000"] and "B" in line) :]
@@ -87,7 +87,7 @@ def test_compared_runs_fit_the_width_with_their_steps_names_whole_however_many_t
 
 
 def test_three_runs_and_a_failed_one_can_be_compared() -> None:
-    text = compare.render([RUN, FAILED_RUN, nasty()])
+    text = printed(compare.of_runs([RUN, FAILED_RUN, nasty()]))
     assert "? cannot-tell" in text
     assert all(character.isprintable() or character == "\n" for character in text)
 

@@ -11,6 +11,7 @@ from fstui.report import compare, pivot
 from fstui.report.formats import markdown, plain
 from tests.factories import storage
 from tests.factories.samples import LATENCY, RUN
+from tests.printing import printed
 from tests.report.test_oltp import OLTP, STEPS, database
 
 
@@ -73,7 +74,7 @@ def test_runs_on_different_filesystems_stand_in_one_table_with_their_properties(
         "#1 run k3f9a1 · ext4 › sda1 › sda",
         "#2 run x7b2c9 · zfs › sda · logbias=latency · recordsize=16K",
     )
-    assert "#2 tps" in compare.render([ext4, zfs], 80)
+    assert "#2 tps" in printed(compare.of_runs([ext4, zfs], 80), width=80)
 
 
 def test_every_report_shows_it() -> None:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from fstui.report import compare, price
 from tests.factories.samples import RUN, SYNCED, UNSYNCED
+from tests.printing import printed
 from tests.report.test_oltp import database
 
 DEAR = replace(
@@ -36,6 +37,6 @@ def test_what_is_known_to_lose_its_syncs_buys_nothing_durable_and_what_was_not_s
 
 def test_a_run_without_a_price_has_none() -> None:
     assert bought({"dear": 0.84})["fdatasync: writes"] == ("3 600 000", "–")
-    assert "for 1.00" not in compare.render([DEAR, CHEAP]) and "for 1.00" in compare.render(
-        [DEAR, CHEAP], None, {"dear": 1}
+    assert "for 1.00" not in printed(compare.of_runs([DEAR, CHEAP])) and "for 1.00" in printed(
+        compare.of_runs([DEAR, CHEAP], per_hour={"dear": 1})
     )

@@ -48,7 +48,7 @@ def test_numbers_stand_on_the_right_and_empty_sections_are_left_out() -> None:
     lines = shown("plain").splitlines()
     assert lines[4] == "!  db1   suspicious · stopped     840  ! slow  a flag"
     assert lines[5] == "   =db2  –                          –  –"
-    assert lines[6:] == ["  One sentence.", "  next     Do this.", "  a  drawing"]
+    assert lines[6:] == ["  a  drawing", "  One sentence.", "  next     Do this."]
 
 
 def test_a_narrow_terminal_has_the_other_columns_below_each_row() -> None:

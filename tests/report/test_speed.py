@@ -53,11 +53,13 @@ def test_every_format_tells_it() -> None:
 def test_a_document_that_is_older_than_the_question_shows_no_answer() -> None:
     assert "slow?" not in plain.render(RUN).lower()
     assert "fstui_speed" not in str(formats.render("prometheus", RUN))
-    assert not any(line.startswith("speed") for line in compare.render([RUN, RUN]).splitlines())
+    assert not any(line.startswith("speed") for line in printed(compare.of_runs([RUN, RUN])).splitlines())
 
 
 def test_a_comparison_and_the_history_show_it() -> None:
-    assert any(line.split() == ["speed", "!", "slow"] for line in compare.render([RUN, SLOW_RUN]).splitlines())
+    assert any(
+        line.split() == ["speed", "!", "slow"] for line in printed(compare.of_runs([RUN, SLOW_RUN])).splitlines()
+    )
     line = Summary(path="/x", id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="consistent")
     _, first, second = printed(history.of_summaries([replace(line, speed="stalls"), line])).splitlines()
     assert first.endswith("▲ stalls") and second.endswith("–")

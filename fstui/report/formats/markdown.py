@@ -34,7 +34,7 @@ def render(run: Run, saved_to: str | None = None) -> str:
 def render_report(report: Report, width: int | None = None) -> str:
     """A heading for the report and each of its sections."""
     blocks = [[f"### {escape(report.title)}"]] if report.title else []
-    for section in report.shown:
+    for section in report.in_words:
         blocks += _section(section)
     return "\n".join(page(block) for block in blocks if block)
 

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from fstui.model.judgement import Finding, Speed
 from fstui.model.quantities import seconds, size
 from fstui.model.run import Run
-from fstui.report import figures, pivot, ruler, steps, way_down
+from fstui.report import figures, pivot, ruler, side_by_side, steps, way_down
 from fstui.report.characters import page
 from fstui.report.findings import leading, ordered, title
 from fstui.report.glyphs import GLYPHS
@@ -60,7 +60,7 @@ def render(run: Run, saved_to: str | None = None) -> str:
 def render_report(report: Report, width: int | None = None) -> str:
     """The title, then the sections with a blank line between them."""
     blocks = [[report.title]] if report.title else []
-    blocks += [list(_section(section, width)) for section in report.shown]
+    blocks += [list(_section(section, width)) for section in report.in_words]
     return page(line for at, block in enumerate(blocks) for line in (["", *block] if at else block))
 
 
@@ -70,11 +70,11 @@ def _section(section: Section, width: int | None) -> Iterator[str]:
     if section.title:
         yield from wrap(section.title, room)
     yield from _table(section, width)
+    yield from (f"{indent}{line}" for line in section.drawn)
     for line in section.lines:
         yield from (f"{indent}{part}" for part in wrap(line, room))
     for label, lines in section.points:
         yield from because(lines) if label == "because" else labelled(label, lines)
-    yield from (f"{indent}{line}" for line in section.drawn)
 
 
 def _table(section: Section, width: int | None) -> list[str]:
@@ -82,6 +82,8 @@ def _table(section: Section, width: int | None) -> list[str]:
         return []
     align = alignment(section)
     rows = [section.header, *(tuple(map(cell_text, row)) for row in section.rows)]
+    if section.side_by_side:
+        return list(side_by_side.lines(rows, width or WIDTH))
     whole = columns(rows, align)
     return whole if width is None or _widest(whole) <= width else _narrow(rows, align, width)
 
