@@ -5,16 +5,26 @@ What is printed is text made safe, on a terminal with our colours, or JSON."""
 from __future__ import annotations
 
 import os
+import re
 import select
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import IO
 
-from fstui.cli.colour import coloured, wanted
 from fstui.report.characters import escape_controls, escape_lines, printable
 from fstui.report.text import wrap
 
 _READER_S = 1.0
+_BAD, _DOUBT, _GOOD = "1;31", "1;33", "1;32"
+_OF = {
+    "lost": _BAD, "not-durable": _BAD, "stalls": _BAD, "suspicious": _DOUBT, "slow": _DOUBT,
+    "consistent": _GOOD, "kept": _GOOD, "normal": _GOOD,
+}  # fmt: skip
+_VERDICT = re.compile(rf"[✗!✓▲] +({'|'.join(_OF)})\b", re.IGNORECASE)
+_SIGNS = {"✗": _BAD, "!": _DOUBT, "✓": _GOOD}
+_ROW = re.compile(r"^([✗!✓])(?=  \S)", re.MULTILINE)
+"""The sign that a row of a list begins with."""
 
 
 class ReaderGone(Exception):  # noqa: N818  no error: the reader has seen enough
@@ -44,7 +54,7 @@ def put(document: str | bytes, patience_s: float | None = None) -> None:
 
 def _encoded(document: str, encoding: str) -> bytes:
     text = escape_lines(document)
-    return printable(coloured(text) if width() and wanted() else text, encoding).encode(encoding)
+    return printable(coloured(text) if width() and colours_wanted() else text, encoding).encode(encoding)
 
 
 def pour(stream_fd: int, data: bytearray, patience_s: float | None) -> None:
@@ -98,3 +108,18 @@ def is_read(stream_fd: int) -> bool:
     found = bool(select.select([], [stream_fd], [], 0 if stream_fd in _silent else _READER_S)[1])
     (_silent.discard if found else _silent.add)(stream_fd)
     return found
+
+
+def colours_wanted(environ: Mapping[str, str] = os.environ) -> bool:
+    """Of a terminal; unless NO_COLOR says otherwise (no-color.org), or it has none."""
+    return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") not in ("dumb", "unknown")
+
+
+def coloured(text: str) -> str:
+    """Safe text, its verdicts in their colours (ECMA-48, 8.3.117)."""
+    text = _VERDICT.sub(lambda found: _in(_OF[found[1].lower()], found[0]), text)
+    return _ROW.sub(lambda found: _in(_SIGNS[found[1]], found[1]), text)
+
+
+def _in(colour: str, text: str) -> str:
+    return f"\x1b[{colour}m{text}\x1b[0m"

@@ -9,7 +9,7 @@ import termios
 
 import pytest
 
-from fstui.cli.colour import coloured, wanted
+from fstui.cli.output import coloured, colours_wanted
 from fstui.state import runs
 from tests.cli.conftest import command
 from tests.factories.samples import RUN
@@ -23,8 +23,8 @@ def test_a_verdict_has_its_colour_and_a_word_in_a_sentence_none() -> None:
 
 
 def test_who_wants_no_colour_has_none() -> None:
-    assert wanted({"TERM": "xterm"})
-    assert not any(map(wanted, ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}, {})))
+    assert colours_wanted({"TERM": "xterm"})
+    assert not any(map(colours_wanted, ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}, {})))
 
 
 @pytest.mark.parametrize(("no_colour", "seen"), [("", True), ("1", False)])
