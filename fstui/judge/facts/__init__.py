@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from fstui.judge.facts.commit_devices import commit_devices, media_classes
 from fstui.judge.facts.commits import DatabaseCommits
 from fstui.judge.facts.composition import Received, counted_at, received
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.costs import Costs
 from fstui.judge.facts.flush_growth import FlushGrowth, flush_growth
 from fstui.judge.facts.flushes import TOLERANCE
-from fstui.judge.facts.holders import Holders
+from fstui.judge.facts.holders import Holders, commit_devices, media_classes
 from fstui.judge.facts.other_writers import OtherWriters
 from fstui.judge.facts.rotation import Rotation
 from fstui.judge.facts.run_flushes import RunFlushes

@@ -15,7 +15,7 @@ from functools import cached_property
 from fstui.judge import words
 from fstui.judge.facts.stack import Stack
 from fstui.model.host import Host
-from fstui.model.storage import Node
+from fstui.model.storage import MediumClass, Node
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import safe_medium
 from fstui.storage.layers.devices.disk import is_attached_here
@@ -74,3 +74,27 @@ class Holders:
             handed = row.hands(node, Member(child.id, role), roles, self._stack.nodes[0])
             if (handed.flushes, handed.bytes) != ("never", "never"):
                 yield from self._reached(child, seen)
+
+
+def commit_devices(stack: Stack) -> tuple[Node, ...]:
+    """Return the lowest devices that a sync waits for; none where it cannot be told whether a cache answers.
+
+    Of a write-back cache that is the fast device, of a ZFS pool its log.
+    """
+    pending = list(stack.nodes[:1])
+    seen: set[str] = set()
+    while pending:
+        node = pending.pop()
+        if node.id in seen:
+            continue
+        seen.add(node.id)
+        below = kind(node.kind).waits_for(node, stack.children(node), stack.nodes[0])
+        if below is None:
+            return ()
+        pending.extend(below)
+    return tuple(node for node in stack.lowest if node.id in seen)
+
+
+def media_classes(devices: tuple[Node, ...]) -> frozenset[MediumClass]:
+    """The classes of medium among them."""
+    return frozenset(node.medium.class_ if node.medium else "unknown" for node in devices)
