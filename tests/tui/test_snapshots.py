@@ -86,6 +86,7 @@ async def result(pilot: Pilot[Any]) -> None:
     assert isinstance(pilot.app, PreparedApp)
     pilot.app.open_result(screens.RUN, SAVED, "/srv/data")
     await pilot.pause()
+    await pilot.pause()  # the panes of a large terminal take a second layout
 
 
 async def watching(pilot: Pilot[Any]) -> None:
