@@ -1,4 +1,4 @@
-"""``fstui fleet run|check|watch|list|show|compare|export``"""
+"""``fstui fleet run|check|watch|list|show|compare``"""
 
 from __future__ import annotations
 
@@ -15,17 +15,22 @@ import click
 from fstui.cli.execution import FAILED
 from fstui.cli.options import FAILED_ON, fail_on_option, fails, format_option, output_option, pairs, trust_option
 from fstui.cli.output import put, say, width
-from fstui.cli.output_file import check_output, deliver
-from fstui.fleet import comparison, database, gathered
+from fstui.cli.output_file import check_output, hand_over
+from fstui.fleet import comparison, gathered, report
 from fstui.fleet.asked import Asked
-from fstui.fleet.formats import FORMATS, render
 from fstui.fleet.gathered import Fleet
 from fstui.fleet.nodes import WITHOUT, nodes_of
 from fstui.model.errors import Refused
-from fstui.model.quantities import counted
+from fstui.report.formats import render_report, report_names
 
 _LEAST_S = 120.0
 _PYZ = "fstui.pyz"
+_REMOVED = {
+    "gateway": "ProxyJump in ~/.ssh/config",
+    "topology": "ProxyJump in ~/.ssh/config",
+    "at_once": "--fanout, the number of hosts at a time",
+}
+"""Options that were removed, and what to use instead."""
 
 
 @click.group("fleet")
@@ -50,15 +55,13 @@ _how_to_reach = _with(
     click.option("--remove", is_flag=True, help="Remove it there when all is done."),
     click.option("--become", type=click.Choice(("sudo", "doas")), help="As root, by that, without a password."),
     click.option("--ssh", default="ssh", show_default=True, help="The program, with options of your own."),
-    click.option("--gateway", metavar="HOST[,HOST…]", help="Through that box, or one after the other."),
-    click.option("--topology", type=Path, metavar="FILE", help="A tree of gateways, as 'clush --topology' has it."),
+    *(click.option(f"--{name.replace('_', '-')}", hidden=True) for name in _REMOVED),
     click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Boxes at a time."),
     click.option("--timeout", type=click.FloatRange(1), help="Seconds that one box may take."),
-    format_option(*FORMATS),
+    format_option(*report_names()),
     output_option(),
 )
 _what_is_written = _with(
-    click.option("--at-once", type=click.IntRange(1), default=1, show_default=True, help="Of boxes on one device."),
     click.option("--force", is_flag=True, help="Write where a device is busy, too."),
     trust_option,
     fail_on_option(),
@@ -77,7 +80,7 @@ def run(scenario: str, directory: str, settings: Sequence[str], **how: Any) -> i
         raise Refused("DIR is empty: name a directory that is on every box")
     pairs(settings)
     words = [scenario, directory, *(word for one in settings for word in ("--set", one)), "--format", "json"]
-    return _ask("run", [*words, *_allowed(how)], directory, how)
+    return _ask("run", [*words, *_allowed(how)], how)
 
 
 @command.command("check")
@@ -87,7 +90,7 @@ def run(scenario: str, directory: str, settings: Sequence[str], **how: Any) -> i
 def check(directories: Sequence[str], **how: Any) -> int:
     """Check every writable filesystem of each of them, or those that hold the DIRs."""
     words = [*directories, "--format", "json", *_allowed(how)]
-    return _ask("check", words, directories[0] if directories else "/", how)
+    return _ask("check", words, how)
 
 
 @command.command("watch")
@@ -97,55 +100,55 @@ def check(directories: Sequence[str], **how: Any) -> int:
 def watch(mount: str | None, seconds: float, **how: Any) -> int:
     """Say of each of them who waits for which file. Writes nothing."""
     words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), "--format", "json"]
-    return _ask("watch", words, "", {**how, "timeout": how["timeout"] or seconds + _LEAST_S})
+    return _ask("watch", words, {**how, "timeout": how["timeout"] or seconds + _LEAST_S})
 
 
 @command.command("list")
 @_how_to_reach
 def list_(**how: Any) -> int:
     """List what stands on each of them, and what is wrong already. Writes nothing."""
-    return _ask("list", ["--format", "json"], "", how)
+    return _ask("list", ["--format", "json"], how)
 
 
 @command.command("show")
 @click.argument("directory", metavar="DIR", type=Path)
-@format_option(*FORMATS)
+@format_option(*report_names())
 @fail_on_option()
 def show(directory: Path, format_: str, fail_on: Sequence[str]) -> int:
     """Print a gathered directory again."""
     fleet = gathered.read(directory)
-    put(render(format_, fleet, width()))
+    put(render_report(format_, report.report_of(fleet), width()))
     return _exit_code(fleet, fail_on)
 
 
 @command.command("compare")
 @click.argument("before", metavar="DIR1", type=Path)
 @click.argument("after", metavar="DIR2", type=Path)
-def compare(before: Path, after: Path) -> int:
+@format_option(*report_names())
+def compare(before: Path, after: Path, format_: str) -> int:
     """Hold the same boxes against themselves, before and after a change. Exit 3 where a verdict became worse."""
     one, other = gathered.read(before), gathered.read(after)
-    put(comparison.render(one, other))
+    put(render_report(format_, comparison.report_of(one, other), width()))
     return FAILED_ON if any(change.worse for change in comparison.changes(one, other)) else 0
 
 
-@command.command("export")
-@click.argument("directories", metavar="DIR…", type=Path, nargs=-1, required=True)
-@click.argument("file", metavar="FILE", type=Path)
-def export(directories: Sequence[Path], file: Path) -> int:
-    """Put gathered directories into FILE, a new SQLite database: tables boxes, steps, facts."""
-    say(f"{counted(database.export(directories, file), 'box')} in {file}")
-    return 0
+@command.command("export", hidden=True, context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1)
+def export(words: Sequence[str]) -> int:
+    """Point to what replaced it."""
+    raise Refused("fstui fleet export was removed: use fstui fleet show DIR --format json or csv instead")
 
 
 def _allowed(how: dict[str, Any]) -> list[str]:
     return [*(["--yes"] if how["force"] else []), *(["--trust-dir"] if how["trust_dir"] else [])]
 
 
-def _ask(command_: str, arguments: Sequence[str], directory: str, how: dict[str, Any]) -> int:
+def _ask(command_: str, arguments: Sequence[str], how: dict[str, Any]) -> int:
+    for name, instead in _REMOVED.items():
+        if how[name] is not None:
+            raise Refused(f"--{name.replace('_', '-')} was removed: use {instead}")
     try:
-        from fstui.cli.fleet_screen import Screen  # noqa: PLC0415  only where boxes are reached
-        from fstui.fleet.campaign import Campaign  # noqa: PLC0415
-        from fstui.fleet.gateways import hops_to  # noqa: PLC0415
+        from fstui.fleet.campaign import Campaign  # noqa: PLC0415  only where hosts are reached
     except ImportError:
         raise Refused(WITHOUT) from None
     nodes = nodes_of(how["nodes"])
@@ -154,29 +157,22 @@ def _ask(command_: str, arguments: Sequence[str], directory: str, how: dict[str,
     asked = Asked(
         command=command_,
         arguments=tuple(arguments),
-        directory=directory,
         become=how["become"] or "",
         installed=how["installed"] or "",
         place=how["place"] or "",
-        hops=hops_to(nodes, how["gateway"], how["topology"]),
         ssh=how["ssh"],
         remove=how["remove"],
         fanout=how["fanout"],
-        at_once=how.get("at_once", 1),
         timeout_s=how["timeout"] or _LEAST_S,
     )
     file = None if asked.installed else _carried(how["pyz"])
     place = gathered.make(how["into"])
-    screen = Screen()
-    campaign = Campaign(asked, nodes, place, file, lambda: screen.draw(campaign))
+    campaign = Campaign(asked, nodes, place, file, lambda node, words: say(f"{node}: {words}"))
     told = _Told(campaign)
-    with screen:
-        fleet = campaign.go()
-    document = render(how["format_"], fleet, width() if how["output"] is None else None)
-    if how["output"] is None:
-        put(document)
-    else:
-        asyncio.run(deliver(how["output"], document))
+    fleet = campaign.go()
+    shown = width() if how["output"] is None else None
+    document = render_report(how["format_"], report.report_of(fleet), shown)
+    asyncio.run(hand_over(document, how["output"]))
     say(f"documents in {place}: fstui fleet show {place}")
     return told.exit_code or _exit_code(fleet, how.get("fail_on", ()))
 

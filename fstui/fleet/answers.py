@@ -28,8 +28,8 @@ _OF_SSH = (
     ("Authentication required", "doas asks for a password there: nopass for this user, or connect as root"),
     ("is not in the sudoers file", "this user may not sudo there"),
     ("sudo: not found", "there is no sudo"),
-    ("Stdio forwarding request failed", "its gateway does not get there: nothing listens there for ssh, or the gateway "
-        "lets nobody through (AllowTcpForwarding)"),
+    ("Stdio forwarding request failed", "its jump host does not reach it: no sshd listens there, or the jump host "
+        "forbids AllowTcpForwarding"),
     ("kex_exchange_identification", "its sshd ends the connection at once: too many begin there (MaxStartups), or it "
         "turns us away"),
 )  # fmt: skip
@@ -84,13 +84,8 @@ def _broken(said: Said, mark: str) -> str:
 
 def _never_begun(said: Said, mark: str) -> str:
     if said.code == NO_CONNECTION or _of_ssh(said):
-        return no_connection(said)
+        return _of_ssh(said) or f"no connection: {_last(said.err) or 'ssh says nothing'}"
     return "" if said.lines(mark) else f"it answers, but not as a shell does: {_last(said.out + said.err) or 'nothing'}"
-
-
-def no_connection(said: Said) -> str:
-    """Why ssh could not connect, in our words or its own."""
-    return _of_ssh(said) or f"no connection: {_last(said.err) or 'ssh says nothing'}"
 
 
 def _of_ssh(said: Said) -> str | None:

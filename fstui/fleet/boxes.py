@@ -56,6 +56,7 @@ class Box(Base, frozen=True, kw_only=True):
     cache: str = ""
     kernel: str = ""
     cloud: str = ""
+    """The provider. The hypervisor is left out: root and other users do not see the same one."""
     facts: dict[str, str] = {}
     """What is set and read there, by the layer's kind: what may explain that it is not as its equals."""
     notes: dict[str, str] = {}
@@ -68,6 +69,11 @@ class Box(Base, frozen=True, kw_only=True):
     def rank(self) -> int:
         """Of its verdict, the worst is 0; none is behind all of them."""
         return VERDICTS.index(self.verdict) if self.verdict else len(VERDICTS)
+
+    @property
+    def comparable(self) -> bool:
+        """Its rates are those of real syncs: storage that drops syncs is fast and no measure of others."""
+        return self.verdict not in ACCUSED
 
     @property
     def commits(self) -> Rate | None:
@@ -121,7 +127,7 @@ def _of_run(node: str, run: Run, altered: bool) -> Box:
         ),
         **(_stands_on(target) if target else {}),
         kernel=run.host.kernel[:_LONGEST],
-        cloud=run.host.cloud or run.host.virtualization or "",
+        cloud=run.host.cloud or "",
         facts=_facts(run),
         notes={one.rule[:_LONGEST]: one.title[:_MOST_WORDS] for one in run.findings if one.verdict is None},
         altered=altered,
@@ -223,5 +229,5 @@ def _of_list(node: str, listed: _Listed) -> Box:
         sentence=counted(len(shown), "filesystem")
         + (f"; {'; '.join([*silent, *said])}"[:_MOST_WORDS] if silent or said else ""),
         kernel=listed.host.kernel[:_LONGEST],
-        cloud=listed.host.cloud or listed.host.virtualization or "",
+        cloud=listed.host.cloud or "",
     )

@@ -1,9 +1,11 @@
-"""ssh to many boxes at once, through ClusterShell: how many at a time, how long each, and an end for all."""
+"""Run ssh to many hosts at once through ClusterShell, with a limit on connections and a time limit for each host."""
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ClusterShell.Event import EventHandler
@@ -15,20 +17,35 @@ from fstui.fleet.answers import MOST_BYTES, MOST_SAID_BYTES, Said
 from fstui.fleet.asked import Asked
 
 LOOK_S = 0.25
-"""So often somebody looks whether all is to end, and a screen is drawn."""
+"""Seconds between two looks at whether a signal has arrived."""
 ENDING_S = 20.0
-"""So long boxes are given to clean up once they were told to end."""
+"""Seconds for the hosts to clean up after a signal."""
+_ALIVE = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
+"""A lost connection is noticed after 15 s."""
+_OURS_ALONE = "trap '' INT HUP; exec"
+"""Ctrl-C goes to every process of the terminal. fstui handles it; ssh inherits the ignored signals."""
 
 Heard = Callable[[str, Said], None]
-Began = Callable[[str], None]
+
+
+def words_of(asked: Asked) -> list[str]:
+    """Return ssh with its options. The user's come first, as the first one counts (ssh_config(5))."""
+    ours = ["-a", "-x", "-T", "-oBatchMode=yes", f"-oConnectTimeout={asked.connect_s}", *_ALIVE]
+    return [*shlex.split(asked.ssh), *ours]
+
+
+def line_of(asked: Asked, script: str, stdin: Path | None = None) -> str:
+    """Return the line for the local shell that runs the script on ``%h``, the host."""
+    given = f" <{shlex.quote(str(stdin))}" if stdin else ""
+    after = f"{shlex.quote(script)}{given}".replace("%", "%%")  # ClusterShell replaces %h and others
+    return f"{_OURS_ALONE} {shlex.join(words_of(asked)).replace('%', '%%')} -- %h {after}"
 
 
 class Fanout:
     """A command line for each of some boxes, so many at a time; ``stop`` ends them, now and later."""
 
-    def __init__(self, asked: Asked, tick: Callable[[], object]) -> None:
+    def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        self._tick = tick
         self._told_at: float | None = None
         self.stopped = False
         """No box is begun any more."""
@@ -37,7 +54,7 @@ class Fanout:
         """Safe in a signal's handler: what runs is told to end soon, and nothing else begins."""
         self.stopped = True
 
-    def each(self, lines: Mapping[str, str], began: Began, heard: Heard, *, timeout_s: float) -> None:
+    def each(self, lines: Mapping[str, str], heard: Heard, *, timeout_s: float) -> None:
         """Run each box's line of the local shell (``%h`` is the box); ``heard`` has what was said."""
         if self.stopped or not lines:
             return
@@ -49,7 +66,7 @@ class Fanout:
         workers = []
         for line, nodes in by_line.items():
             worker = _Worker(NodeSet.fromlist(nodes), None, timeout_s, command=line, stderr=True)
-            worker.tell(began, heard)
+            worker.heard = heard
             workers.append(worker)
             task.schedule(worker)
         timer = task.timer(LOOK_S, handler=_Ticking(self, workers), interval=LOOK_S, autoclose=True)
@@ -60,7 +77,6 @@ class Fanout:
 
     def look(self, workers: list[_Worker]) -> None:
         """A moment has passed. Where all is to end, stdin is closed first, and ssh ended only later."""
-        self._tick()
         if self.stopped and self._told_at is None:
             self._told_at = time.monotonic()
             for worker in workers:
@@ -81,7 +97,6 @@ class _Client(ExecClient):  # type: ignore[misc]
 
     def _start(self) -> Any:
         self.began = time.monotonic()
-        self.worker.began(self.key)
         return super()._start()
 
     def _handle_read(self, sname: str) -> None:
@@ -112,12 +127,7 @@ class _Worker(ExecWorker):  # type: ignore[misc]
     """
 
     SHELL_CLASS = _Client
-    began: Began
     heard: Heard
-
-    def tell(self, began: Began, heard: Heard) -> None:
-        """Whom the clients tell."""
-        self.began, self.heard = began, heard
 
     def let_end(self) -> None:
         """Close the stdin of what runs; what has not begun never does."""

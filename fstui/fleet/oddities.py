@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from math import exp, log
+from math import log
 from statistics import median
 from typing import NamedTuple
 
@@ -38,24 +38,46 @@ class Spread(NamedTuple):
     median: float
     mad: float
     most: float
+    log_mad: float
+    """Of the logarithms: half is as far as double."""
 
 
 class Group(NamedTuple):
-    """Boxes that stand on the same."""
+    """Hosts on the same layers and the same model at the same provider: equals.
+
+    Neither settings nor kernel part them: these may be why one of them differs.
+    """
 
     layers: str
     model: str
-    cache: str
-    kernel: str
     cloud: str
     boxes: tuple[Box, ...]
-    spreads: tuple[Spread, ...]
+
+    @property
+    def cache(self) -> str:
+        """Every write cache setting among them."""
+        return _values(box.cache for box in self.boxes)
+
+    @property
+    def kernel(self) -> str:
+        """Every kernel among them."""
+        return _values(box.kernel for box in self.boxes)
 
     @property
     def words(self) -> str:
-        """What they stand on."""
+        """What they have in common."""
         named = (self.model, f"cache {self.cache}" if self.cache else "", self.kernel, self.cloud)
         return " · ".join(filter(None, (self.layers, *named)))
+
+    @property
+    def spreads(self) -> tuple[Spread, ...]:
+        """How each step went, without hosts that drop syncs."""
+        rates: dict[str, list[float]] = {}
+        for box in self.boxes:
+            for one in box.rates if box.comparable else ():
+                if one.per_s > 0:
+                    rates.setdefault(one.step, []).append(one.per_s)
+        return tuple(_spread(step, each) for step, each in rates.items())
 
 
 class Oddity(NamedTuple):
@@ -68,23 +90,80 @@ class Oddity(NamedTuple):
 
 
 def groups(boxes: Iterable[Box]) -> list[Group]:
-    """By what they stand on, the largest first."""
-    found: dict[tuple[str, ...], list[Box]] = {}
+    """Return the groups, the largest first."""
+    found: dict[tuple[str, str, str], list[Box]] = {}
     for box in boxes:
-        found.setdefault((box.layers, box.model, box.cache, box.kernel, box.cloud), []).append(box)
-    made = [_group(tuple(members)) for members in found.values()]
+        found.setdefault((box.layers, box.model, box.cloud), []).append(box)
+    made = [Group(*key, tuple(members)) for key, members in found.items()]
     return sorted(made, key=lambda group: -len(group.boxes))
 
 
-def _group(boxes: tuple[Box, ...]) -> Group:
-    first = boxes[0]
-    return Group(first.layers, first.model, first.cache, first.kernel, first.cloud, boxes, tuple(_spreads(boxes)))
-
-
 def odd_rates(boxes: Sequence[Box]) -> list[Oddity]:
-    """Those that are slower, or faster, than their equals; the furthest first."""
-    found = [odd for members in _equals(boxes).values() for odd in _odd_ones(members)]
+    """Return the hosts that are slower or faster than their equals, the furthest first."""
+    found = [odd for group in groups(boxes) for odd in _odd_ones(group)]
     return sorted(found, key=lambda odd: -abs(log(odd.ratio or 1.0)))
+
+
+def ratio_to_equals(boxes: Sequence[Box]) -> dict[tuple[str, str], float]:
+    """Return the ratio to the equals' median by host and place, in the step in which the host is furthest off."""
+    offs = (off for group in groups(boxes) for off in _furthest(group))
+    return {(off.box.node, off.box.place): off.ratio for off in offs}
+
+
+def _odd_ones(group: Group) -> Iterator[Oddity]:
+    """An odd host does not show how the others are set."""
+    offs = _furthest(group)
+    odd = [off for off in offs if off.odd]
+    common = _Common([off.box for off in offs if not off.odd]) if odd else None
+    for off in odd:
+        why = "; ".join(common.reasons(off.box)) if common else ""
+        spread = off.spread
+        sentence = (
+            f"{_times(off.ratio)} × its {spread.boxes - 1} equals in {spread.step} ({rate(off.per_s)}/s, "
+            f"their median {rate(spread.median)}/s, MAD {rate(spread.mad)}/s)"
+        )
+        yield Oddity(
+            off.box, f"{sentence}: {why}" if why else f"{sentence}; nothing that was read explains it", off.ratio
+        )
+
+
+class _Off(NamedTuple):
+    """How far a host is from the median of one step."""
+
+    box: Box
+    per_s: float
+    spread: Spread
+
+    @property
+    def ratio(self) -> float:
+        return self.per_s / self.spread.median
+
+    @property
+    def odd(self) -> bool:
+        limit = max(FAR * SCALED * self.spread.log_mad, log(LEAST))
+        return self.spread.boxes > ENOUGH and abs(log(self.ratio)) > limit
+
+
+def _furthest(group: Group) -> list[_Off]:
+    """Return each comparable host in the step in which it is furthest off; nothing where it has no equals."""
+    spreads = {spread.step: spread for spread in group.spreads if spread.boxes > 1}
+    found = []
+    for box in group.boxes:
+        rates = [one for one in box.rates if box.comparable and one.per_s > 0 and one.step in spreads]
+        offs = [_Off(box, one.per_s, spreads[one.step]) for one in rates]
+        if offs:
+            found.append(max(offs, key=lambda off: (off.odd, abs(log(off.ratio)))))
+    return found
+
+
+def _spread(step: str, rates: Sequence[float]) -> Spread:
+    middle = median(rates)
+    log_mad = median(abs(log(one / middle)) for one in rates)
+    return Spread(step, len(rates), min(rates), middle, median(abs(one - middle) for one in rates), max(rates), log_mad)
+
+
+def _values(each: Iterable[str]) -> str:
+    return " or ".join(filter(None, dict.fromkeys(each)))
 
 
 def worse_verdicts(boxes: Sequence[Box]) -> list[Oddity]:
@@ -92,7 +171,8 @@ def worse_verdicts(boxes: Sequence[Box]) -> list[Oddity]:
     judged = [box for box in boxes if box.verdict]
     usual_of_all = _usual(judged)
     found = []
-    for members in _equals(judged).values():
+    for group in groups(judged):
+        members = group.boxes
         usual = _usual(members) if len(members) > 2 else usual_of_all
         them = f"its {len(members) - 1} equals" if len(members) > 2 else "most others"
         worse = [box for box in members if box.rank < usual]
@@ -102,81 +182,6 @@ def worse_verdicts(boxes: Sequence[Box]) -> list[Oddity]:
             said = f"{box.verdict} ({box.confidence}), {them} {VERDICTS[usual]}: {box.sentence or box.flag}"
             found.append(Oddity(box, f"{said}{f' {capital(why)}.' if why else ''}"))
     return sorted(found, key=lambda odd: (odd.box.rank, odd.box.node))
-
-
-def ratio_to_equals(boxes: Sequence[Box]) -> dict[tuple[str, str], float]:
-    """By box and place: its rates beside its equals' medians, in the median over its steps."""
-    found = {}
-    for members in _equals(boxes).values():
-        medians = {spread.step: spread.median for spread in _spreads(members)}
-        for box in members if len(members) > 1 else ():
-            ratios = [one.per_s / medians[one.step] for one in box.rates if medians.get(one.step)]
-            if ratios:
-                found[box.node, box.place] = median(ratios)
-    return found
-
-
-def _equals(boxes: Iterable[Box]) -> dict[tuple[str, ...], list[Box]]:
-    """Neither settings nor kernel part them: these may be why one of them differs."""
-    found: dict[tuple[str, ...], list[Box]] = {}
-    for box in boxes:
-        found.setdefault((box.layers, box.model, box.cloud), []).append(box)
-    return found
-
-
-def _spreads(boxes: Iterable[Box]) -> Iterator[Spread]:
-    rates: dict[str, list[float]] = {}
-    for box in boxes:
-        for one in box.rates:
-            if one.per_s > 0:
-                rates.setdefault(one.step, []).append(one.per_s)
-    for step, each in rates.items():
-        middle = median(each)
-        yield Spread(step, len(each), min(each), middle, median(abs(one - middle) for one in each), max(each))
-
-
-class _Off(NamedTuple):
-    """How far a box is off in one step."""
-
-    log_ratio: float
-    step: str
-    median_per_s: float
-    mad_per_s: float
-
-
-def _odd_ones(members: Sequence[Box]) -> Iterator[Oddity]:
-    """Each box once, by the step in which it is furthest off. One that is odd is no measure of how others are set."""
-    furthest: dict[int, _Off] = {}
-    for at, off in _all_off(members):
-        if at not in furthest or abs(off.log_ratio) > abs(furthest[at].log_ratio):
-            furthest[at] = off
-    common = _Common([box for at, box in enumerate(members) if at not in furthest]) if furthest else None
-    for at, off in furthest.items():
-        box, times = members[at], exp(off.log_ratio)
-        why = "; ".join(common.reasons(box)) if common else ""
-        sentence = (
-            f"{_times(times)} × its {len(members) - 1} equals in {off.step} ({rate(times * off.median_per_s)}/s, "
-            f"their median {rate(off.median_per_s)}/s, MAD {rate(off.mad_per_s)}/s)"
-        )
-        yield Oddity(box, f"{sentence}: {why}" if why else f"{sentence}; nothing that was read explains it", times)
-
-
-def _all_off(members: Sequence[Box]) -> Iterator[tuple[int, _Off]]:
-    """Every box in every step in which it is too far from the median."""
-    logs: dict[str, dict[int, float]] = {}
-    for at, box in enumerate(members):
-        for one in box.rates:
-            if one.per_s > 0:
-                logs.setdefault(one.step, {})[at] = log(one.per_s)
-    for step, each in logs.items():
-        if len(each) > ENOUGH:
-            middle = median(each.values())
-            mad = median(abs(one - middle) for one in each.values())
-            limit = max(FAR * SCALED * mad, log(LEAST))
-            offs = {at: value - middle for at, value in each.items()}
-            for at, off in offs.items():
-                if abs(off) > limit:
-                    yield at, _Off(off, step, exp(middle), exp(middle) * mad)
 
 
 class _Common:

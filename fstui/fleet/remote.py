@@ -1,7 +1,11 @@
-"""What runs on a box: a shell script of POSIX's words, handed to ssh as its command.
+"""The shell scripts that run on a host, in POSIX shell, passed to ssh as its command.
 
-It says each thing in a line of its own behind a mark that only this fleet knows, as login scripts write to stdout too.
-The script ends what it has started when its stdin closes: that is how a box notices that nobody waits for it any more.
+Each line of their output starts with a mark that is random for each fleet, because login scripts write to stdout too.
+A script ends what it started when its stdin closes: that is how a host notices a lost connection.
+
+The file is carried to a directory that no other user can replace: each directory above it belongs to root or this
+user, and is writable for others only if its sticky bit is set. The script takes the user's cache directory if that
+holds for it, otherwise a new one from mktemp(1). It never changes a directory that exists.
 """
 
 from __future__ import annotations
@@ -10,24 +14,54 @@ import shlex
 
 from fstui.fleet.asked import Asked
 
-_SAYS = """umask 077; LC_ALL=C.UTF-8; export LC_ALL
+TEMPORARY = "/fstui-fleet."
+"""In the path of a directory that mktemp made. It is not found again, so it is always removed."""
+
+_SAYS = """umask 077; LC_ALL=C.UTF-8; export LC_ALL; unset CDPATH
 say() { printf '\\n%s %s\\n' "$mark" "$*"; }
 """
 
-_PLACE = """place=
-[ -z "$wanted" ] && set -- "${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/fstui-fleet" \
-"/var/tmp/fstui-fleet-$(id -u)" "/tmp/fstui-fleet-$(id -u)" || set -- "$wanted"
-for one; do
-  mkdir -p "$one" 2>/dev/null && [ -O "$one" ] && [ ! -L "$one" ] && chmod 700 "$one" || continue
-  tried=$one/.tried-$$
-  printf '#!/bin/sh\\n' 2>/dev/null >"$tried" && chmod 700 "$tried" && [ -x "$tried" ] && place=$one
-  rm -f "$tried"
-  [ -z "$place" ] || break
-done
-[ -n "$place" ] || { say "trouble no directory there takes a program ($*: not writable, full, noexec or another \
-user's): --place names one"; exit 0; }
-file=$place/fstui-$(echo "$digest" | cut -c 1-16).pyz
-FSTUI_UNPACK=$place/unpacked; export FSTUI_UNPACK
+_PLACE = """uid=$(id -u)
+owned() { set -- $(ls -ldn -- "$1"); [ "$3" = 0 ] || [ "$3" = "$uid" ]; }  # by root or this user
+kept() {  # no other user can replace what is in "."
+  owned . || return 1
+  case $(ls -ldn .) in d????-??-*|d????????[tT]*) return 0 ;; *) return 1 ;; esac
+}
+kept_above() ( while kept; do [ "$(pwd -P)" != / ] || exit 0; cd .. || exit 1; done; exit 1 )
+takes() {  # "." is this user's alone, and a program can be written and executed in it
+  case $(ls -ldn .) in d????-??-*) ;; *) return 1 ;; esac
+  [ -O . ] && kept_above || return 1
+  { printf '#!/bin/sh\\n' >".tried-$$" && chmod 700 ".tried-$$" && [ -x ".tried-$$" ]; } 2>/dev/null
+  set -- $?; rm -f ".tried-$$"; return $1
+}
+enter() {  # the directory $1, through nothing that another user made; make what is missing
+  case $1 in /*) ;; *) set -- "$PWD/$1" ;; esac
+  cd / || return 1
+  set -f; IFS=/; set -- $1; unset IFS; set +f
+  for one; do
+    [ -n "$one" ] || continue
+    kept || return 1
+    if [ -e "$one" ] || [ -L "$one" ]; then owned "$one"; else mkdir -- "$one" 2>/dev/null; fi || return 1
+    cd -P -- "$one" 2>/dev/null || return 1
+  done
+}
+cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+[ -n "$wanted" ] && from=option || { from=; wanted=${cache:+$cache/fstui-fleet}; }
+place=$([ -n "$wanted" ] && enter "$wanted" && takes && pwd -P)
+"""
+
+_FALLBACK = """new() {  # a new directory below $1
+  cd -P "$1" 2>/dev/null && kept_above && made=$(mktemp -d ./fstui-fleet.XXXXXXXXXX 2>/dev/null) || return 1
+  cd -P "$made" && { takes && pwd -P || { rmdir "../${made#./}"; return 1; }; }
+}
+[ -n "$place$from" ] || place=$(new /var/tmp) || place=$(new /tmp)
+"""
+
+_NO_PLACE = """[ -n "$place" ] || { say "trouble no directory there takes a program \
+(${wanted:-no HOME}: not writable, full, noexec or open to another user): --place names one"; exit 0; }
+"""
+
+_FILE = """file=$place/fstui-$(echo "$digest" | cut -c 1-16).pyz
 """
 
 _PYTHON = """python=
@@ -39,55 +73,10 @@ done
 
 _CURRENT = """[ "$(sha256sum 2>/dev/null <"$file")" = "$digest  -" ]"""
 
-_SHARES = """stands=$("$python" -c "$patient" "$looking" "$directory") || {
-  say "trouble $directory gives no answer for 5 s: its disk or server hangs"; exit 0; }
-echo "$stands" | while read -r one; do [ -z "$one" ] || say "stands $one"; done
-"""
-
-_ABANDONED = """
-import subprocess, sys
-child = subprocess.Popen([sys.executable, '-c', sys.argv[1], sys.argv[2]], stdin=subprocess.DEVNULL,
-    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
-try:
-    print(child.communicate(timeout=5)[0])
-except subprocess.TimeoutExpired:
-    child.kill()
-    sys.exit(1)
-"""
-"""Who looks at a directory that hangs cannot be ended: it is left behind with a pipe that nobody reads."""
-
-_LOOKING = """
-import os, sys
-found = os.stat(sys.argv[1]).st_dev
-device = f'{os.major(found)}:{os.minor(found)}'
-def word(path):
-    try:
-        with open(path) as file:
-            return ' '.join(file.read().split())
-    except OSError:
-        return ''
-def below(path):
-    try:
-        names = sorted(os.listdir(f'{path}/slaves'))
-    except OSError:
-        names = []
-    if names:
-        for name in names:
-            below(f'{path}/slaves/{name}')
-        return
-    whole = os.path.dirname(os.path.realpath(path)) if os.path.exists(f'{path}/partition') else path
-    serials = (word(f'{whole}/{name}') for name in ('wwid', 'device/wwid', 'serial', 'device/serial'))
-    serial = next(filter(None, serials), '')
-    if serial:
-        print('serial', serial)
-if os.path.isdir(f'/sys/dev/block/{device}'):
-    below(os.path.realpath(f'/sys/dev/block/{device}'))
-else:
-    for line in open('/proc/self/mountinfo', errors='replace'):
-        fields, _, kind = line.partition(' - ')
-        if fields.split()[2] == device and ':' in kind.split()[1]:
-            print('volume', kind.split()[1])
-            break
+_RECEIVE = f"""find "$place" -name 'fstui-*.pyz.*' -mmin +60 -exec rm -f {{}} +
+cat >"$file.$$" && mv "$file.$$" "$file" && {_CURRENT} && {{ say "ready $place"; exit 0; }}
+say "trouble the file could not be written to $place: $(df -P "$place" | tail -n 1)"; rm -f "$file.$$"
+case $place in *{TEMPORARY}*) rm -f "$file"; rmdir "$place" ;; esac
 """
 
 _RUN = """trap '' PIPE
@@ -101,7 +90,9 @@ kill $watch 2>/dev/null
 say "end $code"
 """
 
-_USING = """using=$place/.using-$$; : >"$using"
+_USING = f"""FSTUI_UNPACK=$place/unpacked; export FSTUI_UNPACK
+using=$place/.using-$$; : >"$using"
+{_CURRENT} || {{ say "trouble the file there is not the one that was carried"; rm -f "$using"; exit 0; }}
 """
 _USED = """rm -f "$using"
 """
@@ -112,35 +103,29 @@ rm -rf "$place/unpacked" "$file" "$place"/.using-*; rmdir "$place" 2>/dev/null
 
 
 def look(asked: Asked, mark: str, digest: str) -> str:
-    """Is the file there, and what does the directory stand on? Says ``stands …``, ``copy`` or ``ready``."""
-    shares = _SHARES if asked.directory else ""
-    ready = "say ready" if asked.installed else f"{_CURRENT} && say ready || say copy"
-    place = "" if asked.installed else _PLACE
-    return _whole(asked, mark, digest, f"{place}{_PYTHON}{shares}{ready}")
+    """Return the script that says ``ready PLACE``, or ``copy`` where the file is missing or damaged."""
+    found = f'[ -n "$place" ] && {_CURRENT} && say "ready $place" || say copy'
+    return _whole(asked, mark, digest, asked.place, f"{_PYTHON}{_PLACE}{_FILE}{found}")
 
 
 def receive(asked: Asked, mark: str, digest: str) -> str:
-    """Take the file from stdin, whole or not at all. Says ``ready``, or what went wrong."""
-    script = f"""{_PLACE}find "$place" -name 'fstui-*.pyz.*' -mmin +60 -exec rm -f {{}} +
-cat >"$file.$$" && mv "$file.$$" "$file" && {_CURRENT} && say ready && exit 0
-rm -f "$file.$$"; say "trouble the file could not be written to $place: $(df -P "$place" | tail -n 1)"
-"""
-    return _whole(asked, mark, digest, script)
+    """Return the script that writes its stdin to the file, whole or not at all, and says ``ready PLACE``."""
+    return _whole(asked, mark, digest, asked.place, f"{_PLACE}{_FALLBACK}{_NO_PLACE}{_FILE}{_RECEIVE}")
 
 
-def run(asked: Asked, mark: str, digest: str) -> str:
-    """The command itself, between ``begin`` and ``end`` with its exit status."""
+def run(asked: Asked, mark: str, digest: str, place: str) -> str:
+    """Return the script that runs the command between ``begin`` and ``end`` with its exit status."""
     words = " ".join(map(shlex.quote, (asked.command, *asked.arguments)))
     if asked.installed:
-        return _whole(asked, mark, digest, _RUN.format(command=f"{asked.installed} {words}"))
-    remove = _REMOVE if asked.remove else ""
-    return _whole(asked, mark, digest, _PLACE + _USING + _RUN.format(command=f'sh "$file" {words}') + _USED + remove)
+        return _whole(asked, mark, digest, "", _RUN.format(command=f"{asked.installed} {words}"))
+    remove = _REMOVE if asked.remove or TEMPORARY in place else ""
+    running = _USING + _RUN.format(command=f'sh "$file" {words}') + _USED
+    return _whole(asked, mark, digest, place, _PLACE + _NO_PLACE + _FILE + running + remove)
 
 
-def _whole(asked: Asked, mark: str, digest: str, script: str) -> str:
-    """As a login shell of any kind takes it: one word for ``sh -c``."""
-    known = {"mark": mark, "digest": digest, "wanted": asked.place, "directory": asked.directory, "looking": _LOOKING}
-    known["patient"] = _ABANDONED
+def _whole(asked: Asked, mark: str, digest: str, place: str, script: str) -> str:
+    """Return one word for ``sh -c``, which a login shell of any kind passes on."""
+    known = {"mark": mark, "digest": digest, "wanted": place}
     head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in known.items())
     as_root = {"": "", "sudo": "sudo -n -- ", "doas": "doas -n "}[asked.become]
     return f"exec {as_root}sh -c {shlex.quote(head + _SAYS + script)}"

@@ -123,7 +123,7 @@ def _replay(number: int) -> int:
         ssh = workshop / "ssh"
         ssh.write_text(_REPLAYING.format(documents=workshop, number=len(documents)))
         ssh.chmod(0o755)
-        words = ["run", "fsync-rate", "/srv", "--nodes", f"db[1-{number}]", "--installed", "fstui", "--at-once", "64"]
+        words = ["run", "fsync-rate", "/srv", "--nodes", f"db[1-{number}]", "--installed", "fstui"]
         began, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
         call = [
             FSTUI,

@@ -63,10 +63,6 @@ class Made(NamedTuple):
     environment: str = ""
     banner: str = ""
     """What its login shell says first, on stdout."""
-    behind: str = ""
-    """Its network is that box's alone, which is its gateway: no route leads there from here."""
-    forwards: bool = True
-    """Its sshd lets others through."""
 
 
 class Boxes(NamedTuple):
@@ -126,17 +122,12 @@ def boxes(workshop: Path, made: Mapping[str, Made]) -> Iterator[Boxes]:
         _in(HUB, "ip", "link", "add", "bridge", "type", "bridge")
         _in(HUB, "ip", "address", "add", f"{NETWORK}.0.1/24", "dev", "bridge")
         _in(HUB, "ip", "link", "set", "bridge", "up")
-        addresses = {name: _address(number, how) for number, (name, how) in enumerate(made.items(), 11)}
+        addresses = {name: f"{NETWORK}.0.{number}" for number, name in enumerate(made, 11)}
         for name, how in made.items():
             down.enter_context(_up(workshop, sshd, name, addresses[name], how))
         config = _client(workshop, addresses)
         within = ("ip", "netns", "exec", HUB, "env", f"XDG_CONFIG_HOME={workshop}/config")
         yield Boxes(workshop, f"ssh -F {config}", target, within, tuple(made))
-
-
-def _address(number: int, how: Made) -> str:
-    """All stand in one network, but for those behind a gateway: each of these shares one with it alone."""
-    return f"{NETWORK}.{number}.2" if how.behind else f"{NETWORK}.0.{number}"
 
 
 def _client(workshop: Path, addresses: Mapping[str, str]) -> Path:
@@ -158,13 +149,10 @@ def _up(workshop: Path, sshd: str, name: str, address: str, how: Made) -> Iterat
     for part in ("state", "home", "place"):
         (private / part).mkdir(parents=True)
     with _namespace_made(namespace):
-        link, door = f"to-{name}", _namespace(how.behind) if how.behind else HUB
-        _in(door, "ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", namespace)
-        if how.behind:
-            _in(door, "ip", "address", "add", f"{address.removesuffix('2')}1/24", "dev", link)
-        else:
-            _in(door, "ip", "link", "set", link, "master", "bridge")
-        _in(door, "ip", "link", "set", link, "up")
+        link = f"to-{name}"
+        _in(HUB, "ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+        _in(HUB, "ip", "link", "set", link, "master", "bridge")
+        _in(HUB, "ip", "link", "set", link, "up")
         _in(namespace, "ip", "link", "set", "lo", "up")
         _in(namespace, "ip", "address", "add", f"{address}/24", "dev", "eth0")
         _in(namespace, "ip", "link", "set", "eth0", "up")
@@ -191,7 +179,7 @@ def _up(workshop: Path, sshd: str, name: str, address: str, how: Made) -> Iterat
 
 
 def _config(workshop: Path, name: str, address: str, how: Made) -> Path:
-    more = [] if how.forwards else ["AllowTcpForwarding no"]
+    more = []
     if how.forced or how.banner:
         script = workshop / f"{name}.sh"
         banner = f"printf '%s\\n' '{how.banner}'\n" if how.banner else ""

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from fstui.fleet.asked import Asked
-from fstui.fleet.campaign import waves
-from fstui.fleet.ssh import words_of
+from fstui.fleet.fanout import words_of
 from tests.fleet.boxes import FSTUI
 from tests.fleet.conftest import HONEST, Fleet, program
 from tests.real import disks
@@ -42,9 +41,10 @@ def run(*more: str) -> tuple[str, ...]:
 
 
 def test_documents_are_gathered_as_they_came_and_shown_again(fleet: Fleet, installed: str, tmp_path: Path) -> None:
-    done = fleet(*run("--nodes", "db[1-2],chatty1", "--installed", installed, "--at-once", "3"))
+    done = fleet(*run("--nodes", "db[1-2],chatty1", "--installed", installed))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].startswith("3 boxes asked, 3 answered")
+    assert sorted(done.stderr.splitlines())[:3] == ["chatty1: consistent", "db1: consistent", "db2: consistent"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         *("chatty1.json", "db1.json", "db2.json", "fleet.json"),
     ]
@@ -216,7 +216,16 @@ def test_what_is_no_name_of_a_box_is_refused(fleet: Fleet, installed: str, nodes
     assert "Traceback" not in done.stderr
 
 
-def test_boxes_that_share_a_device_take_turns() -> None:
-    stands = {"a": ("serial 1",), "b": ("serial 1", "serial 2"), "c": ("serial 2",), "d": (), "e": ("volume n:/x",)}
-    assert list(waves(stands, 1)) == [["a", "c", "d", "e"], ["b"]]
-    assert list(waves(stands, 2)) == [["a", "b", "c", "d", "e"]]
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (run("--nodes", "db1", "--gateway", "door"), "use ProxyJump in ~/.ssh/config"),
+        (run("--nodes", "db1", "--topology", "file"), "use ProxyJump in ~/.ssh/config"),
+        (run("--nodes", "db1", "--at-once", "2"), "use --fanout"),
+        (("export", "out", "all.sqlite"), "--format json or csv"),
+    ],
+)
+def test_a_removed_option_names_its_replacement(fleet: Fleet, words: tuple[str, ...], instead: str) -> None:
+    done = fleet(*words)
+    assert done.returncode == 2
+    assert instead in " ".join(done.stderr.split())

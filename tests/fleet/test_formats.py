@@ -7,10 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.fleet import comparison, gathered
-from fstui.fleet.boxes import Box, Rate, boxes_of
-from fstui.fleet.formats import FORMATS, render
+from fstui.fleet.boxes import Rate, boxes_of
 from fstui.fleet.gathered import About, Fleet
+from fstui.fleet.report import report_of
 from fstui.model.errors import Refused
+from fstui.report.formats import render_report, report_names
 from fstui.report.json import line
 from tests.factories.samples import NASTY, nasty
 from tests.fleet.conftest import HONEST
@@ -22,14 +23,11 @@ def fleet(*boxes: object, **troubles: str) -> Fleet:
     return Fleet(about=About(command="run", nodes=(*named, *troubles), troubles=troubles), boxes=boxes)  # type: ignore[arg-type]
 
 
-def plain(*boxes: Box) -> list[str]:
-    """The lines on a terminal of 60 columns."""
-    text = render("plain", fleet(*boxes), 60)
-    assert isinstance(text, str)
-    return text.splitlines()
+def render(format_: str, shown: Fleet, width: int | None = None) -> str | bytes:
+    return render_report(format_, report_of(shown), width)
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", report_names())
 def test_no_box_commands_a_terminal_a_browser_or_a_table(format_: str) -> None:
     there = boxes_of("db1", "run", line(nasty()))
     text = render(format_, fleet(*there, db2=f"{NASTY}<script>"))
@@ -45,7 +43,7 @@ def test_the_worst_first_then_why_then_who_is_silent() -> None:
     lines = text.splitlines()
     assert lines[0].startswith("9 boxes asked, 7 answered in 0.0 s: 1 not-durable, 6 consistent")
     assert lines[3].split()[:3] == ["✗", "db9", "not-durable"]
-    assert "•  db[10-11]: no way to it" in lines
+    assert "  db[10-11]: no way to it" in lines
 
 
 def test_commits_are_those_of_the_first_step_that_syncs() -> None:
@@ -54,10 +52,6 @@ def test_commits_are_those_of_the_first_step_that_syncs() -> None:
     assert isinstance(text, str)
     row = text.splitlines()[3]
     assert "211" in row and "6 927" not in row
-
-
-def test_where_a_terminal_is_narrow_what_is_said_of_several_stands_once() -> None:
-    assert "db[0-5]  1.00 flushes per sync" in plain(*(replace(one, flag="1.00 flushes per sync") for one in equals()))
 
 
 def test_a_check_is_a_row_for_each_filesystem() -> None:
@@ -84,13 +78,34 @@ def test_what_is_no_document_is_refused(command: str, document: bytes) -> None:
         boxes_of("db1", command, document)
 
 
-def test_before_and_after_a_change() -> None:
+@pytest.mark.parametrize("format_", report_names())
+def test_before_and_after_a_change(format_: str) -> None:
     before = [box("db1", 800.0, facts={"ext4 barrier": "barrier"}), box("db2")]
     after = [box("db1", 8000.0, verdict="not-durable", facts={"ext4 barrier": "nobarrier"}), box("db2")]
     (worst, same) = comparison.changes(fleet(*before), fleet(*after))
     assert worst.worse and worst.told and not same.told
-    text = comparison.render(fleet(*before), fleet(*after, db3="gone"))
-    assert "10.00 ×" in text and "ext4 barrier barrier → nobarrier" in text and "db3: gone" in text
+    made = render_report(format_, comparison.report_of(fleet(*before), fleet(*after, db3="gone")))
+    text = made.decode() if isinstance(made, bytes) else made
+    assert "10.0" in text and "ext4 barrier barrier → nobarrier" in text
+    assert format_ in ("json", "csv") or "db3: gone" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "moved"),
+    [
+        pytest.param((800, 400), (900, 380), False, id="the interval of the steps holds 1"),
+        pytest.param((800, 400), (880, 450), False, id="by little"),
+        pytest.param((800,), (1200,), False, id="one step has no interval"),
+        pytest.param((800, 400), (400, 250), True, id="every step is slower"),
+        pytest.param((800,), (300,), True, id="one step is far slower"),
+    ],
+)
+def test_rates_that_only_vary_are_no_change(before: tuple[int, ...], after: tuple[int, ...], moved: bool) -> None:
+    def measured(rates: tuple[int, ...]) -> Fleet:
+        return fleet(replace(box("db1"), rates=tuple(Rate(step=f"{at}", per_s=one) for at, one in enumerate(rates))))
+
+    (change,) = comparison.changes(measured(before), measured(after))
+    assert change.told == moved
 
 
 def test_a_directory_that_holds_something_is_not_written_into(tmp_path: Path) -> None:

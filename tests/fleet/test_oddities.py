@@ -2,8 +2,13 @@
 
 from typing import Any
 
-from fstui.fleet.boxes import Box, Rate
-from fstui.fleet.oddities import groups, odd_rates, worse_verdicts
+from msgspec.structs import replace
+
+from fstui.fleet.boxes import Box, Rate, boxes_of
+from fstui.fleet.oddities import groups, odd_rates, ratio_to_equals, worse_verdicts
+from fstui.measure.kinds.documents import decode_run
+from fstui.report.json import line
+from tests.fleet.conftest import HONEST
 
 RATES = (810, 790, 805, 820, 812, 799)
 
@@ -68,8 +73,33 @@ def test_one_that_has_no_equals_is_held_against_all() -> None:
     assert worse_verdicts([alone]) == []
 
 
-def test_groups_stand_on_the_same_and_have_a_distribution() -> None:
-    found = groups([*equals(), box("db9", kernel="6.1.0")])
-    assert [len(group.boxes) for group in found] == [6, 1]
-    (spread,) = found[0].spreads
-    assert (spread.least, spread.median, spread.most) == (790, 807.5, 820)
+def test_equals_stand_on_the_same_whatever_their_kernel() -> None:
+    (found,) = groups([*equals(), box("db9", kernel="6.1.0")])
+    assert len(found.boxes) == 7 and found.kernel == "6.1.0"
+    (spread,) = found.spreads
+    assert (spread.least, spread.median, spread.most) == (790, 805, 820)
+
+
+def test_the_table_and_the_sentence_have_one_ratio() -> None:
+    def two_steps(node: str, first: float, other: float) -> Box:
+        return replace(box(node), rates=(Rate(step="fsync", per_s=first), Rate(step="O_DSYNC", per_s=other)))
+
+    all_ = [*(two_steps(one.node, one.rates[0].per_s, 100.0) for one in equals()), two_steps("db17", 1600.0, 13_000.0)]
+    (odd,) = odd_rates(all_)
+    assert odd.sentence.startswith("130 × its 6 equals in O_DSYNC")
+    assert ratio_to_equals(all_)["db17", ""] == odd.ratio == 130.0
+
+
+def test_a_host_that_drops_syncs_is_not_faster_and_no_measure() -> None:
+    liars = [box(f"liar{at}", 60_000.0, verdict="not-durable") for at in range(5)]
+    assert odd_rates([*equals(), *liars]) == []
+    (group,) = groups([*equals(), *liars])
+    assert group.spreads[0].median == 807.5
+    assert ratio_to_equals([*equals(), *liars]).keys() == {(one.node, "") for one in equals()}
+
+
+def test_a_user_and_root_have_the_same_equals() -> None:
+    run = decode_run(HONEST)
+    seen = [replace(run, host=replace(run.host, virtualization=name)) for name in ("kvm", "firecracker", None)]
+    (group,) = groups([one for at, each in enumerate(seen) for one in boxes_of(f"db{at}", "run", line(each))])
+    assert len(group.boxes) == 3
