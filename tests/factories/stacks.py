@@ -33,8 +33,8 @@ CACHE = ("cache", "origin")
 RECIPES = (
     Recipe("partition", "alone", (None,), on_disks=True),
     Recipe("dm-crypt", "alone", (None,)),
-    Recipe("drbd", "alone", (None,)),
-    Recipe("drbd", "alone", ("data", "metadata")),
+    Recipe("dm-snapshot-origin", "alone", (None,)),
+    Recipe("dm-era", "alone", ("metadata", "origin")),
     Recipe("dm-linear", "alone", (None,)),
     Recipe("dm-linear", "one segment", (None, None)),
     Recipe("dm-linear", "stripe", (None, None, None)),
@@ -74,7 +74,7 @@ RECIPES = (
     Recipe("dm-era", "alone", ("metadata", "origin")),
     Recipe("dm-log-writes", "alone", ("data", "log")),
 )
-ALWAYS_WRITE_BACK = {"md": True, "bcache": True, "drbd": False}
+ALWAYS_WRITE_BACK = {"md": True, "bcache": True}
 """Kinds that say so whatever lies below, and whether they claim FUA; the others say what is said there."""
 
 

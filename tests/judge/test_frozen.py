@@ -55,7 +55,10 @@ REPEATED = "device-mapper has one device flushed once more for a commit, which i
 OF_A_LAYER = "what nobody wrote while fstui was idle may be a layer's own, and is not said to be others'"
 TOGETHER = "several writers who got too few flushes for one of them are named, too"
 
+WHERE = "of a client it is said to run fstui where the data is stored"
+
 ALLOWED: dict[str, dict[str, dict[str, str]]] = {
+    WHERE: {"made-up-remote-filesystem-cannot-tell-2": {"remote-filesystem": "next"}},
     TOGETHER: {
         "storage-a-filter-that-shows-no-other-sign-is-found-by-what-does-not-arrive": {
             "flushes-missing": "because steps"

@@ -32,6 +32,7 @@ HYPERV = (
 )
 NFIT = "LNXSYSTM:00/LNXSYBUS:00/ACPI0012:00/ndbus0/region0"
 CONSISTENT, PLAUSIBLE, CANNOT_TELL = ("consistent", "low"), ("plausible", "low"), ("cannot-tell", "low")
+UNKNOWN = ("cannot-tell", "medium")
 ACCUSED = ("not-durable", "high")
 Counts = Mapping[str, float | None]
 Said = tuple[str, str]
@@ -86,11 +87,6 @@ def nvme_over_tcp(box: Box) -> None:
     box.mount("/dev/nvme0n1", "/srv", "xfs")
 
 
-def bcachefs(box: Box) -> None:
-    box.disk("sda")
-    box.mount("/dev/sda", "/srv", "bcachefs", device="0:44")
-
-
 def pcache(box: Box) -> str:
     """Its cache is an NVDIMM, and the disk is written later."""
     box.disk("sda")
@@ -109,9 +105,6 @@ def drbd(box: Box) -> None:
     box.disk("sda")
     box.device("drbd0", slaves=("sda",), iostats=0)
     box.mount("/dev/drbd0", "/srv", "ext4")
-    box.write(
-        "/proc/drbd", "\n 0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate B r-----\n    ns:0 wo:f oos:0"
-    )
 
 
 def nvdimm(box: Box) -> None:
@@ -182,18 +175,6 @@ def flash(box: Box) -> None:
     box.device("mtdblock5", "platform/spi0.0/mtd/mtd5", request_based=True)
 
 
-def ubifs(box: Box) -> None:
-    flash(box)
-    box.write("/sys/class/ubi/ubi0/mtd_num", "5")
-    box.write("/sys/class/ubi/ubi0_0/name", "root")
-    box.mount("ubi0:root", "/srv", "ubifs", device="0:44")
-
-
-def jffs2(box: Box) -> None:
-    flash(box)
-    box.mount("/dev/mtdblock5", "/srv", "jffs2", device="31:5")
-
-
 def mtdblock(box: Box) -> None:
     flash(box)
     box.mount("/dev/mtdblock5", "/srv", "ext4")
@@ -216,7 +197,7 @@ GROUNDS = {
         CANNOT_TELL, CANNOT_TELL,
     ),
     "USB-UAS": Ground(on("sda", UAS), {"sda": 1}, CONSISTENT),
-    "DRBD": Ground(drbd, {"sda": 1}, CONSISTENT),
+    "DRBD": Ground(drbd, {"sda": 1}, UNKNOWN, UNKNOWN),
     "dm-integrity, journal": Ground(on_target("integrity {0} 0 32 J 0", "sda"), {"sda": 2}, CANNOT_TELL),
     "dm-integrity, journal, FUA": Ground(
         on_target("integrity {0} 0 32 J 0", "sda", fua=1), {"sda": 0}, CANNOT_TELL, CANNOT_TELL
@@ -241,13 +222,10 @@ GROUNDS = {
     ),
     "dm-vdo": Ground(on_target("vdo V4 {0} 1048576 4096 32768 16380", "sda"), {"sda": 1}, CONSISTENT),
     "dm-pcache": Ground(pcache, {"sda": 0, "pmem0": None}, PLAUSIBLE, PLAUSIBLE),
-    "a target that nothing tells": Ground(untold, {"sda": 0}, CANNOT_TELL, CANNOT_TELL),
-    "bcachefs": Ground(bcachefs, {"sda": 1}, CANNOT_TELL),
+    "a target that nothing tells": Ground(untold, {"sda": 0}, UNKNOWN, UNKNOWN),
     "memory called persistent": Ground(called_persistent, {"pmem0": None}, CANNOT_TELL, CANNOT_TELL),
     "NVDIMM with DAX": Ground(nvdimm, {"pmem0": None}, PLAUSIBLE, PLAUSIBLE),
     "virtio-pmem": Ground(virtio_pmem, {"pmem0": None}, CANNOT_TELL, CANNOT_TELL),
-    "UBIFS": Ground(ubifs, {}, CANNOT_TELL, CANNOT_TELL),
-    "JFFS2": Ground(jffs2, {"mtdblock5": 0}, CANNOT_TELL, CANNOT_TELL),
     "mtdblock": Ground(mtdblock, {"mtdblock5": 1}, CONSISTENT),
     "an EBS volume in a pod": Ground(volume_in_a_pod, {"nvme1n1": 0}, PLAUSIBLE, PLAUSIBLE),
     "a pod's volume without sysfs": Ground(volume_without_sysfs, {}, CANNOT_TELL, CANNOT_TELL),
@@ -320,14 +298,6 @@ def test_what_another_answers_for_cannot_be_told(box: Box, fstype: str, source: 
     box.mount(source, "/srv", fstype)
     judgement = judged(box, None, {})
     assert (judgement.verdict, "remote-filesystem" in rules(judgement)) == ("cannot-tell", True)
-
-
-def test_bcachefs_that_was_told_to_commit_nothing_is_accused_whatever_arrives(box: Box) -> None:
-    box.disk("sda", write_cache="write through")
-    box.mount("/dev/sda", "/srv", "bcachefs", device="0:44", super_options="rw,journal_flush_disabled")
-    judgement = judged(box, None, {"sda": 1})
-    assert (judgement.verdict, "syncs-not-sent" in rules(judgement)) == ("not-durable", True)
-    assert "nojournal_flush_disabled /srv" in judgement.findings[0].next[0]
 
 
 def test_a_pods_empty_directory_in_memory_is_memory(box: Box) -> None:

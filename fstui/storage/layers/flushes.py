@@ -83,10 +83,9 @@ NOTHING = Range(0, 0)
 ONE = Range(1, 1)
 ONE_OR_TWO = Range(1, 2)
 AT_LEAST_ONE = ExpectedFlushes(Range(1, inf), Range(0, inf))
-"""Exactly one was seen of f2fs, nilfs2, exfat, vfat, ntfs3, reiserfs and UDF; how many more there may be is open."""
+"""Exactly one was seen of exfat, vfat and ntfs3; how many more there may be is open."""
 MORE_THAN_NONE = ExpectedFlushes(Range(0.02, inf), Range(0, inf))
-"""Of any filesystem: a sync that sends nothing to a write cache leaves there what it calls durable. JFS, gfs2 and ocfs2
-send none, with their defaults."""
+"""Of any known filesystem: a sync that sends nothing to a write cache leaves there what it calls durable."""
 ONE_FLUSH = ExpectedFlushes(ONE, ONE)
 ONE_OR_TWO_FLUSHES = ExpectedFlushes(ONE_OR_TWO, ONE_OR_TWO)
 
@@ -108,8 +107,8 @@ def expected_flushes(filesystem: Node, sync: Sync, claims_fua: bool | None) -> E
 
 
 def _is_elsewhere(row: Kind) -> bool:
-    """Its data is in memory, on another machine, or another filesystem's."""
-    return row.in_memory or row.remote or row.over_filesystem
+    """Its data is in memory, on another machine, or another filesystem's; or nothing is known of it."""
+    return not row.known or row.in_memory or row.remote or row.over_filesystem
 
 
 def expected_of_backing(filesystem: Node) -> Range | None:
@@ -118,7 +117,7 @@ def expected_of_backing(filesystem: Node) -> Range | None:
     if barriers_off(filesystem):
         return NOTHING
     row = kind(filesystem.kind)
-    unknown = _is_elsewhere(row) or row.members_asked or row.hides_devices
+    unknown = _is_elsewhere(row) or row.members_asked
     return row.expected_of_backing(filesystem) or (None if unknown else MORE_THAN_NONE.plain)
 
 

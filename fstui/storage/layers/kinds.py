@@ -14,7 +14,7 @@ from fstui.model.base import Base
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Layer, Node, Reading, SyncPath
 from fstui.storage.layers.facts import barriers
-from fstui.storage.layers.handing import ALL, HALVES, ONE_PATH, PART, Handed, Member, by_role
+from fstui.storage.layers.handing import ALL, AT_TIMES, HALVES, ONE_PATH, PART, Handed, Member, by_role
 from fstui.storage.layers.sources.claims import Question
 from fstui.storage.layers.sources.files import Tree
 
@@ -46,10 +46,13 @@ class Unsent(NamedTuple):
 
 
 class Kind(Base, frozen=True, kw_only=True):
-    """What is known of a kind of layer. The defaults are cautious: they are what an unknown kind gets."""
+    """What is known of a kind of layer."""
 
     name: str
     layer: Layer
+    known: bool = True
+    """False: what such a layer does with a write and with a flush is not known. Nothing is expected below it, and
+    nothing that it was given is called lost."""
     label: str | None = None
     """What it is called in a stack; None for its own name."""
     device_names: str | None = None
@@ -96,7 +99,7 @@ class Kind(Base, frozen=True, kw_only=True):
     answered_by: str = "the server"
     across_network: bool = True
     """Of a remote one: a network lies between."""
-    judge_there: str = "Run fsync-rate on the machine that holds the data, in the directory that is shared."
+    judge_there: str = "Run fstui where the data is stored: fsync-rate, in the directory that is shared."
     """Of a remote one: where its syncs can be judged."""
     pseudo: bool = False
     """A window into the kernel: it holds no files."""
@@ -110,8 +113,6 @@ class Kind(Base, frozen=True, kw_only=True):
     members_asked: bool = False
     """What it stands on is told by tools alone, so it has no part in telling this storage from others."""
 
-    hides_devices: bool = False
-    """A filesystem that may lie on further devices, which it names to nobody."""
     flushes_on_sync: bool = False
     """A filesystem whose fsync is known to end in a flush, unless barriers are off."""
     sync_ends_traced: bool = False
@@ -153,8 +154,8 @@ class Kind(Base, frozen=True, kw_only=True):
         return False
 
     def keeps_each_write(self, node: Node) -> bool:
-        """Each write is durable below before it is answered: no flush is owed, whatever caches lie there."""
-        return False
+        """Each write is, or may be, durable below before it is acknowledged: no flush is expected there."""
+        return not self.known
 
     def spread(self, node: Node) -> Spread:
         """``spreads`` of this very layer."""
@@ -166,7 +167,7 @@ class Kind(Base, frozen=True, kw_only=True):
 
     def loses(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
         """Whether what this one holds is lost with those of the layers below: with too many, or with all there are."""
-        return len(gone) > min(self.tolerates(node, len(members)), max(0, len(members) - 1))
+        return self.known and len(gone) > min(self.tolerates(node, len(members)), max(0, len(members) - 1))
 
     def corrects(self, node: Node, members: int) -> int:
         """How many of so many layers below may come back without the last they acknowledged: it tells their stale
@@ -178,6 +179,8 @@ class Kind(Base, frozen=True, kw_only=True):
 
         ``filesystem``: the topmost of the stack, whose options may pass some by.
         """
+        if not self.known:
+            return None
         return tuple(child for child in below if node.below_roles.get(child.id) not in _NEVER_WAITED_FOR)
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
@@ -193,6 +196,8 @@ class Kind(Base, frozen=True, kw_only=True):
 
         ``filesystem``: whose writes they are; its options may pass some by.
         """
+        if not self.known:
+            return AT_TIMES
         if self.spread(node) == "one":
             return by_role(member.role, ALL if len(beside) == 1 else PART)
         return by_role(member.role, _HANDED[self.spread(node)])
@@ -221,9 +226,13 @@ def sync_of(node: Node) -> tuple[SyncPath, str]:
 
 @lru_cache(maxsize=1024)
 def kind(name: str) -> Kind:
-    """The row of that kind, or of what stands before its dot (``fuse.sshfs``); a cautious one where nobody knows it."""
+    """Return the row of that kind, or of the part before its dot (``fuse.sshfs``); else that of an unknown layer."""
     rows = _rows()
-    return rows.get(name) or rows.get(name.partition(".")[0]) or Kind(name=name, layer="block")
+    return (
+        rows.get(name)
+        or rows.get(name.partition(".")[0])
+        or Kind(name=name, layer="block", known=False, may_cache=True)
+    )
 
 
 @cache

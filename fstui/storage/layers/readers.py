@@ -25,7 +25,7 @@ from fstui.storage.layers.sources.files import Tree
 from fstui.storage.layers.sources.names import Names
 from fstui.storage.layers.sources.udev import Udev
 
-BARRIERS_OFF = frozenset({"nobarrier", "barrier=0", "barrier=none", "barrier=off", "fsync_mode=nobarrier"})
+BARRIERS_OFF = frozenset({"nobarrier", "barrier=0", "barrier=none", "barrier=off"})
 NO_DEVICE_MAJOR, FLASH_MAJOR = "0", "31"
 """Of filesystems that no block device is under, and of MTD, whose block devices need not be there."""
 Role = tuple[str, Reading]

@@ -65,7 +65,7 @@ def test_where_too_few_were_ours_it_is_told_how_many_may_have_been() -> None:
 
 def test_of_a_filesystem_that_may_owe_any_number_the_trace_proves_none_either() -> None:
     seen = step(flushes=1, changes={"trace": (traced(us=2000),)})
-    ((found,),) = Case(evidence(on_disk(filesystem("f2fs")), seen)).flushes.synced
+    ((found,),) = Case(evidence(on_disk(filesystem("ntfs3")), seen)).flushes.synced
     assert found.traced is not None and found.outcome != "complete"
 
 

@@ -160,6 +160,6 @@ def test_an_overwrite_is_no_commit(flushes: float, says: str) -> None:
 
 
 def test_several_layers_make_something_of_a_flush() -> None:
-    """Without a table nothing tells which target dm-1 is."""
-    stack = target(filesystem(below=("dm-1",)), block("dm-1", "dm", "dm-0"), block("dm-0", "dm-linear", "sda"), disk())
-    assert "what dm-1 (dm) and dm-0 (dm-linear) make of a flush" in verdict(stack, step()).sentence
+    parts = (block("dm-1", "dm-zoned", "dm-0", "sdb"), block("dm-0", "dm-linear", "sda"), disk(), disk("sdb"))
+    stack = target(filesystem(below=("dm-1",)), *parts)
+    assert "what dm-1 (dm-zoned) and dm-0 (dm-linear) make of a flush" in verdict(stack, step()).sentence

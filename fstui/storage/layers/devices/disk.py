@@ -12,6 +12,7 @@ takes reliable writes, which is what FUA becomes (drivers/mmc/core/block.c, mmc.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -128,7 +129,7 @@ class DiskReader(DeviceReader):
             _grade(model),
         )
         return Device(
-            kind=self.row.name,
+            kind=_unknown_driver(name) if "/virtual/block/" in path else self.row.name,
             label=name,
             below=self.slaves(name),
             readings=(*self.queue(name), *some(own)),
@@ -141,6 +142,11 @@ class DiskReader(DeviceReader):
     def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
         """With the drive's own word on its write cache."""
         return with_readings(node, drives.told(node, self.sources.claims)), roles
+
+
+def _unknown_driver(name: str) -> str:
+    """Return ``drbd`` for drbd0: a device that no hardware is behind, and that no other kind recognises."""
+    return re.split(r"\d", name, maxsplit=1)[0] or name
 
 
 def _grade(model: str | None) -> Reading | None:

@@ -84,13 +84,6 @@ class CachedTarget(Cached, Target, frozen=True, kw_only=True):
     """The row of a target in which one device caches for another."""
 
 
-class Untold(Target, frozen=True, kw_only=True):
-    """The row of a target that nothing tells: what it hands on is not known, and nothing is missed below it."""
-
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        return AT_TIMES
-
-
 class Integrity(Target, frozen=True, kw_only=True):
     """The row of dm-integrity. With its journal a flush becomes journal sections marked FUA, of which a disk that takes
     FUA counts no flush, and each comes to those alone that hold its block (drivers/md/dm-integrity.c: write_journal);
@@ -154,10 +147,11 @@ _OTHERS = (
 )  # fmt: skip
 
 KINDS = (
-    # plain: nothing tells which target it is
-    Untold(
+    # no name tells which target it is
+    Target(
         name="dm",
         layer="block",
+        known=False,
         device_names="dm-",
         because="what it does with a flush is not told here",
         counts_flushes=True,

@@ -219,6 +219,9 @@ KINDS = (
         adds_bytes=False,
         settings=("dio",),
     ),
-    Kind(name="backing-file", layer="file", sync="passes", because="an fsync of the file"),
+    *(
+        Kind(name=name, layer="file", sync="passes", because="an fsync of the file")
+        for name in ("backing-file", "file")  # "file" in documents of the first version
+    ),
 )
 DEVICES = LoopReader

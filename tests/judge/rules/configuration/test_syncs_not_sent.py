@@ -34,7 +34,7 @@ def test_without_the_option_nothing_is_known(kind: str) -> None:
 
 
 @pytest.mark.parametrize("option", [
-    "nostrictsync", "journal_flush_disabled", "checkpoint=disable", "partial parity log",
+    "nostrictsync", "partial parity log",
 ])  # fmt: skip
 def test_its_page_names_every_option_by_which_syncs_are_kept_back(option: str) -> None:
     assert option in explain(RULE)

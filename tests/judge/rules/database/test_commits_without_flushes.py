@@ -113,7 +113,7 @@ def test_btrfs_owes_two() -> None:
 
 
 def test_a_filesystem_that_nobody_measured_owes_what_its_own_sync_came_to() -> None:
-    where = on_disk(filesystem("bcachefs"))
+    where = on_disk(filesystem("jfs"))
     assert RULE in rules(verdict(where, SYNC, commits(0.1)))
     assert RULE not in rules(verdict(where, SYNC, commits(1.0)))
 

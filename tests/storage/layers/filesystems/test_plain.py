@@ -24,7 +24,7 @@ def test_those_that_flush_once_owe_one_at_the_least(kind: str) -> None:
     assert not rules(verdict(of(kind), step(flushes=2.0))) & {"flushes-missing", "other-writers"}
 
 
-@pytest.mark.parametrize("kind", ["jfs", "gfs2", "ocfs2", "newfs"])
+@pytest.mark.parametrize("kind", ["jfs", "gfs2", "ocfs2"])
 def test_of_any_other_only_none_at_all_is_too_few(kind: str) -> None:
     assert "flushes-missing" in rules(verdict(of(kind), step(flushes=0)))
     assert "flushes-missing" not in rules(verdict(of(kind), step(flushes=0.3)))
