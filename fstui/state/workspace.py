@@ -166,7 +166,7 @@ class Workspace:
             answer = json.loads(await self._keeper.answer(patience_s, self.held.path, "target") or b"{}")
         except NoAnswer as silence:
             self._keeper.abandon()
-            return f"not removed: {silence}; it is removed when the disk answers, or by `fstui clean`"
+            return f"{self.held.path}: not removed: it {silence.reason}; removed when it answers, or by `fstui clean`"
         await self._keeper.end(1.0, "home")
         if answer.get("removed"):  # and struck out, by the keeper
             return None
@@ -190,7 +190,7 @@ async def remove_left_behind(entry: ledger.Entry) -> str | None:
     try:
         answer = await ask_program("measure.helpers.directory", "remove", entry.what, _REMOVE_S, entry.what)
     except NoAnswer as silence:
-        return f"not removed: {silence}"
+        return f"{entry.what}: not removed: it {silence.reason}"
     if answer.get("absent") and _is_hidden(entry):
         return (
             f"{entry.what}: not removed: another filesystem is mounted on {entry.mount_point} now. "

@@ -36,7 +36,7 @@ async def remove_left_behind(entry: ledger.Entry) -> str | None:
         name = PurePosixPath(entry.what).name
         answer = await ask_program("trace.reader.record", "remove", name, _REMOVE_S, entry.what)
     except NoAnswer as silence:
-        return f"not removed: {silence}"
+        return f"{entry.what}: not removed: it {silence.reason}"
     if answer.get("removed"):
         await strike_out(entry)
         return None

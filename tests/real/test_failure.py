@@ -135,7 +135,7 @@ def test_a_hanging_operation_shows_while_it_hangs_and_the_run_can_be_quit(worksh
         assert run.verdict == "cannot-tell" and "stood still" in run.sentence
         assert f"at worst {duration_ns(step.latency_ns.max)}" in run.sentence
         (left,) = run.left_behind
-        assert "does not answer" in left and left in story and saved.load(run.id) == run
+        assert "did not answer" in left and left in story and saved.load(run.id) == run
         # the disk is back: what hung in the kernel ends, and what is left can go
         assert headless.call("clean").returncode == 0
         assert list(storage.directory.glob(".fstui-*")) == [] and ledger.entries() == []

@@ -19,7 +19,7 @@ async def remove_left_behind(entry: Entry) -> str | None:
         if "error" not in answer:
             await in_child(laboratory.forget)
     except NoAnswer as silence:
-        return f"not removed: {silence}"
+        return f"{entry.what}: not removed: it {silence.reason}"
     except (Refused, OSError) as problem:
         return f"{entry.what}: not removed: {problem}"
     if "error" in answer:
