@@ -343,15 +343,15 @@ def test_a_comparison_that_cannot_be_printed_so_is_refused_before_the_first_roun
 
 SIGNALLED = """
 import asyncio, os, signal, sys
-from fstui.runs import company
+from fstui.runs import caution
 
 number = signal.Signals[sys.argv.pop(1)]
 
-async def beside(*_):
+async def other_runs(*_):
     os.kill(os.getpid(), number)
     await asyncio.sleep(30)
 
-company.beside = beside
+caution.other_runs = other_runs
 from fstui.cli import main
 main()
 """
