@@ -18,6 +18,7 @@ from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
 from fstui.state import ledger, paths
+from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.powercut import PowerCutScreen
 from fstui.tui.screens.result import ResultScreen
 from tests.factories import screens
@@ -186,13 +187,18 @@ async def test_a_cut_that_waits_is_named_and_never_offered_for_removal(tmp_path:
         assert pilot.app.left_behind == []
 
 
+def selected_scenario(app: PreparedApp) -> str:
+    assert isinstance(app.screen, PlanScreen)
+    return app.screen.offers.every[app.screen.cursor.scenario].name
+
+
 async def test_the_plan_leads_to_it(tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
     app = PreparedApp(LocalMachine())
     async with app.run_test(size=(80, 30)) as pilot:
         app.open_plan(str(tmp_path / "target"))
         await pilot.pause()
-        while "▌ power-cut" not in "\n".join(shown(app)):
+        while selected_scenario(app) != "power-cut":
             await pilot.press("down")
         await app.workers.wait_for_complete()
         await pilot.pause()
@@ -208,7 +214,7 @@ async def test_what_is_set_in_the_plan_is_in_its_command(tmp_path: Path) -> None
     async with app.run_test(size=(80, 40)) as pilot:
         app.open_plan(str(tmp_path / "target"))
         await pilot.pause()
-        while "▌ power-cut" not in "\n".join(shown(app)):
+        while selected_scenario(app) != "power-cut":
             await pilot.press("down")
         await pilot.press("tab", *["down"] * list(power_cut.FORM.settings).index("writers"), "right")
         await app.workers.wait_for_complete()
