@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from fstui.measure.children import in_child
 from fstui.model.counters import Idle
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
@@ -15,6 +14,7 @@ from fstui.model.storage import Target
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state import ledger
+from fstui.state.noting import in_home
 from fstui.storage.host import available_memory
 
 IDLE_S = 1.0
@@ -110,7 +110,7 @@ def _memory() -> Iterator[str]:
 async def other_runs(session: Session, site: Site) -> list[str]:
     """A sentence for each. A home that does not answer knows of none."""
     try:
-        entries = await in_child(ledger.living)
+        entries = await in_home(ledger.living)
     except (OSError, Refused):
         return []
     return [

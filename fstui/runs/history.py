@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.measure.children import in_child
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.model.seal import ALTERED, sealed
 from fstui.state import paths, remembered, runs
+from fstui.state.noting import in_home
 from fstui.state.runs import Summary
 
 __all__ = [
@@ -50,12 +50,12 @@ async def listed(most: int | None = None) -> list[Summary]:
 
     ``most``: so many of the newest.
     """
-    return await in_child(runs.history, most)
+    return await in_home(runs.history, most)
 
 
 async def find(reference: str) -> Saved:
     """The run of that id, unique beginning of an id, file name or path; ``last`` is the newest. Raises Refused."""
-    return await in_child(_read, reference)
+    return await in_home(_read, reference)
 
 
 def matching(summaries: Sequence[Summary], words: str) -> list[Summary]:
@@ -69,22 +69,22 @@ async def note(reference: str, words: str) -> None:
     saved = await find(reference)
     if not words.isprintable() or len(words) > MOST_NOTE:
         raise Refused(f"a note is one line of at most {MOST_NOTE} printable characters")
-    await in_child(remembered.note, saved.run.id, words.strip())
+    await in_home(remembered.note, saved.run.id, words.strip())
 
 
 async def delete(path: str) -> None:
     """Remove the saved run in that file. Raises Refused, OSError."""
-    await in_child(runs.delete, Path(path))
+    await in_home(runs.delete, Path(path))
 
 
 async def where(reference: str) -> str:
     """The file of that run, be it readable or not. Raises Refused."""
-    return str(await in_child(runs.find, reference))
+    return str(await in_home(runs.find, reference))
 
 
 async def with_rounds(found: Sequence[Run]) -> list[Run]:
     """The same runs, and beside each its other rounds that are saved. Raises Refused."""
-    return await in_child(_with_rounds, tuple(found))
+    return await in_home(_with_rounds, tuple(found))
 
 
 def _shown(one: Summary) -> str:

@@ -10,6 +10,7 @@ from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory, removal
 from fstui.simulate.lab.laboratory import Lab, Made, Storage, run
 from fstui.state import workspace
+from fstui.state.noting import in_home
 
 __all__ = ["Lab", "Made", "Storage", "make", "open_envelope", "remove", "run", "standing"]
 
@@ -31,17 +32,17 @@ async def make(directory: str) -> Made:
 
 async def standing() -> Lab:
     """Return the laboratory of this host. Raises Refused."""
-    return await in_child(laboratory.standing)
+    return await in_home(laboratory.standing)
 
 
 async def open_envelope(name: str) -> Storage:
     """Open an envelope. Raises Refused, OSError."""
-    return await in_child(laboratory.open_envelope, name)
+    return await in_home(laboratory.open_envelope, name)
 
 
 async def remove() -> str:
     """Remove the laboratory and return its directory. Raises Refused."""
-    entries = await in_child(laboratory.entries)
+    entries = await in_home(laboratory.entries)
     if not entries:
         raise Refused("There is no laboratory on this host: nothing to remove")
     for entry in entries:

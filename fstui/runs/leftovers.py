@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from fstui.databases.leftovers import named, remove
-from fstui.measure.children import in_child
 from fstui.powercut import power_cuts
 from fstui.runs import startup
 from fstui.state.ledger import Entry
+from fstui.state.noting import in_home
 
 __all__ = ["Entry", "found", "named", "remove", "waiting"]
 
 
 async def found() -> list[Entry]:
     """All that may be removed without a question. Raises Refused, OSError."""
-    return await in_child(startup.left_behind)
+    return await in_home(startup.left_behind)
 
 
 async def waiting() -> list[Entry]:
     """Records of power cuts that nobody has verified yet: they must survive until then. Raises Refused, OSError."""
-    return await in_child(power_cuts.pending)
+    return await in_home(power_cuts.pending)

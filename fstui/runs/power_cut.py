@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fstui.measure.children import in_child
 from fstui.model.storage import Target
 from fstui.powercut import power_cuts, verification, writing
 from fstui.powercut.figures import Declared
@@ -19,6 +18,7 @@ from fstui.runs import caution
 from fstui.runs.scenario import changed
 from fstui.runs.session import Session
 from fstui.runs.site import Site
+from fstui.state.noting import in_home
 
 __all__ = [
     "FORM",
@@ -80,14 +80,14 @@ async def concerns(session: Session, cut: Cut) -> tuple[str, ...]:
 
 async def so_far(target: Target) -> SoFar:
     """What is known of the cuts of that storage. Raises Refused, OSError."""
-    return await in_child(power_cuts.so_far, target.identity, timeout_s=HISTORY_S)
+    return await in_home(power_cuts.so_far, target.identity, timeout_s=HISTORY_S)
 
 
 async def verify(session: Session, directory: str, log: bytes, declared: Declared) -> Verified:
     """The run of this cut, judged and not yet saved. Raises Refused with a sentence for the user."""
     witnessed = verification.read_log(log)
     header = witnessed.header
-    earlier = await in_child(power_cuts.earlier, header.run, header.target.identity, timeout_s=HISTORY_S)
+    earlier = await in_home(power_cuts.earlier, header.run, header.target.identity, timeout_s=HISTORY_S)
     return await verification.verify(directory, witnessed, earlier, session.machine, declared)
 
 

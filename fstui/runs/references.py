@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fstui.judge.references import library, of_runs, published, unfit
-from fstui.measure.children import in_child
 from fstui.model.errors import Refused
 from fstui.model.own_references import OwnReference
 from fstui.model.run import Run
 from fstui.model.seal import ALTERED
 from fstui.state import remembered, runs
+from fstui.state.noting import in_home
 
 __all__ = ["OwnReference", "add", "library", "own", "published", "remove"]
 
@@ -25,7 +25,7 @@ READING_S = 60.0
 
 async def own() -> tuple[OwnReference, ...]:
     """Those that the user named. Raises Refused where the home gives no answer."""
-    return await in_child(remembered.own_references)
+    return await in_home(remembered.own_references)
 
 
 class Added(NamedTuple):
@@ -43,15 +43,15 @@ async def add(name: str, references: Iterable[str]) -> Added:
     """
     if not name.strip() or len(name) > MOST_NAME or not name.isprintable():
         raise Refused(f"a name of 1 to {MOST_NAME} printable characters is wanted, as in --name 'our db hosts'")
-    runs, left_out = await in_child(_read, tuple(references), timeout_s=READING_S)
+    runs, left_out = await in_home(_read, tuple(references), timeout_s=READING_S)
     found = of_runs(name, runs)
-    await in_child(remembered.add_references, found)
+    await in_home(remembered.add_references, found)
     return Added(found, left_out)
 
 
 async def remove(name: str) -> None:
     """Forget those of that name. Raises Refused where there are none, OSError."""
-    await in_child(remembered.remove_references, name)
+    await in_home(remembered.remove_references, name)
 
 
 def _read(references: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:

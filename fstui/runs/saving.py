@@ -10,6 +10,7 @@ from fstui.model.errors import Refused
 from fstui.model.run import HeldAgainst, Run
 from fstui.state import earlier, paths, remembered, runs
 from fstui.state.files import write_private
+from fstui.state.noting import in_home
 
 SAVE_S = 10.0
 
@@ -23,7 +24,7 @@ async def remember(identity: str, declaration: Declaration) -> None:
 async def held_against(run: Run) -> HeldAgainst:
     """Return the saved runs and references that a run is compared with; none where they cannot be read."""
     try:
-        return await in_child(earlier.held_against, run)
+        return await in_home(earlier.held_against, run)
     except (OSError, Refused):
         return HeldAgainst()
 

@@ -120,10 +120,10 @@ class Session:
 
     async def from_before(self) -> Before:
         """What other days have left for this one. Raises OSError, and Refused where the home gives no answer."""
-        from fstui.measure.children import in_child  # noqa: PLC0415
         from fstui.runs import startup  # noqa: PLC0415
+        from fstui.state.noting import in_home  # noqa: PLC0415
 
-        before = await in_child(startup.from_before)
+        before = await in_home(startup.from_before)
         self._declared = before.declared
         return before
 
@@ -201,11 +201,12 @@ class Session:
     async def _recall(self) -> None:
         """A home that cannot be read declares nothing, and is told of."""
         if self._declared is None:
-            from fstui.measure.children import NoAnswer, in_child  # noqa: PLC0415
-            from fstui.state import paths, remembered  # noqa: PLC0415
+            from fstui.measure.children import NoAnswer  # noqa: PLC0415
+            from fstui.state import remembered  # noqa: PLC0415
+            from fstui.state.noting import in_home  # noqa: PLC0415
 
             try:
-                self._declared = await in_child(remembered.declarations, where=str(paths.state_dir()))
+                self._declared = await in_home(remembered.declarations)
             except (OSError, Refused) as trouble:
                 self._declared = {}
                 self.trouble = f"what was declared of storages is not known: {trouble}"

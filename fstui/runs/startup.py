@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fstui.measure.children import in_child
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.powercut import power_cuts
 from fstui.simulate.lab import laboratory
 from fstui.state import configuration, remembered
 from fstui.state.ledger import Entry
+from fstui.state.noting import in_home
 
 
 class Before(NamedTuple):
@@ -30,7 +30,7 @@ class Before(NamedTuple):
 
 async def keep_theme(name: str) -> None:
     """From now on the app starts with it. Raises OSError, Refused."""
-    await in_child(configuration.keep_theme, name)
+    await in_home(configuration.keep_theme, name)
 
 
 def from_before() -> Before:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
-from fstui.measure.children import NoAnswer, in_child
+from fstui.measure.children import CALL_S, NoAnswer, in_child
 from fstui.state import ledger, paths
 
 _NOTE_S = 10.0
+_Result = TypeVar("_Result")
+
+
+async def in_home(function: Callable[..., _Result], *arguments: object, timeout_s: float = CALL_S) -> _Result:
+    """Call a function that reads or writes the state directory, in a child process. Raises NoAnswer, which names it."""
+    return await in_child(function, *arguments, timeout_s=timeout_s, where=str(paths.state_dir()))
 
 
 async def note(run: str, kind: ledger.Kind, what: str, mount_point: str = "", device: str = "") -> ledger.Entry:

@@ -77,7 +77,7 @@ def test_after_kill_9_of_everything_clean_removes_what_is_left(workshop: Path) -
             (keeper,) = processes.below(process.pid, "directory")
             probe = processes.below(process.pid, "sync_writes")
             assert len(probe) == 2, "a coordinator and one writer"
-            (tracer,) = processes.below(process.pid, "trace")
+            (tracer,) = processes.below(process.pid, "reader.record")
             processes.kill([keeper, tracer, psutil.Process(process.pid), *probe])
             process.wait()
         assert processes.all_end([tracer])
