@@ -13,9 +13,9 @@ import os
 import struct
 import subprocess
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from fstui.model.errors import Refused
 from fstui.proc import Mount
@@ -66,9 +66,9 @@ def make_ext4(directory: int, name: str, size_bytes: int) -> int:
 
 def attach(file: int, run: str) -> Loop:
     """Attach a loop device, with its cache on, that detaches itself after its last user. Raises OSError."""
-    with closing(_Descriptor("/dev/loop-control")) as control:
+    with _opened("loop-control") as control:
         for _ in range(16):  # another process may take the free device first
-            name = f"loop{fcntl.ioctl(control.fd, LOOP_CTL_GET_FREE)}"
+            name = f"loop{fcntl.ioctl(control.fileno(), LOOP_CTL_GET_FREE)}"
             fd = os.open(f"/dev/{name}", os.O_RDWR | os.O_CLOEXEC)
             for flags in (LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO, LO_FLAGS_AUTOCLEAR):
                 info = _INFO.pack(*[0] * 8, flags, mark(run).encode(), b"", b"", 0, 0)
@@ -113,8 +113,8 @@ def remove(run: str) -> None:
                 raise Refused(f"{point} is in use. End the programs and shells that use it, and try again") from None
             time.sleep(_POLL_S)
     for name in _loops_of(run):
-        with suppress(OSError), closing(_Descriptor(f"/dev/{name}")) as loop:
-            fcntl.ioctl(loop.fd, LOOP_CLR_FD)
+        with suppress(OSError), _opened(name) as loop:
+            fcntl.ioctl(loop.fileno(), LOOP_CLR_FD)
     for root in (_CGROUP_V1, _CGROUP_V2):
         group = root / mark(run)
         if (group / "cgroup.procs").exists():
@@ -143,12 +143,8 @@ def join_cgroup(run: str) -> None:
     (root / mark(run) / "cgroup.procs").write_text(str(os.getpid()))
 
 
-class _Descriptor:
-    def __init__(self, path: str) -> None:
-        self.fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-
-    def close(self) -> None:
-        os.close(self.fd)
+def _opened(device: str) -> BinaryIO:
+    return cast(BinaryIO, Path("/dev", device).open("r+b", buffering=0))
 
 
 def _call(function: object, *arguments: object) -> None:
@@ -169,8 +165,8 @@ def _loops_of(run: str) -> list[str]:
     found = []
     for directory in sorted(Path("/sys/block").glob("loop*/loop")):
         name = directory.parent.name
-        with suppress(OSError), closing(_Descriptor(f"/dev/{name}")) as loop:
-            info = _INFO.unpack(fcntl.ioctl(loop.fd, LOOP_GET_STATUS64, bytes(_INFO.size)))
+        with suppress(OSError), _opened(name) as loop:
+            info = _INFO.unpack(fcntl.ioctl(loop.fileno(), LOOP_GET_STATUS64, bytes(_INFO.size)))
             if info[9].rstrip(b"\0").decode(errors="replace") == mark(run):
                 found.append(name)
     return found
