@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,16 +117,6 @@ def read_to(process: subprocess.Popen[bytes], event: str, step: int = 0) -> None
         if happened["event"] == event and happened.get("index", step) == step:
             return
     raise AssertionError(process.stderr.read().decode())
-
-
-def a_moment(process: subprocess.Popen[bytes]) -> None:
-    """While a step runs a quarter of a second passes: from one view of it that had to be waited for to the next."""
-    waited_s = 0.0
-    while waited_s < 0.1:  # what came while we did something else is there at once
-        asked = time.monotonic()
-        read_to(process, "StepProgressed")
-        waited_s = time.monotonic() - asked
-    read_to(process, "StepProgressed")
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, Run, str]:

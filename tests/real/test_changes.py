@@ -51,17 +51,3 @@ def test_a_change_under_way_disturbs_its_step(
     assert any(line in changed for changed in document.steps[0].changed), document.steps[0].changed
     assert (document.verdict, headless.accused_of(document)) == ("cannot-tell", set()), document.sentence
     assert "storage changed" in document.sentence
-
-
-def test_counting_that_stood_still_for_a_moment_accuses_nobody(workshop: Path, tmp_path: Path) -> None:
-    scenario = headless.scenario_file(tmp_path)
-    with (
-        disks.on_loop(workshop) as storage,
-        headless.begun(scenario, storage.directory, "--set", "seconds=3") as run,
-    ):
-        counting = disks.counting(str(storage.device))
-        counting.write_text("0")
-        headless.a_moment(run)
-        counting.write_text("1")
-        _, document, _ = headless.ended(run)
-    assert headless.accused_of(document) == set(), document.sentence

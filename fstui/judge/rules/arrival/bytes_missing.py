@@ -11,8 +11,9 @@ n-th write is followed by a sync, one block for each sync is asked for: a block 
 reach the disk once, with O_DIRECT too (a loop device without direct-io, ext4 with `data=journal`).
 
 ## What it proves, and what not
-Too few is certain, unless a layer compresses or removes duplicates: there the rule is silent. Enough proves nothing
-on btrfs, which writes 3 to 9 times as much. It does not tell who keeps the rest, with one exception: ext4 made with
+Too few is certain, unless a layer compresses or removes duplicates: there the rule is silent. Bytes are also missing
+from the counters where `queue/iostats` was set to 0 and back to 1 within one step. Enough proves nothing on btrfs,
+which writes 3 to 9 times as much. It does not tell who keeps the rest, with one exception: ext4 made with
 `inline_data` keeps a file of up to 60 bytes, and somewhat more, in its inode. On Linux 6.18 its fdatasync and O_DSYNC
 do not write an overwrite of that: of 8 400 that they had acknowledged a power cut left none; those of fsync were kept.
 
