@@ -1,11 +1,12 @@
-"""What is said of each frozen run today, word for word.
+"""Record what is said about each frozen run, word for word, so that a change of wording shows in a diff.
 
-``python -m tests.judge.sentences`` writes it down anew: a change of wording shows as one.
+Run ``python -m tests.judge.sentences`` after such a change.
 """
 
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -18,15 +19,22 @@ WRITTEN = Path(__file__).parent / "sentences.json"
 
 
 def sentences(document: bytes) -> list[str]:
-    """The run's own, then those of its findings."""
+    """Return the sentence of the verdict, then title, sentence and next steps of each finding."""
+    return list(_sentences(document))
+
+
+def _sentences(document: bytes) -> Iterator[str]:
     again = judge(decode_run(document))
-    return [again.sentence, *(f"{finding.rule}: {finding.sentence}" for finding in again.findings)]
+    yield again.sentence
+    for finding in again.findings:
+        yield f"{finding.rule}: {finding.title}"
+        yield from (finding.sentence, *(f"Next: {line}" for line in finding.next))
 
 
 def main() -> None:
     documents = {path.name.removesuffix(".json.gz"): path for path in sorted(FROZEN.iterdir())}
-    said = {name: sentences(gzip.decompress(path.read_bytes())) for name, path in documents.items()}
-    WRITTEN.write_bytes(msgspec.json.format(msgspec.json.encode(said), indent=1) + b"\n")
+    found = {name: sentences(gzip.decompress(path.read_bytes())) for name, path in documents.items()}
+    WRITTEN.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
 
 
 if __name__ == "__main__":
