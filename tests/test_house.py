@@ -104,6 +104,7 @@ def test_an_installed_fstui_has_its_scenarios_and_pages(
     assert all(name in listed for name in scenario.names())
     assert "odirect-truth" in run(str(fstui), "run", "odirect-truth", str(tmp_path), "--plan")
     assert run(str(fstui), "explain", "flushes-arrive").strip()
+    assert run(str(fstui), "explain", "supported-storage").strip()
     explained, help_text = run(str(fstui), "explain"), run(str(fstui), "run", "--help")
     assert all(name in explained for name in rule_names()) and all(name in help_text for name in formats.names())
     assert all(command in run(str(fstui), "--help") for command in COMMANDS)

@@ -29,7 +29,7 @@ COMMANDS = {
     "replay": "A saved run played again, as it went.",
     "compare": "Saved runs side by side.",
     "judge": "Judge a saved run again, with today's rules.",
-    "explain": "What a rule looks at, or what a word means.",
+    "explain": "Explain a rule or a word, or show a page of documentation.",
     "references": "What storage is held against: the published, and your own.",
     "schema": "The JSON Schema of the run document.",
     "fleet": "The same on many boxes at once, and the odd ones out.",

@@ -50,12 +50,14 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     return _beginning(incomplete, [*told, ("last", "the newest")])
 
 
-def rules_and_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """All that ``fstui explain`` explains."""
+def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a name that ``fstui explain`` knows."""
+    from fstui.report import explanation  # noqa: PLC0415
     from fstui.report import glossary as words  # noqa: PLC0415
     from fstui.runs import rules  # noqa: PLC0415
 
-    return _beginning(incomplete, ((name, "") for name in (*rules.rule_names(), *words.words())))
+    names = (*rules.rule_names(), *explanation.documentation(), *words.words())
+    return _beginning(incomplete, ((name, "") for name in names))
 
 
 def directories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

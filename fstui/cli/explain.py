@@ -1,4 +1,4 @@
-"""``fstui explain RULE``"""
+"""``fstui explain NAME``"""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ from fstui.runs.rules import explain, rule_names
 
 
 @click.command("explain")
-@click.argument("name", metavar="[RULE | WORD]", required=False, shell_complete=completing.rules_and_words)
+@click.argument("name", metavar="[RULE | PAGE | WORD]", required=False, shell_complete=completing.pages_and_words)
 @format_option("plain", "markdown")
 def command(name: str | None, format_: str) -> None:
-    """Say what a rule looks at, or what a word means. Without one: all of them, a line each."""
+    """Show the page of a rule, a page of the documentation, or what a word means. Without NAME, list all of them."""
+    documentation = explanation.documentation()
     if name is None:
         put(explanation.overview(width() or WIDTH))
     elif name in rule_names():
         put(explain(name).rstrip() + "\n" if format_ == "markdown" else explanation.render(name))
+    elif name in documentation:
+        text = documentation[name]
+        put(text if format_ == "markdown" else explanation.document(text, width() or WIDTH))
     elif (word := words.find(name)) is not None:
         put(explanation.render_word(word))
     else:
-        known = (*rule_names(), *words.words())
-        raise Refused(f"no rule or word is called '{name}'.{meant(name, known)} 'fstui explain' names them all")
+        known = (*rule_names(), *documentation, *words.words())
+        raise Refused(f"no rule, page or word is called '{name}'.{meant(name, known)} 'fstui explain' lists them all")

@@ -1,9 +1,10 @@
-"""Pages to read, as lines folded to a width: a rule's, of its Markdown; a word's; and the list of all of them."""
+"""The pages of ``fstui explain``: of rules, of the words of the glossary, and of ``fstui/docs``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -15,6 +16,7 @@ from fstui.report.characters import page
 from fstui.report.text import WIDTH, hanging, wrap
 
 _CODE = re.compile("`(.+?)`")
+_DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def render(rule_name: str) -> str:
@@ -28,14 +30,21 @@ def render_word(name: str) -> str:
 
 
 def overview(width: int) -> str:
-    """Every rule with a sentence, by the question that it answers; then the words."""
+    """List every rule with a sentence, by the question that it answers; then the other pages and the words."""
     found: list[str] = []
     for question in questions():
         rows = [(f"  {name}", meaning) for name, meaning in question.rules]
         found += [question.words, *hanging(rows, width), ""]
+    pages = [(f"  {name}", text.partition("\n")[0].removeprefix("# ")) for name, text in documentation().items()]
+    found += ["Documentation", *hanging(pages, width), ""]
     names = ", ".join(glossary.titled(name) for name in glossary.words())
     found += ["Words", *(f"  {part}" for part in wrap(names, width - 2)), ""]
-    return page([*found, "fstui explain NAME shows the page of a rule, or what a word means."])
+    return page([*found, "fstui explain NAME shows a page, or what a word means."])
+
+
+def documentation() -> dict[str, str]:
+    """Return the Markdown of every page in ``fstui/docs`` by its file name without ``.md``."""
+    return {path.stem: path.read_text() for path in sorted(_DOCS.glob("*.md"))}
 
 
 def lines(rule_name: str, width: int) -> list[Text]:

@@ -200,6 +200,13 @@ def test_a_rule_is_explained(fstui: Fstui) -> None:
     assert fstui("explain", "flushes-arrive", "--format", "markdown").stdout.startswith(b"# flushes-arrive\n")
 
 
+def test_a_page_of_the_documentation_is_shown_and_listed(fstui: Fstui) -> None:
+    text = fstui("explain", "supported-storage").stdout.decode()
+    assert "dm-snapshot" in text and max(map(len, text.splitlines())) <= 80
+    assert "  supported-storage  Supported storage" in fstui("explain").stdout.decode().splitlines()
+    assert fstui("explain", "supported-storage", "--format", "markdown").stdout.startswith(b"# Supported storage\n")
+
+
 @pytest.mark.parametrize("arguments", [("explain",), ("explain", "in-memory")])
 def test_an_interpreter_that_keeps_no_docstrings_explains_the_same(
     fstui: Fstui, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
