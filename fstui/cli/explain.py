@@ -11,7 +11,7 @@ from fstui.model.errors import Refused, meant
 from fstui.report import explanation
 from fstui.report import glossary as words
 from fstui.report.text import WIDTH
-from fstui.runs.rules import explain, rule_names
+from fstui.runs.rules import explain, has_page, rule_names
 
 
 @click.command("explain")
@@ -22,7 +22,7 @@ def command(name: str | None, format_: str) -> None:
     documentation = explanation.documentation()
     if name is None:
         put(explanation.overview(width() or WIDTH))
-    elif name in rule_names():
+    elif has_page(name):
         put(explain(name).rstrip() + "\n" if format_ == "markdown" else explanation.render(name))
     elif name in documentation:
         text = documentation[name]

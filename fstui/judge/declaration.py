@@ -1,42 +1,68 @@
-"""How a rule is declared: one file, one rule, its module's docstring the page that ``fstui explain`` shows.
-
-A rule is a function from a case to findings. Its file is named like its public name, with underscores.
-"""
+"""How a rule is declared: a function from a case to conclusions, with the name of the rule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from fstui.judge.facts import Case
-from fstui.model.judgement import Finding
+from fstui.model.judgement import Confidence, Finding, Scope, Verdict
+from fstui.model.steps import Step
 
 LAST = 1000
-"""After those that name a place."""
+"""The place of rules that do not name one."""
+
+
+class Conclusion(NamedTuple):
+    """What a rule concludes from a case. Without a verdict it is a note."""
+
+    title: str
+    sentence: str
+    verdict: Verdict | None = None
+    confidence: Confidence = "high"
+    scope: Scope = "storage"
+    steps: Iterable[Step] = ()
+    because: Iterable[str] = ()
+    next: Iterable[str] = ()
 
 
 class Rule(NamedTuple):
-    """What the judge knows of a rule."""
+    """A function that judges, with its public name and its place among the others."""
 
     name: str
-    """As findings carry it: ``flushes-missing``."""
-    judge: Callable[[Case], Iterable[Finding]]
+    judge: Callable[[Case], Iterable[Conclusion | Finding]]
+    """Yields whole findings only if it reports under several names."""
     place: int
     said_first: bool
 
-    def __call__(self, case: Case) -> Iterable[Finding]:
-        return self.judge(case)
+    def __call__(self, case: Case) -> Iterator[Finding]:
+        for found in self.judge(case):
+            yield found if isinstance(found, Finding) else self._finding(found)
+
+    def _finding(self, found: Conclusion) -> Finding:
+        return Finding(
+            rule=self.name,
+            verdict=found.verdict,
+            confidence=found.confidence,
+            scope=found.scope,
+            title=found.title,
+            sentence=found.sentence,
+            steps=tuple(dict.fromkeys(step.name for step in found.steps)),
+            because=tuple(found.because),
+            next=tuple(found.next),
+        )
 
 
-def rule(*, place: int = LAST, said_first: bool = False) -> Callable[[Callable[[Case], Iterable[Finding]]], Rule]:
-    """Declares a rule.
+def rule(
+    *, place: int = LAST, said_first: bool = False
+) -> Callable[[Callable[[Case], Iterable[Conclusion | Finding]]], Rule]:
+    """Declare a rule, named like its function.
 
-    ``place``: among findings that weigh the same, a rule with a lower place is heard first within its question; those
-    of the same place by name. ``said_first``: the sentence of its notes comes before the verdict's own: what makes a
-    measurement worthless, and what a watch was asked.
+    ``place`` orders the rules of one question whose findings weigh the same: lower first, then by name.
+    ``said_first`` puts the sentences of its notes before that of the verdict.
     """
 
-    def declare(judge: Callable[[Case], Iterable[Finding]]) -> Rule:
+    def declare(judge: Callable[[Case], Iterable[Conclusion | Finding]]) -> Rule:
         return Rule(judge.__name__.replace("_", "-"), judge, place, said_first)
 
     return declare

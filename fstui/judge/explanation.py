@@ -1,15 +1,13 @@
-"""``fstui explain RULE``: one short page per rule, the docstring of the rule's module."""
+"""The pages of ``fstui explain RULE``: one short page per rule."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-from fstui.judge import rules
-from fstui.judge.rules import documentation, page, pages
+from fstui.judge.rules import QUESTIONS, RENAMED, pages, question_text
 
-_PLAIN = str.maketrans("", "", "`*#")
-"""Without the marks of Markdown."""
+_MARKDOWN = str.maketrans("", "", "`*#")
 
 
 class Question(NamedTuple):
@@ -20,27 +18,34 @@ class Question(NamedTuple):
 
 
 def rule_names() -> tuple[str, ...]:
-    """The public names that have a page, in alphabetical order."""
+    """Return the names of the pages, in alphabetical order."""
     return tuple(pages())
 
 
+def has_page(rule_name: str) -> bool:
+    """Return whether a rule of this name has a page. Old names count."""
+    return RENAMED.get(rule_name, rule_name) in pages()
+
+
 def explain(rule_name: str) -> str:
-    """The page of that rule, in Markdown. Raises KeyError where there is no such rule."""
-    return f"# {rule_name}\n\n{page(rule_name)}\n"
+    """Return the page of a rule in Markdown. Old names work too. Raises KeyError if there is no such rule."""
+    name = RENAMED.get(rule_name, rule_name)
+    return f"# {name}\n\n{pages()[name].text}\n"
 
 
 def questions() -> tuple[Question, ...]:
-    """The rules by the question that they answer, in the order in which they are heard."""
-    found = []
-    for question in rules.QUESTIONS:
-        names = [name for name, answers in pages().items() if answers == question]
-        words = documentation(f"{rules.__name__}.{question}")
-        found.append(Question(words, tuple((name, _meaning(name)) for name in names)))
-    return tuple(found)
+    """Return the questions in the order in which they are evaluated."""
+    rules = pages().items()
+    return tuple(
+        Question(
+            question_text(each), tuple((name, _meaning(page.text)) for name, page in rules if page.question == each)
+        )
+        for each in QUESTIONS
+    )
 
 
-def _meaning(name: str) -> str:
-    """The first sentence of what it means."""
-    _, _, body = page(name).partition("## What it means\n")
-    paragraph = " ".join(body.split("\n\n")[0].translate(_PLAIN).split())
+def _meaning(page: str) -> str:
+    """Return the first sentence of what the rule means."""
+    _, _, body = page.partition("## What it means\n")
+    paragraph = " ".join(body.split("\n\n")[0].translate(_MARKDOWN).split())
     return re.split(r"(?<=[.:]) (?=[A-Z])", paragraph, maxsplit=1)[0]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from fstui.judge import explain, judge, rule_names
+from fstui.judge import explain, has_page, judge, rule_names
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence, Run
 from fstui.model.seal import sealed
 
-__all__ = ["explain", "judged_again", "rule_names"]
+__all__ = ["explain", "has_page", "judged_again", "rule_names"]
 
 
 def judged_again(run: Run, *, altered: bool = False) -> Run:

@@ -1,4 +1,4 @@
-"""The rules are found by their files: what stands in the folders is what judges, and what is explained."""
+"""The files of the rules folders are what judges and what ``fstui explain`` shows."""
 
 from __future__ import annotations
 
@@ -7,40 +7,49 @@ from pathlib import Path
 
 import pytest
 
-from fstui.judge import explain, facts, rule_names, rules
-from fstui.judge.declaration import Rule
+from fstui.judge import explain, facts, has_page, rule_names, rules
+from fstui.judge.declaration import Conclusion, Rule, rule
 from fstui.judge.defects import defects
-from fstui.judge.rules import QUESTIONS, all_rules
+from fstui.judge.facts import Case
+from fstui.judge.rules import QUESTIONS, RENAMED, all_rules, pages
+from fstui.model.run import Evidence
+from tests.factories.steps import step
 
 FOLDER = Path(rules.__file__).parent
 FILES = sorted(path.relative_to(FOLDER) for path in FOLDER.glob("*/[a-z]*.py"))
+DEFECTS = Path("configuration/defects.py")
 
 
-def test_what_stands_in_the_folders_is_what_is_explained() -> None:
-    of_files = {path.stem.replace("_", "-") for path in FILES if path.stem != "defects"}
-    assert rule_names() == tuple(sorted((*of_files, *defects())))
+def rules_in(path: Path) -> list[str]:
+    module = import_module(".".join((rules.__name__, *path.with_suffix("").parts)))
+    return [found.name for found in vars(module).values() if isinstance(found, Rule)]
+
+
+def test_every_rule_has_a_page() -> None:
+    names = {name: path.parent.name for path in FILES for name in rules_in(path) if path != DEFECTS}
+    assert names.items() <= {name: page.question for name, page in pages().items()}.items()
+    assert set(defects()) <= set(rule_names()) and rule_names() == tuple(sorted(rule_names()))
     assert {path.parent.name for path in FILES} == set(QUESTIONS)
 
 
 @pytest.mark.parametrize("path", FILES, ids=str)
-def test_one_file_is_one_rule_of_its_name_or_a_page_alone(path: Path) -> None:
-    module = import_module(".".join((rules.__name__, *path.with_suffix("").parts)))
-    names = [found.name for found in vars(module).values() if isinstance(found, Rule)]
-    assert names in ([], [path.stem.replace("_", "-")])
+def test_file_with_one_rule_has_its_name(path: Path) -> None:
+    found = rules_in(path)
+    assert len(found) > 1 or found in ([], [path.stem.replace("_", "-")])
 
 
 @pytest.mark.parametrize("path", FILES, ids=str)
-def test_each_has_its_own_tests(path: Path) -> None:
+def test_every_file_has_its_tests(path: Path) -> None:
     tests = Path(__file__).parent / "rules" / path.parent
     assert (tests / f"test_{path.name}").is_file()
 
 
-def test_each_fact_has_its_own_tests() -> None:
+def test_every_fact_has_its_tests() -> None:
     modules = {path.name for path in Path(facts.__file__).parent.glob("[a-z]*.py")}
     assert modules <= {path.name.removeprefix("test_") for path in (Path(__file__).parent / "facts").iterdir()}
 
 
-def test_earlier_questions_are_heard_first() -> None:
+def test_earlier_questions_are_evaluated_first() -> None:
     names = [rule.name for rule in all_rules()]
     expected = ["power-cut", "sync-stubbed", "flushes-missing", "same-block-rotation", "usb-bridge", "odsync-cheaper"]
     assert [name for name in names if name in expected] == expected
@@ -48,22 +57,38 @@ def test_earlier_questions_are_heard_first() -> None:
     assert len(set(names)) == len(names) > 35
 
 
-def test_a_page_has_a_title_and_its_four_questions() -> None:
-    for name in rule_names():
-        page = explain(name)
-        assert page.startswith(f"# {name}\n\n*")
-        headings = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("#")][1:]
-        assert headings == [
-            "What it means", "How it was measured", "What it proves, and what not", "What to do next",
-        ]  # fmt: skip
+@pytest.mark.parametrize("name", rule_names())
+def test_page_has_a_title_and_its_four_questions(name: str) -> None:
+    page = explain(name)
+    assert page.startswith(f"# {name}\n\n*")
+    headings = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("#")][1:]
+    expected = ["What it means", "How it was measured", "What it proves, and what not", "What to do next"]
+    assert headings in (expected, [*expected, "Details"])
 
 
-def test_group_commit_has_a_page_though_it_never_yields() -> None:
+def test_group_commit_has_a_page_but_no_rule() -> None:
     assert "group-commit" in rule_names()
     assert "group-commit" not in [rule.name for rule in all_rules()]
 
 
+@pytest.mark.parametrize(("old", "today"), RENAMED.items())
+def test_old_rule_name_shows_the_page_of_today(old: str, today: str) -> None:
+    assert has_page(old) and old not in rule_names()
+    assert explain(old) == explain(today)
+
+
 @pytest.mark.parametrize("name", ["nonsense", "", "../verdict", "flushes_arrive"])
-def test_an_unknown_rule_has_no_page(name: str) -> None:
+def test_unknown_rule_has_no_page(name: str) -> None:
+    assert not has_page(name)
     with pytest.raises(KeyError):
         explain(name)
+
+
+def test_conclusion_becomes_a_finding_of_its_rule() -> None:
+    @rule()
+    def some_rule(case: Case) -> list[Conclusion]:
+        return [Conclusion("title", "A sentence.", steps=[step(), step()], because=["a line"])]
+
+    (found,) = some_rule(Case(Evidence()))
+    assert (found.rule, found.verdict, found.confidence, found.scope) == ("some-rule", None, "high", "storage")
+    assert (found.steps, found.because, found.next) == (("fdatasync",), ("a line",), ())

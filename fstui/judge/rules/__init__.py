@@ -1,48 +1,51 @@
-"""The rules, in a folder for each question. What stands here is what ``fstui explain`` lists.
+"""The rules, in one folder per question. ``fstui explain`` lists what is here.
 
-To add one: a module that declares it (``declaration.rule``), its docstring the page; and its tests in the same place
-under ``tests/judge/rules``. A module without a rule is a page alone: it explains why there is none. A configuration
-that drops syncs is a row of ``defects.toml``, which also has its page.
+To add a rule, write a function that declares it (``declaration.rule``) and its tests in the same place under
+``tests/judge/rules``. Its page is the docstring of its file, or its own docstring in a file with several rules. A file
+without a rule is a page that explains why there is none. A configuration that drops syncs is a row of
+``defects.toml``, which also holds its page.
 """
 
 from __future__ import annotations
 
 import ast
 import pkgutil
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from typing import NamedTuple
 
 from fstui.judge.declaration import Rule
 from fstui.judge.defects import defects
 
 QUESTIONS = ("proof", "configuration", "arrival", "rotation", "device", "database", "speed", "notes")
-"""Among findings that weigh the same, those of an earlier question come first."""
-
-
+"""Of two findings that weigh the same, the one that answers the earlier question comes first."""
+RENAMED = {"in-its-shoes": "another-cgroup"}
+"""Old rule names, which saved runs may contain, and today's."""
 _DEFECTS = "defects"
-"""The module that reports the rows of ``defects.toml``; it has no page of its own."""
+"""The module that reports the rows of ``defects.toml``. It has no page of its own."""
+
+
+class Page(NamedTuple):
+    """A page of ``fstui explain``, in Markdown."""
+
+    question: str
+    text: str
 
 
 @cache
-def _modules() -> tuple[tuple[str, str], ...]:
-    """Return the question and the name of each module; none of them is imported for it."""
-    return tuple(
-        (question, module.name)
-        for question in QUESTIONS
-        for module in pkgutil.iter_modules(import_module(f"{__name__}.{question}").__path__)
-    )
-
-
-@cache
-def pages() -> dict[str, str]:
-    """Return the question of each public name, in alphabetical order of the names."""
-    found = {module.replace("_", "-"): question for question, module in _modules() if module != _DEFECTS}
-    return dict(sorted({**found, **dict.fromkeys(defects(), "configuration")}.items()))
+def pages() -> dict[str, Page]:
+    """Return the pages by public rule name, in alphabetical order. No rule is imported for this."""
+    found = {name: Page("configuration", defect.page.strip()) for name, defect in defects().items()}
+    for question, module in _modules():
+        if module != _DEFECTS:
+            found.update((name, Page(question, text)) for name, text in _texts(question, module))
+    return dict(sorted(found.items()))
 
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, in the order in which they are heard."""
+    """Return every rule, in the order in which they are evaluated."""
     found = [
         (QUESTIONS.index(question), rule.place, rule.name, rule)
         for question, module in _modules()
@@ -52,15 +55,38 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(rule for *_, rule in sorted(found, key=lambda entry: entry[:3]))
 
 
-def page(name: str) -> str:
-    """The page of that rule. Raises KeyError where there is none."""
-    question, defect = pages()[name], defects().get(name)
-    return defect.page.strip() if defect else documentation(f"{__name__}.{question}", f"{name.replace('-', '_')}.py")
+def question_text(question: str) -> str:
+    """Return the question in words: the docstring of its folder."""
+    return ast.get_docstring(_parsed(question, "__init__.py")) or ""
+
+
+def _texts(question: str, module: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the page of each rule of a file."""
+    tree = _parsed(question, f"{module}.py")
+    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef) and _declares_rule(each)]
+    if len(functions) > 1:
+        yield from ((each.name.replace("_", "-"), ast.get_docstring(each) or "") for each in functions)
+    else:
+        yield module.replace("_", "-"), ast.get_docstring(tree) or ""
+
+
+def _declares_rule(function: ast.FunctionDef) -> bool:
+    calls = (each.func for each in function.decorator_list if isinstance(each, ast.Call))
+    return any(isinstance(called, ast.Name) and called.id == "rule" for called in calls)
+
+
+def _parsed(question: str, file: str) -> ast.Module:
+    """Parse a file: docstrings are read from the source, as an optimising interpreter (-OO) keeps none."""
+    source = pkgutil.get_data(f"{__name__}.{question}", file)
+    assert source is not None, "it is part of the package"
+    return ast.parse(source)
 
 
 @cache
-def documentation(package: str, file: str = "__init__.py") -> str:
-    """A file's docstring, read from its source: an interpreter that optimises (``PYTHONOPTIMIZE=2``) keeps none."""
-    source = pkgutil.get_data(package, file)
-    assert source is not None, "it is part of the package"
-    return ast.get_docstring(ast.parse(source)) or ""
+def _modules() -> tuple[tuple[str, str], ...]:
+    """Return the question and the name of each module, without importing any of them."""
+    return tuple(
+        (question, module.name)
+        for question in QUESTIONS
+        for module in pkgutil.iter_modules(import_module(f"{__name__}.{question}").__path__)
+    )

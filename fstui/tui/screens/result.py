@@ -156,14 +156,14 @@ class ResultScreen(BaseScreen):
         self.app.push_screen(HistoryScreen(against=self.result))
 
     def action_explain(self) -> None:
-        from fstui.runs.rules import rule_names  # noqa: PLC0415
+        from fstui.runs.rules import has_page  # noqa: PLC0415
         from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
         if isinstance(self.chosen, Section) and self.chosen.page:
             self.app.push_screen(explain_screen(self.chosen.page))
         elif not isinstance(self.chosen, Finding):
             self.say("Choose a finding: only findings have a rule to explain.")
-        elif self.chosen.rule not in rule_names():
+        elif not has_page(self.chosen.rule):
             self.say(f"This version has no rule {self.chosen.rule}: fstui judge judges the run again, with its own.")
         else:
             self.app.push_screen(explain_screen(self.chosen.rule))
