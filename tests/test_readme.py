@@ -1,4 +1,4 @@
-"""What the README shows is what there is."""
+"""The commands, files and links in the README and in the pages of ``fstui/docs`` exist."""
 
 import re
 import shlex
@@ -14,66 +14,67 @@ from fstui.report import formats
 from fstui.runs import scenario
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+DOCS = CHECKOUT / "fstui" / "docs"
 README = (CHECKOUT / "README.md").read_text()
-SCENARIOS = (CHECKOUT / "scenarios" / "README.md").read_text()
-REPORTS = (CHECKOUT / "tests" / "databases" / "README.md").read_text()
+PAGES = {path: path.read_text() for path in (CHECKOUT / "README.md", *sorted(DOCS.glob("*.md")))}
+ALL = "\n".join(PAGES.values()) + (CHECKOUT / "tests" / "databases" / "README.md").read_text()
 
 
-def blocks(language: str, text: str = README) -> list[str]:
+def blocks(language: str, text: str = ALL) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-def test_the_scenario_that_is_shown_is_one(tmp_path: Path) -> None:
-    (shown,) = blocks("toml", SCENARIOS)
+def test_example_scenario_is_valid(tmp_path: Path) -> None:
+    (shown,) = blocks("toml")
     (tmp_path / "my-log.toml").write_text(shown)
     loaded = scenario.load(str(tmp_path / "my-log.toml"))
     _, steps = scenario.expand(loaded, {"block": "4K,16K"})
     assert [step.name for step in steps] == ["append 4096, fdatasync", "append 16384, fdatasync"]
 
 
-def test_every_command_and_every_verdict_is_explained() -> None:
-    missing = [word for word in COMMANDS if f"`fstui {word}" not in README and f"`{word} " not in README]
-    assert missing == []
+def test_every_command_has_a_row() -> None:
+    commands = PAGES[DOCS / "commands.md"]
+    assert [word for word in COMMANDS if not re.search(rf"`(fstui )?{word}\b", commands)] == []
+
+
+def test_every_verdict_has_a_row() -> None:
     assert [word for word in VERDICTS if f"| **{word}** |" not in README] == []
 
 
-@pytest.mark.parametrize("file", re.findall(r"!\[.*?\]\((.*?)\)", README))
-def test_its_pictures_are_there(file: str) -> None:
-    assert (CHECKOUT / file).is_file()
-
-
-@pytest.mark.parametrize("place", re.findall(r"\]\(([^)]*\.md)\)|`(fstui/[\w/]+|scenarios)`", README))
-def test_the_places_that_it_names_are_there(place: tuple[str, str]) -> None:
-    assert (CHECKOUT / "".join(place)).exists()
-
-
-CALLS = re.findall(
-    r"(?:^|BOX |\| )fstui ([a-z][^|<>#\n]*)",
-    "".join(blocks("sh") + blocks("sh", SCENARIOS) + blocks("sh", REPORTS)),
-    re.MULTILINE,
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [(page, link) for page, text in PAGES.items() for link in re.findall(r"\]\((?!https://)([^)#]*)\)", text)],
+    ids=str,
 )
+def test_links_lead_to_files(page: Path, link: str) -> None:
+    assert (page.parent / link).exists()
+
+
+@pytest.mark.parametrize("place", sorted(set(re.findall(r"`((?:fstui|tests)/[\w/.]+)`", ALL))))
+def test_named_files_exist(place: str) -> None:
+    assert (CHECKOUT / place).exists() or place == "tests/run"
+
+
+CALLS = re.findall(r"(?:^|HOST |\| )fstui ([a-z][^|<>#\n]*)", "".join(blocks("sh")), re.MULTILINE)
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_its_commands_take_what_it_gives_them(call: str) -> None:
+def test_commands_accept_their_arguments(call: str) -> None:
     name, *arguments = shlex.split(call)
     command = group.get_command(click.Context(group), name)
     while isinstance(command, click.Group):
         command = command.get_command(click.Context(command), arguments.pop(0))
     assert command is not None
-    command.make_context(name, arguments)  # raises where it has no such option, choice or argument
+    command.make_context(name, arguments)  # raises if an option, choice or argument is unknown
 
 
-def test_its_formats_are_there() -> None:
-    named = set(re.findall(r"--format (\w+)", README))
+def test_named_formats_exist() -> None:
+    named = set(re.findall(r"--format (\w+)", ALL))
     assert named and named <= set(formats.names())
 
 
-@pytest.mark.parametrize(
-    "line",
-    [line for block in blocks("sh") + blocks("sh", REPORTS) for line in block.splitlines() if "fstui run" in line],
-)
-def test_its_runs_name_scenarios_and_settings_that_exist(line: str) -> None:
+@pytest.mark.parametrize("line", [line for block in blocks("sh") for line in block.splitlines() if "fstui run" in line])
+def test_runs_name_existing_scenarios_and_settings(line: str) -> None:
     words = shlex.split(line, comments=True)
     loaded = scenario.load(words[2])
     pairs = [word.split("=") for flag, word in pairwise(words) if flag == "--set"]

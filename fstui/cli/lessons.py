@@ -10,18 +10,18 @@ from fstui.cli.terminal import check_terminal
 
 @click.command("lessons")
 @click.argument("name", required=False)
-@click.option("--teacher", is_flag=True, help="Print the teacher's page: 45 minutes of a class, minute by minute.")
+@click.option("--teacher", is_flag=True, help="Print the teacher's page, with the plan of a lecture of 45 minutes.")
 def command(name: str | None, teacher: bool) -> int:
     """Take a lesson on simulated disks, by its NAME or number; without one, choose from the list."""
-    from fstui.runs import lessons  # noqa: PLC0415
-    from fstui.runs.session import Session  # noqa: PLC0415
-
     if teacher:
         from fstui.report import explanation  # noqa: PLC0415  it comes with Markdown
         from fstui.report.text import WIDTH  # noqa: PLC0415
 
-        put(explanation.document(lessons.teachers_page(), width() or WIDTH))
+        put(explanation.document(explanation.documentation()["teaching"], width() or WIDTH))
         return 0
+    from fstui.runs import lessons  # noqa: PLC0415
+    from fstui.runs.session import Session  # noqa: PLC0415
+
     chosen = lessons.find(name) if name is not None else None
     check_terminal()
     from fstui.tui.app import FstuiApp, run_app  # noqa: PLC0415

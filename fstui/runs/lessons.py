@@ -123,11 +123,6 @@ def find(name: str) -> Lesson:
     raise Refused(f"no lesson '{name}'. There are: {', '.join(lesson.name for lesson in lessons())}.")
 
 
-def teachers_page() -> str:
-    """In Markdown: what each takes, 45 minutes of a class, and what goes beyond the lessons."""
-    return shipped("lessons")[lessons()[0].name].with_name("README.md").read_text()
-
-
 async def start(lesson: Lesson, run: LessonRun, pace: float = 1.0) -> Started:
     """Begin one of its runs. Raises Refused where its file has a mistake."""
     session, site, plan = await _planned(lesson, run, pace)

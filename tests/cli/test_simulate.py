@@ -17,7 +17,7 @@ def test_a_simulated_disk_is_checked_and_called_simulated(fstui: Fstui) -> None:
     assert b"fstui show" not in done.stdout
 
 
-def test_the_teachers_page_is_printed_without_its_marks(fstui: Fstui) -> None:
+def test_teachers_page_is_printed_without_markup(fstui: Fstui) -> None:
     done = fstui("lessons", "--teacher")
     told = done.stdout.decode()
     assert done.returncode == 0 and "45 minutes" in told and "0:31" in told

@@ -23,7 +23,7 @@ from tests.databases import servers
 from tests.databases.servers import GIB
 from tests.real import disks, headless
 
-SCENARIOS = (Path(__file__).resolve().parents[2] / "scenarios/README.md").read_text()
+DATABASES_PAGE = (Path(__file__).resolve().parents[2] / "fstui/docs/databases.md").read_text()
 PASSWORD = "it's a # secret"
 _DATABASES = "SELECT schema_name FROM information_schema.SCHEMATA"
 ONE = "workload=oltp_update_index"
@@ -32,7 +32,7 @@ ONE = "workload=oltp_update_index"
 async def grant(server: Throwaway) -> None:
     """What the README says that its administrator has to say."""
     word = "CREATE ROLE" if server.connection.driver == "pgsql" else "CREATE USER"
-    (shown,) = (block for block in re.findall(r"```sql\n(.*?)```", SCENARIOS, re.DOTALL) if word in block)
+    (shown,) = (block for block in re.findall(r"```sql\n(.*?)```", DATABASES_PAGE, re.DOTALL) if word in block)
     quoted = PASSWORD.replace("'", "''")
     named = shown.replace("'PASSWORD'", f"'{quoted}'").replace("'fstui'@", "'app'@").replace("ROLE fstui ", "ROLE app ")
     await servers.ask(server, *(statement.removesuffix(";") for statement in named.splitlines()))

@@ -15,7 +15,7 @@ from fstui.runs import lessons, lessons_taken, simulation
 from fstui.runs.lessons import Lesson
 
 LESSONS = lessons.lessons()
-PAGE = Path(__file__).resolve().parents[2] / "scenarios" / "lessons" / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "fstui" / "docs" / "teaching.md"
 
 
 async def results(lesson: Lesson) -> dict[str, Run]:
@@ -51,7 +51,7 @@ def test_a_lesson_can_be_taken(lesson: Lesson) -> None:
     assert not set("`*#") & set(lesson.text + lesson.explain)
 
 
-def test_they_are_numbered_and_the_teachers_page_has_them_all() -> None:
+def test_teaching_page_lists_every_lesson() -> None:
     assert [lesson.number for lesson in LESSONS] == list(range(1, 13))
     rows = re.findall(r"^\| (\d+) \| (.+?) \| (\d+) \|$", PAGE.read_text(), re.MULTILINE)
     assert rows == [(str(each.number), each.title, str(each.minutes)) for each in LESSONS]
