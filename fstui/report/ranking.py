@@ -8,12 +8,10 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from fstui.model.quantities import duration_ns, rate, ratio
-from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures, sides
-from fstui.report.glyphs import GLYPHS
 from fstui.report.sides import Ratio, Side
-from fstui.report.text import columns, moment, wrap
+from fstui.report.text import columns
 
 _PARTS = " ▏▎▍▌▋▊▉"
 _LEAD = 4
@@ -32,33 +30,6 @@ class Ranked(NamedTuple):
     def told(self) -> str:
         """How many times as fast; of what is no faster, only does less, that."""
         return "not durable" if self.cheats else str(self.times)
-
-
-def lines(runs: Sequence[Run], width: int) -> list[str]:
-    """A letter for each side, then the steps with bars, the first side's rate as the measure; a blank line between."""
-    found = sides.of(runs)
-    drawn = [*legend(found, width), *wrap(meaning(found), width)]
-    for name in sides.step_names(found):
-        if ranked := ranking(found, name):
-            drawn += ["", *_step(name, ranked, width)]
-    return drawn
-
-
-def legend(found: Sequence[Side], width: int) -> Iterator[str]:
-    """A line for each side, its place and stack beneath it."""
-    rows = [
-        (
-            side.letter,
-            side.name,
-            f"{GLYPHS[side.run.verdict]} {side.run.verdict}",
-            moment(side.rounds[0].started_at),
-            side.run.host.hostname,
-        )
-        for side in found
-    ]
-    for row, side in zip(columns(rows, "<<<<<"), found, strict=True):
-        yield row
-        yield from (f"   {part}" for part in wrap(place(side), width - 3))
 
 
 def meaning(found: Sequence[Side]) -> str:
@@ -120,13 +91,6 @@ def bars(name: str, ranked: Sequence[Ranked], width: int) -> Iterator[str]:
     for one, beside in zip(ranked, told, strict=True):
         drawn = bar(one.step.rate_per_s / most, room)
         yield f"{one.side.letter} {drawn}{' ' * (room - cell_len(drawn))} {beside}"
-
-
-def _step(name: str, ranked: Sequence[Ranked], width: int) -> Iterator[str]:
-    yield from wrap(name, width)
-    yield from (f"  {line}" for line in bars(name, ranked, width))
-    for remark in remarks(ranked):
-        yield from (f"  {part}" for part in wrap(remark, width - 2))
 
 
 def _beside(name: str, one: Ranked, *, alone: bool) -> tuple[str, ...]:

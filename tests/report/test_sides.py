@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from fstui.model.judgement import Verdict
 from fstui.model.run import Round, Run
-from fstui.report import ranking, sides
+from fstui.report import compare, formats, sides
 from tests.factories import screens
 
 STEP = "fdatasync"
@@ -16,6 +18,10 @@ def ran(side: int, number: int, times: float, *, series: str = "s", verdict: Ver
     steps = tuple(replace(step, rate_per_s=step.rate_per_s * times) for step in screens.STEPS)
     round_ = Round(series=series, side=side, number=number, of=3)
     return replace(screens.RUN, id=f"{series}{side}{number}", steps=steps, verdict=verdict, round=round_)
+
+
+def printed(runs: Sequence[Run], width: int) -> list[str]:
+    return str(formats.render_report(formats.PLAIN, compare.of_runs(runs, width - 2), width)).splitlines()
 
 
 def test_rounds_are_one_side_and_the_middle_one_stands_for_all() -> None:
@@ -62,14 +68,14 @@ def test_the_worst_round_speaks_for_all() -> None:
 
 def test_rounds_too_close_to_tell_are_said_to_show_no_difference() -> None:
     close = [ran(0, 1, 1.0), ran(0, 2, 1.0), ran(1, 1, 1.1), ran(1, 2, 0.9)]
-    lines = ranking.lines(close, 100)
+    lines = printed(close, 100)
     assert any("= B: no difference is seen in 2 rounds" in line for line in lines)
     assert any("once in 2 times" in line for line in lines)
-    assert not any("no difference" in line for line in ranking.lines([ran(0, 1, 1.0), ran(1, 1, 1.0)], 100))
+    assert not any("no difference" in line for line in printed([ran(0, 1, 1.0), ran(1, 1, 1.0)], 100))
 
 
 def test_one_side_alone_shows_how_far_its_rounds_are_apart() -> None:
-    lines = ranking.lines([ran(0, 1, 1.0), ran(0, 2, 2.0)], 80)
+    lines = printed([ran(0, 1, 1.0), ran(0, 2, 2.0)], 80)
     assert "–" in lines[lines.index(STEP) + 1]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from rich.text import Text
 from textual.pilot import Pilot
 from textual.widgets._markdown import MarkdownHeader
 
-from fstui.tui.drawing import comparison
+from fstui.report import compare
+from fstui.tui.drawing.report import report_lines
+from fstui.tui.glyphs import DOUBT
 from fstui.tui.screens.page_screen import PageScreen, explain_screen
 from tests.factories import busy
 from tests.tui.conftest import PreparedApp
@@ -16,23 +17,19 @@ from tests.tui.screen import shown
 RUNS = [busy.run_of_the_queue(f"aaa11{at}", 1 + at, times) for at, times in enumerate((1.0, 1.6, 0.5))]
 
 
-def drawn(width: int) -> list[Text]:
-    return comparison.page(RUNS, width)
-
-
 @pytest.mark.parametrize("width", [50, 80, 120, 200])
-def test_every_bar_of_a_comparison_has_its_verdicts_sign_and_all_of_it_fits(width: int) -> None:
-    lines = drawn(width)
-    bars = [text.plain for text in lines if "━" in text.plain]
+def test_comparison_shows_every_step_and_fits_the_width(width: int) -> None:
+    lines = report_lines(compare.of_runs(RUNS, width - 4), width)
+    bars = [text.plain for text in lines if "█" in text.plain]
     assert len(bars) == sum(len(run.steps) for run in RUNS)
-    assert all(bar.startswith((" ! A ━", " ! B ━", " ! C ━")) for bar in bars)
+    assert all(bar.lstrip().startswith(("A █", "B █", "C █")) for bar in bars)
     assert max(text.cell_len for text in lines) <= width
 
 
-def test_the_figures_stand_beside_the_bars_where_there_is_room_and_else_below() -> None:
-    assert "compare" in drawn(200)[0].plain and "figures" in drawn(200)[0].plain
-    heads = [text.plain for text in drawn(120) if text.plain.startswith("── ")]
-    assert [head.split()[1] for head in heads] == ["compare", "figures"]
+def test_verdicts_of_a_comparison_have_their_colour() -> None:
+    lines = report_lines(compare.of_runs(RUNS, 76), 80)
+    coloured = [text for text in lines if any(span.style == DOUBT for span in text.spans)]
+    assert coloured and all("! suspicious" in text.plain for text in coloured)
 
 
 async def page(pilot: Pilot[int], screen: PageScreen) -> list[str]:

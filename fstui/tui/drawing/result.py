@@ -18,8 +18,7 @@ from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
 from fstui.report.text import speed_words
-from fstui.tui.drawing import appendix, bars, heat, stack
-from fstui.tui.drawing.appendix import Section
+from fstui.tui.drawing import bars, heat, report, stack
 from fstui.tui.drawing.cells import (
     Column,
     distinct,
@@ -35,6 +34,7 @@ from fstui.tui.drawing.cells import (
     window,
     wrapped,
 )
+from fstui.tui.drawing.report import Section
 from fstui.tui.drawing.run import NONE, latency, told
 from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD, HEAD, of_speed, of_step, of_verdict, word
 
@@ -190,7 +190,7 @@ def steps(run: Run, more: Sequence[Section], selected: int | None, width: int, h
         _step(step, name, counts, columns, index == selected)
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
     ]
-    rows += [appendix.row(part, width, selected=index == selected) for index, part in enumerate(more, len(run.steps))]
+    rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(more, len(run.steps))]
     titles = heading(columns, margin="── ").plain
     pictures = gallery(run, width, height - len(rows) - 2)
     return [line((titles, FAINT)), *window(rows, selected or 0, height - 1), *([line(), *pictures] if pictures else [])]

@@ -14,6 +14,7 @@ from textual.containers import Container
 from fstui.model.errors import Refused
 from fstui.model.quantities import counted
 from fstui.model.run import Run
+from fstui.report.sections import Report, Section
 from fstui.runs import history
 from fstui.runs.history import Summary
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
@@ -21,7 +22,7 @@ from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import ends, line
 from fstui.tui.glyphs import HEAD
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.page_screen import comparison_screen, page_screen
+from fstui.tui.screens.page_screen import comparison_screen, report_screen
 from fstui.tui.widgets.table import Rows, Table
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ LEAST_CHART, MOST_CHART = 7, 24
 """Lines."""
 MOST_MARKED = 5
 """Beside which one more can be opened."""
-NO_TREND = "No scenario has finished twice on one storage yet."
+NO_TREND = Report("", (Section(lines=("No scenario has finished twice on one filesystem yet.",)),), None)
 NOTHING = "No run is saved that is shown here: Esc drops the filter, else run something first."
 
 
@@ -59,6 +60,7 @@ class HistoryScreen(BaseScreen):
 
     def __init__(self, against: Run | None = None) -> None:
         super().__init__()
+        self.table = Table(self._draw_runs, id="runs")
         self.against = against
         """The next run that is opened is put beside this one"""
         self.marked: list[Summary] = []
@@ -77,7 +79,7 @@ class HistoryScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield Table(self._draw_runs, id="runs")
+        yield self.table
         yield self.lines("nothing", self._draw_nothing)
         with Container(id="below"):
             yield self.lines("trend", self._draw_trend)
@@ -132,10 +134,6 @@ class HistoryScreen(BaseScreen):
     @property
     def chosen(self) -> Summary | None:
         return next((one for one in self.rows or () if one.path == self.table.chosen), None)
-
-    @property
-    def table(self) -> Table:
-        return self.query_one(Table)
 
     def action_move(self, by: int) -> None:
         self.table.move(by)
@@ -192,14 +190,10 @@ class HistoryScreen(BaseScreen):
             await self.ask_for("note", f"a line beside {self.chosen.id}; empty: none", self.chosen.note)
 
     def action_trend(self) -> None:
-        from fstui.report import formats, trend  # noqa: PLC0415
+        from fstui.report import trend  # noqa: PLC0415
 
         report = trend.of_summaries(self.rows or [])
-
-        def drawn(width: int) -> str:
-            return str(formats.render_report(formats.PLAIN, report, width - 2)) or NO_TREND
-
-        self.app.push_screen(page_screen("trend", drawn))
+        self.app.push_screen(report_screen("trend", lambda _: report if report.sections else NO_TREND))
 
     async def action_delete(self) -> None:
         if (chosen := self.chosen) is None:

@@ -38,6 +38,7 @@ class LessonsScreen(BaseScreen):
 
     def __init__(self, pace: float = 1.0) -> None:
         super().__init__()
+        self.table = Table(self._draw_lessons, id="lessons")
         self.taken: dict[str, Taken] | None = None
         """None until it was looked up."""
         self.planned: dict[str, list[Planned]] = {}
@@ -47,7 +48,7 @@ class LessonsScreen(BaseScreen):
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title)
         with Container(id="pair"):
-            yield Table(self._draw_lessons, id="lessons")
+            yield self.table
             yield self.lines("about", self._draw_about)
         yield self.footer_lines()
 
@@ -77,10 +78,6 @@ class LessonsScreen(BaseScreen):
         at = names.index(self.chosen.name)
         if names[at] in taken:
             self.table.choose(next((name for name in (*names[at:], *names[:at]) if name not in taken), None))
-
-    @property
-    def table(self) -> Table:
-        return self.query_one(Table)
 
     @property
     def chosen(self) -> Lesson:

@@ -13,6 +13,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Markdown
 
 from fstui.model.run import Run
+from fstui.report.sections import Report
 from fstui.tui.commands import (
     BACK,
     COPY,
@@ -27,7 +28,8 @@ from fstui.tui.commands import (
     all_key_names,
     bindings,
 )
-from fstui.tui.drawing.cells import line, rule
+from fstui.tui.drawing.cells import rule
+from fstui.tui.drawing.report import report_lines
 from fstui.tui.screens.base_screen import BaseScreen
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
@@ -102,16 +104,17 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
     return PageScreen("\n\n".join(parts))
 
 
-def page_screen(title: str, text: Callable[[int], str]) -> PageScreen:
-    """Return a page of plain text."""
-    return PageScreen(lambda width: [rule(width, title), *(line(f" {part}") for part in text(width).splitlines())])
+def report_screen(title: str, report: Callable[[int], Report]) -> PageScreen:
+    """Return a page with a report that is made for the width of its drawings."""
+    return PageScreen(lambda width: [rule(width, title), *report_lines(report(width - 2), width)])
 
 
 def comparison_screen(runs: Sequence[Run]) -> PageScreen:
-    """Return a page with the runs next to each other."""
-    from fstui.tui.drawing import comparison  # noqa: PLC0415
+    """Return a page that compares the runs, the oldest first."""
+    from fstui.report import compare  # noqa: PLC0415
 
-    return PageScreen(lambda width: comparison.page(runs, width))
+    oldest_first = sorted(runs, key=lambda run: run.started_at)
+    return report_screen("compare", lambda width: compare.of_runs(oldest_first, width))
 
 
 def explain_screen(rule_name: str) -> PageScreen:

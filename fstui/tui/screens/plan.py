@@ -59,6 +59,7 @@ class PlanScreen(BaseScreen):
 
     def __init__(self, offers: Offers, busy: str = "", scenario: str = "") -> None:
         super().__init__()
+        self.table = Table(self._draw_scenarios, id="table")
         self.offers = offers
         self._wanted = scenario
         self._busy = busy
@@ -72,7 +73,7 @@ class PlanScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield Table(self._draw_scenarios, id="table")
+        yield self.table
         yield self.lines("detail", self._draw_detail, classes="rest")
         yield self.footer_lines()
 
@@ -149,10 +150,6 @@ class PlanScreen(BaseScreen):
                 self._busy = self._busy or caution.busy_words(self.offers.site.read, self.activity.busy)
                 self._suggest_the_least()
             self.part("detail").redraw()
-
-    @property
-    def table(self) -> Table:
-        return self.query_one(Table)
 
     def _show_offers(self) -> None:
         self.table.refill()

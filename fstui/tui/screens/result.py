@@ -15,8 +15,8 @@ from fstui.report import formats, since
 from fstui.report.findings import ordered
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import result as drawing
-from fstui.tui.drawing.appendix import Section, sections
 from fstui.tui.drawing.cells import line, rule, wrapped
+from fstui.tui.drawing.report import Section, sections_of
 from fstui.tui.glyphs import HEAD
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.lines import UNBOUNDED
@@ -77,7 +77,7 @@ class ResultScreen(BaseScreen):
         self.save_error = save_error
         self.findings = list(ordered(run))
         self.before = before
-        self.more = sections(run, before)
+        self.more = sections_of(run, before)
         self.selected = 0
         self.whole = False
         """All of the evidence is shown, to be scrolled."""
