@@ -182,11 +182,11 @@ async def test_the_rule_of_a_finding_can_be_read() -> None:
 
 async def test_a_rule_of_another_version_has_no_page_and_leaves_the_screen_standing() -> None:
     replace = msgspec.structs.replace
-    other = replace(screens.RUN, findings=(replace(screens.RUN.findings[0], rule="in-its-shoes"),))
+    other = replace(screens.RUN, findings=(replace(screens.RUN.findings[0], rule="rule-of-tomorrow"),))
     async with opened(other) as pilot:
         await pilot.press("x")
         assert isinstance(pilot.app.screen, ResultScreen)
-        assert any("no rule in-its-shoes" in line for line in shown(pilot.app))
+        assert any("no rule rule-of-tomorrow" in line for line in shown(pilot.app))
 
 
 async def test_the_history_opens_a_saved_run() -> None:
