@@ -14,7 +14,7 @@ from fstui.cli.events import EventLines
 from fstui.cli.execution import BROKEN_PIPE
 from fstui.cli.interruption import Interruption
 from fstui.cli.narration import narrating
-from fstui.cli.options import FAILED_ON, agreed, fails, restraint_of, session_on
+from fstui.cli.options import FAILED_ON, agreed, fails, rate_limit_of, session_on
 from fstui.cli.output import ReaderGone, put, say
 from fstui.cli.output_file import deliver
 from fstui.model.counters import Idle
@@ -65,7 +65,7 @@ def _here(asked: Asked) -> Session:
         like=asked.like,
         trace=asked.trace != "off",
         trusting=asked.trust_dir,
-        restraint=restraint_of(asked.max_rate, asked.idle),
+        rate_limit=rate_limit_of(asked.max_rate, asked.idle),
     )
 
 

@@ -22,7 +22,7 @@ from fstui.model.events import (
     StepProgressed,
     StepStarted,
 )
-from fstui.model.judgement import ACCUSED
+from fstui.model.judgement import NOT_TRUSTED
 from fstui.model.plan import Plan
 from fstui.model.quantities import duration_ns, rate, seconds
 from fstui.model.run import Evidence
@@ -57,7 +57,7 @@ class Narration:
             case FindingsChanged(judgement=judgement) if not self._begun:
                 self._begun = True
                 for found in judgement.findings:
-                    if found.verdict in ACCUSED:
+                    if found.verdict in NOT_TRUSTED:
                         words = f"{verdict_words(found.verdict, found.confidence)}: {found.sentence}"
                         self.tell(f"before the first step: {words}")
             case IdleMeasured(idle=idle):
@@ -96,7 +96,7 @@ class BarNarration(Narration):
                 self._draw(name)
             case StepProgressed(snapshot=now):
                 words = now.name
-                if self._plan.steps[now.index].settings.alike:
+                if self._plan.steps[now.index].settings.uniform:
                     words += f" {rate(now.rate_per_s)}/s"
                     words += f" p50 {duration_ns(now.latency_ns.p50)}" if now.latency_ns else ""
                 if now.stall:

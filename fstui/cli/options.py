@@ -11,7 +11,7 @@ import click
 
 from fstui.model.errors import Refused
 from fstui.model.judgement import TOO_SLOW, VERDICTS, Answer, Verdict
-from fstui.model.restraint import Restraint
+from fstui.model.rate_limit import RateLimit
 
 if TYPE_CHECKING:
     from fstui.model.run import Round
@@ -67,16 +67,16 @@ def fails(verdict: Verdict | None, speed: Answer | None, asked: Collection[str])
     return verdict is not None and any(each in asked for each in VERDICTS[VERDICTS.index(verdict) :])
 
 
-def restraint_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def rate_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Both, in the order of the help."""
     idle = click.option("--idle", is_flag=True, help="Write in the idle I/O class and at the lowest CPU priority.")
     rate = click.option("--max-rate", metavar="BYTES/S", help="Write no faster than this, as in --max-rate 1M.")
     return rate(idle(command))
 
 
-def restraint_of(max_rate: str | None, idle: bool) -> Restraint:
+def rate_limit_of(max_rate: str | None, idle: bool) -> RateLimit:
     """Raises Refused where the rate is none."""
-    return Restraint(bytes_per_s=None if max_rate is None else _bytes_per_s(max_rate), idle=idle)
+    return RateLimit(bytes_per_s=None if max_rate is None else _bytes_per_s(max_rate), idle=idle)
 
 
 def _bytes_per_s(text: str) -> int:

@@ -17,7 +17,7 @@ from fstui.cli.options import (
     format_option,
     output_option,
     pairs,
-    restraint_options,
+    rate_limit_options,
     simulate_option,
     trust_option,
     yes_option,
@@ -48,7 +48,7 @@ from fstui.runs import power_cut
     "--trace", type=click.Choice(("auto", "off")), default="auto", help="The kernel's own trace as a witness (root)."
 )
 @trust_option
-@restraint_options
+@rate_limit_options
 @yes_option
 @simulate_option
 @click.option("--pull-plug", type=float, metavar="S", help="Of the simulated disk, so long after the first step began.")

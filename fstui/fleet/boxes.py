@@ -9,12 +9,12 @@ import msgspec
 
 from fstui.measure.kinds.documents import decode_run, each_of
 from fstui.model.base import Base
+from fstui.model.documents import is_altered
 from fstui.model.errors import Refused
 from fstui.model.host import Host
-from fstui.model.judgement import ACCUSED, VERDICTS, Answer, Confidence, Finding, Speed, Verdict
+from fstui.model.judgement import NOT_TRUSTED, VERDICTS, Answer, Confidence, Finding, Speed, Verdict
 from fstui.model.quantities import counted
 from fstui.model.run import Run
-from fstui.model.seal import is_altered
 from fstui.model.storage import Node, Target
 from fstui.report.findings import leading
 from fstui.storage.layers import kind
@@ -73,7 +73,7 @@ class Box(Base, frozen=True, kw_only=True):
     @property
     def comparable(self) -> bool:
         """Its rates are those of real syncs: storage that drops syncs is fast and no measure of others."""
-        return self.verdict not in ACCUSED
+        return self.verdict not in NOT_TRUSTED
 
     @property
     def commits(self) -> Rate | None:
@@ -123,7 +123,7 @@ def _of_run(node: str, run: Run, altered: bool) -> Box:
                 synced=step.syncs > 0,
             )
             for step in run.steps
-            if step.status == "finished" and step.ops and step.settings.alike
+            if step.status == "finished" and step.ops and step.settings.uniform
         ),
         **(_stands_on(target) if target else {}),
         kernel=run.host.kernel[:_LONGEST],
@@ -219,7 +219,7 @@ class _Listed(msgspec.Struct, frozen=True, kw_only=True):
 def _of_list(node: str, listed: _Listed) -> Box:
     shown = [one for one in listed.filesystems if not one.pseudo]
     told = [one for one in shown if not kind(one.fstype).in_memory]  # a tmpfs surprises nobody
-    bad = [(one, found) for one in told for found in one.findings if found.verdict in ACCUSED]
+    bad = [(one, found) for one in told for found in one.findings if found.verdict in NOT_TRUSTED]
     silent = [f"{one.mount_point} does not answer" for one in shown if one.silent_s is not None]
     said = [f"{one.mount_point}: {found.verdict}, {found.title}" for one, found in bad]
     return Box(

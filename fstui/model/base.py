@@ -1,4 +1,4 @@
-"""What every struct of the package is."""
+"""The base class of all documents, and checked number types."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import msgspec
 from msgspec import Meta
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
-"""Operations, bytes, ns: a document in which one is negative is damaged."""
+"""Operations, bytes, ns. A negative number means that the document is damaged."""
 Amount = Annotated[float, Meta(ge=0, le=1e15)]
 """Seconds, rates."""
 Share = Annotated[float, Meta(ge=0, le=1e6)]
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):
-    """Frozen, keyword-only: what was seen does not change."""
+    """A frozen, keyword-only struct: evidence does not change."""

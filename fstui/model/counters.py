@@ -1,4 +1,4 @@
-"""What the kernel counted, per layer."""
+"""What the kernel counted and traced, per layer of the stack."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from fstui.model.host import Writer
 
 
 class DeviceCounters(Base, frozen=True, kw_only=True):
-    """What one layer counted. ``None``: it does not count this; ``0``: it counts, and saw none.
+    """What one layer counted. ``None``: it has no such counter. ``0``: it has one, and nothing happened.
 
-    From /sys/block/X/stat (Documentation/block/stat.rst); flushes are field 16, FUA writes are not counted there.
+    From /sys/block/X/stat (Documentation/block/stat.rst). Flushes are field 16; FUA writes have no counter.
     """
 
     device: str
@@ -23,29 +23,65 @@ class DeviceCounters(Base, frozen=True, kw_only=True):
     flush_ms: int | None = None
     discards: int | None = None
     busy_ms: int | None = None
-    """Time in which it had anything to do, whoever asked."""
+    """Time during which requests of any process were in flight."""
     in_flight: int | None = None
-    """Now, not a difference."""
+    """The current number, not a difference."""
     commits: int | None = None
-    """ZIL commits of a ZFS dataset (of the whole box before OpenZFS 2.2), COMMIT calls of an NFS mount."""
+    """ZIL commits of a ZFS dataset (of the whole host before OpenZFS 2.2), or COMMIT calls of an NFS mount."""
 
 
 class Counters(Base, frozen=True, kw_only=True):
-    """Every layer's counters, read one after the other from one monotonic time on."""
+    """The counters of every layer, read one after the other."""
 
     monotonic_ns: int
+    """When the first was read."""
     until_ns: int | None = None
-    """When the last of them had been read; None where that is not known."""
+    """When the last was read; None if unknown."""
     devices: tuple[DeviceCounters, ...] = ()
 
     def device(self, device: str) -> DeviceCounters | None:
-        """That device's counters, or None where they were not read."""
+        """Return that device's counters, or None if they were not read."""
         return next((counters for counters in self.devices if counters.device == device), None)
 
 
 class Idle(Base, frozen=True, kw_only=True):
-    """What the devices did while fstui did nothing: 1 s before the run and the pauses between steps, added up."""
+    """What the devices did while fstui was idle: for 1 s before the run, and in the pauses between steps, added up."""
 
     elapsed_s: float = 0.0
     counters: tuple[DeviceCounters, ...] = ()
     writers: tuple[Writer, ...] = ()
+
+
+class DeviceTimes(Base, frozen=True, kw_only=True):
+    """How long requests spent in the driver and the device, in ns. p99 is None for fewer than 100 requests."""
+
+    p50: int
+    p99: int | None
+    max: int
+
+
+class DeviceTrace(Base, frozen=True, kw_only=True):
+    """The flushes that the kernel's trace saw at one device: who requested them, and how long the device took.
+
+    A request is a bio with REQ_PREFLUSH. At the layer to which a filesystem submits its bios, the requesting process is
+    exact; further down, a layer's own threads submit them. A bio with data may request a flush and FUA. If the kernel
+    considers a device's cache to be off, the block layer strips both flags before any trace event. Bios for a partition
+    are attributed to the whole disk (kernel: ``bio_dev``).
+    """
+
+    device: str
+    asked_by_us: int | None
+    """By fstui's probes and the servers it started. None here and below: unknown, because an event was lost."""
+    asked_by_kernel_threads: int | None
+    """By a journal's thread, a loop's worker, writeback. None also in a pid namespace, where they count as others."""
+    asked_by_others: int | None
+    fua_writes: int | None
+    """FUA writes of all processes."""
+    fua_writes_by_us: int | None
+    requests: int | None
+    """Flushes that reached the driver. None also for a device without a request queue (dm, md, zram)."""
+    device_flush_ns: DeviceTimes | None = None
+    """From the driver to the completion, without the filesystem. Concurrent flushes are matched in order."""
+    device_write_ns: DeviceTimes | None = None
+    lost: int = 0
+    """Events that did not fit into the kernel's buffers. If it is above 0, nothing was counted."""

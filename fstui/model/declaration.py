@@ -1,4 +1,4 @@
-"""What a user declares to be really underneath a target, since a virtual disk cannot know."""
+"""What a user declares about the lowest devices of a target, because a virtual disk cannot know."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ from fstui.model.errors import Refused
 from fstui.model.storage import CACHES, MEDIA, Medium, MediumCache, MediumClass, Node, Target
 
 _CACHE_OF: dict[MediumClass, MediumCache] = {"ssd-plp": "plp", "raid-cache": "plp", "optane": "none"}
-"""What declaring such a medium says of its write cache, where the user says nothing else of it."""
+"""The write cache that a declared medium implies, unless the user declares that, too."""
 
 
 class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):
-    """The medium of the lowest devices, their write cache, or both; None where nothing was said."""
+    """The medium of the lowest devices, their write cache, or both; None if it was not declared."""
 
     medium: MediumClass | None = None
     write_cache: MediumCache | None = None
     remembered: bool = False
-    """It was declared on another day."""
+    """It was declared earlier and saved."""
 
     @classmethod
     def of(cls, medium: str | None, write_cache: str | None) -> Declaration:
-        """From the user's words. Raises Refused for one that is not known."""
+        """Return the declaration for the user's words. Raise Refused for an unknown one."""
         return cls(medium=_known(medium, MEDIA, "medium"), write_cache=_known(write_cache, CACHES, "write cache"))
 
     def __bool__(self) -> bool:
-        """Anything is declared."""
         return self.medium is not None or self.write_cache is not None
 
     def over(self, remembered: Declaration) -> Declaration:
-        """What holds when this is said now: a word of the cache alone leaves the medium of then in place."""
+        """Return this declaration combined with a saved one. Declaring only the cache keeps the saved medium."""
         if not self:
             return remembered
         return self if self.medium else msgspec.structs.replace(self, medium=remembered.medium)
 
     @property
     def words(self) -> str:
-        """``medium hdd-7200, write cache none``."""
+        """For example ``medium hdd-7200, write cache none``."""
         said = {"medium": self.medium, "write cache": self.write_cache}
         return ", ".join(f"{what} {word}" for what, word in said.items() if word)
 
@@ -48,7 +47,7 @@ NOTHING = Declaration()
 
 
 def declared(target: Target, declaration: Declaration) -> Target:
-    """The same target with what the user says its lowest devices really are."""
+    """Return the target with the declaration applied to its lowest devices."""
     if not declaration:
         return target
     stack = tuple(_declared(node, declaration) if node.lowest else node for node in target.stack)

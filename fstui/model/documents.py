@@ -1,14 +1,26 @@
-"""Documents as JSON."""
+"""Documents as JSON, with a digest that shows later whether a run document was changed.
+
+The digest is the SHA-256 of the document without ``digest``, as compact JSON in the order of its keys, so
+indentation does not matter. It detects damage and edited numbers. It does not stop a forger, who can compute a new
+digest.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
+
+from fstui.model.run import Run
+
+_KEY, _END = b',"digest":"', b'"}'
+ALTERED = "altered after it was written: its digest is of another document"
 
 
 def encode(document: object) -> bytes:
-    """The document as JSON. Undecodable bytes in names become visible ``\\xNN``, which JSON can hold."""
+    """Return the document as JSON. Undecodable bytes in names become a visible ``\\xNN``, which JSON can hold."""
     try:
         return msgspec.json.encode(document)
     except UnicodeEncodeError:
@@ -23,3 +35,28 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_encodable(item) for item in value]
     return value
+
+
+def sealed(run: Run) -> Run:
+    """Return the run with the digest of its current content."""
+    body, _, _ = encode(replace(run, digest="")).rpartition(_KEY)
+    return replace(run, digest=_digest(body + b"}"))
+
+
+def is_altered(document: bytes) -> bool:
+    """Return whether a document has a digest that does not match it. Anything that is no document is not altered."""
+    body, key, said = document.rstrip().rpartition(_KEY)
+    if key and said == _digest(body + b"}").encode() + _END:  # written by fstui: no need to decode
+        return False
+    if b'"digest"' not in document:  # an old document; a history may hold thousands of them
+        return False
+    try:
+        read = msgspec.json.decode(document)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    digest = read.pop("digest", "") if isinstance(read, dict) else ""
+    return bool(digest) and digest != _digest(encode(read))
+
+
+def _digest(data: bytes) -> str:
+    return "sha256:" + hashlib.sha256(data).hexdigest()

@@ -1,4 +1,4 @@
-"""What the runner tells any face, in order."""
+"""The events of a run, in order, for both interfaces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fstui.model.storage import Target
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
-    """What the runner tells any face, in order."""
+    """An event of a run."""
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag=True):
@@ -23,9 +23,9 @@ class RunStarted(Event, frozen=True, kw_only=True, tag=True):
     plan: Plan
     host: Host
     untraced: str | None = None
-    """Why the kernel's trace is not to be had, in a sentence."""
+    """Why the kernel's trace is not available, as a sentence."""
     before: tuple[Earlier, ...] = ()
-    """Runs that this one is held against, newest first."""
+    """Earlier runs that this one is compared with, newest first."""
 
 
 class IdleMeasured(Event, frozen=True, kw_only=True, tag=True):
@@ -38,9 +38,9 @@ class StepPreparing(Event, frozen=True, kw_only=True, tag=True):
     done: int
     total: int
     silent_s: float = 0.0
-    """How long its probe has said nothing: storage that hangs shows here, too."""
+    """How long the probe has reported nothing; it grows if the storage hangs."""
     server_s: float = 0.0
-    """How long the server that it wants has been starting."""
+    """How long the database server has been starting."""
 
 
 class StepStarted(Event, frozen=True, kw_only=True, tag=True):

@@ -1,4 +1,4 @@
-"""What a check says of itself, the settings that the user may change, and the values that they were given."""
+"""Forms: the title and the settings of a check, and the values that a user gave them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ Scalar = bool | int | float | str
 
 
 class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thing that the user may change. Its type is its value's; a list makes one step per value."""
+    """One setting. Its type is that of its default value; a list makes one step per value."""
 
     value: Scalar | list[Scalar]
     unit: str = ""
     help: str = ""
     choices: list[Scalar] | dict[str, dict[str, Any]] | None = None
-    """The values allowed, or words that each stand for several options."""
+    """The allowed values, or words that each stand for several options."""
     min: float | None = None
     max: float | None = None
     absent: Scalar | None = None
-    """The value that says nothing: a key that is to take it is left out, for a word or a default to say."""
+    """The value that means "not set": a key with this value is omitted, so that another default applies."""
 
-    def says(self, value: Scalar) -> bool:
-        """Whether that value of it is one."""
+    def is_set_by(self, value: Scalar) -> bool:
+        """Return whether the value differs from the one that means "not set"."""
         return self.absent is None or (type(value), value) != (type(self.absent), self.absent)
 
 
 class Form(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a check says of itself, and what the user may change of it."""
+    """The title, the question and the settings of a check."""
 
     name: str
     title: str
@@ -47,9 +47,9 @@ class Form(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def chosen(form: Form, overrides: Mapping[str, str]) -> dict[str, Any]:
-    """Every setting's value, with the user's ``key=value`` pairs applied.
+    """Return the value of every setting, with the user's ``key=value`` pairs applied.
 
-    Raises Refused for an unknown key, and a value of the wrong type or out of its choices.
+    Raise Refused for an unknown key, a value of the wrong type, or a value that is not allowed.
     """
     values: dict[str, Any] = {key: setting.value for key, setting in form.settings.items()}
     for key, text in overrides.items():
@@ -61,7 +61,7 @@ def chosen(form: Form, overrides: Mapping[str, str]) -> dict[str, Any]:
 
 
 def changed(form: Form, values: Mapping[str, Any]) -> dict[str, str]:
-    """Of these values, as a run document has them, those that are not the usual ones: as ``key=value`` pairs."""
+    """Return the values of a run document that differ from the defaults, as ``key=value`` pairs."""
     return {
         key: ",".join(map(str, value)) if isinstance(value, list) else str(value)
         for key, value in values.items()
@@ -81,7 +81,7 @@ def _parse(key: str, setting: Setting, text: str) -> Scalar | list[Scalar]:
 
 
 def size_of(text: str) -> int | None:
-    """``16K``, ``1.5 MiB``: the bytes; None where it has no such unit. Raises OverflowError."""
+    """Return the bytes of ``16K`` or ``1.5 MiB``, or None without such a unit. Raise OverflowError."""
     size = _SIZE.fullmatch(text)
     return int(float(size[1]) * _UNITS[size[2].upper()]) if size else None
 
@@ -103,7 +103,7 @@ def _scalar(key: str, example: Scalar, text: str, unit: str) -> Scalar:
 
 
 def check_value(key: str, setting: Setting, value: Scalar) -> None:
-    """Raises Refused where that setting does not take it."""
+    """Raise Refused if the setting does not allow the value."""
     if setting.choices is not None and value not in setting.choices:
         allowed = ", ".join(map(str, setting.choices))
         raise Refused(f"{key} takes {allowed}; not '{value}'")
@@ -118,5 +118,5 @@ def check_value(key: str, setting: Setting, value: Scalar) -> None:
 
 
 def as_list(value: Any) -> list[Any]:
-    """A setting's value or values."""
+    """Return the values of a setting as a list."""
     return value if isinstance(value, list) else [value]

@@ -1,4 +1,4 @@
-"""The box, the process that measures, and all that is here."""
+"""The host, the measuring process, and the inventory of filesystems and devices."""
 
 from __future__ import annotations
 
@@ -9,46 +9,45 @@ from fstui.model.storage import Node, Reading, Target
 
 
 class Host(Base, frozen=True, kw_only=True):
-    """The box."""
+    """The machine that fstui runs on."""
 
     hostname: str = ""
     kernel: str = ""
     virtualization: str | None = None
-    """kvm, virtualbox, vmware, microsoft, wsl, xen, firecracker, container kinds …; None where it is real hardware."""
+    """kvm, virtualbox, vmware, microsoft, wsl, xen, firecracker, container kinds …; None on real hardware."""
     cloud: str | None = None
     cpus: int = 0
     memory_bytes: int = 0
     udev: bool = False
-    """A udev database was there to enrich what /sys says."""
+    """A udev database exists and complements /sys."""
 
 
 class Process(Base, frozen=True, kw_only=True):
-    """The sync path of the process that measures: does its libc pass the sync on?"""
+    """The measuring process: whether its libc passes syncs to the kernel, and which limits apply to it."""
 
     pipe_fsync_fails: bool | None = None
-    """Whether fsync(2) and fdatasync(2) of a pipe fail with EINVAL; a stub lets them succeed."""
+    """Whether fsync(2) and fdatasync(2) of a pipe fail with EINVAL, as they must. With a stub they succeed."""
     left_dirty: dict[str, tuple[Count, Count]] = {}
-    """By call: how many syncs were tried, and how many left pages of their file dirty where the system call leaves
-    none."""
+    """By call: how many syncs were tried, and after how many the file still had dirty pages."""
     dsync_flag_kept: bool | None = None
-    """F_GETFL of an O_DSYNC open still has O_DSYNC; libeatmydata takes it away."""
+    """F_GETFL of a file opened with O_DSYNC still reports O_DSYNC; libeatmydata removes the flag."""
     libc_sync_ns: int | None = None
     raw_sync_ns: int | None = None
     preloads: tuple[Reading, ...] = ()
-    """Libraries that stub syncs, with where they were seen: /proc/self/maps, LD_PRELOAD, /etc/ld.so.preload."""
+    """Libraries that stub syncs, and where they were found: /proc/self/maps, LD_PRELOAD, /etc/ld.so.preload."""
     cgroup: str | None = None
     io_limits: tuple[Reading, ...] = ()
-    """Limits of that cgroup and of those above it: ``what`` is major:minor and the limit, ``path`` the file."""
+    """I/O limits of that cgroup and its ancestors: ``what`` is major:minor and the limit, ``path`` the file."""
     seccomp: Literal["off", "strict", "filter"] | None = None
-    """A filter can answer syncs without running them (seccomp(2), SECCOMP_RET_ERRNO with 0)."""
+    """A filter can acknowledge syncs without running them (seccomp(2), SECCOMP_RET_ERRNO with 0)."""
     pid: int | None = None
-    """Another process than the one that measures."""
+    """None for the measuring process itself."""
     name: str | None = None
-    """Its command name."""
+    """The command name of that process."""
 
 
 class Writer(Base, frozen=True, kw_only=True):
-    """Another process that wrote to disks meanwhile, from /proc/PID/io."""
+    """Another process that wrote to disks in the same time, from /proc/PID/io."""
 
     pid: int
     name: str
@@ -56,11 +55,11 @@ class Writer(Base, frozen=True, kw_only=True):
 
 
 class Inventory(Base, frozen=True, kw_only=True):
-    """What is here: every filesystem with its stack, and the devices that no mounted filesystem stands on."""
+    """Every filesystem with its stack, and the block devices that no mounted filesystem uses."""
 
     host: Host = Host()
     process: Process = Process()
     filesystems: tuple[Target, ...] = ()
-    """Those that can hold files first, in the order of mountinfo; pseudo ones have ``pseudo`` set."""
+    """In the order of mountinfo, pseudo filesystems (``pseudo``) last."""
     unused: tuple[Node, ...] = ()
     """Block devices without a mounted filesystem."""

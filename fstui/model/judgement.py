@@ -1,4 +1,4 @@
-"""What the rules make of the evidence."""
+"""Verdicts, findings and the answer about speed."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ VERDICTS: tuple[Verdict, ...] = (
 """Worst first."""
 
 NOT_DURABLE: tuple[Verdict, ...] = ("lost", "not-durable")
-"""It does not keep its word."""
+"""Acknowledged data was lost or can be lost."""
 
-ACCUSED: tuple[Verdict, ...] = (*NOT_DURABLE, "suspicious")
-"""Its word is not to be relied on."""
+NOT_TRUSTED: tuple[Verdict, ...] = (*NOT_DURABLE, "suspicious")
+"""Acknowledgements of this storage are not to be relied on."""
 
 TOO_SLOW: tuple[Answer, ...] = ("stalls", "slow")
-"""Those of ``--fail-on slow``."""
+"""The answers for which ``--fail-on slow`` exits with status 3."""
 
 
 class Finding(Base, frozen=True, kw_only=True):
-    """What a rule makes of the evidence. A finding without a verdict is a note."""
+    """A rule's conclusion from the evidence. A finding without a verdict is a note."""
 
     rule: str
     verdict: Verdict | None
@@ -39,7 +39,7 @@ class Finding(Base, frozen=True, kw_only=True):
     title: str
     """Short, with its number: "812/s, 7200 rpm allows 120"."""
     sentence: str = ""
-    """One or two full sentences with their numbers."""
+    """One or two full sentences with numbers."""
     steps: tuple[str, ...] = ()
     because: tuple[str, ...] = ()
     """Lines of "label: evidence"."""
@@ -47,21 +47,21 @@ class Finding(Base, frozen=True, kw_only=True):
 
 
 class Speed(Base, frozen=True, kw_only=True):
-    """Is it slow? The second answer, beside the verdict: neither has a part in the other."""
+    """Whether the storage is slow. This answer and the verdict do not influence each other."""
 
     answer: Answer = "unknown"
     yardstick: str = ""
-    """What it was held against, in words: ``53 published on ssd``, ``5 runs before``; empty where there was nothing."""
+    """What the rate was compared with: ``53 published on ssd``, ``5 runs before``; empty without a reference."""
     title: str = ""
-    """Short, with its number. Empty in a document that is older than the question."""
+    """Short, with its number. Empty in documents that are older than this answer."""
     sentence: str = ""
     because: tuple[str, ...] = ()
-    """Lines of "label: evidence", what else may hold it up among them."""
+    """Lines of "label: evidence", including other causes of a delay."""
     next: tuple[str, ...] = ()
 
 
 class Judgement(Base, frozen=True, kw_only=True):
-    """What the findings come to. ``sentence`` is the one a person reads first."""
+    """The overall result of all findings. ``sentence`` is what a person reads first."""
 
     verdict: Verdict
     confidence: Confidence

@@ -1,47 +1,49 @@
-"""What a run will do, before the first byte is written."""
+"""The plan of a run: what it will do, before the first byte is written."""
 
 from __future__ import annotations
 
+import msgspec
+
 from fstui.model.base import Base
-from fstui.model.restraint import FREE, Restraint
+from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import ScenarioRef
 from fstui.model.settings import Settings
 
 
 class PlannedStep(Base, frozen=True, kw_only=True):
-    """One step with all its settings filled in."""
+    """One step with all its settings."""
 
     name: str
     settings: Settings
     skip: str | None = None
-    """An impossible combination: the sentence that says so."""
+    """Why the step is impossible here, as a sentence; None if it is possible."""
     limit_ns: int | None = None
-    """What physics allows one operation at the least (one turn of the disk), for the line on the strip."""
+    """The least time that physics allows for one operation (one revolution of the disk), drawn as a line."""
 
 
 class Plan(Base, frozen=True, kw_only=True):
-    """What a run will do, before the first byte is written."""
+    """What a run will do."""
 
     scenario: ScenarioRef
     question: str
     help: str
     steps: tuple[PlannedStep, ...]
     seconds: float | None
-    """Estimated duration; None where it runs until it is stopped."""
+    """Estimated duration; None if the run lasts until it is stopped."""
     max_bytes: int
-    """Written at most, all steps together."""
+    """The most that all steps together write."""
     room_bytes: int
-    """Taken at most at one time."""
+    """The most space in use at any time."""
     bytes_per_s: int | None = None
-    """What it writes each second, where it runs until it is stopped."""
+    """Written per second, if the run lasts until it is stopped."""
     server: str | None = None
-    """An existing server, in words, which takes what its steps write: that is not among the bytes above."""
+    """An existing server that stores what the steps write; those bytes are not included above."""
     server_says: tuple[str, ...] = ()
-    """Of itself, line by line, where it was asked; or why it did not answer."""
+    """Facts that the server reported, one per line, or why it did not answer."""
     server_bytes: int = 0
-    """Written there at most."""
+    """The most that is written to the server."""
     server_room_bytes: int = 0
-    """Taken there at most at one time."""
-    restraint: Restraint = FREE
+    """The most space in use there at any time."""
+    rate_limit: RateLimit = msgspec.field(default=UNLIMITED, name="restraint")
     command: str
     """The same run as a command line."""

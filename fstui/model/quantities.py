@@ -1,4 +1,4 @@
-"""Numbers → words, the only place: "812/s", "1.2 ms", "19.0 MiB", "2 m 10 s"."""
+"""Format numbers for people: "812/s", "1.2 ms", "19.0 MiB", "2 m 10 s"."""
 
 from __future__ import annotations
 

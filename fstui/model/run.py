@@ -6,14 +6,13 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from fstui.model.base import Base, Count
+from fstui.model.base import Amount, Base, Count
 from fstui.model.counters import Idle
 from fstui.model.host import Host, Process
 from fstui.model.judgement import Confidence, Finding, Judgement, Speed, Verdict
-from fstui.model.own_references import OwnReference
-from fstui.model.restraint import FREE, Restraint
+from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.steps import Step
-from fstui.model.storage import Target
+from fstui.model.storage import MediumClass, Target
 
 SCHEMA = "fstui.run/2"
 
@@ -29,51 +28,68 @@ class ScenarioRef(Base, frozen=True, kw_only=True):
 
 
 class Round(Base, frozen=True, kw_only=True):
-    """Which of several interleaved runs it is: round by round each side ran once (``fstui run --rounds``)."""
+    """The place of a run among interleaved runs (``fstui run --rounds``): each side runs once per round."""
 
     series: str
-    """The same of all of them."""
+    """The same for all runs of the series."""
     side: Count
-    """From 0: the directories in the order in which they were named."""
+    """From 0: the directories in the order of the command line."""
     number: Count
     """From 1."""
     of: Count
 
 
 class Earlier(Base, frozen=True, kw_only=True):
-    """A run before this one: the same scenario with the same settings, on the same storage of the same box."""
+    """An earlier run of the same scenario with the same settings, on the same storage of the same host."""
 
     run: str
     started_at: str
     mean_ns: dict[str, int]
-    """Of one operation, by the step's name."""
+    """The mean duration of one operation, by the name of the step."""
 
 
-class HeldAgainst(NamedTuple):
-    """What is kept in the home that a run is held against."""
+class OwnReference(Base, frozen=True, kw_only=True):
+    """A reference of the user's own: runs of one operation on storage of one kind, combined."""
+
+    name: str
+    """Given by the user: ``our db hosts``."""
+    operation: str
+    """One of the operations of the published references."""
+    block_bytes: Count
+    media: tuple[MediumClass, ...]
+    """The kinds of the devices that the commits waited for."""
+    models: tuple[str, ...] = ()
+    runs: Count = 1
+    slowest_per_s: Amount
+    per_s: Amount
+    """The median."""
+
+
+class Baselines(NamedTuple):
+    """What is saved on this host to compare a run with."""
 
     before: tuple[Earlier, ...] = ()
     own: tuple[OwnReference, ...] = ()
 
 
 class Evidence(Base, frozen=True, kw_only=True):
-    """All that was seen, no opinion. A Run is evidence too, so a saved run can be judged again."""
+    """Everything that was measured and read, without conclusions. A saved run can be judged again."""
 
     host: Host = Host()
     process: Process = Process()
     like: Process | None = None
-    """The process in whose io cgroup the probes ran (``--like PID``), as it was then."""
+    """The process in whose I/O cgroup the probes ran (``--like PID``)."""
     target: Target | None = None
     scenario: ScenarioRef | None = None
-    restraint: Restraint = FREE
+    rate_limit: RateLimit = msgspec.field(default=UNLIMITED, name="restraint")
     idle: Idle | None = None
     steps: tuple[Step, ...] = ()
     untraced: str | None = None
-    """Why the kernel's trace was not to be had, in a sentence; None where it was, or where nobody asked for it."""
+    """Why the kernel's trace was not available; None if it was, or if it was not requested."""
     before: tuple[Earlier, ...] = ()
-    """Newest first. What is slow is held against it, and never what is honest."""
+    """Newest first. Used for the answer about speed only, never for the verdict."""
     own: tuple[OwnReference, ...] = ()
-    """References of the user's own for such storage; they are used like ``before``."""
+    """The user's references for such storage. Used like ``before``."""
 
     def changed(self, layer: str, setting: str) -> bool:
         """Return whether that setting of a layer changed during the run."""
@@ -92,12 +108,12 @@ class Run(Evidence, frozen=True, kw_only=True):
     status: RunStatus = "finished"
     simulated: str | None = None
     round: Round | None = None
-    """None of a run that was run by itself."""
+    """None for a single run."""
     written_bytes: int = 0
-    """By fstui's own probes, their files included. What a server wrote of its own accord is in ``wear_bytes`` alone."""
+    """Written by fstui's own probes, including their files. A server's writes are only in ``wear_bytes``."""
     wear_bytes: dict[str, Count] = {}
-    """What each lowest device was written to from the run's first byte until all was removed, by the kernel's count:
-    whoever wrote it. A device that does not count is left out."""
+    """Bytes that the kernel counted at each lowest device during the whole run, by all processes. Devices without
+    counters are missing."""
     left_behind: tuple[str, ...] = ()
     """Paths that could not be removed."""
     findings: tuple[Finding, ...] = ()
@@ -106,8 +122,8 @@ class Run(Evidence, frozen=True, kw_only=True):
     sentence: str = ""
     speed: Speed = Speed()
     digest: str = ""
-    """Of all the rest (``fstui.model.seal``); empty where there was none when it was written."""
+    """Of the rest of the document (``fstui.model.documents``); empty in old documents."""
 
     def judged(self, found: Judgement) -> Run:
-        """The same evidence, and what the rules made of it."""
+        """Return the run with the result of the rules."""
         return msgspec.structs.replace(self, **msgspec.structs.asdict(found))

@@ -1,7 +1,7 @@
-"""What a step is asked for, and what only its kind of step tells: the bases, with the answers of an unknown kind.
+"""The base classes of the settings and the figures of a step. Their defaults also serve for unknown kinds of step.
 
-Each kind of step is a module of ``fstui.measure.kinds`` with structs of its own, told apart by the tag ``probe``.
-Whoever plans, records, judges or shows a step asks these questions, and never what kind of step it is.
+Each kind of step is a module of ``fstui.measure.kinds`` with its own structs, distinguished by the tag ``probe``. Code
+that plans, records, judges or shows a step uses these properties and never checks the kind.
 """
 
 from __future__ import annotations
@@ -16,199 +16,199 @@ OpenFlag = Literal["direct", "dsync", "sync"]
 
 
 class Amounts(NamedTuple):
-    """Bytes that a step takes at the most."""
+    """The most bytes that a step needs."""
 
     written: int
     held: int
-    """There at one time."""
+    """In use at one time."""
     left: int = 0
-    """Of that, there still in the steps after it that share its data."""
+    """The part of ``held`` that stays for later steps that share its data."""
 
 
 class Commits(NamedTuple):
-    """The operations of a step as commits of a database: what they promise, and by which settings."""
+    """The operations of a step as commits of a database: which durability its settings state."""
 
     database: str
     """``MariaDB 10.11.19``, ``SQLite 3.40.1``."""
     settings: tuple[str, ...] = ()
-    """What decides whether a commit is durable: ``name = value``, as the database has it."""
+    """The settings that decide whether a commit is durable, as ``name = value``."""
     lossy: tuple[str, ...] = ()
-    """Of these, the ones by which a commit may be lost."""
+    """Those with which a commit may be lost."""
     durable: bool = False
-    """Every commit is durable when it returns, as the database's documentation says."""
+    """According to the database's documentation, every commit is durable when it returns."""
     counted: bool = True
-    """They write, and to the filesystem that is measured: what its devices count is their doing."""
+    """They write to the measured filesystem, so the counters of its devices include them."""
     existing: bool = False
-    """The database was there before the run; its settings are its owner's."""
+    """The database existed before the run, and its settings belong to its owner."""
     log_flags: tuple[OpenFlag, ...] = ()
-    """How its log is opened; empty where it is written and then synced."""
+    """How its log is opened; empty if it is written and then synced."""
     preloads: tuple[str, ...] = ()
-    """Sync-stubbing libraries in its process."""
+    """Libraries in its process that stub syncs."""
 
 
 class Figures:
-    """What only this kind of step measures, besides rates, latencies and counters."""
+    """Results of one kind of step, in addition to rates, latencies and counters."""
 
     __slots__ = ()
 
     @property
     def ops(self) -> int:
-        """Operations, as a program counts them that reports no samples."""
+        """Operations, as counted by a program that reports no samples."""
         return 0
 
     @property
     def written_bytes(self) -> int:
-        """Bytes that were written, where it counts them itself."""
+        """Bytes written, if the program counts them itself."""
         return 0
 
     @property
     def words(self) -> str:
-        """What its row shows in the place of numbers; empty where there is nothing to tell."""
+        """Text for its row instead of numbers; empty if there is none."""
         return ""
 
     @property
     def newest(self) -> tuple[float, str] | None:
-        """What a program reported last: its operations per second, and the rest in words."""
+        """The last report of a program: its operations per second, and the rest as text."""
         return None
 
     def timeline(self) -> tuple[TimelinePoint, ...]:
-        """What a program reported of itself, stretch by stretch, in the place of samples."""
+        """Return the reports of a program, interval by interval, instead of samples."""
         return ()
 
     def latency(self, histogram: Sequence[tuple[int, int]]) -> Latency | None:
-        """Of a program that reported its own, and (ns, count) of each bucket of its histogram."""
+        """Return the latency that a program reported, given its histogram as (ns, count) per bucket."""
         return None
 
 
 class Settings:
-    """What a step was asked for."""
+    """What a step is to do."""
 
     __slots__ = ()
 
     in_scenarios: ClassVar[bool] = True
-    """A scenario file may have such a step."""
+    """Whether scenario files may contain such steps."""
 
     @property
     def probe(self) -> str:
-        """The name of the program in ``fstui.measure.probes``; the tag of this kind of step in documents."""
+        """The name of the program in ``fstui.measure.probes``, which is also the tag in documents."""
         return ""
 
     @property
     def seconds(self) -> float:
-        """Measured time; 0: until it is stopped."""
+        """Measured time; 0: until stopped."""
         return 0.0
 
     @property
     def writers(self) -> int:
-        """How many work at once."""
+        """The number of concurrent writers."""
         return 1
 
     @property
-    def alike(self) -> bool:
-        """Its operations are of one kind, so that a rate, percentiles and flushes per sync mean something."""
+    def uniform(self) -> bool:
+        """Whether all operations are of one kind, so that a rate, percentiles and flushes per sync make sense."""
         return True
 
     @property
     def operations(self) -> str | None:
-        """What its operations are called, where they are more than a write of ours."""
+        """The name of its operations, if they are more than one write."""
         return None
 
     @property
     def reports_itself(self) -> bool:
-        """An outside program does it and tells of itself once a second: the devices' counters are newer."""
+        """Whether an external program reports once a second; the counters of the devices are newer."""
         return False
 
     @property
     def program(self) -> str | None:
-        """An outside program that does it, and may not be installed."""
+        """The external program that it needs, which may not be installed."""
         return None
 
     @property
     def wants_server(self) -> bool:
-        """It measures a database server, which has to be started or reached first."""
+        """Whether it measures a database server, which has to be started or reached first."""
         return False
 
     @property
     def own_session(self) -> bool:
-        """Its programs run in a session of their own, apart from that of fstui."""
+        """Whether its programs run in a session of their own, separate from that of fstui."""
         return True
 
     @property
     def existing_server(self) -> str | None:
-        """The server that was there before and takes what it writes, in words; None where that is written here."""
+        """The existing server that stores what it writes; None if that is written here."""
         return None
 
     @property
     def server_options(self) -> tuple[str, ...]:
-        """What a server of its own is started with besides, ``name = value``: a scenario file says it, and some of
-        these load code."""
+        """Further options for a throwaway server, as ``name = value``. They come from a scenario file, and some of them
+        load code."""
         return ()
 
     @property
     def syncs_rarely(self) -> bool:
-        """Some of its operations have a sync part of no length: they were not synced."""
+        """Whether some of its operations are not synced; their sync takes no time."""
         return False
 
     @property
     def rewrites_one_block(self) -> bool:
-        """One writer rewrites one place: a disk can do that once a turn."""
+        """Whether one writer overwrites one block: a disk can do that once per revolution."""
         return False
 
     @property
     def direct(self) -> bool:
-        """It opens its file with O_DIRECT, which not every filesystem lets it."""
+        """Whether it opens its file with O_DIRECT, which not every filesystem supports."""
         return False
 
     @property
     def direct_block_bytes(self) -> int | None:
-        """The size of its O_DIRECT writes, where that can be set; None where it writes through the page cache."""
+        """The size of its O_DIRECT writes; None if it writes through the page cache."""
         return None
 
     @property
     def bytes_per_s(self) -> int:
-        """What it writes each second, where it runs until it is stopped."""
+        """Written per second, if it runs until it is stopped."""
         return 0
 
     @property
     def prefill_bytes(self) -> int:
-        """What it writes before its clock starts, at the pace of a run that holds itself back."""
+        """Written before the measurement starts, under the rate limit of the run."""
         return 0
 
-    def held_to(self, bytes_per_s: int) -> Settings | None:
-        """The same, writing no more than so much a second; None where it cannot be held back."""
+    def limited_to(self, bytes_per_s: int) -> Settings | None:
+        """Return these settings with a limit on bytes per second; None if it cannot be limited."""
         return None
 
     def as_dict(self) -> dict[str, Any]:
-        """Names and values, as they are shown and as the probe is told them."""
+        """Return names and values, for display and for the probe."""
         return {}
 
     def ends_early(self, ops: int) -> bool:
-        """So many operations are all that it wants, before its time is over."""
+        """Return whether this number of operations ends the step before its time is over."""
         return False
 
     def mistakes(self) -> Iterator[str]:
-        """What cannot be run like this, each in a sentence."""
+        """Yield a sentence for each combination that cannot run."""
         return iter(())
 
     def amounts(self) -> Amounts:
-        """What it writes at the most, and how much of it is there at one time."""
+        """Return the most that it writes, and the most that is in use at one time."""
         return Amounts(0, 0)
 
     def written_bytes(self, timed_ops: int, figures: Figures) -> int:
-        """Bytes that so many timed operations have written."""
+        """Return the bytes that this number of operations have written."""
         return figures.written_bytes
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
-        """How many operations or calls promised durability. ``timed_syncs`` have a sync part of their own."""
+        """Return how many operations were to be durable. ``timed_syncs`` of them have a separate sync."""
         return timed_syncs
 
     def commits(self, figures: Figures) -> Commits | None:
-        """Its operations as a database's commits; None where they are none."""
+        """Return its operations as commits of a database, or None."""
         return None
 
 
 class UnknownSettings(Settings, dict[str, Any]):
-    """Settings of a kind of step that is not known here, or was never begun: kept as they were read."""
+    """Settings of an unknown kind of step, or of one that never started; kept as they were read."""
 
     __slots__ = ()
 
@@ -221,6 +221,6 @@ class UnknownSettings(Settings, dict[str, Any]):
 
 
 class UnknownFigures(Figures, dict[str, Any]):
-    """The same of its figures."""
+    """Figures of an unknown kind of step."""
 
     __slots__ = ()

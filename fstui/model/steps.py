@@ -1,23 +1,23 @@
-"""One measured step, and the view of one that runs."""
+"""A measured step, and a snapshot of a running one."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from fstui.model.base import Amount, Base, Count
-from fstui.model.counters import DeviceCounters
+from fstui.model.counters import DeviceCounters, DeviceTrace
 from fstui.model.settings import Figures, Settings
-from fstui.model.tracing import DeviceTrace
 
 StepStatus = Literal["finished", "failed", "skipped", "stopped", "disturbed"]
 
 
 STARVED_SHARE = 0.1
-"""Of a step's time without a CPU: what works for it in the kernel had none either, and its rate tells little."""
+"""If a step waited for a CPU for more than this share of its time, its rate says little about the storage: kernel
+threads that work for it had to wait, too."""
 
 
 class Failure(Base, frozen=True, kw_only=True):
-    """The call that failed, its errno and what the kernel says about it."""
+    """A failed system call, its errno and its message."""
 
     call: str
     errno: int | None
@@ -25,12 +25,12 @@ class Failure(Base, frozen=True, kw_only=True):
 
     @property
     def said(self) -> str:
-        """In words: ``pwrite: No space left on device``."""
+        """For example ``pwrite: No space left on device``."""
         return f"{self.call}: {self.message.removeprefix(f'[Errno {self.errno}] ')}"
 
 
 class Latency(Base, frozen=True, kw_only=True):
-    """Percentiles in ns. p99 is None below 100 samples, p99_9 below 1 000."""
+    """Percentiles in ns. p99 is None for fewer than 100 samples, p99_9 for fewer than 1 000."""
 
     min: Count
     mean: Count
@@ -58,7 +58,7 @@ class Stall(Base, frozen=True, kw_only=True):
 
 
 class TimelinePoint(Base, frozen=True, kw_only=True):
-    """One stretch of a step. The counters are those of the lowest devices, where they were read in that stretch."""
+    """One interval of a step. The counters are those of the lowest devices, if they were read in it."""
 
     t_s: Amount
     ops: Count
@@ -66,25 +66,25 @@ class TimelinePoint(Base, frozen=True, kw_only=True):
     p99_ns: Count | None = None
     max_ns: Count | None = None
     spread: tuple[tuple[Count, Count], ...] = ()
-    """(upper edge in ns, count), a quarter of an octave each; empty in a document that is older."""
+    """(upper bound in ns, count), four buckets per octave; empty in old documents."""
     writes: Count | None = None
     written_bytes: Count | None = None
     flushes: Count | None = None
 
 
 class Turn(Base, frozen=True, kw_only=True):
-    """A short stretch of a step, between two readings of the counters."""
+    """A short interval of a step, between two readings of the counters."""
 
     elapsed_s: Amount
     ops: Count
-    """Those that began after the first reading and had ended before the second: what they caused was counted."""
+    """Operations that started after the first reading and returned before the second, so the counters include them."""
     flushes: dict[str, Count] = {}
-    """By layer that counts them."""
+    """By layer, if it counts flushes."""
     written_bytes: dict[str, Count] = {}
 
     @property
     def counters(self) -> tuple[DeviceCounters, ...]:
-        """The same as a step has it."""
+        """The same numbers in the form that a step has."""
         return tuple(
             DeviceCounters(device=device, flushes=flushes, written_bytes=self.written_bytes.get(device))
             for device, flushes in self.flushes.items()
@@ -92,16 +92,16 @@ class Turn(Base, frozen=True, kw_only=True):
 
 
 class Step(Base, frozen=True, kw_only=True):
-    """One measured step: what was asked, how long it took, what the kernel counted meanwhile."""
+    """One measured step: its settings, its latency, and what the kernel counted in the same time."""
 
     name: str
     settings: Settings
     status: StepStatus = "finished"
     error: Failure | None = None
     changed: tuple[str, ...] = ()
-    """How the stack differed before or after the step from what it was before the run: one line per setting."""
+    """How the stack before or after the step differed from the one before the run, one line per setting."""
     reason: str | None = None
-    """Why it was skipped, or why it ran shorter or longer than its time."""
+    """Why it was skipped, or why it ran shorter or longer than planned."""
     ops: Count = 0
     syncs: Count = 0
     bytes: Count = 0
@@ -110,31 +110,31 @@ class Step(Base, frozen=True, kw_only=True):
     elapsed_s: Amount = 0.0
     held_ns: Count = 0
     cpu_wait_ns: Count | None = None
-    """So long a writer was ready to run and had no CPU, of several the one that waited most; None: nobody counted."""
+    """How long a writer was runnable and had no CPU; of several writers, the longest. None: unknown."""
     longest_cpu_wait_ns: Count | None = None
-    """Of that, at the most so much within one operation, or 50 ms of them."""
+    """The most of it within one operation, or within 50 ms of operations."""
     stolen_ns: Count | None = None
-    """So long the hypervisor ran something else in the place of a CPU, of several the one that lost most."""
+    """How long the hypervisor took a CPU away (steal time); of several CPUs, the longest."""
     rate_per_s: Amount = 0.0
     latency_ns: Latency | None = None
     write_ns: Latency | None = None
     sync_ns: Latency | None = None
     histogram: tuple[tuple[Count, Count], ...] = ()
-    """(upper edge in ns, count), whole operations."""
+    """(upper bound in ns, count) of whole operations."""
     stalls: Stalls = Stalls()
     unanswered: Stall | None = None
-    """What had not returned when nobody waited any longer: a sample of the age it had, and none of ``ops``."""
+    """The operation that had not returned when fstui stopped waiting: a sample of that age, not part of ``ops``."""
     timeline: tuple[TimelinePoint, ...] = ()
     counters: tuple[DeviceCounters, ...] = ()
-    """Differences between ``ready`` and ``done``, one entry per layer that counts anything, lowest included."""
+    """Differences between the messages ``ready`` and ``done``, for each layer that has counters."""
     turns: tuple[Turn, ...] = ()
-    """The same of a few short stretches, of a step with one writer: what lapses for a moment shows there."""
+    """The same for a few short intervals of a step with one writer. They show layers that drop flushes for a moment."""
     trace: tuple[DeviceTrace, ...] | None = None
-    """Whose flushes each block device of the stack was asked for between ``ready`` and ``done``; None: not traced."""
+    """The traced flushes of each block device between ``ready`` and ``done``; None: not traced."""
     figures: Figures | None = None
 
     def device(self, device: str) -> DeviceCounters | None:
-        """That layer's counters of this step, or None."""
+        """Return the counters of that layer in this step, or None."""
         return next((counters for counters in self.counters if counters.device == device), None)
 
     def changes(self, layer: str, setting: str) -> bool:
@@ -143,7 +143,7 @@ class Step(Base, frozen=True, kw_only=True):
 
 
 class Snapshot(Base, frozen=True, kw_only=True):
-    """An immutable view of a running step. ``counters`` are differences since the step's start."""
+    """A snapshot of a running step. ``counters`` are differences since the step started."""
 
     index: int
     name: str

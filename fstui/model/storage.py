@@ -1,4 +1,4 @@
-"""Storage: a target, the stack of layers beneath it, and what was read of each."""
+"""A target directory, the stack of layers below it, and what was read about each layer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CACHES: tuple[MediumCache, ...] = ("none", "volatile", "plp", "unknown")
 
 
 class Reading(Base, frozen=True, kw_only=True):
-    """One fact and where it was read: ``what`` it is, the ``value`` found, the ``path`` it stood in."""
+    """One fact: ``what`` it is, its ``value``, and the ``path`` of the file or the command it comes from."""
 
     what: str
     value: str
@@ -36,35 +36,36 @@ class Reading(Base, frozen=True, kw_only=True):
 
 
 class Medium(Base, frozen=True, kw_only=True):
-    """What a lowest device really is, or what the user declared it to be."""
+    """The kind of a lowest device, as recognised or as declared by the user."""
 
     class_: MediumClass = msgspec.field(default="unknown", name="class")
     rpm: int | None = None
     write_cache: MediumCache = "unknown"
     ephemeral: bool | None = None
-    """The data dies with the instance. A separate axis from honesty."""
+    """The data is lost when the instance ends. This does not affect durability of a sync."""
     declared: bool = False
     because: str = ""
 
 
 class Node(Base, frozen=True, kw_only=True):
-    """One layer of a stack. ``below`` names the ids of the layers that it stands on.
+    """One layer of a stack.
 
-    ``readings`` has what was read of it, under names that its family's module in ``fstui.storage.layers`` explains; a
-    path that is a command line was run by a child process. Any layer may have ``role``, what it is to one above it, and
-    where that was read (``below_roles`` says to which); and ``missing``, what could not be read, and why.
+    ``readings`` contains facts. The module of a layer's family in ``fstui.storage.layers`` explains their names. If a
+    path is a command line, a child process ran it. Any layer may have the readings ``role`` (its role for a layer above
+    it) and ``missing`` (what could not be read, and why).
     """
 
     id: str
-    """Kernel name of a block device (``sda1``), else ``kind:name``: ``mount:/srv``, ``file:/x.img``."""
+    """Kernel name of a block device (``sda1``), otherwise ``kind:name``: ``mount:/srv``, ``file:/x.img``."""
     layer: Layer
     kind: str
     """disk, partition, loop, dm-linear, dm-crypt, md, bcache, zram, ext4, xfs, btrfs, overlay, tmpfs, nfs4, …"""
     name: str
-    """What a person calls it: ``data/queue`` for an LVM volume, the mount point for a filesystem."""
+    """The usual name: ``data/queue`` for an LVM volume, the mount point for a filesystem."""
     below: tuple[str, ...] = ()
+    """The ids of the layers directly below."""
     below_roles: dict[str, str] = {}
-    """What each of them is to this layer, where that is known: one device may be a stripe of one and a leg of another.
+    """The role of each of them for this layer, if known. One device may have different roles for different layers.
     cache | origin | metadata | data | cow | log | realtime | journal | mirror leg | stripe | path | slog | special |
     l2arc | spare; ``cache`` is the fast device of a dm-cache, dm-writecache or bcache, ``origin`` the slow one."""
     lowest: bool = False
@@ -75,37 +76,37 @@ class Node(Base, frozen=True, kw_only=True):
     """The kernel's view, /sys/block/X/queue/write_cache."""
     fua: bool | None = None
     counted: bool = False
-    """This layer counts flushes (whole disks with iostats=1; not partitions, dm, md, zram)."""
+    """The kernel counts flushes of this layer (whole disks with iostats=1; not partitions, dm, md, zram)."""
     sync: SyncPath = "unknown"
     because: str = ""
     medium: Medium | None = None
     state: tuple[Reading, ...] = ()
-    """What is wrong with this layer now: degraded, resyncing, errors_count, forced read-only, offline."""
+    """Current faults: degraded, resyncing, errors_count, forced read-only, offline."""
     readings: tuple[Reading, ...] = ()
-    """What the rules rest on."""
+    """The facts that the rules use."""
     size_bytes: int | None = None
 
     def reading(self, what: str) -> Reading | None:
-        """The first reading of that name, or None where nothing was read."""
+        """Return the first reading of that name, or None."""
         return next((reading for reading in self.readings if reading.what == what), None)
 
 
 class Space(Base, frozen=True, kw_only=True):
-    """Room on a filesystem, from statvfs(3): what an ordinary user may still take."""
+    """Space on a filesystem that an ordinary user can still use, from statvfs(3)."""
 
     total_bytes: int
     free_bytes: int
     block_bytes: int = 0
-    """What it allocates, and writes through the page cache, at the least; 0: not asked."""
+    """The smallest unit of allocation and of writes through the page cache; 0: unknown."""
 
     @classmethod
     def stated(cls, total_bytes: int, free_bytes: int, block_bytes: int = 0) -> Space | None:
-        """None of a filesystem that states no size (ramfs, many in user space): it has what memory or a server has."""
+        """Return None for a filesystem that states no size (ramfs, many FUSE filesystems)."""
         return cls(total_bytes=total_bytes, free_bytes=free_bytes, block_bytes=block_bytes) if total_bytes else None
 
 
 class Target(Base, frozen=True, kw_only=True):
-    """A directory on a mounted filesystem and the graph from there down to the lowest devices."""
+    """A directory on a mounted filesystem, and the layers below it down to the lowest devices."""
 
     path: str
     mount_point: str
@@ -113,18 +114,18 @@ class Target(Base, frozen=True, kw_only=True):
     source: str
     mount_options: tuple[str, ...] = ()
     identity: str = ""
-    """Hash of serials, stack kinds, cache settings and mount options: survived power cuts count per identity."""
+    """Hash of serials, kinds, cache settings and mount options. Survived power cuts are counted per identity."""
     stack: tuple[Node, ...] = ()
-    """Topmost first; ``stack[0]`` is the filesystem itself."""
+    """From top to bottom; ``stack[0]`` is the filesystem itself."""
     space: Space | None = None
-    """None where nobody asked, or the filesystem states no size."""
+    """None if unknown, or if the filesystem states no size."""
     silent_s: float | None = None
-    """The filesystem has not answered statvfs for so long: its server or disk hangs."""
+    """How long statvfs has not returned: the server or the disk hangs. None if it has returned."""
     pseudo: bool = False
     """It cannot hold files (proc, sysfs, cgroup …)."""
 
     def node(self, node_id: str) -> Node:
-        """The layer of that id. Raises KeyError where there is none."""
+        """Return the layer with that id. Raise KeyError if there is none."""
         for node in self.stack:
             if node.id == node_id:
                 return node
@@ -132,5 +133,5 @@ class Target(Base, frozen=True, kw_only=True):
 
     @property
     def lowest(self) -> tuple[Node, ...]:
-        """The devices at the bottom of the graph."""
+        """The devices at the bottom."""
         return tuple(node for node in self.stack if node.lowest)

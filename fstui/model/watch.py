@@ -1,4 +1,4 @@
-"""Who waits for which file: what was watched, second by second and altogether."""
+"""The documents and events of a watch: which programs wait for which files."""
 
 from __future__ import annotations
 
@@ -7,56 +7,56 @@ from typing import Literal
 import msgspec
 
 from fstui.model.base import Base
+from fstui.model.counters import DeviceTimes
 from fstui.model.host import Host, Writer
 from fstui.model.judgement import Speed
-from fstui.model.tracing import DeviceTimes
 
 SCHEMA = "fstui.watch/1"
 
 Culprit = Literal["disk", "filesystem", "program", "cpu", "nobody", "unknown"]
-"""What the time goes into: the disk is slow, the filesystem is, the program asks too much, the CPU is short."""
+"""The main cause of the waiting: a slow disk, a slow filesystem, a program that syncs too often, too little CPU."""
 
 
 class Waiting(Base, frozen=True, kw_only=True):
-    """Programs of one name and one of their files."""
+    """The processes of one name, and one of their files."""
 
     program: str
     pid: int | None
-    """Where it is one process."""
+    """None for several processes."""
     processes: int
     kernel: bool = False
-    """A thread of the kernel: what it syncs, a loop say, it syncs for somebody else."""
+    """A kernel thread, which syncs for another process (a loop device, for example)."""
     file: str | None
-    """Its path as the program knows it; None where nobody could tell before it was closed."""
+    """Its path in the program's namespace; None if the file was closed before the path could be read."""
     inode: int | None
     files: int
-    """So many: those that were closed before anybody could tell their paths are counted together."""
+    """Files without a known path are counted together."""
     device: str | None
     """The block device of its filesystem."""
     syncs: int
-    """Calls of fsync, fdatasync, msync …, O_DSYNC writes, io_uring: all that promises durability."""
+    """Calls of fsync, fdatasync, msync …, O_DSYNC writes, and syncs through io_uring."""
     waited_ns: int
-    """In all of them together; several threads wait at once."""
+    """The sum over all syncs; several threads may wait at once."""
     latency_ns: DeviceTimes | None
-    """Of one. None where the filesystem does not tell when its syncs end."""
+    """Of one sync. None if the filesystem has no event for the end of a sync."""
     device_ns: int | None
-    """The devices' own part of one sync, on average over all who sync on them."""
+    """The time of one sync that is spent in the devices, on average over all programs."""
     cpu_ns: int
-    """Of all that time, at the most so much was spent waiting for a CPU."""
+    """The most of that time that can have been spent waiting for a CPU."""
     in_flight_ns: int | None
-    """For so long its latest sync has not returned."""
+    """How long the latest sync has not returned."""
     failed: dict[int, int] = {}
-    """By errno: how often a sync said that data were lost, or could not be made."""
+    """By errno: how many syncs failed."""
 
     @property
     def who(self) -> str:
-        """The program with its number, or with how many it is."""
+        """The program with its process id, or with the number of processes."""
         name = self.program or "a program that has ended"
         return f"{name} ({self.pid})" if self.pid is not None else f"{name} ({self.processes} processes)"
 
     @property
     def where(self) -> str:
-        """The path; else what is known of the file."""
+        """The path, or what else is known about the file."""
         device = self.device or "an unknown device"
         if self.file:
             return self.file
@@ -66,7 +66,7 @@ class Waiting(Base, frozen=True, kw_only=True):
 
 
 class WatchedDevice(Base, frozen=True, kw_only=True):
-    """What one block device did. None: it does not count this."""
+    """What one block device did. None: it has no such counter."""
 
     device: str
     writes: int | None = None
@@ -75,10 +75,10 @@ class WatchedDevice(Base, frozen=True, kw_only=True):
     flushes: int | None = None
     flush_ms: int | None = None
     fua: int | None = None
-    """FUA writes among the requests that were looked at."""
+    """FUA writes among the traced requests."""
     flush_ns: DeviceTimes | None = None
     write_ns: DeviceTimes | None = None
-    """Its own time, for requests that somebody waits for."""
+    """The device's own time, for synchronous requests."""
 
 
 class Commits(Base, frozen=True, kw_only=True):
@@ -90,29 +90,29 @@ class Commits(Base, frozen=True, kw_only=True):
 
 
 class LostWrite(Base, frozen=True, kw_only=True):
-    """A write of the page cache that failed. An fsync is to say so to each program that has the file open."""
+    """A failed writeback of the page cache. The next fsync of each program that has the file open must report it."""
 
     device: str | None
     inode: int
     errno: int
     told: int
-    """How often anybody was told."""
+    """How often it was reported to a program."""
 
 
 class Watched(Base, frozen=True, kw_only=True):
-    """A second, or all of them."""
+    """One second, or all of them together."""
 
     elapsed_s: float = 0.0
     looked_s: float = 0.0
-    """Of that time, so much in which the devices' requests were looked at; where they are too many, a part."""
+    """The part of that time in which the devices' requests were traced; less if there are too many."""
     lost: int = 0
-    """Events that found no room in the kernel's buffers: so many are missing from the counts."""
+    """Events that did not fit into the kernel's buffers and are missing from the counts."""
     waits: tuple[Waiting, ...] = ()
-    """Who waited the longest first."""
+    """The longest wait first."""
     devices: tuple[WatchedDevice, ...] = ()
     commits: tuple[Commits, ...] = ()
     writers: tuple[Writer, ...] = ()
-    """By bytes, the most first: where syncs cannot be seen, all that is known of programs."""
+    """By bytes, the most first. Without a trace, this is all that is known about programs."""
 
 
 class WatchReport(Base, frozen=True, kw_only=True):
@@ -123,22 +123,22 @@ class WatchReport(Base, frozen=True, kw_only=True):
     version: str
     host: Host
     simulated: str | None = None
-    """What it is, where it is not that host: its program and its disks are a model's."""
+    """The name of the simulated disk; None on a real host."""
     pid: int | None = None
     mount_point: str | None = None
     untraced: str | None = None
-    """Why only /proc was read, in a sentence."""
+    """Why only /proc was read, as a sentence."""
     whole: Watched
     errors: tuple[LostWrite, ...] = ()
     culprit: Culprit
     sentence: str
     honest: str = ""
-    """What the configuration says of it, in a sentence: a watch has no syncs of its own to count."""
+    """What the configuration alone shows about durability, as a sentence. A watch does no syncs of its own."""
     speed: Speed = Speed()
 
 
 class WatchEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
-    """What a watch tells any face, in order."""
+    """An event of a watch."""
 
 
 class WatchStarted(WatchEvent, frozen=True, kw_only=True, tag=True):
@@ -150,7 +150,7 @@ class WatchStarted(WatchEvent, frozen=True, kw_only=True, tag=True):
 class WatchedSecond(WatchEvent, frozen=True, kw_only=True, tag=True):
     second: Watched
     sentence: str = ""
-    """What it comes to."""
+    """The conclusion so far."""
 
 
 class WatchFinished(WatchEvent, frozen=True, kw_only=True, tag=True):

@@ -21,10 +21,10 @@ from fstui import __version__
 from fstui.judge import judge
 from fstui.measure.children import Child, NoAnswer
 from fstui.measure.kinds.powercut import PowerCutFigures
+from fstui.model.documents import sealed
 from fstui.model.errors import Refused
 from fstui.model.host import Host, Inventory
 from fstui.model.run import Run
-from fstui.model.seal import sealed
 from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.powercut import log as lines

@@ -83,7 +83,7 @@ def _ways(found: Sequence[Side]) -> Iterator[Section]:
 def _latencies(found: Sequence[Side], name: str) -> Iterator[tuple[str, str]]:
     for side in found:
         one = side.step(name)
-        if one and one.step.settings.alike and (drawn := latency_svg.draw(one.run, one.step)):
+        if one and one.step.settings.uniform and (drawn := latency_svg.draw(one.run, one.step)):
             yield f"{side.letter}: {name}", drawn
 
 

@@ -53,7 +53,7 @@ class Counts:
 
         None too where the operations differ on purpose: such a step syncs once more between those that it times.
         """
-        counted = self.flushes(step, settings) if step.syncs and settings.alike else None
+        counted = self.flushes(step, settings) if step.syncs and settings.uniform else None
         return counted / step.syncs if counted is not None else None
 
     def bytes_ratio(self, step: Step) -> float | None:
@@ -64,7 +64,7 @@ class Counts:
 
 def device_flushes_per_sync(device: DeviceCounters, syncs: int, settings: Settings) -> float | None:
     """Flushes of one device alone for each sync that was asked for."""
-    return device.flushes / syncs if device.flushes is not None and syncs and settings.alike else None
+    return device.flushes / syncs if device.flushes is not None and syncs and settings.uniform else None
 
 
 def stack_line(target: Target | None) -> str:

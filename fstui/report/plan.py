@@ -5,7 +5,7 @@ from __future__ import annotations
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.quantities import seconds, short_size
-from fstui.model.restraint import Restraint
+from fstui.model.rate_limit import RateLimit
 from fstui.model.storage import Target
 from fstui.report import figures
 from fstui.report.characters import page
@@ -33,17 +33,17 @@ def head(planned: Plan, target: Target) -> list[str]:
         f"  takes     {lasts}",
         f"  writes    {figures.writes_at_most(planned)}, at most {short_size(planned.room_bytes)} of it there at a "
         "time; all is removed at the end",
-        *(f"  {line}" for line in _restraint(planned.restraint)),
+        *(f"  {line}" for line in _rate_limit(planned.rate_limit)),
         f"  again     {planned.command}",
     ]
 
 
-def _restraint(restraint: Restraint) -> list[str]:
+def _rate_limit(rate_limit: RateLimit) -> list[str]:
     """How it holds itself back, and what that is worth."""
     held = []
-    if restraint.bytes_per_s:
-        held.append(f"at most {short_size(restraint.bytes_per_s)}/s of its own; what the filesystem adds comes on top")
-    if restraint.idle:
+    if rate_limit.bytes_per_s:
+        held.append(f"at most {short_size(rate_limit.bytes_per_s)}/s of its own; what the filesystem adds comes on top")
+    if rate_limit.idle:
         held.append(f"idle I/O class and nice 19; {_HEEDED}")
     if held:
         held.append("how fast the storage is will not be judged")

@@ -19,7 +19,7 @@ def rows(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Iterator[tuple[s
     yield "price an hour", *(f"{per_hour[run.id]:g}" if run.id in per_hour else NONE for run in runs)
     for name in dict.fromkeys(step.name for run in runs for step in run.steps):
         steps = [next((step for step in run.steps if step.name == name), None) for run in runs]
-        if any(step and step.rate_per_s and step.settings.alike for step in steps):
+        if any(step and step.rate_per_s and step.settings.uniform for step in steps):
             yield from _step(name, runs, steps, per_hour)
 
 

@@ -10,9 +10,8 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 
 from fstui.judge.references import Placement, Reference, placed
-from fstui.model.own_references import OwnReference
 from fstui.model.quantities import counted, rate, size
-from fstui.model.run import Run
+from fstui.model.run import OwnReference, Run
 from fstui.report.sections import Cell, Report, Section, number
 from fstui.report.text import WIDTH, hanging, wrap
 

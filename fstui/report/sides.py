@@ -61,7 +61,7 @@ class Side(NamedTuple):
             run.round.number if run.round else 1: step.rate_per_s
             for run in self.rounds
             for step in run.steps
-            if step.name == name and step.rate_per_s and step.settings.alike
+            if step.name == name and step.rate_per_s and step.settings.uniform
         }
 
 

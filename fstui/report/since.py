@@ -33,7 +33,7 @@ def rows(before: Run, now: Run) -> list[tuple[str, str, str, str]]:
 def _pairs(before: Run, now: Run) -> Iterator[tuple[Step, Step]]:
     for step in now.steps:
         then = next((each for each in before.steps if each.name == step.name), None)
-        if then and then.rate_per_s and step.rate_per_s and step.settings.alike:
+        if then and then.rate_per_s and step.rate_per_s and step.settings.uniform:
             yield then, step
 
 

@@ -38,7 +38,7 @@ def line(step: Step, counts: Counts) -> str:
     if not step.ops:
         return f"{step.name}: {step.status}" + (f", {figures.failure(step)}" if figures.failure(step) else "")
     status = "" if step.status == "finished" else f" · {step.status} {figures.failure(step)}".rstrip()
-    if not step.settings.alike:
+    if not step.settings.uniform:
         return f"{step.name}: {figures.words(step) or 'too short to tell'}{status}"
     _, per_s, p50, p99, longest, per_sync, _ = cells(step, counts)
     flushed = "" if per_sync == NONE else f" · {per_sync} flushes per sync"
@@ -47,7 +47,7 @@ def line(step: Step, counts: Counts) -> str:
 
 def cells(step: Step, counts: Counts) -> tuple[str, ...]:
     """Name, rate, p50, p99, max, flushes per sync, bytes that arrived for each byte written."""
-    rated = step.settings.alike
+    rated = step.settings.uniform
     latency = step.latency_ns if rated else None
     per_sync = counts.flushes_per_sync(step, step.settings)
     arrived = counts.bytes_ratio(step)

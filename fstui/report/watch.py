@@ -6,9 +6,9 @@ import errno
 import os
 from collections.abc import Iterator
 
+from fstui.model.counters import DeviceTimes
 from fstui.model.judgement import TOO_SLOW
 from fstui.model.quantities import count, counted, duration_ns, rate, seconds, size
-from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Commits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
 from fstui.report.sections import Cell, Report, Section, right
 from fstui.report.text import NONE, speed_words

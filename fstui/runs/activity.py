@@ -10,30 +10,30 @@ from msgspec.structs import replace
 
 from fstui.measure.children import Child
 from fstui.measure.kinds.servers import DECISIVE, Server
-from fstui.model.at_work import SERVERS, AtWork, DatabaseAtWork
+from fstui.model.activity import SERVERS, HostActivity, RunningDatabase
 from fstui.storage.layers.preloads import PATTERN
 
 
-async def looks() -> AsyncGenerator[AtWork]:
+async def looks() -> AsyncGenerator[HostActivity]:
     """One every 2 seconds, until it is closed. Raises OSError where no process can be started."""
     child = await Child.start("measure.helpers.activity")
     try:
         child.send(json.dumps({"servers": SERVERS, "stubs": PATTERN, "settings": sorted(DECISIVE)}))
         while line := await child.read_line():
-            seen = msgspec.json.decode(line, type=AtWork)
+            seen = msgspec.json.decode(line, type=HostActivity)
             yield replace(seen, databases=tuple(map(_understood, seen.databases)))
     finally:
         child.abandon()
 
 
-def _understood(found: DatabaseAtWork) -> DatabaseAtWork:
+def _understood(found: RunningDatabase) -> RunningDatabase:
     """With what its settings mean."""
     settings = Server(kind=found.kind, variables=found.variables).lossy
     loaded = (f"{library} is loaded, which leaves syncs out" for library in found.preloads)
-    return replace(found, losing=(*settings, *loaded))
+    return replace(found, unsafe_settings=(*settings, *loaded))
 
 
-async def nobody() -> AsyncGenerator[AtWork]:
+async def nobody() -> AsyncGenerator[HostActivity]:
     """On a box that is not here."""
     return
     yield

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from fstui.model.documents import ALTERED, sealed
 from fstui.model.errors import Refused
 from fstui.model.run import Run
-from fstui.model.seal import ALTERED, sealed
 from fstui.state import paths, remembered, runs
 from fstui.state.noting import in_home
 from fstui.state.runs import Summary

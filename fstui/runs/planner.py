@@ -13,7 +13,7 @@ from fstui.judge.facts import limits
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.quantities import typed_size
-from fstui.model.restraint import FREE, Restraint
+from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.storage import Target
 from fstui.runs import scenario as scenarios
 from fstui.runs.scenario import Scenario
@@ -39,13 +39,13 @@ def plan(
     installed: Installed = EVERYTHING,
     *,
     called: str = "",
-    restraint: Restraint = FREE,
+    rate_limit: RateLimit = UNLIMITED,
 ) -> Plan:
     """``called`` is the file of a scenario that has no name here. Raises Refused with a sentence for the user."""
     reference, expanded = scenarios.expand(scenario, settings)
     steps = planning.arranged(expanded, installed, chosen_by_user="server" in settings)
-    if restraint.bytes_per_s:
-        steps = _held_to(steps, restraint.bytes_per_s)
+    if rate_limit.bytes_per_s:
+        steps = _limited_to(steps, rate_limit.bytes_per_s)
     done = [step.settings for step in steps if not step.skip]
     here = [settings for settings in done if settings.existing_server is None]
     there = [settings for settings in done if settings.existing_server]
@@ -56,28 +56,28 @@ def plan(
         question=scenario.question,
         help=scenario.help.strip(),
         steps=tuple(with_limit(step, site.target) for step in steps),
-        seconds=_seconds(steps, restraint),
+        seconds=_seconds(steps, rate_limit),
         max_bytes=sum(settings.amounts().written for settings in here),
         room_bytes=room_bytes,
         server=next((settings.existing_server for settings in done if settings.existing_server), None),
         server_bytes=sum(settings.amounts().written for settings in there),
         server_room_bytes=planning.room_bytes(there),
         bytes_per_s=_open_ended_bytes_per_s(steps),
-        restraint=restraint,
-        command=_command(called or scenario.name, settings, site, restraint),
+        rate_limit=rate_limit,
+        command=_command(called or scenario.name, settings, site, rate_limit),
     )
 
 
-def _held_to(steps: tuple[PlannedStep, ...], bytes_per_s: int) -> tuple[PlannedStep, ...]:
+def _limited_to(steps: tuple[PlannedStep, ...], bytes_per_s: int) -> tuple[PlannedStep, ...]:
     """What cannot be held back is left out. Raises Refused where that is all."""
-    held = tuple(_one_held_to(step, bytes_per_s) for step in steps)
+    held = tuple(_one_limited_to(step, bytes_per_s) for step in steps)
     if all(step.skip for step in held):
         raise Refused(f"--max-rate leaves nothing to run: {held[0].skip}")
     return held
 
 
-def _one_held_to(step: PlannedStep, bytes_per_s: int) -> PlannedStep:
-    settings = step.settings.held_to(bytes_per_s)
+def _one_limited_to(step: PlannedStep, bytes_per_s: int) -> PlannedStep:
+    settings = step.settings.limited_to(bytes_per_s)
     if settings is not None:
         return msgspec.structs.replace(step, settings=settings)
     return msgspec.structs.replace(step, skip=step.skip or f"{step.settings.probe} cannot be held to --max-rate")
@@ -92,12 +92,12 @@ def with_limit(step: PlannedStep, target: Target) -> PlannedStep:
     return msgspec.structs.replace(step, limit_ns=max(known)) if known else step
 
 
-def _seconds(steps: tuple[PlannedStep, ...], restraint: Restraint) -> float | None:
+def _seconds(steps: tuple[PlannedStep, ...], rate_limit: RateLimit) -> float | None:
     if any(not step.settings.seconds for step in steps):
         return None
     done = [step.settings for step in steps if not step.skip]
     filled = sum(settings.prefill_bytes for settings in done)
-    filling_s = filled / restraint.bytes_per_s if restraint.bytes_per_s else 0.0
+    filling_s = filled / rate_limit.bytes_per_s if rate_limit.bytes_per_s else 0.0
     measured = sum(settings.seconds for settings in done)
     return IDLE_S + measured + len(steps) * (PAUSE_S + START_S) + planning.preparing_s(steps) + filling_s
 
@@ -106,7 +106,7 @@ def _open_ended_bytes_per_s(steps: tuple[PlannedStep, ...]) -> int | None:
     return max((step.settings.bytes_per_s for step in steps if not step.settings.seconds), default=None)
 
 
-def _command(scenario: str, settings: Mapping[str, str], site: Site, restraint: Restraint) -> str:
+def _command(scenario: str, settings: Mapping[str, str], site: Site, rate_limit: RateLimit) -> str:
     simulated = simulation.name_of(site.read)
     words = ["fstui", "run", scenario, *(["--simulate", simulated] if simulated else [site.read.path])]
     for key, value in settings.items():
@@ -115,6 +115,6 @@ def _command(scenario: str, settings: Mapping[str, str], site: Site, restraint: 
     words += ["--medium", said.medium] if said.medium else []
     words += ["--write-cache", said.write_cache] if said.write_cache else []
     words += ["--like", str(site.like.pid)] if site.like else []
-    words += ["--max-rate", typed_size(restraint.bytes_per_s)] if restraint.bytes_per_s else []
-    words += ["--idle"] if restraint.idle else []
+    words += ["--max-rate", typed_size(rate_limit.bytes_per_s)] if rate_limit.bytes_per_s else []
+    words += ["--idle"] if rate_limit.idle else []
     return shlex.join(words)

@@ -11,12 +11,11 @@ import msgspec
 from fstui.measure import kinds as measures
 from fstui.measure.latency import Histogram, Timeline
 from fstui.measure.wire.frames import BadFrame, Samples
-from fstui.model.counters import Counters, DeviceCounters
+from fstui.model.counters import Counters, DeviceCounters, DeviceTrace
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Figures
 from fstui.model.steps import Failure, Snapshot, Stall, Stalls, Step, StepStatus, Turn
 from fstui.model.storage import Node
-from fstui.model.tracing import DeviceTrace
 from fstui.runs.turns import Turns
 from fstui.storage.counters import difference
 
@@ -144,7 +143,7 @@ class Recorder:
 
     def _stalls(self) -> Stalls:
         """An operation that never returned is one, whatever the others took."""
-        seen = self.whole.stalls() if self.asked.alike else Stalls()
+        seen = self.whole.stalls() if self.asked.uniform else Stalls()
         if seen.count >= self._cut_off:
             return seen
         return Stalls(count=self._cut_off, lost_s=round(self.whole.max / 1e9, 3))
@@ -209,7 +208,7 @@ class Recorder:
         )
 
     def _length_reason(self, status: StepStatus, elapsed_ns: int) -> str | None:
-        if status not in ("finished", "disturbed") or not self.length_s or not self.asked.alike or not self.syncs:
+        if status not in ("finished", "disturbed") or not self.length_s or not self.asked.uniform or not self.syncs:
             return None  # a step that never leaves memory is short, and nothing rests on its length
         elapsed_s = elapsed_ns / 1e9
         if self.asked.ends_early(self.ops):

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fstui.judge.references import library, of_runs, published, unfit
+from fstui.model.documents import ALTERED
 from fstui.model.errors import Refused
-from fstui.model.own_references import OwnReference
-from fstui.model.run import Run
-from fstui.model.seal import ALTERED
+from fstui.model.run import OwnReference, Run
 from fstui.state import remembered, runs
 from fstui.state.noting import in_home
 

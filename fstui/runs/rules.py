@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from fstui.judge import explain, has_page, judge, rule_names
+from fstui.model.documents import sealed
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence, Run
-from fstui.model.seal import sealed
 
 __all__ = ["explain", "has_page", "judged_again", "rule_names"]
 

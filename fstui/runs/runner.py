@@ -21,6 +21,7 @@ from fstui.judge import Case, judge
 from fstui.judge.references import applying
 from fstui.measure.children import SHUTDOWN_DEADLINE
 from fstui.model.counters import Idle
+from fstui.model.documents import sealed
 from fstui.model.errors import Refused
 from fstui.model.events import (
     Event,
@@ -35,7 +36,6 @@ from fstui.model.events import (
 from fstui.model.host import Process
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Round, Run, RunStatus
-from fstui.model.seal import sealed
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
 from fstui.runs.changes import changes, still_there
@@ -86,7 +86,7 @@ class RunInProgress:
             round=round_,
             target=self._target,
             scenario=plan.scenario,
-            restraint=plan.restraint,
+            rate_limit=plan.rate_limit,
         )
 
     @property
@@ -166,7 +166,7 @@ class RunInProgress:
         )
         self._change(host=inventory.host, process=inventory.process, like=self._machine.like(), target=self._target)
         # the server's entry in the ledger is written before the devices are watched: it may lie on one of them
-        (before, own), _ = await asyncio.gather(self._machine.held_against(self._run), servers.expect(self._plan.steps))
+        (before, own), _ = await asyncio.gather(self._machine.baselines(self._run), servers.expect(self._plan.steps))
         self._trace = await self._machine.trace(self.id, self._target.stack)
         self._change(before=before, own=applying(own, Case(self._run)), untraced=self._trace.refused)
         self._mailbox.put(

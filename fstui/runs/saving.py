@@ -7,7 +7,7 @@ from pathlib import Path
 from fstui.measure.children import in_child
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
-from fstui.model.run import HeldAgainst, Run
+from fstui.model.run import Baselines, Run
 from fstui.state import earlier, paths, remembered, runs
 from fstui.state.files import write_private
 from fstui.state.noting import in_home
@@ -21,12 +21,12 @@ async def remember(identity: str, declaration: Declaration) -> None:
     await in_child(remembered.declare, identity, declaration, timeout_s=SAVE_S, where=where)
 
 
-async def held_against(run: Run) -> HeldAgainst:
+async def baselines(run: Run) -> Baselines:
     """Return the saved runs and references that a run is compared with; none where they cannot be read."""
     try:
-        return await in_home(earlier.held_against, run)
+        return await in_home(earlier.baselines, run)
     except (OSError, Refused):
-        return HeldAgainst()
+        return Baselines()
 
 
 async def save(run: Run) -> tuple[str | None, str | None]:

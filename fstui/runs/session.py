@@ -17,13 +17,13 @@ from fstui.model.errors import Refused
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.plan import Plan
-from fstui.model.restraint import FREE, Restraint
+from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import Round, Run
 from fstui.model.storage import Node
 
 if TYPE_CHECKING:  # the first screen comes without these
     from fstui.databases.programs import Installed
-    from fstui.model.at_work import AtWork
+    from fstui.model.activity import HostActivity
     from fstui.runs.machine.base import Machine
     from fstui.runs.rules import Flags
     from fstui.runs.runner import RunInProgress
@@ -44,9 +44,9 @@ class Survey(NamedTuple):
 class Session:
     """One box, and what the user has said of it."""
 
-    def __init__(self, machine: Machine, restraint: Restraint = FREE) -> None:
+    def __init__(self, machine: Machine, rate_limit: RateLimit = UNLIMITED) -> None:
         self.machine = machine
-        self._restraint = restraint
+        self._rate_limit = rate_limit
         self._flags: Flags | None = None
         """From the first time that anything is judged."""
         self._declared: dict[str, Declaration] | None = None
@@ -62,17 +62,17 @@ class Session:
 
     @classmethod
     def here(
-        cls, like: int | None = None, *, trace: bool = True, trusting: bool = False, restraint: Restraint = FREE
+        cls, like: int | None = None, *, trace: bool = True, trusting: bool = False, rate_limit: RateLimit = UNLIMITED
     ) -> Session:
         """This box; with ``like`` as the process of that id meets it. Raises Refused where that cannot be.
 
         ``trace``: runs ask the kernel whose flushes they are, where it can be asked. ``trusting``: root writes also
-        where another user may rename what is written. ``restraint``: what its runs hold themselves back to.
+        where another user may rename what is written. ``rate_limit``: what its runs hold themselves back to.
         """
         from fstui.runs.machine.local import LocalMachine  # noqa: PLC0415
 
-        machine = LocalMachine(like=like, trace=trace, trusting=trusting, restraint=restraint)
-        return cls(machine, restraint)
+        machine = LocalMachine(like=like, trace=trace, trusting=trusting, rate_limit=rate_limit)
+        return cls(machine, rate_limit)
 
     @classmethod
     def nowhere(cls) -> Session:
@@ -114,7 +114,7 @@ class Session:
         """What these layers have counted so far."""
         return self.machine.counters(nodes)
 
-    def at_work(self) -> AsyncGenerator[AtWork]:
+    def at_work(self) -> AsyncGenerator[HostActivity]:
         """Who writes and which databases run, again and again, until it is closed. Raises OSError."""
         return self.machine.at_work()
 
@@ -144,7 +144,7 @@ class Session:
             async with self._looking_for_programs:
                 self._installed = self._installed or await self.machine.installed()
         installed = self._installed or planner.EVERYTHING
-        return planner.plan(scenario, settings, site, installed, called=called, restraint=self._restraint)
+        return planner.plan(scenario, settings, site, installed, called=called, rate_limit=self._rate_limit)
 
     async def planned(
         self, name: str, directory: str, settings: Mapping[str, str] | None = None, said: Declaration = NOTHING

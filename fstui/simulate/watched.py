@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.latency import Histogram
-from fstui.model.counters import DeviceCounters
-from fstui.model.tracing import DeviceTimes
+from fstui.model.counters import DeviceCounters, DeviceTimes
 from fstui.model.watch import Waiting, Watched, WatchedDevice
 from fstui.simulate.box import Box
 from fstui.simulate.programs import Writes

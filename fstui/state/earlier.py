@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from fstui.measure.kinds.documents import Version, decode_outline
+from fstui.model.documents import is_altered
 from fstui.model.errors import Refused
-from fstui.model.restraint import FREE, Restraint
-from fstui.model.run import Earlier, HeldAgainst, Run, RunStatus, ScenarioRef
-from fstui.model.seal import is_altered
+from fstui.model.rate_limit import UNLIMITED, RateLimit
+from fstui.model.run import Baselines, Earlier, Run, RunStatus, ScenarioRef
 from fstui.model.steps import STARVED_SHARE
 from fstui.state import remembered, runs
 from fstui.state.files import read_regular
@@ -20,9 +20,9 @@ from fstui.state.files import read_regular
 MOST, LOOKED_THROUGH = 20, 200
 
 
-def held_against(run: Run) -> HeldAgainst:
+def baselines(run: Run) -> Baselines:
     """The runs before it, and all references of one's own: one look at a home that may hang."""
-    return HeldAgainst(earlier(run), remembered.own_references())
+    return Baselines(earlier(run), remembered.own_references())
 
 
 def earlier(run: Run) -> tuple[Earlier, ...]:
@@ -31,7 +31,7 @@ def earlier(run: Run) -> tuple[Earlier, ...]:
     Those that met an io limit, or held themselves back, are left out: they tell what the limit is. ``LOOKED_THROUGH``:
     of the newest ones.
     """
-    if run.target is None or not run.target.identity or run.like or run.simulated or run.restraint:
+    if run.target is None or not run.target.identity or run.like or run.simulated or run.rate_limit:
         return ()
     found = (_comparable(path, run) for path in runs.newest_first()[:LOOKED_THROUGH])
     return tuple(islice((one for one in found if one and one.mean_ns), MOST))
@@ -72,7 +72,7 @@ class _Before(Version, frozen=True, kw_only=True):
     status: RunStatus = "finished"
     simulated: str | None = None
     like: dict[str, Any] | None = None
-    restraint: Restraint = FREE
+    rate_limit: RateLimit = UNLIMITED
     process: _Process = _Process()
     target: _Where = _Where()
     host: _Where = _Where()
@@ -89,7 +89,7 @@ def _comparable(path: Path, run: Run) -> Earlier | None:
     whole = (
         not is_altered(document)
         and found.status == "finished"
-        and not (found.simulated or found.like or found.restraint or found.process.io_limits)
+        and not (found.simulated or found.like or found.rate_limit or found.process.io_limits)
     )
     if not whole or _asked(found.scenario) != _asked(run.scenario) or _place(found) != _place(run):
         return None

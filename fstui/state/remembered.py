@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from fstui.model.base import Base
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused, meant
-from fstui.model.own_references import OwnReference
+from fstui.model.run import OwnReference
 from fstui.state import files, paths
 
 T = TypeVar("T")

@@ -11,11 +11,10 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from fstui.measure.kinds import documents
-from fstui.model.documents import encode
+from fstui.model.documents import encode, is_altered
 from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Round, Run, RunStatus
-from fstui.model.seal import is_altered
 from fstui.state import paths, remembered
 from fstui.state.files import make_private, read_regular, sync_directory, write_atomically
 

@@ -9,12 +9,12 @@ from fstui.judge import judge
 from fstui.judge.references import class_of
 from fstui.judge.speed.stalls import CPU_EXPLAINS, STALL_NS
 from fstui.judge.speed.yardsticks import FAR
+from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory
 from fstui.model.judgement import Speed
 from fstui.model.quantities import duration_ns
 from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass, Target
-from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Waiting, Watched
 
 _LYING = ("not-durable", "suspicious")

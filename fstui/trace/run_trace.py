@@ -6,7 +6,7 @@ import os
 
 import msgspec
 
-from fstui.model.tracing import DeviceTrace
+from fstui.model.counters import DeviceTrace
 from fstui.trace.child import TracingChild, Untraceable
 
 SUM_S = 30.0

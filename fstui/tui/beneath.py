@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from rich.text import Text
 
-from fstui.model.at_work import AtWork
+from fstui.model.activity import HostActivity
 from fstui.model.counters import Counters
 from fstui.model.quantities import duration_ns, rate
 from fstui.model.storage import Target
@@ -35,7 +35,7 @@ class Beneath:
         self._recent.add(now)
 
     def draw(
-        self, entry: Entry | None, rates: Mapping[str, Rate], at_work: AtWork, size: tuple[int, int]
+        self, entry: Entry | None, rates: Mapping[str, Rate], at_work: HostActivity, size: tuple[int, int]
     ) -> list[Text]:
         """The numbers stand on the edges of the stack, and the last minutes below it, where there is room."""
         width, height = size

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from fstui.measure.probes.blocks import SLOTS
 from fstui.measure.wire.frames import Decoder, encode_samples
 from fstui.model.counters import Counters
-from fstui.model.seal import sealed
+from fstui.model.documents import sealed
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.recorder import Recorder
 from fstui.runs.session import Session

@@ -8,7 +8,7 @@ from math import sin
 
 from msgspec.structs import replace
 
-from fstui.model.at_work import AtWork, DatabaseAtWork, WriterAtWork
+from fstui.model.activity import ActiveWriter, HostActivity, RunningDatabase
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.run import Run
 from fstui.model.storage import Node
@@ -24,13 +24,13 @@ _FLUSH_MS = list(
 )
 _BUSY_MS = list(accumulate(int(500 + 420 * sin(at / 40)) for at in range(SECONDS)))
 
-AT_WORK = AtWork(
+AT_WORK = HostActivity(
     writers=(
-        WriterAtWork(pid=812, name="mysqld", bytes_per_s=3_251_000, mounts=("/srv/queue",)),
-        WriterAtWork(pid=990, name="rsync", bytes_per_s=411_000, mounts=("/srv/queue",)),
+        ActiveWriter(pid=812, name="mysqld", bytes_per_s=3_251_000, mounts=("/srv/queue",)),
+        ActiveWriter(pid=990, name="rsync", bytes_per_s=411_000, mounts=("/srv/queue",)),
     ),
     databases=(
-        DatabaseAtWork(
+        RunningDatabase(
             pid=812,
             name="mysqld",
             kind="mysql",

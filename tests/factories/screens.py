@@ -11,7 +11,7 @@ from fstui.measure.kinds.dirty_flush import DirtyFlush, DirtyFlushFigures, Growt
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench import Interval, Sysbench, SysbenchFigures
 from fstui.measure.latency import Histogram
-from fstui.model.at_work import AtWork
+from fstui.model.activity import HostActivity
 from fstui.model.counters import Counters, DeviceCounters, Idle
 from fstui.model.events import (
     Event,
@@ -421,7 +421,7 @@ class PreparedMachine:
     def __init__(self, inventory: Inventory = INVENTORY) -> None:
         self.inventory = inventory
         self.readings = 0
-        self.seen = AtWork()
+        self.seen = HostActivity()
         """Who writes, and which databases run."""
 
     def survey(self) -> Inventory:
@@ -433,7 +433,7 @@ class PreparedMachine:
     async def with_space(self, inventory: Inventory) -> Inventory:
         return inventory
 
-    async def at_work(self) -> AsyncGenerator[AtWork]:
+    async def at_work(self) -> AsyncGenerator[HostActivity]:
         yield self.seen
 
     def counters(self, stack: Iterable[Node]) -> Counters:

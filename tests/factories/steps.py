@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.model.counters import DeviceCounters
+from fstui.model.counters import DeviceCounters, DeviceTrace
 from fstui.model.steps import Latency, Step
-from fstui.model.tracing import DeviceTrace
 
 
 def counted(device: str, flushes: int | None, written_bytes: int | None) -> DeviceCounters:

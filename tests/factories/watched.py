@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from fstui.model.counters import DeviceTimes
 from fstui.model.host import Writer
-from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Commits, Waiting, Watched, WatchedDevice
 
 MS = 1_000_000

@@ -33,7 +33,7 @@ HYPERV = (
 NFIT = "LNXSYSTM:00/LNXSYBUS:00/ACPI0012:00/ndbus0/region0"
 CONSISTENT, PLAUSIBLE, CANNOT_TELL = ("consistent", "low"), ("plausible", "low"), ("cannot-tell", "low")
 UNKNOWN = ("cannot-tell", "medium")
-ACCUSED = ("not-durable", "high")
+NOT_TRUSTED = ("not-durable", "high")
 Counts = Mapping[str, float | None]
 Said = tuple[str, str]
 
@@ -46,7 +46,7 @@ class Ground(NamedTuple):
     honest: Counts
     """Flushes per sync by device; None where it counts none."""
     said: Said
-    dropping: Said = ACCUSED
+    dropping: Said = NOT_TRUSTED
     """Where none arrives."""
 
 
@@ -285,7 +285,7 @@ def test_a_clouds_disk_without_a_cache_is_worth_its_providers_word(
     assert (judgement.verdict, judgement.confidence) == said
 
 
-@pytest.mark.parametrize(("arrive", "said"), [(1, CONSISTENT), (0, ACCUSED)])
+@pytest.mark.parametrize(("arrive", "said"), [(1, CONSISTENT), (0, NOT_TRUSTED)])
 @pytest.mark.parametrize("box_is", [AWS, "sys_vendor QEMU"])
 def test_a_clouds_disk_with_a_cache_is_judged_by_its_flushes(box: Box, box_is: str, arrive: float, said: Said) -> None:
     of_cloud(box_is, EBS, NVME.format(1), "write back")(box)

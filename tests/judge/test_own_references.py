@@ -10,7 +10,7 @@ from fstui.judge import Case, judge
 from fstui.judge.references import applying, of_runs, placed
 from fstui.model.errors import Refused
 from fstui.model.host import Process
-from fstui.model.restraint import Restraint
+from fstui.model.rate_limit import RateLimit
 from fstui.model.run import Run
 from fstui.model.storage import Medium, MediumClass, Reading
 from fstui.report import ruler
@@ -42,7 +42,7 @@ def test_runs_of_one_name_are_taken_together_by_what_they_did_and_stand_on() -> 
     [
         (replace(on("ssd"), verdict="not-durable"), "it is not-durable"),
         (replace(on("ssd"), simulated="hdd-7200"), "it was played, not measured"),
-        (replace(on("ssd"), restraint=Restraint(idle=True)), "fstui held itself back"),
+        (replace(on("ssd"), rate_limit=RateLimit(idle=True)), "fstui held itself back"),
         (replace(on("ssd"), status="stopped"), "it was stopped"),
         (
             replace(on("ssd"), process=Process(io_limits=(Reading(what="io", value="1", path="/x"),))),

@@ -22,7 +22,7 @@ from tests.factories.evidence import HONEST_PROCESS, METAL
 from tests.factories.layered import BLOCK, SYNCS, Layer, What, begin_anew, claims_fua, counters, run, shows
 from tests.factories.stacks import Made, Maker
 
-ACCUSED = {"not-durable", "suspicious"}
+NOT_TRUSTED = {"not-durable", "suspicious"}
 HARD_TO_MEET = ((1102, 3), (77, 3), (96, 3), (119, 3), (173, 3), (217, 3), (257, 3), (700012517, 4), (800015202, 4))
 """Random numbers, and depths, that made stacks on which an earlier judge was wrong."""
 LIARS_ONCE_MISSED = (11004379, 800015672)
@@ -77,13 +77,13 @@ def asked_in_vain(made: Made, liar: Layer, asked: SyncWrites, seed: int) -> bool
 def test_an_honest_stack_is_not_accused(seed: int, depth: int) -> None:
     made, _ = made_of(seed, depth)
     judgement = verdict(made, seed)
-    assert judgement.verdict not in ACCUSED, judgement.sentence
+    assert judgement.verdict not in NOT_TRUSTED, judgement.sentence
 
 
 @pytest.mark.parametrize(("seed", "depth"), HARD_TO_MEET)
 def test_nor_one_that_once_was(seed: int, depth: int) -> None:
     made, _ = made_of(seed, depth)
-    assert verdict(made, seed).verdict not in ACCUSED
+    assert verdict(made, seed).verdict not in NOT_TRUSTED
 
 
 @settings(max_examples=120, derandomize=True)
@@ -93,7 +93,7 @@ def test_a_layer_that_drops_flushes_is_accused_wherever_counters_can_show_it(see
     missed = any(asked_in_vain(made, liar, asked, seed) for asked in (FLUSHED, FORCED))
     liar.drops = True
     judgement = verdict(made, seed)
-    assert judgement.verdict in ACCUSED or not missed, judgement.sentence
+    assert judgement.verdict in NOT_TRUSTED or not missed, judgement.sentence
 
 
 @pytest.mark.parametrize("seed", LIARS_ONCE_MISSED)
@@ -101,4 +101,4 @@ def test_so_is_one_that_once_was_not(seed: int) -> None:
     made, liar = made_of(seed, 4)
     assert asked_in_vain(made, liar, FLUSHED, seed)
     liar.drops = True
-    assert verdict(made, seed).verdict in ACCUSED
+    assert verdict(made, seed).verdict in NOT_TRUSTED

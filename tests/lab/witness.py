@@ -13,9 +13,9 @@ import msgspec
 
 from fstui.judge import judge
 from fstui.measure.kinds.documents import decode_run
+from fstui.model.counters import DeviceTrace
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.model.tracing import DeviceTrace
 from tests.lab import table
 from tests.lab.laboratory import judged_again
 from tests.lab.machine import load, names

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fstui.measure.kinds.documents import decode_run
-from fstui.model.documents import encode
+from fstui.model.documents import encode, is_altered, sealed
 from fstui.model.run import Run
-from fstui.model.seal import is_altered, sealed
 from fstui.report.json import indented
 from tests.factories import screens
 from tests.hostile import everywhere

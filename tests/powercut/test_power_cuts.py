@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from fstui.judge import judge
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.powercut import PowerCut
+from fstui.model.documents import sealed
 from fstui.model.run import Run
-from fstui.model.seal import sealed
 from fstui.powercut import power_cuts
 from fstui.powercut.records import PREFIX
 from fstui.state import ledger, runs

@@ -14,7 +14,7 @@ from typing import IO
 import psutil
 import pytest
 
-from fstui.model.restraint import Restraint
+from fstui.model.rate_limit import RateLimit
 from fstui.runs import caution
 from tests.real import disks, headless, processes
 
@@ -42,7 +42,7 @@ def test_it_keeps_to_its_rate_gives_way_and_is_never_slow(workshop: Path) -> Non
     assert exit_code == 0 and step.status in {"finished", "disturbed"}
     assert step.ops > 1 and step.bytes <= step.elapsed_s * MIB / 2 + step.settings.as_dict()["block_bytes"]
     assert step.prepare_s > 1.0, "its file of 1 MiB took two seconds at that rate"
-    assert run.restraint == Restraint(bytes_per_s=MIB // 2, idle=True)
+    assert run.rate_limit == RateLimit(bytes_per_s=MIB // 2, idle=True)
     assert run.speed.answer == "unknown" and "--max-rate" in run.speed.sentence
     assert "at most 512 K/s" in told and "idle I/O class" in told
 

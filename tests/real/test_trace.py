@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fstui.measure.kinds.documents import decode_run
-from fstui.model.tracing import DeviceTrace
+from fstui.model.counters import DeviceTrace
 from fstui.trace.run_trace import RunTrace
 from tests.real import disks, headless
 from tests.real.neighbours import neighbours

@@ -182,7 +182,7 @@ GROWTH = replace(
 def test_flush_growth_has_words_of_its_own_and_neither_a_rate_nor_flushes_per_sync() -> None:
     assert figures.words(GROWTH) == "flush 124 µs, +400 µs per MiB, scattered −1.2 µs"
     assert per_sync(GROWTH, TARGET) is None
-    assert not GROWTH.settings.alike and SYNCED.settings.alike
+    assert not GROWTH.settings.uniform and SYNCED.settings.uniform
     assert steps.cells(GROWTH, Counts(RUN)) == (GROWTH.name, NONE, NONE, NONE, NONE, NONE, "1.00")
     assert steps.line(GROWTH, Counts(RUN)) == f"{GROWTH.name}: {figures.words(GROWTH)}"
 

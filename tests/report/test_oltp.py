@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Queries, ReportedLatency, Sysbench, SysbenchFigures
-from fstui.model.counters import DeviceCounters
+from fstui.model.counters import DeviceCounters, DeviceTrace
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.model.tracing import DeviceTrace
 from fstui.report import oltp
 from fstui.report.formats import csv, markdown, plain
 from tests.factories import steps as made

@@ -2,9 +2,9 @@
 
 import msgspec
 
+from fstui.model.counters import DeviceTimes
 from fstui.model.host import Host, Writer
 from fstui.model.judgement import Speed
-from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Commits, LostWrite, Watched, WatchedDevice, WatchReport
 from fstui.report import json, watch
 from fstui.trace.conclusion import conclude

@@ -50,7 +50,7 @@ async def test_who_writes_is_named_and_a_database_with_what_it_was_told(tmp_path
     with database(tmp_path, *told, LD_PRELOAD="/nowhere/libeatmydata.so") as pid:
         async with aclosing(looks()) as seen:
             async for look in seen:
-                served = [each for each in look.databases if each.pid == pid and each.told]
+                served = [each for each in look.databases if each.pid == pid and each.readable]
                 writing = [each for each in look.writers if each.pid == pid]
                 if served and writing:
                     break
@@ -59,7 +59,7 @@ async def test_who_writes_is_named_and_a_database_with_what_it_was_told(tmp_path
     found = served[0]
     assert (found.kind, found.data_directory, mount in found.mounts) == ("mysql", str(tmp_path), True)
     assert found.variables == {"innodb_flush_log_at_trx_commit": "2"}
-    assert found.losing == (
+    assert found.unsafe_settings == (
         "innodb_flush_log_at_trx_commit = 2",
         "/nowhere/libeatmydata.so is loaded, which leaves syncs out",
     )

@@ -10,7 +10,7 @@ from fstui.measure.kinds.documents import decode_run
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
-from fstui.model.restraint import Restraint
+from fstui.model.rate_limit import RateLimit
 from fstui.model.storage import Medium, Target
 from fstui.report import plan as planned
 from fstui.runs.machine.replay import ReplayMachine
@@ -146,7 +146,7 @@ async def test_the_command_repeats_the_run_word_for_word() -> None:
 
 async def test_a_run_that_holds_itself_back_says_how_long_and_leaves_out_what_cannot(file: Path) -> None:
     file.write_text(HEAD + STEP + 'name = "a"\nwriters = 4\n[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
-    _, plan = await Session(box(), Restraint(bytes_per_s=65536, idle=True)).planned(str(file), "/srv/data")
+    _, plan = await Session(box(), RateLimit(bytes_per_s=65536, idle=True)).planned(str(file), "/srv/data")
     held, left_out = plan.steps
     assert held.settings.as_dict()["ops_per_s"] == 4.0
     assert plan.max_bytes == 2 * 65536 + 1048576
@@ -158,7 +158,7 @@ async def test_a_run_that_holds_itself_back_says_how_long_and_leaves_out_what_ca
 async def test_what_cannot_be_held_back_at_all_is_refused(file: Path) -> None:
     file.write_text(HEAD + '[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
     with pytest.raises(Refused, match="--max-rate leaves nothing to run"):
-        await Session(box(), Restraint(bytes_per_s=65536)).planned(str(file), "/srv/data")
+        await Session(box(), RateLimit(bytes_per_s=65536)).planned(str(file), "/srv/data")
 
 
 async def test_planning_on_this_box_writes_nothing(tmp_path: Path) -> None:

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fstui.model.documents import encode
+from fstui.model.documents import encode, sealed
 from fstui.model.errors import Refused
-from fstui.model.seal import sealed
 from fstui.runs import references
 from fstui.state import remembered
 from tests.judge.test_own_references import on

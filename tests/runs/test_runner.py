@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from fstui.measure.kinds.documents import decode_run
+from fstui.model.counters import DeviceTimes, DeviceTrace
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.events import (
@@ -24,7 +25,6 @@ from fstui.model.judgement import Finding
 from fstui.model.run import Run
 from fstui.model.steps import Failure, Snapshot
 from fstui.model.storage import Medium, Space
-from fstui.model.tracing import DeviceTimes, DeviceTrace
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.runner import Mailbox, RunInProgress
 from fstui.runs.session import Session

@@ -4,7 +4,7 @@ import pytest
 
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
-from fstui.model.own_references import OwnReference
+from fstui.model.run import OwnReference
 from fstui.state import files, paths, remembered
 
 

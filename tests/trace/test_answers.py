@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory
 from fstui.model.storage import Medium, Target
-from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Waiting, WatchedDevice
 from fstui.trace.answers import Answers, answers
 from tests.factories.storage import disk, filesystem, on_disk

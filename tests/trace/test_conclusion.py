@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from fstui.model.counters import DeviceTimes
 from fstui.model.host import Writer
-from fstui.model.tracing import DeviceTimes
 from fstui.model.watch import Commits, Waiting, Watched, WatchedDevice
 from fstui.trace.conclusion import conclude, conclude_from_proc
 from tests.factories.watched import DATABASE, MS

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
-from fstui.model.documents import encode
+from fstui.model.documents import encode, sealed
 from fstui.model.host import Host
-from fstui.model.seal import sealed
 from fstui.model.watch import WatchedSecond, WatchStarted
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import runs

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from fstui.model.at_work import AtWork, DatabaseAtWork, WriterAtWork
+from fstui.model.activity import ActiveWriter, HostActivity, RunningDatabase
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Reading, Target
@@ -68,18 +68,18 @@ def test_a_few_quick_flushes_of_which_the_kernel_counts_no_whole_millisecond_hav
 
 async def test_who_writes_and_which_database_stands_there_is_said_of_the_selected_row() -> None:
     box = screens.PreparedMachine()
-    database = DatabaseAtWork(
+    database = RunningDatabase(
         pid=812,
         name="mysqld",
         kind="mysql",
         data_directory="/srv/queue/mysql",
         mounts=("/srv/queue",),
         variables={"innodb_flush_log_at_trx_commit": "2"},
-        losing=("innodb_flush_log_at_trx_commit = 2",),
+        unsafe_settings=("innodb_flush_log_at_trx_commit = 2",),
     )
-    busy = WriterAtWork(pid=812, name="mysqld", bytes_per_s=3_251_000, mounts=("/srv/queue",))
-    elsewhere = WriterAtWork(pid=9, name="rsync", bytes_per_s=9e6, mounts=("/srv/data",))
-    box.seen = AtWork(writers=(elsewhere, busy), databases=(database,))
+    busy = ActiveWriter(pid=812, name="mysqld", bytes_per_s=3_251_000, mounts=("/srv/queue",))
+    elsewhere = ActiveWriter(pid=9, name="rsync", bytes_per_s=9e6, mounts=("/srv/data",))
+    box.seen = HostActivity(writers=(elsewhere, busy), databases=(database,))
     async with PreparedApp(box).run_test(size=(80, 40)) as pilot:
         await pilot.pause()
         words = "\n".join(shown(pilot.app))

@@ -22,10 +22,10 @@ from fstui.judge import words
 from fstui.judge.facts.composition import Composition, What, below_within, counters_of
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
+from fstui.model.counters import DeviceTrace
 from fstui.model.quantities import count
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.model.tracing import DeviceTrace
 from fstui.storage.layers import kind
 from fstui.storage.layers.flushes import ExpectedFlushes, Range
 

@@ -11,10 +11,9 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.steps import MIN_SYNCS, has_rate
 from fstui.judge.references.published import Operation, Reference, expand, operation_of
 from fstui.model.errors import Refused
-from fstui.model.judgement import ACCUSED
-from fstui.model.own_references import OwnReference
+from fstui.model.judgement import NOT_TRUSTED
 from fstui.model.quantities import counted
-from fstui.model.run import Run
+from fstui.model.run import OwnReference, Run
 from fstui.model.storage import MediumClass
 
 
@@ -84,13 +83,13 @@ def _as_published(own: OwnReference, operation: Operation) -> Reference:
 def _told_otherwise(run: Run) -> str:
     if run.simulated:
         return "it was played, not measured"
-    if run.restraint:
+    if run.rate_limit:
         return "fstui held itself back"
     if run.process.io_limits:
         return "it met an io limit, and tells what the limit is"
     if run.status != "finished":
         return f"it was {run.status}"
-    return f"it is {run.verdict}" if run.verdict in ACCUSED else ""
+    return f"it is {run.verdict}" if run.verdict in NOT_TRUSTED else ""
 
 
 def _unplaced(run: Run) -> str:

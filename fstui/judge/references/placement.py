@@ -38,7 +38,7 @@ def placed(run: Run) -> tuple[Placement, ...]:
     back.
     """
     case = Case(run)
-    if run.target is None or run.restraint or case.configuration.stub_signs or run.verdict in NOT_DURABLE:
+    if run.target is None or run.rate_limit or case.configuration.stub_signs or run.verdict in NOT_DURABLE:
         return ()
     media = expand(case.commit_media)
     found = (

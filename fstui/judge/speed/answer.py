@@ -10,7 +10,7 @@ from fstui.judge.speed.reasons import Reason, reasons
 from fstui.judge.speed.stalls import Held, slowest_device, stalled, starved, without_cpu_ns
 from fstui.judge.speed.yardsticks import yardsticks
 from fstui.judge.words import capital
-from fstui.model.judgement import ACCUSED, Speed, Verdict
+from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, seconds
 from fstui.model.steps import Step
 
@@ -31,7 +31,7 @@ def speed(case: Case, verdict: Verdict) -> Speed:
     """Stalls before slowness, and neither where a CPU was wanting; ``normal`` only by a yardstick."""
     if not any(step.settings.in_scenarios for step in case.steps.all):  # of a power cut nobody asks how fast
         return Speed()
-    if case.evidence.restraint:
+    if case.evidence.rate_limit:
         return _unknown("it was held back", HELD_BACK)
     held = stalled(case)
     if by_storage := [one for one in held if not one.by_cpu]:
@@ -57,7 +57,7 @@ def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed
     if slow:
         return _slow(case, slow, found)
     normal = next((one for one in found if one.normal), None)
-    if normal and verdict not in ACCUSED:
+    if normal and verdict not in NOT_TRUSTED:
         return _normal(case, normal, found)
     if normal:
         return _unknown("quick, but not durable", "It is not slow; but what answers so soon may not be the disk.")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import isinf
 
-from fstui.model.at_work import SERVERS
+from fstui.model.activity import SERVERS
 from fstui.model.host import Host, Writer
 from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step

@@ -2,7 +2,7 @@
 
 stdin: a JSON line: ``servers`` (names of programs → kinds), ``stubs`` (a pattern of libraries that leave syncs out),
 ``settings`` (those of a database that decide its durability); it ends when stdin closes. stdout: a JSON line per look,
-the fields of fstui.model.at_work.
+the fields of fstui.model.activity.
 
 What the memory of a process has to be locked for (cmdline, environ, maps: proc(5)), and what lies on its disk, is read
 in a thread of its own, once: such a read can hang in the kernel, and then only this one database is not told of.
@@ -85,7 +85,7 @@ class Database:
 
     def __init__(self, pid: int, name: str, asked: dict[str, Any]) -> None:
         self.pid = pid
-        self.told: dict[str, Any] = {"pid": pid, "name": name, "kind": asked["servers"][name], "told": False}
+        self.told: dict[str, Any] = {"pid": pid, "name": name, "kind": asked["servers"][name], "readable": False}
         threading.Thread(target=self._look, args=(asked,), daemon=True).start()
 
     def _look(self, asked: dict[str, Any]) -> None:
@@ -97,7 +97,7 @@ class Database:
             return
         found = options.of(self.told["kind"], words, data, root)
         self.told |= {
-            "told": True,
+            "readable": True,
             "data_directory": data,
             "mounts": Mounts().holding(pid, data),
             "variables": {name: value for name, value in found.items() if name in asked["settings"]},

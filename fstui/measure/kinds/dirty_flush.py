@@ -25,7 +25,7 @@ class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
     file_bytes: int = 33554432
 
     @property
-    def alike(self) -> bool:
+    def uniform(self) -> bool:
         return False
 
     @property

@@ -54,7 +54,7 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
     def prefill_bytes(self) -> int:
         return self.file_bytes if self.prefill == "written" and self.offsets != "append" else 0
 
-    def held_to(self, bytes_per_s: int) -> SyncWrites:
+    def limited_to(self, bytes_per_s: int) -> SyncWrites:
         pace = bytes_per_s / self.block_bytes
         return msgspec.structs.replace(self, ops_per_s=min(self.ops_per_s or MOST_OPS_PER_S, pace, MOST_OPS_PER_S))
 

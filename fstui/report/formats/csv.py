@@ -52,7 +52,7 @@ def _row(run: Run, counts: figures.Counts, step: Step) -> Iterator[tuple[str, ob
     yield "status", step.status
     for name in ("ops", "syncs", "bytes", "writers", "elapsed_s"):
         yield name, getattr(step, name)
-    yield "rate_per_s", step.rate_per_s if step.settings.alike else None
+    yield "rate_per_s", step.rate_per_s if step.settings.uniform else None
     for prefix, field in _PARTS:
         latency: Latency | None = getattr(step, field)
         for figure in msgspec.structs.fields(Latency):

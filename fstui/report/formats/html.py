@@ -93,7 +93,7 @@ def _steps(run: Run) -> Iterator[str]:
 
 def _latencies(run: Run) -> Iterator[str]:
     for step in run.steps:
-        if step.settings.alike and (drawn := latency_svg.draw(run, step)):
+        if step.settings.uniform and (drawn := latency_svg.draw(run, step)):
             yield f"<figure><figcaption>{text(step.name)}</figcaption>{drawn}</figure>"
 
 

@@ -73,7 +73,7 @@ def _metrics(run: Run) -> Iterator[Metric]:
     yield Metric("fstui_run_written_bytes", "What it wrote.", [Value(run.written_bytes)])
     wear = [Value(written, {"device": device}) for device, written in run.wear_bytes.items()]
     yield Metric("fstui_run_wear_bytes", "What a lowest device was written to meanwhile, by whomever.", wear)
-    alike = [step for step in run.steps if step.ops and step.settings.alike]
+    alike = [step for step in run.steps if step.ops and step.settings.uniform]
     rates = [Value(step.rate_per_s, _of(step)) for step in alike]
     yield Metric("fstui_step_operations_per_second", "Each with its sync, where it has one.", rates)
     latencies = [value for step in alike for value in _latency(step)]

@@ -10,19 +10,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fstui.measure.wire.frames import Frame, Samples
-from fstui.model.counters import Counters
+from fstui.model.counters import Counters, DeviceTrace
 from fstui.model.declaration import Declaration
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
-from fstui.model.run import HeldAgainst, Run
+from fstui.model.run import Baselines, Run
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
-from fstui.model.tracing import DeviceTrace
 from fstui.state.workspace import Held, Place
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
-    from fstui.model.at_work import AtWork
+    from fstui.model.activity import HostActivity
     from fstui.model.watch import Watched
     from fstui.storage.writers import Processes
     from fstui.trace.watch_trace import Ended
@@ -174,7 +173,7 @@ class Machine(Protocol):
     def written_so_far(self) -> Processes:
         """Bytes that every process which we may look at has written."""
 
-    def at_work(self) -> AsyncGenerator[AtWork]:
+    def at_work(self) -> AsyncGenerator[HostActivity]:
         """Who writes and which databases run, again and again, until it is closed."""
 
     async def inspect(self, directory: str) -> Place:
@@ -221,7 +220,7 @@ class Machine(Protocol):
     async def remember(self, identity: str, declaration: Declaration) -> None:
         """Keep what is declared of a storage, where anything is kept. Raises Refused, OSError."""
 
-    async def held_against(self, run: Run) -> HeldAgainst:
+    async def baselines(self, run: Run) -> Baselines:
         """The saved runs, newest first, and the user's references, that one about to be measured is held against."""
 
     async def save(self, run: Run) -> tuple[str | None, str | None]:

@@ -20,8 +20,8 @@ from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
-from fstui.model.restraint import FREE, Restraint
-from fstui.model.run import HeldAgainst, Run
+from fstui.model.rate_limit import UNLIMITED, RateLimit
+from fstui.model.run import Baselines, Run
 from fstui.model.settings import Settings
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Space, Target
@@ -38,7 +38,7 @@ from fstui.storage.layers.sources.files import Tree
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
-    from fstui.model.at_work import AtWork
+    from fstui.model.activity import HostActivity
     from fstui.runs.serving import Serving
     from fstui.storage.writers import Processes
 
@@ -57,19 +57,19 @@ class LocalMachine:
         *,
         trace: bool = True,
         trusting: bool = False,
-        restraint: Restraint = FREE,
+        rate_limit: RateLimit = UNLIMITED,
     ) -> None:
         """``like``: the process in whose io cgroup the probes run. Raises Refused where that cannot be.
 
         ``trace``: let the kernel's trace bear witness, where it can be had. ``trusting``: as root, write also where
-        another user may rename what is written. ``restraint``: how the probes hold themselves back.
+        another user may rename what is written. ``rate_limit``: how the probes hold themselves back.
         """
         self.simulated: str | None = None
         self._another = AnotherCgroup(like, root) if like is not None else None
         self._root = root
         self._trace = trace
         self._trusting = trusting
-        self._restraint = restraint
+        self._rate_limit = rate_limit
         self._silent_since: dict[str, float] = {}
         self._files = count(1)
         self._serving: Serving | None = None
@@ -142,7 +142,7 @@ class LocalMachine:
 
         return written_so_far()
 
-    def at_work(self) -> AsyncGenerator[AtWork]:
+    def at_work(self) -> AsyncGenerator[HostActivity]:
         from fstui.runs import activity  # noqa: PLC0415  the first frame comes without
 
         return activity.looks() if self._root == Path("/") else activity.nobody()
@@ -198,7 +198,7 @@ class LocalMachine:
             # a name of its own: a probe that was killed leaves its file to the keeper of the directory
             "path": f"data-{next(self._files)}",
             "facts": preloads.PATTERN if facts else "",
-            "fill_bytes_per_s": self._restraint.bytes_per_s,
+            "fill_bytes_per_s": self._rate_limit.bytes_per_s,
             "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
         }
         probe.child.send(json.dumps({**step.settings.as_dict(), **told, **here}))
@@ -210,7 +210,7 @@ class LocalMachine:
 
     def _restrain(self, pid: int) -> None:
         """A child that writes, or starts what writes. Raises OSError."""
-        if self._restraint.idle:
+        if self._rate_limit.idle:
             _yield_to_others(pid)
 
     async def wait(self, seconds: float) -> None:
@@ -230,10 +230,10 @@ class LocalMachine:
 
         await remember(identity, declaration)
 
-    async def held_against(self, run: Run) -> HeldAgainst:
-        from fstui.runs.saving import held_against  # noqa: PLC0415
+    async def baselines(self, run: Run) -> Baselines:
+        from fstui.runs.saving import baselines  # noqa: PLC0415
 
-        return await held_against(run)
+        return await baselines(run)
 
     async def save(self, run: Run) -> tuple[str | None, str | None]:
         from fstui.runs.saving import save  # noqa: PLC0415

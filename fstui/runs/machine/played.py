@@ -14,7 +14,7 @@ from fstui.runs.activity import nobody
 from fstui.state.workspace import Held
 
 if TYPE_CHECKING:
-    from fstui.model.at_work import AtWork
+    from fstui.model.activity import HostActivity
     from fstui.storage.writers import Processes
 
 
@@ -30,7 +30,7 @@ class PlayedMachine:
     def written_so_far(self) -> Processes:
         return {}
 
-    def at_work(self) -> AsyncGenerator[AtWork]:
+    def at_work(self) -> AsyncGenerator[HostActivity]:
         return nobody()
 
     async def make_directory(self, directory: str, run_id: str) -> NoDirectory:

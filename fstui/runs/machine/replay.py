@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fstui.databases.programs import EVERYTHING, Installed
-from fstui.model.counters import Counters, DeviceCounters, Idle
+from fstui.model.counters import Counters, DeviceCounters, DeviceTrace, Idle
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
-from fstui.model.run import HeldAgainst, Run
+from fstui.model.run import Baselines, Run
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Space, Target
-from fstui.model.tracing import DeviceTrace
 from fstui.runs.machine.base import Waits
 from fstui.runs.machine.played import PlayedMachine
 from fstui.runs.machine.replayed_step import ReplayProbe
@@ -92,8 +91,8 @@ class ReplayMachine(PlayedMachine):
     def aftermath(self) -> Step | None:
         return None
 
-    async def held_against(self, run: Run) -> HeldAgainst:
-        return HeldAgainst(self.run.before, self.run.own)
+    async def baselines(self, run: Run) -> Baselines:
+        return Baselines(self.run.before, self.run.own)
 
     async def pass_time(self, seconds: float) -> None:
         """Let the machine's clock run on, at its pace."""

@@ -18,7 +18,7 @@ from fstui.model.counters import Counters
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
-from fstui.model.run import HeldAgainst, Run
+from fstui.model.run import Baselines, Run
 from fstui.model.settings import Settings
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
@@ -122,8 +122,8 @@ class SimulatedMachine(PlayedMachine):
         self._due = max(self._due, now - 0.1) + passed_s
         await asyncio.sleep(max(0.0, self._due - now) if self._pace else 0.0)
 
-    async def held_against(self, run: Run) -> HeldAgainst:
-        return HeldAgainst()
+    async def baselines(self, run: Run) -> Baselines:
+        return Baselines()
 
 
 def _claim(asked: SyncWrites) -> str:

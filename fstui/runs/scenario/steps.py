@@ -168,7 +168,11 @@ class Filling:
 
     def _is_absent(self, value: Any) -> bool:
         whole = _FIELD.fullmatch(value) if isinstance(value, str) else None
-        return whole is not None and whole[1] in self._settings and not self._settings[whole[1]].says(self.value(value))
+        return (
+            whole is not None
+            and whole[1] in self._settings
+            and not self._settings[whole[1]].is_set_by(self.value(value))
+        )
 
     def _word(self, reference: Any) -> dict[str, Any]:
         field = _FIELD.fullmatch(str(reference))

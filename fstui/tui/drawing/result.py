@@ -150,7 +150,7 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     if words := figures.words(step):
         pairs.append(("flush", words.removeprefix("flush ")))
     for label, part in (("whole operation", whole), ("its write", step.write_ns), ("its sync", step.sync_ns)):
-        if part is not None and step.settings.alike:
+        if part is not None and step.settings.uniform:
             marks = " ".join(
                 f"{name} {latency(part, field)}"
                 for name, field in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
@@ -232,7 +232,7 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
     glyph, style = of_step(step.status) if step.status != "finished" else (" ", "")
     mark = "▌" if selected else " "
     values = {"STEP": name}
-    if step.ops and not step.settings.alike:
+    if step.ops and not step.settings.uniform:
         words = told(columns, values["STEP"], figures.words(step))
         return line((mark, HEAD), (glyph, style), " ", (words, HEAD if selected else ""))
     if step.ops:

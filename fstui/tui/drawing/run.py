@@ -200,7 +200,7 @@ def _step(progress: Progress, counts: figures.Counts, index: int, name: str, col
     values = {"STEP": name}
     if (step := progress.done.get(index)) is not None:
         glyph, style = of_step(step.status)
-        if step.ops and not step.settings.alike:
+        if step.ops and not step.settings.uniform:
             return line(" ", (glyph, style), " " + told(columns, values["STEP"], figures.words(step)))
         if step.ops:
             values |= _numbers(step, step.settings, counts)
@@ -208,7 +208,7 @@ def _step(progress: Progress, counts: figures.Counts, index: int, name: str, col
             return line(" ", (glyph, style), " " + fit(f"{values['STEP'].rstrip()}: {reason}", _width(columns)))
     elif index == progress.current:
         glyph, style = "▸", HEAD
-        if progress.snapshot and not planned.settings.alike:
+        if progress.snapshot and not planned.settings.uniform:
             return line(" ", (glyph, style), " " + told(columns, values["STEP"], figures.words(progress.snapshot)))
         if progress.snapshot and planned.settings.reports_itself:
             return line(" ", (glyph, style), " " + _said(columns, values["STEP"], progress.snapshot))

@@ -9,7 +9,7 @@ from functools import cached_property
 import msgspec
 from rich.text import Text
 
-from fstui.model.at_work import AtWork, DatabaseAtWork
+from fstui.model.activity import HostActivity, RunningDatabase
 from fstui.model.host import Inventory
 from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
 from fstui.model.quantities import counted, duration_ns, short_size, size
@@ -171,7 +171,7 @@ def table_lines(rows: Sequence[Entry]) -> int:
 def detail(
     entry: Entry | None,
     rates: Mapping[str, Rate],
-    at_work: AtWork,
+    at_work: HostActivity,
     width: int,
     *,
     before: Sequence[Text] = (),
@@ -303,7 +303,7 @@ _MOST = 4
 """Writers that are named."""
 
 
-def _company(target: Target, at_work: AtWork, width: int) -> list[Text]:
+def _company(target: Target, at_work: HostActivity, width: int) -> list[Text]:
     """Nothing where nobody is."""
     found: list[Text] = []
     if words := _writers(target, at_work):
@@ -314,7 +314,7 @@ def _company(target: Target, at_work: AtWork, width: int) -> list[Text]:
     return found
 
 
-def _writers(target: Target, at_work: AtWork) -> str:
+def _writers(target: Target, at_work: HostActivity) -> str:
     here = [each for each in at_work.writers if target.mount_point in each.mounts]
     named = [f"{each.name} ({each.pid}) {size(_rounded(each.bytes_per_s))}/s" for each in here[:_MOST]]
     hidden = "other users' processes are not seen without root" if named and at_work.hidden else ""
@@ -326,13 +326,13 @@ def _rounded(bytes_per_s: float) -> int:
     return round(float(f"{bytes_per_s:.1e}"))
 
 
-def _database(database: DatabaseAtWork, width: int) -> Iterator[Text]:
+def _database(database: RunningDatabase, width: int) -> Iterator[Text]:
     words = f"{database.name} ({database.pid}) keeps its data in {database.data_directory}: "
     words += ", ".join(f"{name} = {value}" for name, value in sorted(database.variables.items())) or (
         "no setting of its durability is changed where it was started"
     )
     for part in wrapped(words, width - 1, indent=" " * 8, first="  data  "):
         yield line(part)
-    for reason in database.losing:
+    for reason in database.unsafe_settings:
         for part in wrapped(f"✗ a commit may be lost: {reason}", width - 1, indent=" " * 10, first=" " * 8):
             yield line((part, BAD))

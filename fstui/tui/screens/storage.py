@@ -12,7 +12,7 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 
-from fstui.model.at_work import AtWork
+from fstui.model.activity import HostActivity
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
@@ -76,7 +76,7 @@ class StorageScreen(BaseScreen):
         self.pseudo = False
         self.words = ""
         self.sort = storage.SORTS[0]
-        self.at_work = AtWork()
+        self.at_work = HostActivity()
         self.beneath: Beneath | None = None
         """From the second look on."""
         self._surveyed = self._spaced = float("-inf")

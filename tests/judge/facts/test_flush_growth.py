@@ -9,8 +9,8 @@ import pytest
 
 from fstui.judge.facts.flush_growth import FlushGrowth
 from fstui.measure.kinds.dirty_flush import GrowthPoint
+from fstui.model.counters import DeviceTimes
 from fstui.model.quantities import duration_ns
-from fstui.model.tracing import DeviceTimes
 from tests.factories.steps import step, traced
 
 MIB = 1 << 20

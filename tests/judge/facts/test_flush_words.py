@@ -7,8 +7,8 @@ import pytest
 from fstui.judge import Case
 from fstui.judge.facts.flush_words import not_told_apart, unproven, whose
 from fstui.judge.facts.flushes import FlushAccount
+from fstui.model.counters import DeviceTrace
 from fstui.model.storage import Node, Target
-from fstui.model.tracing import DeviceTrace
 from tests.factories.evidence import busy, evidence
 from tests.factories.steps import step, traced
 from tests.factories.storage import disk, filesystem, on_disk

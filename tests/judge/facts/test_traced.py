@@ -10,9 +10,9 @@ import pytest
 
 from fstui.judge import Case
 from fstui.judge.facts.flushes import FlushAccount
+from fstui.model.counters import DeviceTrace
 from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.model.tracing import DeviceTrace
 from tests.factories.evidence import busy, evidence
 from tests.factories.steps import step, traced
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, target

@@ -9,14 +9,13 @@ from msgspec.structs import replace
 
 from fstui.judge.references import library
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.model.counters import DeviceCounters, Idle
+from fstui.model.counters import DeviceCounters, DeviceTimes, DeviceTrace, Idle
 from fstui.model.host import Process, Writer
 from fstui.model.judgement import Speed
-from fstui.model.restraint import Restraint
+from fstui.model.rate_limit import RateLimit
 from fstui.model.run import Earlier
 from fstui.model.steps import Stall, Stalls, Step
 from fstui.model.storage import Medium, MediumClass, Reading, Target
-from fstui.model.tracing import DeviceTimes, DeviceTrace
 from tests.factories.evidence import HONEST_PROCESS, verdict
 from tests.factories.steps import latency, step
 from tests.factories.storage import disk, filesystem, on_disk
@@ -55,10 +54,10 @@ def test_what_has_nothing_to_be_held_against_is_unknown() -> None:
     assert found.next
 
 
-@pytest.mark.parametrize("restraint", [Restraint(bytes_per_s=1 << 20), Restraint(idle=True)])
-def test_a_run_that_held_itself_back_is_neither_slow_nor_normal_nor_stalls(restraint: Restraint) -> None:
+@pytest.mark.parametrize("rate_limit", [RateLimit(bytes_per_s=1 << 20), RateLimit(idle=True)])
+def test_a_run_that_held_itself_back_is_neither_slow_nor_normal_nor_stalls(rate_limit: RateLimit) -> None:
     for steps in ([step(rate=0.1 * SSD_SLOWEST)], [step(rate=20 * SSD_SLOWEST)], [slowest(900)]):
-        found = asked(SSD, *steps, restraint=restraint, before=before(9000, 9000, 9000))
+        found = asked(SSD, *steps, rate_limit=rate_limit, before=before(9000, 9000, 9000))
         assert (found.answer, found.title) == ("unknown", "it was held back")
 
 

@@ -86,7 +86,7 @@ def test_what_was_set_is_found_again(name: str, key: str, value: Scalar) -> None
                     told = at(step.settings.as_dict(), path[:-1])
                     for option, meant in setting.choices[str(value)].items():
                         assert told[option] == (tuple(meant) if isinstance(meant, list) else meant)
-                elif setting.says(value) and path[0] in step.settings.as_dict():
+                elif setting.is_set_by(value) and path[0] in step.settings.as_dict():
                     told = at(step.settings.as_dict(), path)
                     assert (told, isinstance(told, bool)) == (value, isinstance(value, bool))
             the_server_is_told_its_options(step)

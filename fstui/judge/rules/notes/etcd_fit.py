@@ -40,7 +40,7 @@ SOURCE = (
 def etcd_fit(case: Case) -> Iterator[Finding]:
     """Fast enough for etcd, by its own documents. It says nothing of durability."""
     scenario = case.evidence.scenario
-    held_back = bool(case.evidence.restraint)
+    held_back = bool(case.evidence.rate_limit)
     if scenario is None or scenario.name != SCENARIO or case.configuration.stub_signs or held_back:
         return
     for step, settings in case.steps.synced:

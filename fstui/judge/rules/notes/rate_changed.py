@@ -33,7 +33,7 @@ from fstui.model.steps import Step
 @rule(place=90)
 def rate_changed(case: Case) -> Iterator[Finding]:
     """The rate fell (a cache or a credit is used up), or rose (whatever held it up is over), and stayed there."""
-    if case.evidence.restraint:  # it gave way to others, whose doing that may be
+    if case.evidence.rate_limit:  # it gave way to others, whose doing that may be
         return
     for done in case.steps.measured:
         found = rate_change(done)

@@ -57,7 +57,7 @@ class _Slow(NamedTuple):
 @rule(place=10)
 def slower_than_class(case: Case) -> Iterator[Finding]:
     """Far below everything published of the same operation on the same class of medium."""
-    if case.evidence.restraint:  # the pace was fstui's own
+    if case.evidence.rate_limit:  # the pace was fstui's own
         return
     if case.configuration.breaks_sync:
         return

@@ -65,7 +65,7 @@ def _still_ns(step: Step) -> int:
     """How long one operation held all others up; 0 where that was not long, or the want of a CPU did it."""
     if step.unanswered:
         longest, least = round(step.unanswered.elapsed_s * 1e9), 0.0
-    elif step.writers == 1 and step.latency_ns and step.settings.alike:
+    elif step.writers == 1 and step.latency_ns and step.settings.uniform:
         longest, least = step.latency_ns.max - without_cpu_ns(step), step.elapsed_s * 1e9 / 2
     else:
         return 0

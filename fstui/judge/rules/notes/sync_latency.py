@@ -31,7 +31,7 @@ from fstui.model.steps import Latency, Step
 @rule(place=130, said_first=True)
 def sync_latency(case: Case) -> Iterator[Finding]:
     """A paced step's rate is its pace; its latency is the answer. It says nothing of durability."""
-    if case.evidence.restraint:  # the pace was not the scenario's: all steps have one
+    if case.evidence.rate_limit:  # the pace was not the scenario's: all steps have one
         return
     for done in case.steps.measured:
         took = done.step.latency_ns

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fstui.model.host import Process
-from fstui.model.restraint import Restraint
+from fstui.model.rate_limit import RateLimit
 from fstui.model.run import ScenarioRef
 from fstui.model.steps import Step
 from tests.factories.evidence import finding, rules, verdict
@@ -39,7 +39,7 @@ def test_etcds_own_criterion(p99_ms: float, rate: float, word: str) -> None:
 
 
 def test_a_run_that_was_held_back_or_whose_syncs_are_stubbed_is_no_measure_of_speed() -> None:
-    held_back = verdict(None, appends(), scenario=ETCD, restraint=Restraint(idle=True))
+    held_back = verdict(None, appends(), scenario=ETCD, rate_limit=RateLimit(idle=True))
     stubbed = verdict(None, appends(), scenario=ETCD, process=Process(pipe_fsync_fails=False))
     assert "etcd-fit" not in rules(held_back) | rules(stubbed)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.model.restraint import Restraint
+from fstui.model.rate_limit import RateLimit
 from fstui.model.steps import Step, TimelinePoint
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
@@ -34,7 +34,7 @@ def test_the_point_of_change_and_what_was_written_until_then() -> None:
 
 def test_what_gave_way_to_others_says_nothing_of_a_rate() -> None:
     fell = lasting([7400.0] * 20 + [28.0] * 40)
-    assert "rate-changed" not in rules(verdict(None, fell, restraint=Restraint(idle=True)))
+    assert "rate-changed" not in rules(verdict(None, fell, rate_limit=RateLimit(idle=True)))
 
 
 def test_a_rate_that_rises_is_told_as_well() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fstui.judge.references import published
 from fstui.model.host import Process
-from fstui.model.restraint import FREE, Restraint
+from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.storage import Medium, Reading, Target
 from tests.factories.evidence import HONEST_PROCESS, finding, rules, verdict
 from tests.factories.steps import step
@@ -33,13 +33,13 @@ def test_less_than_half_of_the_slowest_published_is_a_note(times: float, hit: bo
 
 
 @pytest.mark.parametrize("barrier", ["barrier", "nobarrier"])
-@pytest.mark.parametrize("restraint", [FREE, Restraint(bytes_per_s=1 << 20)], ids=["free", "held back"])
+@pytest.mark.parametrize("rate_limit", [UNLIMITED, RateLimit(bytes_per_s=1 << 20)], ids=["free", "held back"])
 def test_a_pace_of_fstuis_own_and_syncs_that_are_worth_nothing_are_held_against_nobody(
-    barrier: str, restraint: Restraint
+    barrier: str, rate_limit: RateLimit
 ) -> None:
     where = on_disk(filesystem(barrier=barrier), *ssd().lowest)
-    said = "slower-than-class" in rules(verdict(where, step(rate=50), restraint=restraint))
-    assert said is (barrier == "barrier" and not restraint)
+    said = "slower-than-class" in rules(verdict(where, step(rate=50), rate_limit=rate_limit))
+    assert said is (barrier == "barrier" and not rate_limit)
 
 
 def test_limits_of_the_cgroup_are_named() -> None:

@@ -1,0 +1,62 @@
+"""What runs on this host now: processes that write, and database servers."""
+
+from __future__ import annotations
+
+from fstui.model.base import Base
+
+SERVERS = {
+    "mysqld": "mysql",
+    "mariadbd": "mariadb",
+    "postgres": "postgresql",
+    "mongod": "mongodb",
+    "redis-server": "redis",
+    "valkey-server": "valkey",
+    "etcd": "etcd",
+    "beam.smp": "rabbitmq",
+    "oracle": "oracle",
+    "sqlservr": "sqlserver",
+    "db2sysc": "db2",
+    "clickhouse-serv": "clickhouse",
+    "ceph-osd": "ceph",
+}
+"""Database servers by their name in /proc/PID/comm, which is cut after 15 characters."""
+
+
+class ActiveWriter(Base, frozen=True, kw_only=True):
+    """A process that writes now."""
+
+    pid: int
+    name: str
+    bytes_per_s: float
+    mounts: tuple[str, ...] = ()
+    """Mount points on which it has files open for writing; empty if they cannot be read."""
+
+
+class RunningDatabase(Base, frozen=True, kw_only=True):
+    """A database server that runs now."""
+
+    pid: int
+    name: str
+    kind: str
+    data_directory: str = ""
+    """The path that the server uses."""
+    mounts: tuple[str, ...] = ()
+    """The mount points of its data directory."""
+    variables: dict[str, str] = {}
+    """Settings that affect durability, from its command line and option files. Later changes are not included."""
+    preloads: tuple[str, ...] = ()
+    """Loaded libraries that skip syncs."""
+    unsafe_settings: tuple[str, ...] = ()
+    """Settings with which a commit may be lost."""
+    readable: bool = True
+    """False: only its owner and root can read its settings."""
+
+
+class HostActivity(Base, frozen=True, kw_only=True):
+    """The result of one look."""
+
+    writers: tuple[ActiveWriter, ...] = ()
+    """The busiest first."""
+    databases: tuple[RunningDatabase, ...] = ()
+    hidden: bool = False
+    """The processes of other users could not be read."""

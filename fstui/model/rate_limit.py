@@ -1,0 +1,20 @@
+"""How much a run restricts itself, so that other users of the host do not suffer."""
+
+from __future__ import annotations
+
+from fstui.model.base import Base, Count
+
+
+class RateLimit(Base, frozen=True, kw_only=True):
+    """False if there is no restriction. Rates measured under one do not show how fast the storage is."""
+
+    bytes_per_s: Count | None = None
+    """The most that probes write per second, including their files (``--max-rate``). Metadata comes on top."""
+    idle: bool = False
+    """Probes run in the idle I/O class and at the lowest CPU priority (``--idle``)."""
+
+    def __bool__(self) -> bool:
+        return bool(self.bytes_per_s or self.idle)
+
+
+UNLIMITED = RateLimit()
