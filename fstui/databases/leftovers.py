@@ -14,7 +14,7 @@ from fstui.simulate.lab import removal
 from fstui.state import ledger
 from fstui.state.noting import strike_out
 from fstui.state.workspace import POWER_CUT, PREFIX, remove_left_behind
-from fstui.trace import instances
+from fstui.trace import child as tracing
 
 
 async def remove(entry: ledger.Entry) -> str | None:
@@ -26,7 +26,7 @@ async def remove(entry: ledger.Entry) -> str | None:
     if entry.kind == "server":
         return await _with_its_directory(entry)  # it died with its keeper; its files are in the run's directory
     if entry.kind == "trace":
-        return await instances.remove_left_behind(entry)
+        return await tracing.remove_left_behind(entry)
     if entry.kind == "lab":
         return await removal.remove_left_behind(entry)
     return await remove_left_behind(entry)
@@ -52,7 +52,7 @@ def _is_of_its_run(entry: ledger.Entry) -> bool:
         case "lab":
             return True  # its user has named it: its own record says whose it is
         case "trace":
-            return path.name == f"{instances.PREFIX}{run}"
+            return path.name == Path(tracing.path_of(run)).name
         case _:
             return path.name in (f"{PREFIX}{run}", f"{POWER_CUT}{run}")
 

@@ -22,10 +22,8 @@ from fstui.model.watch import (
 from fstui.runs.machine.base import Machine, Waits
 from fstui.storage.counters import difference
 from fstui.storage.writers import writers
-from fstui.trace.answers import answers
-from fstui.trace.child import Untraceable
-from fstui.trace.conclusion import Conclusion, conclude, conclude_from_proc
-from fstui.trace.watch_trace import Ended
+from fstui.trace.child import Ended, Untraceable
+from fstui.trace.conclusion import Conclusion, answers, conclude, conclude_from_proc
 
 SECOND = 1.0
 MOST_WRITERS = 8

@@ -1,5 +1,5 @@
-"""Use the kernel's trace events as a witness: who requested which flush, and who waits for which file.
+"""Use the kernel's trace events to see who requested which flush, and who waits for which file.
 
-``reader`` is the child program that makes a tracefs instance and reads its buffers; the modules here start it and turn
-its answers into model types. Works as root only, and runs go on without it.
+``reader`` has the child programs that read the trace, ``child`` starts them, and ``conclusion`` says what a watch
+found. Tracing needs root; runs work without it. Must not import databases or runs.
 """

@@ -1,45 +1,66 @@
-"""A child program that traces: its instances in tracefs, which are in the ledger before they are made."""
+"""Start the child programs that trace, and turn what they print into model types.
+
+A program removes its instances in tracefs when its stdin closes, which also happens when fstui is killed. The instances
+are in the ledger before they are made.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
-from typing import Any, Self
+from collections.abc import AsyncIterator
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple, Self
 
-from fstui.measure.children import Child
+import msgspec
+
+from fstui.measure.children import Child, NoAnswer, ask_program
+from fstui.model.counters import DeviceTrace
+from fstui.model.watch import LostWrite, Watched
 from fstui.state import ledger
-from fstui.state.noting import note
-from fstui.trace.instances import path_of
+from fstui.state.noting import note, strike_out
 
-READY_S = 10.0
-END_S = 10.0
+INSTANCES = PurePosixPath("/sys/kernel/tracing/instances")
+"""The usual place of instances; used in the ledger and in messages."""
+TRACE = "the kernel's trace"
+READY_S = END_S = REMOVE_S = 10.0
+SUM_S = 30.0
+"""Time to add up the events of a step, which takes some microseconds per event."""
+SILENT_S = 20.0
+"""A watch prints a line every second; after this time without one it has failed."""
 
 
-class Untraceable(Exception):  # noqa: N818  a sentence, not a fault
-    """Why there is no trace, in one sentence."""
+class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
+    """Tracing is not possible here. The message is one sentence for the user."""
+
+
+class Ended(NamedTuple):
+    """The result of a watch, and the writes that failed in the background."""
+
+    whole: Watched
+    errors: tuple[LostWrite, ...]
 
 
 class TracingChild:
-    """It takes its instances down when its stdin closes, also because fstui was killed."""
+    """A running program that traces."""
 
     def __init__(self, child: Child, entry: ledger.Entry) -> None:
         self._child = child
         self._entry = entry
 
     @classmethod
-    async def _start(cls, name: str, module: str, *arguments: str, **told: Any) -> Self:
-        """``name``: of the instance, and the beginning of the names of its others. Raises Untraceable."""
+    async def _start(cls, name: str, module: str, *arguments: str, **settings: Any) -> Self:
+        """``name``: of the instance, and the beginning of the names of further ones. Raises Untraceable."""
         if os.geteuid() != 0:
             raise Untraceable("only root may trace the kernel")
         try:
             child = await Child.start(module, *arguments)
             entry = await note(name, "trace", path_of(name))
-        except OSError as error:  # the child ends with its stdin
-            raise Untraceable(f"it cannot be begun: {error.filename or 'its program'}: {error.strerror}") from error
+        except OSError as error:  # the child ends when its stdin closes
+            raise Untraceable(f"cannot start: {error.filename or 'its program'}: {error.strerror}") from error
         started = cls(child, entry)
-        started._say(name=name, entry=str(ledger.path_of(entry)), **told)
+        started._send(name=name, entry=str(ledger.path_of(entry)), **settings)
         answer = await started._answer(READY_S)
         if "ready" not in answer:
             await started.stop()
@@ -47,18 +68,100 @@ class TracingChild:
         return started
 
     async def stop(self) -> str | None:
-        """Have the instances taken down. Returns None, or the sentence that says that they are still there."""
+        """End the program, which removes its instances. Returns None, or the sentence that says that they remain."""
         status = await self._child.end(END_S, "home")
         if status is None:
             self._child.abandon()
         return None if status == 0 else f"{self._entry.what}: not removed; `fstui clean` tries again"
 
-    def _say(self, **line: Any) -> None:
+    def _send(self, **line: Any) -> None:
         self._child.send(json.dumps(line))
 
-    async def _answer(self, timeout_s: float) -> dict[str, Any]:
-        line = b""
-        with contextlib.suppress(TimeoutError):
-            line = await asyncio.wait_for(self._child.read_line(), timeout_s)
+    async def _answer(self, patience_s: float) -> dict[str, Any]:
+        """Return the next line of the program, or the reason why there is none as ``{"error": …}``."""
+        try:
+            line = await self._child.answer(patience_s, TRACE, "home")
+        except NoAnswer as silence:
+            return {"error": str(silence)}
         answer: dict[str, Any] = json.loads(line or b'{"error": "the program that reads the trace has ended"}')
         return answer
+
+
+class RunTrace(TracingChild):
+    """The trace of a run, which says who requested flushes in each step."""
+
+    refused: str | None = None
+
+    @classmethod
+    async def start(cls, run_id: str, devices: list[str]) -> RunTrace:
+        """Record the requests of fstui and of others at these block devices. Raises Untraceable."""
+        if not devices:
+            raise Untraceable("no block device is below it")
+        return await cls._start(run_id, "trace.reader.record", "record", own=[os.getpid()], devices=devices)
+
+    def begin(self, from_ns: int, own: tuple[int, ...]) -> None:
+        """Begin a step at this CLOCK_MONOTONIC time. ``own``: further processes that work for this run."""
+        self._send(from_ns=from_ns, own=list(own))
+
+    async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
+        """End the step. Returns the requests at each device, or None if the program failed."""
+        self._send(until_ns=until_ns)
+        answer = await self._answer(SUM_S)
+        return msgspec.convert(answer["devices"], tuple[DeviceTrace, ...]) if "devices" in answer else None
+
+
+class WatchTrace(TracingChild):
+    """The trace of a watch, which says who waits for which file."""
+
+    @classmethod
+    async def start(cls, name: str, *, pid: int | None, device: int | None, calls: bool) -> WatchTrace:
+        """``pid``: only this process and its descendants. ``device``: only the filesystem with this device number.
+
+        ``calls``: record fsync and fdatasync calls, not only the events of filesystems. Raises Untraceable.
+        """
+        return await cls._start(name, "trace.reader.watch", pid=pid, device=device, calls=calls)
+
+    def end(self) -> None:
+        """Ask for the result."""
+        self._child.hang_up()
+
+    async def seconds(self) -> AsyncIterator[Watched | Ended]:
+        """Yield each second, and the result after ``end``."""
+        with contextlib.suppress(NoAnswer):
+            while line := await self._child.answer(SILENT_S, TRACE, "home"):
+                received = json.loads(line)
+                if "whole" in received:
+                    whole = msgspec.convert(received["whole"], Watched, strict=False)
+                    yield Ended(whole, msgspec.convert(received["errors"], tuple[LostWrite, ...]))
+                    return
+                yield msgspec.convert(received["second"], Watched, strict=False)
+
+
+def path_of(run_id: str) -> str:
+    """Return the usual path of a run's instance."""
+    return str(INSTANCES / f"fstui-{run_id}")
+
+
+async def existing() -> list[str]:
+    """Return the usual paths of all instances of fstui, of living runs as well; none if this user may not look."""
+    try:
+        answer = await ask_program("trace.reader.record", "list", "", REMOVE_S, "tracefs")
+    except (NoAnswer, OSError):
+        return []
+    return [str(INSTANCES / name) for name in answer.get("names", ())]
+
+
+async def remove_left_behind(entry: ledger.Entry) -> str | None:
+    """Remove the instances that a killed run left. Returns None, or the sentence that says why they remain.
+
+    The kernel refuses to remove an instance that a living process reads.
+    """
+    try:
+        name = PurePosixPath(entry.what).name
+        answer = await ask_program("trace.reader.record", "remove", name, REMOVE_S, entry.what)
+    except NoAnswer as silence:
+        return f"{entry.what}: not removed: it {silence.reason}"
+    if answer.get("removed"):
+        await strike_out(entry)
+        return None
+    return f"{entry.what}: not removed: {answer.get('error')}"

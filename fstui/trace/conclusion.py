@@ -1,4 +1,4 @@
-"""What a watch comes to, in one sentence with its numbers: who waits, and what the time goes into."""
+"""What a watch found: who waits and what the time goes into, whether the storage is honest, and whether it is slow."""
 
 from __future__ import annotations
 
@@ -6,102 +6,122 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fstui.judge import judge
+from fstui.judge.references import class_of
+from fstui.judge.speed.stalls import CPU_EXPLAINS, STALL_NS
+from fstui.judge.speed.yardsticks import FAR
+from fstui.model.counters import DeviceTimes
+from fstui.model.host import Inventory
+from fstui.model.judgement import Speed
 from fstui.model.quantities import duration_ns, rate, size
+from fstui.model.run import Evidence
+from fstui.model.storage import MediumClass, Target
 from fstui.model.watch import Commits, Culprit, Waiting, Watched, WatchedDevice
 
 WAITS = 0.05
-"""Below this share of the time nobody waits: a disk twice as quick would be noticed by none."""
+"""A program that waits for a smaller share of the time would not notice a disk that is twice as fast."""
 MUCH = 0.5
-"""Below this share of the time no program is held up by many quick syncs."""
+"""Quick syncs slow a program down only above this share of its time."""
 QUICK_NS = 2_000_000
-"""A sync that takes no longer than this is no slow disk's; who waits for many of them asks for many."""
+"""A sync that takes less is not a sign of a slow disk: a program that waits for many of them makes too many."""
 MOSTLY = 0.5
 STUCK_NS = 1_000_000_000
+LYING = ("not-durable", "suspicious")
+FEWEST = 20
+"""Flushes of a device that are needed for a typical time."""
 
 
 class Conclusion(NamedTuple):
-    """What the time goes into, and the sentence."""
+    """What the time goes into, and the sentence that says so."""
 
     culprit: Culprit
     sentence: str
 
 
+class Answers(NamedTuple):
+    """Two independent answers."""
+
+    honest: str
+    speed: Speed
+
+
 class Program(NamedTuple):
-    """Programs of one name over all their files."""
+    """The programs of one name, with all their files."""
 
     worst: Waiting
-    """The file that it waited for the longest."""
+    """The file that it waited for longest."""
     syncs: int
     waited_ns: int
     timed: int
-    """Syncs of which the time is known."""
+    """Syncs whose time is known."""
     device_ns: float
-    """The devices' own part of one of them, on average."""
+    """The part of a sync that the devices needed, on average."""
     cpu_ns: int
 
     @property
     def mean_ns(self) -> float:
-        """The time of one sync."""
         return self.waited_ns / max(1, self.timed)
 
 
 def conclude(whole: Watched) -> Conclusion:
-    """Of all that was seen. A kernel's own thread that waits, a loop's say, waits for somebody who is named too."""
+    """Conclude from a trace. Kernel threads, as that of a loop device, wait for a program that is listed as well."""
     programs = _programs([row for row in whole.waits if not row.kernel])
     if not programs:
-        return Conclusion("nobody", f"Nobody waits: no program asked for a sync in {whole.elapsed_s:.1f} s.")
+        return Conclusion("nobody", f"No program waits: none requested a sync in {whole.elapsed_s:.1f} s.")
     stuck = max((row for row in whole.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
     if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_NS:
-        return Conclusion("unknown", _of_a_stall(stuck))
+        waited = duration_ns(stuck.in_flight_ns)
+        return Conclusion("unknown", f"{stuck.who} has waited {waited} for {stuck.where}, and still waits.")
     program = max(programs, key=lambda each: each.waited_ns)
     per_s = program.syncs / whole.elapsed_s
     share = program.waited_ns / 1e9 / whole.elapsed_s
     if share < WAITS:
         return Conclusion(
             "nobody",
-            f"Nobody waits: {program.worst.who} asks for most, {rate(per_s)} syncs/s of "
+            f"No program waits: {program.worst.who} makes the most syncs, {rate(per_s)} per second of "
             f"{duration_ns(program.mean_ns)} each, {share:.1%} of its time.",
         )
-    return _of(program, per_s, share, whole)
+    return _conclude_of(program, per_s, share, whole)
 
 
-def _of(program: Program, per_s: float, share: float, whole: Watched) -> Conclusion:
+def _conclude_of(program: Program, per_s: float, share: float, whole: Watched) -> Conclusion:
     who, mean, device = program.worst.who, duration_ns(program.mean_ns), duration_ns(program.device_ns)
     where = program.worst.where
     if program.mean_ns <= QUICK_NS:
-        asked = (
-            f"{who} makes {rate(per_s)} syncs/s of {where} and spends {_times(share)} in them; one takes {mean}, of "
-            f"which the device needs {device}."
+        syncs = (
+            f"{who} makes {rate(per_s)} syncs/s of {where} and spends {_times(share)} in them. Each takes {mean}, and "
+            f"the device needs {device} of that."
         )
         if share < MUCH:
-            return Conclusion("nobody", f"Little is waited: {asked}")
-        return Conclusion("program", f"The program asks too much: {asked}")
+            return Conclusion("nobody", f"Programs wait little: {syncs}")
+        return Conclusion("program", f"The program makes too many syncs: {syncs}")
     if program.device_ns >= MOSTLY * program.mean_ns:
         disk = program.worst.device or "its device"
-        return Conclusion(
-            "disk", f"The disk is slow: {disk} itself takes {device} of the {mean} that a sync of {where} takes {who}."
+        sentence = (
+            f"The disk is slow: {disk} itself takes {device} of the {mean} that {who} waits for a sync of {where}."
         )
+        return Conclusion("disk", sentence)
     if program.cpu_ns >= MOSTLY * program.waited_ns:
         return Conclusion(
             "cpu",
-            f"The CPU is short: a sync of {where} takes {who} {mean}, {device} of them in the device, and for up to "
-            f"{program.cpu_ns / program.waited_ns:.0%} of the time it waited for a CPU.",
+            f"The CPU is busy: {who} waits {mean} for a sync of {where}, and the device needs {device} of that. Up to "
+            f"{program.cpu_ns / program.waited_ns:.0%} of the time it waits for a CPU.",
         )
     return Conclusion(
         "filesystem",
-        f"The filesystem is slow: a sync of {where} takes {who} {mean}, {device} of them in the device"
+        f"The filesystem is slow: {who} waits {mean} for a sync of {where}, and the device needs {device} of that"
         f"{_commits(program.worst.device, whole.commits, whole.elapsed_s)}.",
     )
 
 
 def conclude_from_proc(whole: Watched, why: str) -> Conclusion:
-    """Where nobody can say who waits: what the devices count, and who writes most."""
+    """Conclude without a trace, from what the devices count and who writes most. ``why``: there is no trace."""
     busiest = max(whole.devices, key=lambda device: device.flushes or 0, default=None)
-    sentence = f"Who waits is not to be seen: {why}."
+    sentence = f"fstui cannot see who waits: {why}."
     if busiest is not None and busiest.flushes:
         sentence += f" {busiest.device} did {rate(busiest.flushes / whole.elapsed_s)} flushes/s{_flush_time(busiest)}."
     else:
-        sentence += " No device that counts them was asked for a flush."
+        sentence += " No device that counts flushes got one."
     if whole.writers:
         writer = whole.writers[0]
         sentence += f" {writer.name} ({writer.pid}) wrote most, {size(writer.written_bytes / whole.elapsed_s)}/s."
@@ -135,7 +155,7 @@ def _program(rows: Sequence[Waiting]) -> Program:
 
 
 def _times(share: float) -> str:
-    """``93 % of its time``; of several threads ``the time of 3.4 threads``."""
+    """Return ``93 % of its time``, or for several threads ``the time of 3.4 threads``."""
     return f"{share:.0%} of its time" if share < 1.05 else f"the time of {share:.1f} threads"
 
 
@@ -145,9 +165,78 @@ def _commits(device: str | None, commits: Sequence[Commits], elapsed_s: float) -
         return ""
     return (
         f"; its journal made {rate(found.count / elapsed_s)} commits/s of {duration_ns(found.latency_ns.p50)} (p50), "
-        f"{duration_ns(found.latency_ns.max)} at the most"
+        f"at most {duration_ns(found.latency_ns.max)}"
     )
 
 
-def _of_a_stall(row: Waiting) -> str:
-    return f"{row.who} has waited {duration_ns(row.in_flight_ns or 0)} for {row.where}, and still does."
+def answers(whole: Watched, inventory: Inventory, watched: Sequence[Target]) -> Answers:
+    """Answer whether the storage is honest and whether it is slow. ``watched``: the filesystems that were watched."""
+    waited_on = {row.device for row in whole.waits}
+    concerned = [target for target in watched if waited_on & {node.id for node in target.stack}]
+    return Answers(_honest(inventory, concerned or (watched if len(watched) == 1 else [])), _speed(whole, concerned))
+
+
+def _honest(inventory: Inventory, concerned: Sequence[Target]) -> str:
+    """Judge the configuration alone, because a watch makes no syncs that could be counted."""
+    for target in concerned:
+        found = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
+        if found.verdict in LYING:
+            return f"Is it honest? {target.mount_point}: {found.verdict}, {found.confidence}. {found.sentence}"
+    return "Is it honest? The configuration shows no defect. A watch writes nothing: to test it, run fstui check."
+
+
+def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
+    longest = max((row for row in whole.waits if not row.kernel), key=_longest_ns, default=None)
+    if longest is not None and _longest_ns(longest) >= STALL_NS:
+        return _stalled(longest)
+    found = [(name, times, media) for name, times, media in _flushed(whole, concerned) if media]
+    if not found:
+        sentence = f"No device of a known class completed {FEWEST} flushes."
+        return Speed(title="no reference to compare with", sentence=sentence)
+    return _of_class(*max(found, key=lambda one: one[1].p50))
+
+
+def _stalled(row: Waiting) -> Speed:
+    took = duration_ns(_longest_ns(row))
+    if row.latency_ns is not None and row.cpu_ns >= CPU_EXPLAINS * row.latency_ns.max:
+        words = (
+            f"{row.who} waited up to {took}, and may have waited for a CPU as long. This says nothing of the storage."
+        )
+        return Speed(title="this host was short of CPU", sentence=words)
+    device = f" The device needed {duration_ns(row.device_ns)} of one." if row.device_ns is not None else ""
+    return Speed(
+        answer="stalls",
+        yardstick="a sound device's longest pause",
+        title=f"{row.who} waited {took}",
+        sentence=f"{row.who} waited up to {took} for one sync of {row.where}.{device}",
+        because=(f"{row.who}: at most {took}",),
+    )
+
+
+def _of_class(name: str, times: DeviceTimes, media: frozenset[MediumClass]) -> Speed:
+    known = class_of(media)
+    if known is None:
+        return Speed(title="no reference to compare with", sentence="Too few results of its class are published.")
+    typical, worst = duration_ns(times.p50), duration_ns(1e9 / known.slowest_per_s)
+    slow = times.p50 > FAR * 1e9 / known.slowest_per_s
+    return Speed(
+        answer="slow" if slow else "normal",
+        yardstick=known.name,
+        title=f"a flush of {name} takes {typical}, compared with {known.name}",
+        sentence=f"{name} answers a flush in {typical}. The slowest of {known.name} needs {worst} for a durable write.",
+        because=(f"{name}: p50 {typical}, at most {duration_ns(times.max)}",),
+    )
+
+
+def _flushed(whole: Watched, concerned: Sequence[Target]) -> list[tuple[str, DeviceTimes, frozenset[MediumClass]]]:
+    media = {node.id: node.medium.class_ for target in concerned for node in target.stack if node.medium}
+    known = {name: frozenset[MediumClass]({class_}) for name, class_ in media.items() if class_ != "unknown"}
+    return [
+        (device.device, device.flush_ns, known.get(device.device, frozenset()))
+        for device in whole.devices
+        if device.flush_ns is not None and (device.flushes or 0) >= FEWEST
+    ]
+
+
+def _longest_ns(row: Waiting) -> int:
+    return max(row.latency_ns.max if row.latency_ns else 0, row.in_flight_ns or 0)

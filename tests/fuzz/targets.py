@@ -24,7 +24,7 @@ from fstui.runs.recorder import Recorder, Reported
 from fstui.state import configuration, ledger, paths, remembered
 from fstui.storage.layers.sources import mounts
 from fstui.storage.layers.sources.udev import Udev
-from fstui.trace.reader import formats, pages
+from fstui.trace.reader import events
 from fstui.trace.reader.tracefs import Untraceable
 from tests.databases.test_sysbench_text import PRINTED
 from tests.factories.runs import planned, target
@@ -148,19 +148,19 @@ def frames_of_sysbench(data: bytes) -> None:
 
 def trace_page(data: bytes) -> None:
     """A page of the kernel's ring buffer."""
-    with suppress(pages.Garbled):
-        pages.events(data, made.LAYOUT, _READERS)
+    with suppress(events.Garbled):
+        events.decode(data, made.LAYOUT, _READERS)
 
 
 def trace_format(data: bytes) -> None:
     """How a kernel says that its events are laid out, and a page of that layout."""
     text = data.decode(errors="surrogateescape")
     with suppress(Untraceable):
-        formats.parse_page_layout(text)
-    with suppress(Untraceable, pages.Garbled):
-        known = formats.parse("event", text)
+        events.parse_page_layout(text)
+    with suppress(Untraceable, events.Garbled):
+        known = events.parse_format("event", text)
         reader = known.reader(*sorted(known.fields, key=lambda name: known.fields[name].at)[:3])
-        pages.events(_PAGES[0], made.LAYOUT, {known.id: reader})
+        events.decode(_PAGES[0], made.LAYOUT, {known.id: reader})
 
 
 def sysbench_output(data: bytes) -> None:

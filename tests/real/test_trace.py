@@ -15,7 +15,7 @@ import pytest
 
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.counters import DeviceTrace
-from fstui.trace.run_trace import RunTrace
+from fstui.trace.child import RunTrace
 from tests.real import disks, headless
 from tests.real.neighbours import neighbours
 
@@ -34,7 +34,7 @@ async def traced(run_id: str, device: str) -> AsyncIterator[RunTrace]:
 
 async def during(trace: RunTrace, work: Callable[[], None]) -> DeviceTrace:
     """What the trace says of the device while that is done."""
-    trace.begin(time.monotonic_ns(), ours=())
+    trace.begin(time.monotonic_ns(), own=())
     work()
     answer = await trace.end(time.monotonic_ns())
     assert answer is not None

@@ -183,7 +183,7 @@ def test_without_root_it_says_what_anybody_may_read(workshop: Path) -> None:
     assert report.whole.waits == ()
     (device,) = (one for one in report.whole.devices if one.device == storage.device)
     assert device.flushes is not None and device.flushes >= SYNCS
-    assert report.sentence.startswith("Who waits is not to be seen: only root may trace the kernel.")
+    assert report.sentence.startswith("fstui cannot see who waits: only root may trace the kernel.")
 
 
 def test_in_a_container_s_pid_namespace_it_names_nobody_and_says_so() -> None:
@@ -195,7 +195,7 @@ def test_in_a_container_s_pid_namespace_it_names_nobody_and_says_so() -> None:
     report = report_of(json.loads(done.stdout))
     assert report.untraced and "pid namespace" in report.untraced
     assert report.whole.waits == ()
-    assert report.sentence.startswith("Who waits is not to be seen:")
+    assert report.sentence.startswith("fstui cannot see who waits:")
 
 
 def test_a_time_limit_ends_it_and_it_prints_text_and_one_document(workshop: Path) -> None:

@@ -61,8 +61,8 @@ def test_it_says_who_waits_for_what_and_ends_with_the_sentence() -> None:
         "sda         50.0  1.0 MiB    –       25.0  38.0 ms  60.0 ms    0",
         "journal of sda1: 2.00 commits/s, p50 38.0 ms, 260 ms at the most",
         "",
-        "The disk is slow: sda1 itself takes 36.0 ms of the 40.0 ms that a sync of",
-        "/var/lib/mysql/ib_logfile0 takes mariadbd (812).",
+        "The disk is slow: sda1 itself takes 36.0 ms of the 40.0 ms that mariadbd (812)",
+        "waits for a sync of /var/lib/mysql/ib_logfile0.",
     ]
 
 
@@ -100,11 +100,9 @@ def test_a_second_is_one_line() -> None:
 
 def test_it_ends_with_both_answers_where_they_were_asked() -> None:
     speed = Speed(answer="stalls", title="mariadbd (812) waited 260 ms", sentence="It did.")
-    text = printed(
-        watch.of_watch(report(honest="Is it honest? The configuration does not say otherwise.", speed=speed))
-    )
+    text = printed(watch.of_watch(report(honest="Is it honest? The configuration shows no defect.", speed=speed)))
     assert text.endswith(
-        "Is it honest? The configuration does not say otherwise.\n"
+        "Is it honest? The configuration shows no defect.\n"
         "Is it slow? ▲ STALLS  mariadbd (812) waited 260 ms. It did.\n"
     )
     assert watch.closing(report(speed=speed)).endswith("▲ STALLS  mariadbd (812) waited 260 ms")

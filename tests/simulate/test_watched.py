@@ -57,4 +57,4 @@ def test_seconds_add_up_to_the_whole() -> None:
 def test_what_a_library_answers_the_kernel_hears_nothing_of() -> None:
     seen = watched("hdd-7200-eatmydata")
     assert (seen.waits, seen.devices) == ((), ())
-    assert conclude(seen).sentence.startswith("Nobody waits: no program asked for a sync")
+    assert conclude(seen).sentence.startswith("No program waits: none requested a sync")

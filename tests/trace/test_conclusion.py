@@ -1,13 +1,18 @@
-"""A watch in one sentence."""
+"""What a watch found, in one sentence and two answers."""
 
 import msgspec
 import pytest
 
 from fstui.model.counters import DeviceTimes
-from fstui.model.host import Writer
+from fstui.model.host import Inventory, Writer
+from fstui.model.storage import Medium, Target
 from fstui.model.watch import Commits, Waiting, Watched, WatchedDevice
-from fstui.trace.conclusion import conclude, conclude_from_proc
+from fstui.trace.conclusion import Answers, answers, conclude, conclude_from_proc
+from tests.factories.storage import disk, filesystem, on_disk
 from tests.factories.watched import DATABASE, MS
+
+SSD = on_disk(filesystem(), disk(medium=Medium(class_="ssd")))
+LYING = on_disk(filesystem(barrier="nobarrier"), disk())
 
 
 def waiting(syncs: int, sync_ms: float, device_ms: float, **more: object) -> Waiting:
@@ -29,15 +34,15 @@ def watched(*rows: Waiting, **more: object) -> Watched:
 @pytest.mark.parametrize(
     ("rows", "culprit", "words"),
     [
-        ([waiting(200, 40.0, 38.0)], "disk", "sda1 itself takes 38.0 ms of the 40.0 ms that a sync of /var/lib/mysql"),
-        ([waiting(200, 40.0, 2.0)], "filesystem", "takes mariadbd (50) 40.0 ms, 2.0 ms of them in the device."),
+        ([waiting(200, 40.0, 38.0)], "disk", "sda1 itself takes 38.0 ms of the 40.0 ms that mariadbd (50) waits for a"),
+        ([waiting(200, 40.0, 2.0)], "filesystem", "/var/lib/mysql/ib_logfile0, and the device needs 2.0 ms of that."),
         ([waiting(80_000, 0.12, 0.09)], "program", "8 000 syncs/s of /var/lib/mysql/ib_logfile0 and spends 96% of its"),
-        ([waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)], "cpu", "for up to 75% of the time it waited for a CPU"),
-        ([waiting(8_000, 0.12, 0.09)], "nobody", "Little is waited: mariadbd (50) makes 800 syncs/s of"),
+        ([waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)], "cpu", "Up to 75% of the time it waits for a CPU"),
+        ([waiting(8_000, 0.12, 0.09)], "nobody", "Programs wait little: mariadbd (50) makes 800 syncs/s of"),
         ([waiting(45_000, 0.12, 0.09)], "program", "spends 54% of its time in them"),
-        ([waiting(10, 2.0, 1.0)], "nobody", "mariadbd (50) asks for most, 1.00 syncs/s of 2.0 ms each, 0.2% of its"),
-        ([], "nobody", "no program asked for a sync in 10.0 s"),
-        ([waiting(900, 40.0, 38.0, kernel=True, program="kworker")], "nobody", "no program asked"),
+        ([waiting(10, 2.0, 1.0)], "nobody", "mariadbd (50) makes the most syncs, 1.00 per second of 2.0 ms each"),
+        ([], "nobody", "none requested a sync in 10.0 s"),
+        ([waiting(900, 40.0, 38.0, kernel=True, program="kworker")], "nobody", "No program waits"),
         ([waiting(1, 1.0, 1.0, in_flight_ns=12_400 * MS)], "unknown", "has waited 12.4 s for /var/lib/mysql/ib_log"),
         ([waiting(80_000, 0.5, 0.1)], "program", "spends the time of 4.0 threads in them"),
     ],
@@ -48,25 +53,25 @@ def test_what_the_time_goes_into(rows: list[Waiting], culprit: str, words: str) 
     assert words in found.sentence
 
 
-def test_a_slow_filesystem_is_told_with_its_journal() -> None:
+def test_a_slow_filesystem_is_reported_with_its_journal() -> None:
     commits = Commits(device="sda1", count=240, latency_ns=DeviceTimes(p50=30 * MS, p99=None, max=90 * MS))
     found = conclude(watched(waiting(200, 40.0, 2.0), commits=(commits,)))
-    assert "its journal made 24.0 commits/s of 30.0 ms (p50), 90.0 ms at the most" in found.sentence
+    assert "its journal made 24.0 commits/s of 30.0 ms (p50), at most 90.0 ms" in found.sentence
 
 
 def test_a_program_is_judged_over_all_its_files() -> None:
-    """Each alone would wait for nothing."""
+    """Each file alone would not show a wait."""
     rows = [waiting(100, 4.0, 3.5, file=f"/var/lib/mysql/{name}", inode=name) for name in range(5)]
     assert conclude(watched(*rows)).culprit == "disk"
 
 
-def test_a_sync_without_a_time_counts_and_takes_none() -> None:
+def test_a_sync_without_a_time_adds_no_time() -> None:
     timeless = waiting(10_000, 0.0, 0.0, latency_ns=None, waited_ns=0, device_ns=None)
     found = conclude(watched(waiting(200, 40.0, 38.0), timeless))
     assert (found.culprit, "38.0 ms of the 40.0 ms" in found.sentence) == ("disk", True)
 
 
-def test_without_a_trace_it_says_what_is_counted() -> None:
+def test_without_a_trace_the_counters_are_reported() -> None:
     seen = watched(
         devices=(WatchedDevice(device="sda", flushes=500, flush_ms=1000), WatchedDevice(device="sdb", flushes=None)),
         writers=(Writer(pid=50, name="mariadbd", written_bytes=10 << 20),),
@@ -74,7 +79,44 @@ def test_without_a_trace_it_says_what_is_counted() -> None:
     found = conclude_from_proc(seen, "only root may trace the kernel")
     assert found.culprit == "unknown"
     assert found.sentence == (
-        "Who waits is not to be seen: only root may trace the kernel. sda did 50.0 flushes/s of 2.0 ms each. "
+        "fstui cannot see who waits: only root may trace the kernel. sda did 50.0 flushes/s of 2.0 ms each. "
         "mariadbd (50) wrote most, 1.0 MiB/s."
     )
-    assert "No device that counts them" in conclude_from_proc(watched(), "why").sentence
+    assert "No device that counts flushes" in conclude_from_proc(watched(), "why").sentence
+
+
+def on_sda(sync_ms: float, device_ms: float = 1.0, **more: object) -> Waiting:
+    return waiting(200, sync_ms, device_ms, device="sda", **more)
+
+
+def ended(row: Waiting, flush_ms: float = 1.0, where: Target = SSD) -> Answers:
+    times = DeviceTimes(p50=int(flush_ms * MS), p99=None, max=int(flush_ms * MS))
+    device = WatchedDevice(device="sda", flushes=200, flush_ns=times)
+    return answers(watched(row, devices=(device,)), Inventory(filesystems=(where,)), (where,))
+
+
+@pytest.mark.parametrize(
+    ("sync_ms", "flush_ms", "answer"), [(3, 1, "normal"), (40, 30, "slow"), (251, 1, "stalls"), (249, 1, "normal")]
+)
+def test_is_it_slow(sync_ms: float, flush_ms: float, answer: str) -> None:
+    found = ended(on_sda(sync_ms), flush_ms).speed
+    assert found.answer == answer, found
+    assert found.yardstick and found.sentence
+
+
+def test_waiting_for_a_cpu_says_nothing_of_the_storage() -> None:
+    assert ended(on_sda(300, cpu_ns=200 * MS)).speed.answer == "unknown"
+
+
+def test_an_unknown_class_has_no_reference() -> None:
+    assert ended(on_sda(3), where=on_disk()).speed.answer == "unknown"
+
+
+def test_a_call_in_flight_can_be_a_stall() -> None:
+    assert ended(on_sda(3, in_flight_ns=400 * MS)).speed.answer == "stalls"
+
+
+def test_the_configuration_answers_is_it_honest() -> None:
+    assert "fstui check" in ended(on_sda(3)).honest
+    assert "/srv: not-durable" in ended(on_sda(3), where=LYING).honest
+    assert "not-durable" not in ended(waiting(1, 1.0, 1.0, device="sdb")).honest

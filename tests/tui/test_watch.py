@@ -19,7 +19,7 @@ from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.machine.simulated import SimulatedMachine
 from fstui.simulate.parameters import load
 from fstui.state import ledger
-from fstui.trace.instances import existing
+from fstui.trace.child import existing
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.screens.watch import WatchScreen
 from tests.factories import screens
@@ -27,7 +27,7 @@ from tests.factories.watched import SECOND
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
 
-SENTENCE = "The disk is slow: sda itself takes 38.0 ms of the 40.0 ms that a sync takes mariadbd."
+SENTENCE = "The disk is slow: sda itself takes 38.0 ms of the 40.0 ms that mariadbd waits for a sync."
 
 
 class PreparedWatching:
@@ -99,7 +99,7 @@ async def test_while_nobody_waits_it_says_so() -> None:
 
 async def test_without_root_one_line_says_that_there_is_no_trace_and_who_writes_is_shown() -> None:
     refused = WatchStarted(host=Host(), untraced="only root may trace the kernel")
-    async with watching(refused, WatchedSecond(second=SECOND, sentence="Who waits is not to be seen.")) as pilot:
+    async with watching(refused, WatchedSecond(second=SECOND, sentence="fstui cannot see who waits.")) as pilot:
         lines = shown(pilot.app)
         assert lines.count(" not traced by the kernel: only root may trace the kernel") == 1
         assert any(line.startswith("  rsyslogd (700)") for line in lines)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fstui.model.activity import HostActivity
     from fstui.model.watch import Watched
     from fstui.storage.writers import Processes
-    from fstui.trace.watch_trace import Ended
+    from fstui.trace.child import Ended
 
 
 class RunningProbe(Protocol):

@@ -172,8 +172,7 @@ class LocalMachine:
     async def trace(self, run_id: str, stack: Iterable[Node]) -> Trace:
         if not self._trace or self._root != Path("/"):
             return NoTrace()
-        from fstui.trace.child import Untraceable  # noqa: PLC0415
-        from fstui.trace.run_trace import RunTrace  # noqa: PLC0415
+        from fstui.trace.child import RunTrace, Untraceable  # noqa: PLC0415
 
         try:
             return await RunTrace.start(run_id, [node.id for node in stack if node.layer == "block"])

@@ -11,7 +11,7 @@ from fstui.model.storage import Target
 from fstui.storage.layers import kind
 from fstui.storage.layers.sources.files import Tree
 from fstui.storage.layers.sources.mounts import holder, read_mounts
-from fstui.trace.watch_trace import WatchTrace
+from fstui.trace.child import WatchTrace
 
 _BOOT = ("/boot", "/efi", "/boot/efi")
 """Hardly ever synced: for them alone no system call is recorded."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fstui.model.watch import Watched
 from fstui.simulate.watched import WatchedBox
-from fstui.trace.watch_trace import Ended
+from fstui.trace.child import Ended
 
 if TYPE_CHECKING:
     from fstui.runs.machine.simulated import SimulatedMachine

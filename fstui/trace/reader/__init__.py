@@ -1,1 +1,6 @@
-"""The kernel's own trace events: the instance in tracefs, its ring buffer, and what its events say."""
+"""Child programs that read the kernel's trace: ``record`` for a run and ``watch`` for ``fstui watch``.
+
+A program makes a tracefs instance (``tracefs``), enables events and reads pages (``recording``, ``events``), and adds
+them up (``devices``, ``waits``). ``processes`` and ``files`` name the threads and files of events. Imports the standard
+library only.
+"""

@@ -1,14 +1,14 @@
-"""Percentiles of many durations in little memory: counted in 64 buckets to an octave, none off by above 1.6 %."""
+"""Percentiles of many durations in little memory: 64 buckets per octave, so none is off by more than 1.6 %."""
 
 from __future__ import annotations
 
 BITS = 6
-"""Of each duration so many bits below the highest are kept."""
+"""Bits of each duration that are kept below its highest bit."""
 LEAST_FOR_P99 = 100
 
 
 class Durations:
-    """How long things took, in ns."""
+    """Durations in ns."""
 
     def __init__(self) -> None:
         self.buckets: dict[int, int] = {}
@@ -17,11 +17,10 @@ class Durations:
 
     @property
     def count(self) -> int:
-        """How many there are."""
         return sum(self.buckets.values())
 
     def add(self, duration_ns: int) -> None:
-        """One more. There are many: no call that can be done without."""
+        """Count one duration. This is called for every event, so it avoids function calls."""
         self.sum_ns += duration_ns
         if duration_ns > self.longest:  # noqa: PLR1730
             self.longest = duration_ns
@@ -30,14 +29,13 @@ class Durations:
         self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
 
     def merge(self, others: Durations) -> None:
-        """Those, too."""
         for bucket, count in others.buckets.items():
             self.buckets[bucket] = self.buckets.get(bucket, 0) + count
         self.sum_ns += others.sum_ns
         self.longest = max(self.longest, others.longest)
 
     def percentile(self, share: float) -> int:
-        """The duration that this share of them does not exceed, to the bucket."""
+        """Return the lower bound of the bucket at which this share of the durations is reached."""
         wanted, seen = share * self.count, 0
         for duration_ns, count in sorted(self.buckets.items()):
             seen += count
@@ -45,8 +43,8 @@ class Durations:
                 return duration_ns
         return self.longest
 
-    def told(self) -> dict[str, int | None] | None:
-        """p50, p99 (null for less than 100) and the longest; null for none."""
+    def as_dict(self) -> dict[str, int | None] | None:
+        """Return p50, p99 (None for fewer than 100 durations) and the maximum; None if there are no durations."""
         if not self.count:
             return None
         p99 = self.percentile(0.99) if self.count >= LEAST_FOR_P99 else None

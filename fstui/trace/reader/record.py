@@ -1,11 +1,12 @@
-"""Program: the kernel's trace beside a run, in an instance of its own.
+"""Program: record the kernel's trace during a run.
 
-``record``  stdin: a JSON line: "name" of the instance, "ours" (pids), "devices" (kernel names), "entry" of the ledger;
-            then {"ours": […], "from_ns": …} as a stretch of time begins and {"until_ns": …} once it has ended, in
-            CLOCK_MONOTONIC. stdout: {"ready": true}, and a line {"devices": […]} for each stretch; or one
-            {"error": "…"}. When stdin closes the instance is removed, and then its entry
-``remove``  stdin: the name of an instance that a killed run left behind; others of its run begin with it and "-"
-``list``    the names of the instances that are fstui's
+``record``  stdin: a line of JSON with "name" of the instance, "own" (pids), "devices" (kernel names) and "entry", the
+            file in the ledger. Then a line {"own": […], "from_ns": …} when a step begins, and {"until_ns": …} when it
+            has ended, both in CLOCK_MONOTONIC. stdout: {"ready": true} or {"error": "…"}, then a line
+            {"devices": […]} for each step. When stdin closes, the instance and then its entry are removed.
+``remove``  stdin: the name of an instance that a killed run left behind. The run's other instances, whose names begin
+            with it and "-", are removed as well.
+``list``    stdout: the names of the instances of fstui.
 """
 
 from __future__ import annotations
@@ -19,13 +20,12 @@ import signal
 import sys
 from typing import Any
 
-from fstui.trace.reader.tracefs import Instance, Untraceable, find
+from fstui.trace.reader.tracefs import PREFIX, Instance, Untraceable, find
 from fstui.trace.reader.witness import Witness, device_of
 
-PREFIX = "fstui-"
-LOOK_S, LEAST_LOOK_S = 0.5, 0.02
+LONGEST_PAUSE_S, SHORTEST_PAUSE_S = 0.5, 0.02
 FULL, EMPTY = 0.25, 0.05
-"""Of a CPU's buffer at a look: above the one we look twice as often, below the other half as often."""
+"""Filled share of a CPU's buffer: above FULL the pause between reads is halved, below EMPTY it is doubled."""
 
 
 def say(**fields: Any) -> None:
@@ -33,14 +33,14 @@ def say(**fields: Any) -> None:
 
 
 class Lines:
-    """What is said to us, without waiting longer than we are told."""
+    """Lines of JSON from stdin, read with a timeout."""
 
     def __init__(self) -> None:
         self._rest = b""
         self.closed = False
 
     def next(self, timeout_s: float | None) -> list[dict[str, Any]]:
-        """The lines that came meanwhile."""
+        """Return the lines that arrived."""
         if not select.select([0], [], [], timeout_s)[0]:
             return []
         data = os.read(0, 65536)
@@ -51,57 +51,53 @@ class Lines:
 
 def record() -> None:
     lines = Lines()
-    told: list[dict[str, Any]] = []
-    while not told:
+    received: list[dict[str, Any]] = []
+    while not received:
         if lines.closed:
             return
-        told += lines.next(None)
-    first = told[0]
+        received += lines.next(None)
+    first = received[0]
     devices = [device for device in map(device_of, first["devices"]) if device]
     try:
-        witness = Witness(PREFIX + first["name"], first["ours"], devices)
+        witness = Witness(PREFIX + first["name"], first["own"], devices)
     except (Untraceable, OSError) as problem:
         say(error=str(problem))
-        strike_out(first["entry"])
+        remove_entry(first["entry"])
         return
     try:
         say(ready=True)
-        watch(witness, lines)
+        follow(witness, lines)
     finally:
         witness.recording.remove()
-        strike_out(first["entry"])
+        remove_entry(first["entry"])
 
 
-def watch(witness: Witness, lines: Lines) -> None:
-    """Until stdin closes. How often we look follows how full the buffers are."""
-    pause_s = LOOK_S
+def follow(witness: Witness, lines: Lines) -> None:
+    """Read the buffers until stdin closes, more often when they fill up."""
+    pause_s = LONGEST_PAUSE_S
     while not lines.closed:
         for line in lines.next(pause_s):
-            obey(witness, line)
-        witness.look()
+            if "from_ns" in line:
+                witness.add_own(line["own"])
+                witness.begin(line["from_ns"])
+            else:
+                say(devices=witness.end(line["until_ns"]))
+        witness.read()
         fullest = witness.recording.fullest
         if fullest > FULL:
-            pause_s = max(LEAST_LOOK_S, pause_s / 2)
+            pause_s = max(SHORTEST_PAUSE_S, pause_s / 2)
         elif fullest < EMPTY:
-            pause_s = min(LOOK_S, pause_s * 2)
+            pause_s = min(LONGEST_PAUSE_S, pause_s * 2)
 
 
-def obey(witness: Witness, line: dict[str, Any]) -> None:
-    if "from_ns" in line:
-        witness.know(line["ours"])
-        witness.begin(line["from_ns"])
-    else:
-        say(devices=witness.end(line["until_ns"]))
-
-
-def strike_out(entry: str | None) -> None:
+def remove_entry(entry: str | None) -> None:
     if entry:
         with contextlib.suppress(OSError):
             os.unlink(entry)
 
 
 def remove(name: str) -> None:
-    """Remove an instance that nobody has open, and those of the same run beside it."""
+    """Remove an instance that no process has open, and the other instances of its run."""
     try:
         root = find()
         for one in os.listdir(f"{root}/instances"):
@@ -115,16 +111,21 @@ def remove(name: str) -> None:
 
 
 def names() -> None:
-    """The instances that are ours by their name, living or left behind."""
+    """List the instances of fstui, both of living runs and left behind."""
     try:
         say(names=sorted(name for name in os.listdir(f"{find()}/instances") if name.startswith(PREFIX)))
     except (Untraceable, OSError) as problem:
         say(error=str(problem))
 
 
-def main() -> None:
+def ignore_signals() -> None:
+    """Ignore the signals of the terminal: fstui ends this program by closing its stdin."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # fstui closes our stdin
+        signal.signal(number, signal.SIG_IGN)
+
+
+def main() -> None:
+    ignore_signals()
     with contextlib.suppress(BrokenPipeError):
         match sys.argv[1]:
             case "record":

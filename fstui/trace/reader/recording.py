@@ -1,51 +1,113 @@
-"""An instance that records: its events enabled, its buffers read page by page."""
+"""Record events in a tracefs instance, and return them in the order of time over all CPUs."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
-from fstui.trace.reader import formats, pages
-from fstui.trace.reader.kept import Kept
+from fstui.trace.reader.events import (
+    Event,
+    Garbled,
+    PageLayout,
+    Reader,
+    data_end,
+    decode,
+    parse_format,
+    parse_page_layout,
+    time_of,
+)
 from fstui.trace.reader.tracefs import Cpu, Instance, Untraceable, find
 
 MARKER = "ftrace/print"
 CLOCK_SLACK_NS = 1_000_000
+PAGES_AT_ONCE = 256
+"""Pages that are decoded at a time: 4 KiB of page become about 80 KiB of Python objects."""
+TIME = itemgetter(0)
 
 
 class Wanted(NamedTuple):
-    """An event to record: the fields that are wanted of it, in the order of its format, and the kernel's filter."""
+    """An event to record: its fields in the order of their offsets, and the kernel's filter expression."""
 
     name: str
     fields: tuple[str, ...]
     filter: str = ""
 
 
+class PageStore:
+    """Pages that were read and not yet decoded.
+
+    Reading a page is cheap, and decoding takes 1 µs per event. So pages are decoded only when events are requested.
+    """
+
+    def __init__(self, layout: PageLayout, readers: Mapping[int, Reader]) -> None:
+        self.bytes = 0
+        self.garbled = 0
+        """Pages that could not be decoded."""
+        self._layout, self._readers = layout, readers
+        self._pages: list[bytes] = []
+        self._later: list[Event] = []
+
+    def add(self, page: bytes) -> int:
+        """Keep the data of a page. Returns their size in bytes."""
+        data = page[: data_end(page, self._layout)]
+        self._pages.append(data)
+        self.bytes += len(data)
+        return len(data)
+
+    def events(self, until_ns: int) -> Iterator[Event]:
+        """Yield the events up to a time in order, and keep the later ones."""
+        pages = sorted(self._pages, key=time_of)
+        behind = bisect_right(pages, until_ns, key=time_of)
+        due, self._pages = pages[:behind], pages[behind:]
+        self.bytes = sum(map(len, self._pages))
+        for first in range(0, max(1, len(due)), PAGES_AT_ONCE):
+            following = due[first + PAGES_AT_ONCE : first + PAGES_AT_ONCE + 1]
+            horizon = min(until_ns, *map(time_of, following)) if following else until_ns
+            yield from self._decode(due[first : first + PAGES_AT_ONCE], horizon)
+
+    def _decode(self, pages: list[bytes], until_ns: int) -> list[Event]:
+        found, self._later = self._later, []
+        for page in pages:
+            try:
+                found += decode(page, self._layout, self._readers)
+            except Garbled:
+                self.garbled += 1
+        found.sort(key=TIME)
+        first = bisect_right(found, until_ns, key=TIME)
+        self._later = found[first:]
+        return found[:first]
+
+
 class Recording:
-    """An instance of our own, from its making to its removal."""
+    """A tracefs instance from its creation to its removal."""
 
     def __init__(self, name: str) -> None:
-        """Make it. Raises Untraceable or OSError; then nothing of it is left."""
+        """Create the instance. Raises Untraceable or OSError, and then leaves nothing behind."""
         self.instance = Instance(find(), name)
         self.instance.make()
         self.fullest = 0.0
-        """The share of its buffer that the fullest CPU had filled when it was last read."""
-        self._readers: dict[int, pages.Reader] = {}
+        """Share of the buffer that was filled at the last read, on the CPU where it was fullest."""
+        self._readers: dict[int, Reader] = {}
         try:
-            self._layout = formats.parse_page_layout(self.instance.read("events/header_page"))
-            self._kept = Kept(self._layout, self._readers)
+            self._layout = parse_page_layout(self.instance.read("events/header_page"))
+            self._store = PageStore(self._layout, self._readers)
             self._capacity = self.instance.open_buffers()
-            self.thread = self._marked()
+            self.thread = self._thread_of_marker()
         except BaseException:
             self.remove()
             raise
 
-    def _marked(self) -> int:
-        """Write a marker and find it: the buffer can be read, its clock is ours. Our own thread, as events name it."""
+    def _thread_of_marker(self) -> int:
+        """Write a marker and read it back, which shows that the buffer is readable and its clock is CLOCK_MONOTONIC.
+
+        Returns the number that events give to this thread.
+        """
         number = self.learn(Wanted(MARKER, ("common_pid",)))
         self.instance.write("options/markers", "1")
         before = time.monotonic_ns()
@@ -55,25 +117,25 @@ class Recording:
         for time_ns, event_id, (thread,) in self.events(after + CLOCK_SLACK_NS):
             if event_id == number and time_ns >= before - CLOCK_SLACK_NS:
                 return int(thread)
-        raise Untraceable("the kernel's trace buffer does not show what was written to it")
+        raise Untraceable("the kernel's trace buffer does not return the marker that was written to it")
 
     @property
     def kept_bytes(self) -> int:
-        """Of pages that were read and are not told yet."""
-        return self._kept.bytes
+        """Bytes of pages that were read and not yet decoded."""
+        return self._store.bytes
 
     def learn(self, event: Wanted) -> int:
-        """Read an event's format; its number in the buffer. Raises Untraceable."""
+        """Read the format of an event. Returns its id in the buffer. Raises Untraceable."""
         try:
             text = self.instance.read(f"events/{event.name}/format")
         except OSError:
             raise Untraceable(f"this kernel has no event {event.name}") from None
-        known = formats.parse(event.name, text)
+        known = parse_format(event.name, text)
         self._readers[known.id] = known.reader(*event.fields)
         return known.id
 
     def enable(self, event: Wanted) -> int:
-        """Record an event from now on; its number in the buffer. Raises Untraceable."""
+        """Record an event from now on. Returns its id in the buffer. Raises Untraceable."""
         number = self.learn(event)
         if event.filter:
             self.instance.write(f"events/{event.name}/filter", event.filter)
@@ -81,15 +143,15 @@ class Recording:
         return number
 
     def collect(self) -> int:
-        """Take what the buffers hold; all that happened before the time that is returned is among it.
+        """Read the buffers of all CPUs. Returns the time (ns) up to which they are now complete.
 
-        No CPU can keep us by writing as quickly as we read.
+        At most one buffer's size is read per CPU, so that a CPU that writes as fast as we read cannot block us.
         """
         began_ns = time.monotonic_ns()
         most = self._capacity // self._layout.bytes + 1
         self.fullest = 0.0
         for cpu in self.instance.cpus:
-            taken = sum(map(self._kept.add, islice(self._pages(cpu), most)))
+            taken = sum(map(self._store.add, islice(self._pages(cpu), most)))
             self.fullest = max(self.fullest, taken / self._capacity)
         return began_ns
 
@@ -99,13 +161,13 @@ class Recording:
                 yield page
 
     def lost(self) -> int:
-        """Events missing so far: dropped by the kernel, or in pages that cannot be read."""
-        return self._kept.garbled + sum(cpu.lost() for cpu in self.instance.cpus)
+        """Return how many events are missing so far: dropped by the kernel, or in pages that cannot be decoded."""
+        return self._store.garbled + sum(cpu.lost() for cpu in self.instance.cpus)
 
-    def events(self, until_ns: int) -> Iterator[pages.Event]:
-        """What was collected up to a time, in the order of time over all CPUs. Later events are told later."""
-        return self._kept.events(until_ns)
+    def events(self, until_ns: int) -> Iterator[Event]:
+        """Yield the collected events up to a time in order, and keep the later ones."""
+        return self._store.events(until_ns)
 
     def remove(self) -> None:
-        """Take the instance back. Raises OSError."""
+        """Remove the instance. Raises OSError."""
         self.instance.remove()

@@ -1,57 +1,152 @@
-"""A stretch of time of watching: who waited for what, and what the devices and journals did meanwhile."""
+"""The results of a watch, for one second or all seconds: who waited for which file, and what the devices did."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from fstui.trace.reader.below import Counted
+from fstui.trace.reader.devices import DiskCounters
 from fstui.trace.reader.durations import Durations
-from fstui.trace.reader.rows import Row, Rows
+from fstui.trace.reader.waits import File
 
-MOST_TOLD = 200
-"""Rows, those that waited the longest: a reader takes lines of a quarter of a megabyte at the most."""
+MOST_ROWS = 1000
+MOST_SENT = 200
+"""Rows that are sent, those that waited longest first: the parent reads lines of at most 256 KiB."""
+
+
+class Key(NamedTuple):
+    """Programs of one name and one of their files. A database server may consist of a hundred processes."""
+
+    name: str
+    is_kernel: bool
+    file: File
+
+
+class Row:
+    """How these programs waited for this file."""
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.path: str | None = None
+        self.pids: set[int] = set()
+        self.inodes: set[int] = set()
+        self.device: str | None = None
+        self.below: frozenset[str] = frozenset()
+        """The devices at or below ``device`` that get requests."""
+        self.durations = Durations()
+        self.timeless = 0
+        self.failed: Counter[int] = Counter()
+        self.cpu_ns = 0
+        self.in_flight_ns: int | None = None
+
+    def merge(self, later: Row) -> None:
+        """Add the same row of a later second."""
+        self.path = later.path or self.path
+        if len(self.inodes) < MOST_ROWS:
+            self.inodes |= later.inodes
+        if len(self.pids) < MOST_ROWS:
+            self.pids |= later.pids
+        self.device, self.below = later.device, later.below
+        self.durations.merge(later.durations)
+        self.timeless += later.timeless
+        self.failed.update(later.failed)
+        self.cpu_ns += later.cpu_ns
+        self.in_flight_ns = later.in_flight_ns
+
+    def as_dict(self, device_ns: int | None) -> dict[str, Any]:
+        """``device_ns``: the average part of a sync that the devices needed."""
+        return {
+            "program": self.key.name,
+            "pid": next(iter(self.pids)) if len(self.pids) == 1 else None,
+            "processes": len(self.pids),
+            "kernel": self.key.is_kernel,
+            "file": self.path,
+            "inode": next(iter(self.inodes)) if len(self.inodes) == 1 else None,
+            "files": max(1, len(self.inodes)),
+            "device": self.device,
+            "syncs": self.durations.count + self.timeless,
+            "waited_ns": self.durations.sum_ns,
+            "latency_ns": self.durations.as_dict(),
+            "device_ns": device_ns,
+            "cpu_ns": min(self.cpu_ns, self.durations.sum_ns),
+            "in_flight_ns": self.in_flight_ns,
+            "failed": dict(self.failed),
+        }
+
+
+class Rows:
+    """All rows of a span."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Key, Row] = {}
+
+    def row(self, key: Key) -> Row:
+        """Return the row of this key, and create it if it is new."""
+        found = self.rows.get(key)
+        if found is None:
+            found = self.rows[key] = Row(key)
+        return found
+
+    def merge(self, later: Rows) -> None:
+        """Add the rows of a later second. Only its calls are still in flight."""
+        for row in self.rows.values():
+            row.in_flight_ns = None
+        if len(self.rows.keys() | later.rows.keys()) > MOST_ROWS:
+            self.rows, later.rows = self.combined(), later.combined()
+        for key, row in later.rows.items():
+            room = key in self.rows or len(self.rows) < MOST_ROWS
+            self.row(key if room else key._replace(file=File())).merge(row)
+
+    def combined(self) -> dict[Key, Row]:
+        """Return the rows with all unnamed files of a program on one device combined: there may be thousands."""
+        found = Rows()
+        for key, row in self.rows.items():
+            if row.path:
+                found.rows[key] = row
+            else:
+                found.row(key._replace(file=File(key.file.device))).merge(row)
+        return found.rows
 
 
 class DeviceSpan:
-    """One device."""
+    """The work of one device."""
 
     def __init__(self) -> None:
-        self.counted: Counted | None = None
+        self.counters: DiskCounters | None = None
         self.flushes, self.writes = Durations(), Durations()
         self.fua = 0
 
     def merge(self, later: DeviceSpan) -> None:
-        """The same device later."""
-        if later.counted is not None:
-            self.counted = self.counted.plus(later.counted) if self.counted else later.counted
+        if later.counters is not None:
+            self.counters = self.counters.plus(later.counters) if self.counters else later.counters
         self.flushes.merge(later.flushes)
         self.writes.merge(later.writes)
         self.fua += later.fua
 
     @property
     def busy_ns(self) -> int:
-        """The time of all requests that somebody waited for, one after the other, as far as they were looked at."""
+        """The summed time of all recorded requests that a process waited for."""
         return self.flushes.sum_ns + self.writes.sum_ns
 
-    def told(self, device: str) -> dict[str, Any]:
-        counted = self.counted._asdict() if self.counted else dict.fromkeys(Counted._fields)
+    def as_dict(self, device: str) -> dict[str, Any]:
+        counters = self.counters._asdict() if self.counters else dict.fromkeys(DiskCounters._fields)
         return {
             "device": device,
-            **counted,
+            **counters,
             "fua": self.fua,
-            "flush_ns": self.flushes.told(),
-            "write_ns": self.writes.told(),
+            "flush_ns": self.flushes.as_dict(),
+            "write_ns": self.writes.as_dict(),
         }
 
 
 class Span:
-    """A second, or all of them."""
+    """One second, or all seconds together."""
 
     def __init__(self) -> None:
         self.elapsed_s = 0.0
         self.looked_s = 0.0
-        """Of that time the devices' requests were looked at for so long."""
+        """The part of that time in which the devices' requests were recorded."""
         self.lost = 0
         self.rows = Rows()
         self.devices: dict[str, DeviceSpan] = {}
@@ -61,7 +156,6 @@ class Span:
         return self.devices.setdefault(name, DeviceSpan())
 
     def merge(self, later: Span) -> None:
-        """What came after."""
         self.elapsed_s += later.elapsed_s
         self.looked_s += later.looked_s
         self.lost += later.lost
@@ -71,22 +165,22 @@ class Span:
         for name, commits in later.commits.items():
             self.commits.setdefault(name, Durations()).merge(commits)
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         syncs = self._syncs_by_device()
-        rows = sorted(self.rows.together().values(), key=lambda row: -row.durations.sum_ns)
+        rows = sorted(self.rows.combined().values(), key=lambda row: -row.durations.sum_ns)
         return {
             "elapsed_s": self.elapsed_s,
             "looked_s": self.looked_s,
             "lost": self.lost,
-            "waits": [row.told(self._device_ns(row, syncs)) for row in rows[:MOST_TOLD]],
-            "devices": [device.told(name) for name, device in sorted(self.devices.items())],
+            "waits": [row.as_dict(self._device_ns(row, syncs)) for row in rows[:MOST_SENT]],
+            "devices": [device.as_dict(name) for name, device in sorted(self.devices.items())],
             "commits": [
-                {"device": name, "count": one.count, "latency_ns": one.told()} for name, one in self.commits.items()
+                {"device": name, "count": one.count, "latency_ns": one.as_dict()} for name, one in self.commits.items()
             ],
         }
 
     def _syncs_by_device(self) -> Mapping[str, int]:
-        """How many syncs each request-making device was waited for by."""
+        """Return how many syncs waited for each device that gets requests."""
         syncs: dict[str, int] = {}
         for row in self.rows.rows.values():
             for name in row.below:
@@ -94,9 +188,10 @@ class Span:
         return syncs
 
     def _device_ns(self, row: Row, syncs: Mapping[str, int]) -> int | None:
-        """The devices' own part of one sync: their requests' time over the syncs, and never more than the sync took.
+        """Return the devices' part of one sync in ns: the time of their requests divided by the syncs.
 
-        An average over all who sync on these devices: whose a request was, a device does not know.
+        It is an average over all programs that sync on these devices, because a request does not name its program. It
+        is never more than the sync took.
         """
         if not row.below or not self.looked_s or not row.durations.count:
             return None

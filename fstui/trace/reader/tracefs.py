@@ -1,7 +1,8 @@
-"""Where tracefs is, and an instance of our own in it: a buffer and enabled events that disturb nobody's tracing.
+"""Find tracefs, and create and remove instances in it.
 
-``rmdir`` takes an instance back with all that was enabled in it, and answers EBUSY while somebody has one of its files
-open: so a living tracer's instance cannot be removed by mistake (kernel: Documentation/trace/ftrace.rst).
+An instance has its own buffer and its own enabled events, so it does not disturb other tracing. ``rmdir`` removes it
+with everything that was enabled, and fails with EBUSY while a process has one of its files open. So the instance of a
+living process cannot be removed by mistake (kernel: Documentation/trace/ftrace.rst).
 """
 
 from __future__ import annotations
@@ -12,26 +13,26 @@ import os
 
 from fstui import proc
 
-INSTANCES = "/sys/kernel/tracing/instances"
-"""Where an instance is looked for where tracefs is mounted as usual: its name in sentences and in the ledger."""
+PREFIX = "fstui-"
+"""The names of fstui's instances begin with it."""
 FSOPEN, FSCONFIG, FSMOUNT = 430, 431, 432
-"""System call numbers, the same on every architecture (asm-generic/unistd.h), from Linux 5.2 on."""
+"""System call numbers since Linux 5.2, the same on every architecture (asm-generic/unistd.h)."""
 CLOEXEC = 1
 FSCONFIG_CMD_CREATE = 6
 KIB, MIB = 1 << 10, 1 << 20
 LEAST_BYTES, MOST_BYTES, MOST_OF_ALL_BYTES = 256 * KIB, 16 * MIB, 256 * MIB
-"""Of a buffer of one CPU, and of all together. A flush takes some 60 bytes: 16 MiB hold 250 000."""
+"""Buffer size of one CPU, and of all CPUs together. A flush takes about 60 bytes: 16 MiB hold 250 000."""
 SHARE_OF_MEMORY = 32
 
 
-class Untraceable(Exception):  # noqa: N818  a sentence, not a fault
-    """Why nothing can be traced here, in one sentence."""
+class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
+    """Tracing is not possible here. The message is one sentence for the user."""
 
 
 def find() -> str:
-    """A path to tracefs. Raises Untraceable.
+    """Return a path to tracefs. Raises Untraceable.
 
-    Where it is not mounted, a mount of our own that hangs nowhere: nobody sees it, and it ends with us.
+    If tracefs is not mounted, mount it detached: no other process sees that mount, and it ends with this process.
     """
     if os.geteuid() != 0:
         raise Untraceable("only root may trace the kernel")
@@ -52,7 +53,7 @@ def mount_point() -> str | None:
 
 
 def detached_mount() -> int:
-    """Mount tracefs nowhere; the file descriptor of its root. fsopen(2), fsconfig(2), fsmount(2)."""
+    """Mount tracefs without a mount point: fsopen(2), fsconfig(2), fsmount(2). Returns a descriptor of its root."""
     context = system_call(FSOPEN, b"tracefs", CLOEXEC)
     try:
         system_call(FSCONFIG, context, FSCONFIG_CMD_CREATE, None, None, 0)
@@ -62,7 +63,7 @@ def detached_mount() -> int:
 
 
 def system_call(number: int, *arguments: int | bytes | None) -> int:
-    """A system call that libc may not know yet. Raises OSError."""
+    """Make a system call for which libc may have no function yet. Raises OSError."""
     answer: int = ctypes.CDLL(None, use_errno=True).syscall(number, *arguments)
     if answer < 0:
         error = ctypes.get_errno()
@@ -71,7 +72,7 @@ def system_call(number: int, *arguments: int | bytes | None) -> int:
 
 
 def usual_cause() -> str:
-    """What commonly stands behind a refusal to root."""
+    """Return the likely reason, in brackets, why root was refused."""
     with contextlib.suppress(OSError):
         if "[confidentiality]" in words_of("/sys/kernel/security/lockdown"):
             return " (kernel lockdown: confidentiality)"
@@ -91,28 +92,28 @@ class Instance:
         self.cpus: list[Cpu] = []
 
     def make(self) -> None:
-        """Raises Untraceable; then nothing of it is left."""
+        """Create the instance. Raises Untraceable, and then leaves nothing behind."""
         try:
             os.mkdir(self.path)
         except OSError as error:
-            raise Untraceable(f"no trace instance can be made: {error.strerror}{usual_cause()}") from error
+            raise Untraceable(f"the trace instance cannot be created: {error.strerror}{usual_cause()}") from error
 
     def remove(self) -> None:
-        """Take it back. Raises OSError: EBUSY where another process has a file of it open."""
+        """Remove the instance. Raises OSError, which is EBUSY if another process has one of its files open."""
         if self.cpus:
             for cpu in self.cpus:
                 os.close(cpu.fd)
             self.cpus = []
-            with contextlib.suppress(Untraceable):  # where it has to stay it does nothing any more
+            with contextlib.suppress(Untraceable):  # if it cannot be removed, it at least stops recording
                 self.write("tracing_on", "0")
-        os.rmdir(self.path)  # of somebody who lives, it goes on recording
+        os.rmdir(self.path)
 
     def read(self, name: str) -> str:
         with open(f"{self.path}/{name}", encoding="utf-8", errors="replace") as file:
             return file.read()
 
     def write(self, name: str, value: str) -> None:
-        """Set one of its files. Raises Untraceable, with the file's name."""
+        """Write one of the instance's files. Raises Untraceable, which names the file."""
         try:
             with open(f"{self.path}/{name}", "w", encoding="ascii") as file:
                 file.write(value)
@@ -120,9 +121,9 @@ class Instance:
             raise Untraceable(f"the kernel's trace refuses {value!r} in {name}: {error.strerror}") from error
 
     def open_buffers(self) -> int:
-        """Size the buffers and open each CPU's. Full, they keep what they hold, and count what they drop.
+        """Set the size of the buffers and open that of each CPU. Returns the size in bytes. Raises Untraceable.
 
-        Returns the bytes of one. Raises Untraceable.
+        A full buffer keeps what it has and counts the events that it drops.
         """
         names = sorted(os.listdir(f"{self.path}/per_cpu"))
         size = bytes_per_cpu(len(names), available_bytes())
@@ -135,7 +136,7 @@ class Instance:
 
 
 class Cpu:
-    """One CPU's buffer."""
+    """The buffer of one CPU."""
 
     def __init__(self, path: str) -> None:
         self.stats_path = f"{path}/stats"
@@ -145,24 +146,24 @@ class Cpu:
             raise Untraceable(f"the kernel's trace buffer cannot be read: {error.strerror}") from error
 
     def lost(self) -> int:
-        """Events that found no room so far: no count of theirs can be trusted."""
+        """Return how many events were dropped so far."""
         with open(self.stats_path, encoding="ascii", errors="replace") as file:
             return lost_events(file.read())
 
 
 def lost_events(stats: str) -> int:
-    """The three lines of per_cpu/cpuN/stats that count what is missing."""
+    """Add up the three lines of per_cpu/cpuN/stats that count missing events."""
     counts = dict(line.split(":", 1) for line in stats.splitlines() if ":" in line)
     return sum(int(counts.get(name, 0)) for name in ("overrun", "commit overrun", "dropped events"))
 
 
 def available_bytes() -> int:
-    """Memory that can be had without swapping: /proc/meminfo."""
+    """Return the memory that is available without swapping, from /proc/meminfo."""
     words = words_of("/proc/meminfo")
     return int(words[words.index("MemAvailable:") + 1]) * KIB if "MemAvailable:" in words else 0
 
 
 def bytes_per_cpu(cpus: int, available: int) -> int:
-    """As much as 16 MiB, but all together a small part of the memory, however many CPUs there are."""
+    """Return the buffer size of one CPU: up to 16 MiB, but all together only a small part of the memory."""
     share = min(available // SHARE_OF_MEMORY, MOST_OF_ALL_BYTES) // cpus
     return max(LEAST_BYTES, min(share, MOST_BYTES))

@@ -1,52 +1,63 @@
-"""Who waits for data to be on the disk: the events of system calls and filesystems → calls and their times.
+"""Find out from events which threads wait for a sync, the file, and the time.
 
-A filesystem's own event also shows what no system call of syncing does: O_DSYNC writes and io_uring. Where it tells no
-end (xfs, btrfs), the system call around it does; a sync without one is counted without a time.
+The event of a filesystem also shows syncs without a system call: O_DSYNC writes and io_uring. XFS and btrfs have no
+event for the end of a sync; then the system call around it gives the time. Without a system call, such a sync is
+counted without a time.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from fstui.trace.reader.durations import Durations
+from fstui.trace.reader.processes import Lineage, family
+from fstui.trace.reader.recording import Recording, Wanted
+from fstui.trace.reader.tracefs import Untraceable
 
 NO_FILE = (0, 0, 0)
 _WITH_FILE, _WITHOUT_FILE = ("fsync", "fdatasync", "syncfs", "sync_file_range"), ("msync", "sync")
-FUA_ALONE = 'rwbs ~ "WF*"'
-"""What an O_DSYNC write becomes on a device with FUA: the filesystem's own event does not show it."""
+FUA_WRITES = 'rwbs ~ "WF*"'
+"""What an O_DSYNC write becomes on a device with FUA. The filesystem's own event does not show it."""
 EVENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "called": {
         **{f"syscalls/sys_enter_{name}": ("common_pid", "fd") for name in _WITH_FILE},
         **{f"syscalls/sys_enter_{name}": ("common_pid",) for name in _WITHOUT_FILE},
     },
     "returned": {f"syscalls/sys_exit_{name}": ("common_pid", "ret") for name in (*_WITH_FILE, *_WITHOUT_FILE)},
-    "entered": {
+    "sync_began": {
         "ext4/ext4_sync_file_enter": ("common_pid", "dev", "ino"),
         "f2fs/f2fs_sync_file_enter": ("common_pid", "dev", "ino"),
         "nfs/nfs_fsync_enter": ("common_pid", "dev", "fileid"),
     },
-    "left": {
+    "sync_ended": {
         "ext4/ext4_sync_file_exit": ("common_pid", "ret"),
         "f2fs/f2fs_sync_file_exit": ("common_pid", "ret"),
         "nfs/nfs_fsync_exit": ("common_pid",),
     },
-    "passed": {
+    "sync_without_end": {
         "xfs/xfs_file_fsync": ("common_pid", "dev", "ino"),
         "xfs/xfs_dir_fsync": ("common_pid", "dev", "ino"),
     },
-    "passed_somewhere": {"btrfs/btrfs_sync_file": ("common_pid", "ino")},
-    "queued": {"block/block_bio_queue": ("common_pid", "dev", "sector")},
-    "completed": {"block/block_bio_complete": ("dev", "sector")},
+    "sync_without_device": {"btrfs/btrfs_sync_file": ("common_pid", "ino")},
+    "fua_submitted": {"block/block_bio_queue": ("common_pid", "dev", "sector")},
+    "fua_completed": {"block/block_bio_complete": ("dev", "sector")},
 }
-"""Which events tell of what, and the fields of theirs that Waits is told."""
+"""For each method of Waits, the events that call it and the fields that it takes."""
 FREQUENT = tuple(f"syscalls/sys_{end}_{name}" for end in ("enter", "exit") for name in ("fsync", "fdatasync"))
-"""Not needed where every filesystem tells both ends itself: two events of four."""
+"""Two of four events, not needed if the filesystem has events for both the begin and the end of a sync."""
+COMMIT_BEGAN = Wanted("jbd2/jbd2_start_commit", ("dev",))
+COMMIT_ENDED = Wanted("jbd2/jbd2_end_commit", ("dev",))
+ERROR_SET = Wanted("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
+ERROR_RETURNED = Wanted("filemap/file_check_and_advance_wb_err", ("i_ino", "s_dev"))
+FORK = Wanted("sched/sched_process_fork", ("parent_pid", "child_pid"))
+ERRNO = 0xFFF
+"""Mask of the errno in an errseq (kernel: lib/errseq.c)."""
 
 
 class File(NamedTuple):
-    """What a call was for, as far as the events say."""
+    """The file of a call, as far as the events identify it."""
 
     device: int = 0
     inode: int = 0
@@ -54,63 +65,65 @@ class File(NamedTuple):
 
 
 class Waits:
-    """Calls by thread and file since the last look, and those that have not returned. Plain tuples: there are many."""
+    """Calls by thread and file since the last look, and calls that have not returned.
+
+    Keys are plain tuples, because there are many.
+    """
 
     def __init__(self) -> None:
         self.done: dict[tuple[int, int, int, int], Durations] = {}
-        """By thread, device, inode and fd."""
+        """By thread, device, inode and descriptor."""
         self.timeless: Counter[tuple[int, int, int, int]] = Counter()
         self.failed: Counter[tuple[int, int, int, int, int]] = Counter()
-        """The same, and the errno."""
+        """By the same and the errno."""
         self._calls: dict[int, tuple[int, int]] = {}
-        """Thread → when its system call began, and its fd."""
+        """Thread → begin of its system call, and its descriptor."""
         self._files: dict[int, tuple[int, int, int]] = {}
-        """Thread → device and inode of the first file that a filesystem syncs for it, and since when."""
-        self._writing: dict[tuple[int, int], tuple[int, int]] = {}
+        """Thread → device and inode of the first file that a filesystem syncs for it, and the begin."""
+        self._fua: dict[tuple[int, int], tuple[int, int]] = {}
 
     def called(self, time_ns: int, thread: int, fd: int = -1) -> None:
-        """A system call began."""
+        """Begin a system call."""
         self._calls[thread] = (time_ns, fd)
         self._files.pop(thread, None)
 
     def returned(self, time_ns: int, thread: int, answer: int) -> None:
-        """A system call ended."""
+        """End a system call."""
         call = self._calls.pop(thread, None)
         if call is not None:
             device, inode, _ = self._files.pop(thread, NO_FILE)
             self._add((thread, device, inode, call[1]), time_ns - call[0], answer)
 
-    def entered(self, time_ns: int, thread: int, device: int, inode: int) -> None:
-        """A filesystem began to sync a file, in a system call or of itself. Of several in one call the first is it."""
+    def sync_began(self, time_ns: int, thread: int, device: int, inode: int) -> None:
+        """Begin the sync of a file. If a call syncs several files, the first one counts."""
         if thread not in self._calls or thread not in self._files:
             self._files[thread] = (device, inode, time_ns)
 
-    def left(self, time_ns: int, thread: int, answer: int = 0) -> None:
-        """A filesystem has synced a file."""
+    def sync_ended(self, time_ns: int, thread: int, answer: int = 0) -> None:
+        """End the sync of a file."""
         if thread not in self._calls:
             file = self._files.pop(thread, None)
             if file is not None:
                 self._add((thread, file[0], file[1], -1), time_ns - file[2], answer)
 
-    def passed(self, time_ns: int, thread: int, device: int, inode: int) -> None:
-        """A filesystem syncs a file and will not say when it has ended."""
+    def sync_without_end(self, time_ns: int, thread: int, device: int, inode: int) -> None:
+        """Note the sync of a file whose end has no event."""
         if thread in self._calls:
-            self.entered(time_ns, thread, device, inode)
+            self.sync_began(time_ns, thread, device, inode)
         else:
             self.timeless[thread, device, inode, -1] += 1
 
-    def passed_somewhere(self, time_ns: int, thread: int, inode: int) -> None:
-        """The same, without the filesystem's device."""
-        self.passed(time_ns, thread, 0, inode)
+    def sync_without_device(self, time_ns: int, thread: int, inode: int) -> None:
+        self.sync_without_end(time_ns, thread, 0, inode)
 
-    def queued(self, time_ns: int, thread: int, device: int, sector: int) -> None:
-        """A FUA write was handed to a device, outside a sync."""
+    def fua_submitted(self, time_ns: int, thread: int, device: int, sector: int) -> None:
+        """Begin a FUA write that is not part of a sync."""
         if thread not in self._calls and thread not in self._files:
-            self._writing[device, sector] = (time_ns, thread)
+            self._fua[device, sector] = (time_ns, thread)
 
-    def completed(self, time_ns: int, device: int, sector: int) -> None:
-        """A FUA write is on the medium."""
-        since_ns, thread = self._writing.pop((device, sector), (0, 0))
+    def fua_completed(self, time_ns: int, device: int, sector: int) -> None:
+        """End a FUA write."""
+        since_ns, thread = self._fua.pop((device, sector), (0, 0))
         if thread:
             self._add((thread, device, 0, -1), time_ns - since_ns, 0)
 
@@ -123,19 +136,117 @@ class Waits:
             self.failed[*key, -answer] += 1
 
     def open(self) -> Iterator[tuple[int, File, int]]:
-        """Calls that have not returned: the thread, its file, since when."""
+        """Yield the calls that have not returned: thread, file, and begin in ns."""
         for thread, (since_ns, fd) in self._calls.items():
             yield thread, File(*self._files.get(thread, NO_FILE)[:2], fd), since_ns
         for thread, (device, inode, since_ns) in self._files.items():
             if thread not in self._calls:
                 yield thread, File(device, inode), since_ns
 
+    def threads(self) -> set[int]:
+        """Return all threads that wait or have waited."""
+        counted = {key[0] for kind in (self.done, self.timeless, self.failed) for key in kind}
+        return counted | {thread for thread, _, _ in self.open()}
+
     def forget(self, thread: int) -> None:
-        """That thread has ended in its call."""
+        """Drop the open call of a thread that has ended."""
         self._calls.pop(thread, None)
         self._files.pop(thread, None)
 
     def clear(self) -> None:
-        """A look is over. Calls that have not returned stay."""
+        """Start anew. Calls that have not returned are kept."""
         for counted in (self.done, self.timeless, self.failed):
             counted.clear()
+
+
+class LostWrite(NamedTuple):
+    """A write that failed in the background. The next fsync of each open descriptor returns the error once."""
+
+    errno: int
+    told: int
+    """How many times the error was returned."""
+
+
+class Watcher:
+    """Records the events of calls, filesystems and journals in an instance."""
+
+    def __init__(self, name: str, *, pid: int | None = None, device: int | None = None, calls: bool = True) -> None:
+        """``pid``: only this process and its descendants. ``device``: only the filesystem on it, where events allow it.
+
+        ``calls``: record fsync and fdatasync calls, not only the events of filesystems. Raises Untraceable.
+        """
+        self._family: Lineage | None = None
+        self.waits = Waits()
+        self.commits: dict[int, Durations] = {}
+        self.errors: dict[tuple[int, int], LostWrite] = {}
+        """By device and inode."""
+        self.recording = Recording(name)
+        self._committing: dict[int, int] = {}
+        self._handlers: dict[int, Callable[..., None]] = {}
+        try:
+            if pid is not None:
+                self._follow(pid)
+            self._enable(f"dev == {device}" if device is not None else "", () if calls else FREQUENT)
+        except BaseException:
+            self.recording.remove()
+            raise
+
+    def _enable(self, only: str, without: tuple[str, ...]) -> None:
+        for handler, events in EVENTS.items():
+            for name, fields in events.items():
+                if name in without:
+                    continue
+                kind = FUA_WRITES if name.startswith("block/") else only if "dev" in fields else ""
+                self._enable_if_present(Wanted(name, fields, kind), getattr(self.waits, handler))
+        if not self._handlers:
+            raise Untraceable("this kernel has no event of a system call or a filesystem that syncs")
+        self._enable_if_present(COMMIT_BEGAN, self._commit_began)
+        self._enable_if_present(COMMIT_ENDED, self._commit_ended)
+        self._enable_if_present(ERROR_SET, self._error_set)
+        self._enable_if_present(ERROR_RETURNED, self._error_returned)
+
+    def _follow(self, pid: int) -> None:
+        """Follow the process and all its descendants, including those that end quickly."""
+        self._family = lineage = Lineage()
+        self._handlers[self.recording.enable(FORK)] = lambda _, parent, child: lineage.forked(parent, child)
+        lineage.add("own", family([pid]))
+
+    def is_of_family(self, thread: int) -> bool:
+        """Say whether a thread belongs to the followed process or its descendants."""
+        return self._family is None or self._family.owner(thread) == "own"
+
+    def _enable_if_present(self, event: Wanted, handler: Callable[..., None]) -> None:
+        try:
+            number = self.recording.enable(event)
+        except Untraceable:
+            return
+        self._handlers[number] = handler
+
+    def read(self) -> None:
+        """Read what has happened so far."""
+        until_ns = self.recording.collect()
+        handlers = self._handlers
+        for time_ns, number, fields in self.recording.events(until_ns):
+            if number in handlers:
+                handlers[number](time_ns, *fields)
+
+    def take_commits(self) -> dict[int, Durations]:
+        """Return the journal commits since the last call, by device."""
+        taken, self.commits = self.commits, {}
+        return taken
+
+    def _commit_began(self, time_ns: int, device: int) -> None:
+        self._committing[device] = time_ns
+
+    def _commit_ended(self, time_ns: int, device: int) -> None:
+        since_ns = self._committing.pop(device, None)
+        if since_ns is not None:
+            self.commits.setdefault(device, Durations()).add(time_ns - since_ns)
+
+    def _error_set(self, _: int, inode: int, device: int, errseq: int) -> None:
+        self.errors[device, inode] = LostWrite(errseq & ERRNO, 0)
+
+    def _error_returned(self, _: int, inode: int, device: int) -> None:
+        known = self.errors.get((device, inode))
+        if known is not None:
+            self.errors[device, inode] = known._replace(told=known.told + 1)

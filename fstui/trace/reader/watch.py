@@ -1,63 +1,202 @@
-"""Program: who waits for which file, and what the devices below do, without writing a byte.
+"""Program: report who waits for which file, and what the devices below do, without writing anything.
 
-stdin: a JSON line: "name" of the instances, "entry" of the ledger, "pid" (it and its children alone) or null, "device"
-(major << 20 | minor of a mount) or null, "calls" (fsync and fdatasync themselves, not only the filesystem's events).
-stdout: {"ready": true} or {"error": "…"}, then {"second": {…}} every second;
-{"whole": {…}, "errors": […]} at the end, when stdin has closed.
+stdin: a line of JSON with "name" of the instances, "entry", the file in the ledger, "pid" (only this process and its
+descendants) or null, "device" (major << 20 | minor of a filesystem) or null, and "calls" (record fsync and fdatasync
+calls, not only the events of filesystems). stdout: {"ready": true} or {"error": "…"}, then {"second": {…}} every
+second. After stdin has closed: {"whole": {…}, "errors": […]}.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import os
 import select
-import signal
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from fstui.measure.wire.talk import read_settings
-from fstui.trace.reader.session import Session
-from fstui.trace.reader.tracefs import Untraceable
+from fstui.trace.reader.devices import DeviceRecording, read_counters
+from fstui.trace.reader.files import Names, block_device, request_devices
+from fstui.trace.reader.processes import Program, Programs, in_outermost_namespace
+from fstui.trace.reader.record import ignore_signals, remove_entry, say
+from fstui.trace.reader.spans import MOST_ROWS, Key, Row, Span
+from fstui.trace.reader.tracefs import PREFIX, Untraceable
+from fstui.trace.reader.waits import File, Waits, Watcher
 
-PREFIX = "fstui-"
 SECOND = 1.0
 
 
-def say(**fields: Any) -> None:
-    os.write(1, json.dumps(fields).encode() + b"\n")
+class Session:
+    """Two instances: one for calls, and one for devices that is paused if there are too many requests."""
+
+    def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
+        """Raises Untraceable or OSError, and then leaves nothing behind."""
+        self.whole = Span()
+        self._device = device
+        self._names = Names()
+        self._counters = read_counters()
+        self._lost = 0
+        self._share = 1.0
+        self._since = time.monotonic()
+        if not in_outermost_namespace():
+            raise Untraceable("the process numbers of a container's pid namespace are not those of the kernel's events")
+        self._watcher = Watcher(name, pid=pid, device=device, calls=calls)
+        self._programs = Programs(lambda: self._watcher.recording.instance.read("../../saved_cmdlines"))
+        try:
+            self._devices = DeviceRecording(f"{name}-devices")
+        except BaseException:
+            self._watcher.recording.remove()
+            raise
+
+    def begin_second(self) -> float:
+        """Return after how many seconds to call ``pause_devices``; 1 means not to."""
+        self._share = self._devices.share
+        if self._share < 1:
+            self._devices.switch(on=True)
+        return self._share
+
+    def pause_devices(self) -> None:
+        """Stop recording the devices' requests until the next second."""
+        self._devices.switch(on=False)
+
+    def end_second(self) -> dict[str, Any]:
+        """Return what happened since the last call."""
+        self._watcher.read()
+        now = time.monotonic()
+        span = Span()
+        span.elapsed_s, self._since = now - self._since, now
+        span.looked_s = span.elapsed_s * self._share
+        lost = self._watcher.recording.lost() + self._devices.lost()
+        span.lost, self._lost = lost - self._lost, lost
+        self._names.begin()
+        self._add_waits(span, self._watcher.waits)
+        self._add_devices(span)
+        for number, commits in self._watcher.take_commits().items():
+            span.commits[block_device(number) or "?"] = commits
+        self.whole.merge(span)
+        return span.as_dict()
+
+    def _add_waits(self, span: Span, seen: Waits) -> None:
+        programs = self._programs.of(seen.threads())
+        rows = SecondOfRows(self, span, programs)
+        delays = self._programs.cpu_delays(programs)
+        # those that waited longest come first, because the time for finding names is limited
+        for (thread, *file), durations in sorted(seen.done.items(), key=lambda one: -one[1].sum_ns):
+            rows.row(thread, File(*file)).durations.merge(durations)
+            if not programs[thread].is_kernel:  # kernel workers also wait for the CPU with unrelated work
+                rows.row(thread, File(*file)).cpu_ns += delays.pop(thread, 0)
+        for (thread, *file), count in seen.timeless.items():
+            rows.row(thread, File(*file)).timeless += count
+        for (thread, *file, errno), count in seen.failed.items():
+            rows.row(thread, File(*file)).failed[errno] += count
+        for thread, which, since_ns in list(seen.open()):
+            if os.path.exists(f"/proc/{thread}"):
+                row = rows.row(thread, which)
+                row.in_flight_ns = max(row.in_flight_ns or 0, time.monotonic_ns() - since_ns)
+            else:
+                seen.forget(thread)
+        seen.clear()
+
+    def is_wanted(self, thread: int, program: Program, file: File, device: int) -> bool:
+        """Say whether to report this row. A FUA write of a kernel thread belongs to no program."""
+        if program.is_kernel and not file.inode and file.fd < 0:
+            return False
+        return self._device in (None, device) and self._watcher.is_of_family(thread)
+
+    def place(self, program: Program, file: File) -> tuple[str | None, int]:
+        """Return the path of the file and the number of its device."""
+        return self._names.place(program, file)
+
+    def _add_devices(self, span: Span) -> None:
+        now = read_counters()
+        for name, counters in now.items():
+            moved = counters.minus(self._counters.get(name, counters))
+            if moved.writes or moved.flushes:
+                span.device(name).counters = moved
+        self._counters = now
+        for number, requests in self._devices.take(span.elapsed_s).items():
+            disk = block_device(number)
+            if disk and (requests.flushes.count or requests.writes.count):
+                device = span.device(disk)
+                device.flushes, device.writes, device.fua = requests.flushes, requests.writes, requests.fua_issued
+
+    def errors(self) -> list[dict[str, Any]]:
+        """Return the writes that failed in the background, and how many times the error was returned."""
+        return [
+            {"device": block_device(device), "inode": inode, "errno": error.errno, "told": error.told}
+            for (device, inode), error in self._watcher.errors.items()
+        ]
+
+    def remove(self) -> None:
+        """Remove the instances."""
+        try:
+            self._devices.remove()
+        finally:
+            self._watcher.recording.remove()
+
+
+class SecondOfRows:
+    """The rows of one second, with their names. Rows that are not wanted are not added to the span."""
+
+    def __init__(self, session: Session, span: Span, programs: Mapping[int, Program]) -> None:
+        self._session, self._rows, self._programs = session, span.rows, programs
+        self._known: dict[tuple[int, File], Row] = {}
+
+    def row(self, thread: int, file: File) -> Row:
+        """Return the row of a thread and a file."""
+        known = self._known.get((thread, file))
+        if known is None:
+            known = self._known[thread, file] = self._new(thread, self._programs[thread], file)
+        return known
+
+    def _new(self, thread: int, program: Program, file: File) -> Row:
+        path, number = self._session.place(program, file)
+        inode, fd = (file.inode, -1) if file.inode else (0, file.fd)
+        own_row = path or (file.inode and len(self._rows.rows) < MOST_ROWS)  # a later second may find its name
+        key = Key(program.name, program.is_kernel, File(number, inode, fd) if own_row else File(number))
+        if not self._session.is_wanted(thread, program, file, number):
+            return Row(key)
+        row = self._rows.row(key)
+        row.path = path
+        row.pids.add(program.pid)
+        row.inodes |= {file.inode} if file.inode else set()
+        row.device = block_device(number) if number else None
+        row.below = frozenset(request_devices(row.device)) if row.device else frozenset()
+        return row
 
 
 def closed_within(seconds: float) -> bool:
-    """Wait; True as soon as stdin has closed."""
+    """Wait; return True as soon as stdin has closed."""
     return bool(select.select([0], [], [], max(0.0, seconds))[0]) and not os.read(0, 4096)
 
 
 def watch(session: Session) -> None:
-    """Second by second, until stdin closes."""
+    """Report every second until stdin closes."""
     due = time.monotonic()
     closed = False
     while not closed:
         due += SECOND
-        pause = session.begin_second()
-        if pause < SECOND:
-            closed = closed_within(pause)
-            session.look_away()
+        recorded_s = session.begin_second()
+        if recorded_s < SECOND:
+            closed = closed_within(recorded_s)
+            session.pause_devices()
         closed = closed or closed_within(due - time.monotonic())
         second = session.end_second()
         if not closed:
             say(second=second)
-    say(whole=session.whole.told(), errors=session.errors())
+    say(whole=session.whole.as_dict(), errors=session.errors())
 
 
 def main() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # fstui closes our stdin
-    gc.disable()  # nothing here makes cycles, and there are many tuples to look through
-    told = read_settings()
+    ignore_signals()
+    gc.disable()  # this program makes no reference cycles, and the collector would scan many tuples
+    settings = read_settings()
     try:
-        session = Session(PREFIX + told["name"], pid=told["pid"], device=told["device"], calls=told["calls"])
+        session = Session(
+            PREFIX + settings["name"], pid=settings["pid"], device=settings["device"], calls=settings["calls"]
+        )
     except (Untraceable, OSError) as problem:
         say(error=str(problem))
     else:
@@ -67,9 +206,7 @@ def main() -> None:
                 watch(session)
             finally:
                 session.remove()
-    if told["entry"]:
-        with contextlib.suppress(OSError):
-            os.unlink(told["entry"])
+    remove_entry(settings["entry"])
 
 
 if __name__ == "__main__":

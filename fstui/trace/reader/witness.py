@@ -1,31 +1,41 @@
-"""The block events of a run's devices, summed over stretches of time."""
+"""Count who requested flushes at the devices of a run, for each measured step."""
 
 from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from collections import Counter
+from typing import Any, NamedTuple
 
-from fstui.trace.reader.flushes import Device, DeviceSums
-from fstui.trace.reader.lineage import KTHREADD, Lineage, family, in_outermost_namespace
-from fstui.trace.reader.namespaces import outermost_numbers
-from fstui.trace.reader.pages import Event
+from fstui.trace.reader.devices import FLUSH_FIRST, FUA, Requests, meaning
+from fstui.trace.reader.events import Event
+from fstui.trace.reader.processes import KTHREADD, Lineage, Owner, family, in_outermost_namespace, outermost_numbers
 from fstui.trace.reader.recording import Recording, Wanted
 from fstui.trace.reader.tracefs import MIB, SHARE_OF_MEMORY, available_bytes
 
 LATE_NS = 1_000_000_000
-"""Where much is kept, what happened this long ago is summed without being asked: we are told of a stretch sooner."""
+"""If many pages are kept, events older than this are added up at once: a step's begin is announced sooner than that."""
 MOST_KEPT_BYTES = 32 * MIB
 NICE = 19
-"""While a stretch lasts: what is measured goes first."""
+"""Lowest priority while a step is measured, so that the measurement gets the CPU first."""
 MOST_FILTERED = 128
-"""Devices that a filter can name: it must fit into a page."""
+"""Devices that a filter can name: its text must fit into a page."""
 FLUSHES, WRITES = 'rwbs ~ "*F*"', '(rwbs ~ "*F*" || rwbs ~ "*W*")'
-"""The kernel looks for these also behind the string's end, so some other events come through."""
+"""The kernel also matches bytes after the end of the string, so some other events pass the filter."""
+
+
+class Device(NamedTuple):
+    """A block device of the stack."""
+
+    name: str
+    number: int
+    """The kernel's number: major << 20 | minor."""
+    makes_requests: bool
+    """False for dm and md, which pass bios on and never issue requests."""
 
 
 def device_of(name: str) -> Device | None:
-    """A block device by its kernel name; None where it is gone."""
+    """Return a block device by its kernel name; None if it is gone."""
     try:
         with open(f"/sys/class/block/{name}/dev", encoding="ascii") as file:
             major, minor = map(int, file.read().split(":"))
@@ -34,23 +44,46 @@ def device_of(name: str) -> Device | None:
     return Device(name, major << 20 | minor, os.path.isdir(f"/sys/class/block/{name}/mq"))
 
 
-def filtered(kinds: str, devices: list[Device]) -> str:
-    """A filter for events of these devices, or of all where they are too many."""
-    if len(devices) > MOST_FILTERED:
-        return kinds
-    return f"{kinds} && ({' || '.join(f'dev == {device.number}' for device in devices)})"
+class DeviceSums:
+    """The counts of one device in one step."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.requests = Requests()
+        self._flushes: Counter[Owner] = Counter()
+        self._fua: Counter[Owner] = Counter()
+
+    def queued(self, rwbs: bytes, owner: Owner) -> None:
+        """Count a bio that was submitted to the device."""
+        means = meaning(rwbs)
+        self._flushes[owner] += bool(means & FLUSH_FIRST)
+        self._fua[owner] += bool(means & FUA)
+
+    def as_dict(self, lost: int, kernel_threads_known: bool) -> dict[str, Any]:
+        """Return the counts, or None for each if events were lost: a count that is too small would be misleading."""
+        sums = {
+            "asked_by_us": self._flushes["own"],
+            "asked_by_kernel_threads": self._flushes["kernel_threads"] if kernel_threads_known else None,
+            "asked_by_others": self._flushes["others"],
+            "fua_writes": self._fua.total(),
+            "fua_writes_by_us": self._fua["own"],
+            "requests": self.requests.flushes_issued if self.device.makes_requests else None,
+            "device_flush_ns": self.requests.flushes.as_dict(),
+            "device_write_ns": self.requests.writes.as_dict(),
+        }
+        return {"device": self.device.name, "lost": lost, **(dict.fromkeys(sums) if lost else sums)}
 
 
 class Witness:
-    """Records from its making to its removal; each stretch of time is summed apart."""
+    """Records the block events of a run, and adds them up for each step."""
 
-    def __init__(self, name: str, ours: list[int], devices: list[Device]) -> None:
-        """``ours``: processes whose flushes are ours, with all that they start. Raises Untraceable."""
+    def __init__(self, name: str, own: list[int], devices: list[Device]) -> None:
+        """``own``: the processes of fstui, whose descendants count as well. Raises Untraceable."""
         self._name = name
         self._devices = devices
         self._sums: dict[int, DeviceSums] = {}
         self._from_ns: int | None = None
-        self._summed_to_ns = 0
+        self._added_until_ns = 0
         self._lost_before = 0
         self._missed = 0
         self._lineage = Lineage()
@@ -61,57 +94,63 @@ class Witness:
             self._enable()
             if self._outermost:
                 self._lineage.add("kernel_threads", family([KTHREADD]))
-            self.know(ours)
+            self.add_own(own)
         except BaseException:
             self.recording.remove()
             raise
 
     def _enable(self) -> None:
-        enable, devices = self.recording.enable, self._devices
+        enable = self.recording.enable
         bio, request = ("common_pid", "dev", "rwbs", "comm"), ("dev", "sector", "rwbs")
         self._fork = enable(Wanted("sched/sched_process_fork", ("parent_pid", "child_pid")))
-        self._queued = enable(Wanted("block/block_bio_queue", bio, filtered(FLUSHES, devices)))
-        self._issued = enable(Wanted("block/block_rq_issue", request, filtered(WRITES, devices)))
-        enable(Wanted("block/block_rq_complete", request, filtered(WRITES, devices)))
+        self._queued = enable(Wanted("block/block_bio_queue", bio, self._filter(FLUSHES)))
+        self._issued = enable(Wanted("block/block_rq_issue", request, self._filter(WRITES)))
+        enable(Wanted("block/block_rq_complete", request, self._filter(WRITES)))
 
-    def know(self, ours: list[int]) -> None:
-        """These are ours, too. Raises Untraceable."""
-        if self._lineage.knows(ours):
+    def _filter(self, kinds: str) -> str:
+        """Return a filter for events of the run's devices, or of all devices if these are too many to name."""
+        if len(self._devices) > MOST_FILTERED:
+            return kinds
+        return f"{kinds} && ({' || '.join(f'dev == {device.number}' for device in self._devices)})"
+
+    def add_own(self, pids: list[int]) -> None:
+        """Count these processes and their descendants as fstui's own. Raises Untraceable."""
+        if self._lineage.all_own(pids):
             return
         if self._outermost:
-            self._lineage.add("us", family(ours))
+            self._lineage.add("own", family(pids))
         else:
-            self._lineage.add("us", outermost_numbers(f"{self._name}-numbers", family(ours)))
+            self._lineage.add("own", outermost_numbers(f"{self._name}-numbers", family(pids)))
 
-    def look(self) -> None:
-        """Empty the kernel's buffers; sum up where much is kept."""
+    def read(self) -> None:
+        """Empty the kernel's buffers, and add events up if many are kept."""
         self.recording.collect()
         if self.recording.kept_bytes > self._most_kept:
-            self._sum_up(time.monotonic_ns() - LATE_NS)
+            self._add_up(time.monotonic_ns() - LATE_NS)
 
     def begin(self, from_ns: int) -> None:
-        """A stretch began."""
+        """Begin a step."""
         self._sums = {device.number: DeviceSums(device) for device in self._devices}
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
         self._from_ns = from_ns
-        self._missed = int(from_ns < self._summed_to_ns)
+        self._missed = int(from_ns < self._added_until_ns)
 
     def end(self, until_ns: int) -> list[dict[str, Any]]:
-        """The stretch ended: what each device was asked and did in it."""
+        """End the step. Returns the counts of each device."""
         os.setpriority(os.PRIO_PROCESS, 0, 0)
         self.recording.collect()
-        self._sum_up(until_ns)
+        self._add_up(until_ns)
         lost = self.recording.lost()
         missed = lost - self._lost_before + self._missed
         self._lost_before, self._from_ns = lost, None
-        return [sums.told(missed, self._outermost) for sums in self._sums.values()]
+        return [sums.as_dict(missed, self._outermost) for sums in self._sums.values()]
 
-    def _sum_up(self, until_ns: int) -> None:
+    def _add_up(self, until_ns: int) -> None:
         for event in self.recording.events(until_ns):
-            self._note(event)
-        self._summed_to_ns = until_ns
+            self._add(event)
+        self._added_until_ns = until_ns
 
-    def _note(self, event: Event) -> None:
+    def _add(self, event: Event) -> None:
         time_ns, number, fields = event
         if number == self._fork:
             self._lineage.forked(*fields)
@@ -120,7 +159,7 @@ class Witness:
         elif number == self._queued:
             thread, device, rwbs, comm = fields
             if device in self._sums:
-                self._sums[device].queued(rwbs, self._lineage.asker(thread, comm))
+                self._sums[device].queued(rwbs, self._lineage.owner(thread, comm))
         else:
             device, sector, rwbs = fields
             if device in self._sums:

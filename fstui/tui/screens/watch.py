@@ -30,7 +30,7 @@ class WatchScreen(BaseScreen):
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "Who waits for files of this filesystem to be on the disk, in this second: calls of fsync and its kin, O_DSYNC "
-        "writes, io_uring. P50 and P99 are of a whole sync, DEVICE is the devices' own part of one; WAITS is the share "
+        "writes, io_uring. P50 and P99 are of a whole sync, DEVICE is the devices' part; WAITS is the share "
         "of the time. Charts show the last minutes, of all who wait together. Below, what the devices did, and their "
         "own times. Nothing is written. Without root, only what /proc tells: what devices count, and who writes."
     )

@@ -1,4 +1,4 @@
-"""Pages of a trace buffer: those that were recorded, and made ones."""
+"""Pages of a trace buffer: recorded ones, and functions that make further ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.trace.reader.formats import Format, PageLayout, parse, parse_page_layout
+from fstui.trace.reader.events import Format, PageLayout, parse_format, parse_page_layout
 
 RECORDED = Path(__file__).parent / "recorded"
 KERNELS = sorted(place.name for place in RECORDED.iterdir())
@@ -27,7 +27,7 @@ class Printed(NamedTuple):
 
 
 def printed(kernel: str) -> list[Printed]:
-    """What the kernel printed of the recorded pages."""
+    """Return the recorded pages as the kernel printed them."""
     found = map(PRINTED.search, (RECORDED / kernel / "trace.txt").read_text().splitlines())
     return [
         Printed(int(m["cpu"]), m["event"], int(m["s"] + m["us"]), int(m["pid"]), m["rest"])
@@ -41,11 +41,11 @@ def layout_of(kernel: str) -> PageLayout:
 
 
 def format_of(kernel: str, event: str) -> Format:
-    return parse(event, (RECORDED / kernel / event.replace("/", ".")).read_text())
+    return parse_format(event, (RECORDED / kernel / event.replace("/", ".")).read_text())
 
 
 def pages_of(kernel: str) -> dict[int, list[bytes]]:
-    """Each CPU's pages."""
+    """Return the recorded pages of each CPU."""
     found = {}
     for file in (RECORDED / kernel).glob("cpu*"):
         data = file.read_bytes()
@@ -54,39 +54,39 @@ def pages_of(kernel: str) -> dict[int, list[bytes]]:
 
 
 def page(*events: bytes, time_ns: int = 1_000_000, flags: int = 0) -> bytes:
-    """A page of these events."""
+    """Make a page of these events."""
     data = b"".join(events)
     return (struct.pack("=QQ", time_ns, len(data) | flags) + data).ljust(PAGE, b"\0")
 
 
 def event(number: int, pid: int, *, delta_ns: int = 10, extra: bytes = b"") -> bytes:
-    """An event with its common fields."""
+    """Make an event with the common fields."""
     data = struct.pack("=HBBi", number, 0, 0, pid) + extra
     data += b"\0" * (-len(data) % 4)
     return struct.pack("=I", delta_ns << 5 | len(data) // 4) + data
 
 
 def long_event(number: int, pid: int, extra: bytes, *, delta_ns: int = 10) -> bytes:
-    """An event whose length stands in a word of its own."""
+    """Make an event whose length is in a separate word."""
     data = struct.pack("=HBBi", number, 0, 0, pid) + extra
     return struct.pack("=II", delta_ns << 5, len(data) + 4) + data
 
 
 def discarded(size: int, *, delta_ns: int = 1) -> bytes:
-    """An event that was taken back."""
+    """Make an event that the kernel discarded."""
     return struct.pack("=II", delta_ns << 5 | 29, size) + b"\xff" * (size - 4)
 
 
 def time_extend(delta_ns: int) -> bytes:
-    """More ns than fit into an event's own delta."""
+    """Make a time extension, for a delta that does not fit into an event."""
     return struct.pack("=II", (delta_ns & (1 << 27) - 1) << 5 | 30, delta_ns >> 27)
 
 
 def absolute(time_ns: int) -> bytes:
-    """The time itself, without its five highest bits."""
+    """Make an absolute time stamp, which lacks the five highest bits."""
     low = time_ns & (1 << 59) - 1
     return struct.pack("=II", (low & (1 << 27) - 1) << 5 | 31, low >> 27)
 
 
 END = struct.pack("=I", 29)
-"""Nothing behind it."""
+"""The marker after which a page is empty."""

@@ -1,7 +1,7 @@
-"""``python -m tests.trace.reader.record DIRECTORY DEVICE``: pages of this kernel's trace buffer, for the tests.
+"""``python -m tests.trace.reader.record DIRECTORY DEVICE``: record pages of this kernel's trace buffer for the tests.
 
-Written to ``recorded/RELEASE/`` beside this file: every format, each CPU's pages, and the same events as the kernel
-itself prints them. Needs root. DEVICE is the block device that the directory is on.
+Writes to ``recorded/RELEASE/`` next to this file: every format, the pages of each CPU, and the same events as the
+kernel prints them. Needs root. DEVICE is the block device that DIRECTORY is on.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ def main(directory: str, device: str) -> None:
 
 
 def tracefs_number(device: str) -> int:
-    """The device as the kernel's filter wants it."""
+    """Return the device number for the kernel's filter."""
     major, minor = map(int, Path(f"/sys/class/block/{device}/dev").read_text().split(":"))
     return major << 20 | minor
 
 
 def work(path: Path) -> None:
-    """Syncs of overwrites and of an append, with a pause longer than an event's own delta can tell; a new process."""
+    """Sync overwrites and an append, pause for longer than an event's delta can hold, and start a process."""
     with path.open("w+b", buffering=0) as file:
         file.write(os.urandom(1 << 16))
         os.fsync(file)
-        for turn in range(12):
-            os.pwrite(file.fileno(), os.urandom(4096), 4096 * turn)
+        for number in range(12):
+            os.pwrite(file.fileno(), os.urandom(4096), 4096 * number)
             os.fdatasync(file)
-            if turn == 6:
+            if number == 6:
                 time.sleep(0.2)
         os.pwrite(file.fileno(), os.urandom(4096), 1 << 17)
         os.fsync(file)
@@ -68,7 +68,7 @@ def work(path: Path) -> None:
 
 
 def pages(fd: int) -> bytes:
-    """All that a CPU's buffer holds."""
+    """Read everything in the buffer of a CPU."""
     found = b""
     try:
         while page := os.read(fd, PAGE):

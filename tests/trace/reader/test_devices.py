@@ -1,11 +1,12 @@
-"""What block events say of a device."""
+"""What block events show of a device."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fstui.trace.reader.devices import FLUSH_FIRST, FUA, WRITE, meaning
 from fstui.trace.reader.durations import Durations
-from fstui.trace.reader.flushes import FLUSH_FIRST, FUA, WRITE, Device, DeviceSums, meaning
+from fstui.trace.reader.witness import Device, DeviceSums
 
 DISK = Device("sda", 8 << 20, makes_requests=True)
 
@@ -29,20 +30,20 @@ DISK = Device("sda", 8 << 20, makes_requests=True)
         ("WS\0FWS", WRITE),
     ],
 )
-def test_the_letters(rwbs: str, means: int) -> None:
+def test_letters_of_rwbs(rwbs: str, means: int) -> None:
     assert meaning(rwbs.encode().ljust(10, b"\0")) == means
 
 
 @given(st.binary(max_size=12))
-def test_any_letters_mean_something_or_nothing(rwbs: bytes) -> None:
+def test_any_bytes_are_accepted_as_letters(rwbs: bytes) -> None:
     assert meaning(rwbs) in range(8)
 
 
-def test_asked_is_told_by_asker_and_answered_with_times() -> None:
+def test_flushes_are_counted_by_owner_and_timed() -> None:
     sums = DeviceSums(DISK)
-    sums.queued(b"FWS", "us")
+    sums.queued(b"FWS", "own")
     sums.queued(b"FWFSM", "kernel_threads")
-    sums.queued(b"WFS", "us")
+    sums.queued(b"WFS", "own")
     sums.queued(b"WS", "others")
     sums.requests.issued(100, 0, b"FF")
     sums.requests.issued(150, 0, b"FF")
@@ -50,7 +51,7 @@ def test_asked_is_told_by_asker_and_answered_with_times() -> None:
     sums.requests.issued(400, 88, b"WS")
     sums.requests.completed(450, 88, b"WS")
     sums.requests.completed(460, 88, b"WS")
-    assert sums.told(lost=0, kernel_threads_known=True) == {
+    assert sums.as_dict(lost=0, kernel_threads_known=True) == {
         "device": "sda",
         "asked_by_us": 1,
         "asked_by_kernel_threads": 1,
@@ -64,38 +65,38 @@ def test_asked_is_told_by_asker_and_answered_with_times() -> None:
     }
 
 
-def test_a_lost_event_leaves_no_count() -> None:
+def test_a_lost_event_makes_all_counts_unknown() -> None:
     sums = DeviceSums(DISK)
-    sums.queued(b"FWS", "us")
+    sums.queued(b"FWS", "own")
     sums.requests.issued(1, 0, b"FF")
     sums.requests.completed(2, 0, b"FF")
-    told = sums.told(lost=3, kernel_threads_known=True)
-    assert (told.pop("device"), told.pop("lost")) == ("sda", 3)
-    assert set(told.values()) == {None}
+    found = sums.as_dict(lost=3, kernel_threads_known=True)
+    assert (found.pop("device"), found.pop("lost")) == ("sda", 3)
+    assert set(found.values()) == {None}
 
 
-def test_what_hands_bios_on_has_no_requests() -> None:
+def test_devices_that_pass_bios_on_have_no_requests() -> None:
     sums = DeviceSums(Device("dm-0", 253 << 20, makes_requests=False))
-    assert sums.told(lost=0, kernel_threads_known=False)["requests"] is None
-    assert sums.told(lost=0, kernel_threads_known=False)["asked_by_kernel_threads"] is None
+    assert sums.as_dict(lost=0, kernel_threads_known=False)["requests"] is None
+    assert sums.as_dict(lost=0, kernel_threads_known=False)["asked_by_kernel_threads"] is None
 
 
-def test_an_answer_without_a_question_counts_nothing() -> None:
+def test_a_completion_without_a_request_is_ignored() -> None:
     sums = DeviceSums(DISK)
     sums.requests.completed(5, 0, b"FF")
     sums.requests.completed(5, 8, b"WS")
-    assert sums.told(lost=0, kernel_threads_known=True)["device_flush_ns"] is None
+    assert sums.as_dict(lost=0, kernel_threads_known=True)["device_flush_ns"] is None
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=300))
-def test_percentiles_are_right_to_a_sixtyfourth(values: list[int]) -> None:
+def test_percentiles_are_exact_to_one_part_in_64(values: list[int]) -> None:
     durations = Durations()
     for value in values:
         durations.add(value)
-    told = durations.told()
-    assert told is not None
+    found = durations.as_dict()
+    assert found is not None
     ordered = sorted(values)
     median = ordered[-(-len(ordered) // 2) - 1]
-    assert told["p50"] is not None and told["p50"] <= median <= told["p50"] * 65 / 64
-    assert told["max"] == ordered[-1]
-    assert (told["p99"] is None) == (len(values) < 100)
+    assert found["p50"] is not None and found["p50"] <= median <= found["p50"] * 65 / 64
+    assert found["max"] == ordered[-1]
+    assert (found["p99"] is None) == (len(values) < 100)

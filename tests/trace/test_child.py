@@ -1,4 +1,4 @@
-"""A trace beside a run: had where it can be, refused in one sentence where not, and always taken down again."""
+"""The trace of a run: started if possible, refused in one sentence if not, and always removed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ import pytest
 from fstui.databases.leftovers import remove
 from fstui.measure.children import command
 from fstui.state import ledger
-from fstui.trace import instances
-from fstui.trace.child import Untraceable
+from fstui.trace import child as tracing
+from fstui.trace.child import RunTrace, Untraceable
 from fstui.trace.reader import tracefs
 from fstui.trace.reader.witness import Witness, device_of
-from fstui.trace.run_trace import RunTrace
 
-OURS = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[2]
 
 
 def any_disk() -> str:
@@ -39,13 +38,13 @@ def any_disk() -> str:
 
 @contextmanager
 def recording(name: str, *before: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
-    """The child program and its first answer. ``before``: the words of a command that runs it."""
+    """Yield the child program and its first answer. ``before``: a command line that runs it."""
     words = [*before, *command("trace.reader.record", "record")]
-    told = {"name": name, "ours": [os.getpid()], "devices": [any_disk()], "entry": None}
+    settings = {"name": name, "own": [os.getpid()], "devices": [any_disk()], "entry": None}
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.stdin and process.stdout
-        process.stdin.write(json.dumps(told).encode() + b"\n")
+        process.stdin.write(json.dumps(settings).encode() + b"\n")
         process.stdin.flush()
         yield process, json.loads(process.stdout.readline())
     finally:
@@ -59,22 +58,22 @@ def refusal(*before: str) -> str:
 
 
 @pytest.mark.root
-async def test_an_instance_is_made_and_taken_down_and_the_ledger_knows(own_user: Path) -> None:
+async def test_an_instance_is_in_the_ledger_until_it_is_removed(own_user: Path) -> None:
     trace = await RunTrace.start("one", [any_disk()])
-    assert instances.path_of("one") in await instances.existing()
+    assert tracing.path_of("one") in await tracing.existing()
     (entry,) = ledger.entries()
     assert (entry.kind, entry.what) == ("trace", "/sys/kernel/tracing/instances/fstui-one")
     problem = await remove(entry)
     assert problem == f"{entry.what}: not removed: another process uses it"
-    assert tracefs.Instance(tracefs.find(), "fstui-one").read("tracing_on") == "1\n", "its flushes go on being seen"
+    assert tracefs.Instance(tracefs.find(), "fstui-one").read("tracing_on") == "1\n", "it still records"
     assert await trace.stop() is None
     assert ledger.entries() == []
-    assert instances.path_of("one") not in await instances.existing()
+    assert tracing.path_of("one") not in await tracing.existing()
 
 
 RUN = """
 import asyncio, sys
-from fstui.trace.run_trace import RunTrace
+from fstui.trace.child import RunTrace, Untraceable
 async def main():
     trace = await RunTrace.start("killed", sys.argv[1:])
     print(trace._child.pid, flush=True)
@@ -84,7 +83,7 @@ asyncio.run(main())
 
 
 def kill_a_run_and_its_child() -> None:
-    owner = subprocess.Popen([sys.executable, "-c", RUN, any_disk()], stdout=subprocess.PIPE, cwd=OURS)
+    owner = subprocess.Popen([sys.executable, "-c", RUN, any_disk()], stdout=subprocess.PIPE, cwd=ROOT)
     assert owner.stdout
     child = int(owner.stdout.readline())
     os.kill(child, signal.SIGKILL)
@@ -93,21 +92,21 @@ def kill_a_run_and_its_child() -> None:
 
 
 @pytest.mark.root
-async def test_what_killing_everything_leaves_is_removed_by_its_ledger_entry(own_user: Path) -> None:
+async def test_instances_left_by_kill_9_are_removed_by_the_ledger(own_user: Path) -> None:
     kill_a_run_and_its_child()
     (entry,) = ledger.stale()
-    assert entry.what in await instances.existing()
+    assert entry.what in await tracing.existing()
     while (problem := await remove(entry)) is not None:  # until the kernel has let go of the killed child's files
         assert problem.endswith("another process uses it")
-    assert entry.what not in await instances.existing()
+    assert entry.what not in await tracing.existing()
     assert ledger.stale() == []
 
 
 @pytest.mark.root
-def test_an_instance_goes_when_its_run_is_killed(tmp_path: Path) -> None:
+def test_an_instance_is_removed_when_its_run_is_killed(tmp_path: Path) -> None:
     with recording("orphan") as (process, answer):
         assert answer == {"ready": True}
-        process.send_signal(signal.SIGTERM)  # of a whole group, say: stdin tells when to end
+        process.send_signal(signal.SIGTERM)  # ignored: it ends when stdin closes
         assert process.stdin
         process.stdin.close()
         assert process.wait(20) == 0
@@ -117,7 +116,7 @@ def test_an_instance_goes_when_its_run_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.root
 def test_without_root_it_is_refused() -> None:
-    """A user who may read the checkout."""
+    # the capability lets the user read the checkout
     become = (
         "setpriv",
         f"--reuid={pwd.getpwnam('nobody').pw_uid}",
@@ -128,7 +127,7 @@ def test_without_root_it_is_refused() -> None:
 
 
 @pytest.mark.root
-def test_a_root_that_may_not_mount_is_told_why() -> None:
+def test_root_without_the_right_to_mount_is_told_why() -> None:
     if tracefs.mount_point():
         pytest.skip("tracefs is mounted here")
     if not shutil.which("setpriv"):
@@ -138,7 +137,7 @@ def test_a_root_that_may_not_mount_is_told_why() -> None:
 
 
 @pytest.mark.root
-def test_a_name_that_is_taken_is_refused_and_stays() -> None:
+def test_an_existing_name_is_refused_and_stays() -> None:
     with recording("taken") as (_, first):
         assert first == {"ready": True}
         with recording("taken") as (_, second):
@@ -147,14 +146,13 @@ def test_a_name_that_is_taken_is_refused_and_stays() -> None:
 
 
 @pytest.mark.root
-async def test_without_a_block_device_there_is_nothing_to_trace() -> None:
+async def test_without_a_block_device_tracing_is_refused() -> None:
     with pytest.raises(Untraceable, match="no block device"):
         await RunTrace.start("none", [])
 
 
 @pytest.mark.root
-def test_in_a_pid_namespace_ours_are_still_ours(tmp_path: Path) -> None:
-    """Its numbers are not those of the events."""
+def test_own_flushes_are_recognised_in_a_pid_namespace(tmp_path: Path) -> None:
     if not shutil.which("unshare"):
         pytest.skip("unshare is missing: apt-get install util-linux")
     program = """
@@ -177,16 +175,16 @@ print(os.getpid(), seen["asked_by_us"], seen["asked_by_kernel_threads"])
     device = os.stat(tmp_path).st_dev
     disk = Path(os.path.realpath(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"))
     if not disk.exists():
-        pytest.skip("the tests' own directory is on no block device")
+        pytest.skip("the directory of the tests is not on a block device")
     inside = ("unshare", "--pid", "--fork", "--mount-proc")
     words = [*inside, sys.executable, "-c", program, disk.name, str(tmp_path / "file")]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=OURS, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1", "10", "None"]
 
 
 @pytest.mark.root
-def test_a_buffer_that_overflows_leaves_no_count(tmp_path: Path) -> None:
+def test_a_buffer_that_overflows_makes_counts_unknown(tmp_path: Path) -> None:
     device = device_of(any_disk())
     assert device
     witness = Witness("fstui-small", [os.getpid()], [device])
@@ -194,7 +192,7 @@ def test_a_buffer_that_overflows_leaves_no_count(tmp_path: Path) -> None:
         witness.recording.instance.write("buffer_size_kb", "4")
         witness.begin(time.monotonic_ns())
         for _ in range(600):
-            subprocess.run(["true"], check=True)  # a fork is an event, too
+            subprocess.run(["true"], check=True)  # each fork is an event
         (seen,) = witness.end(time.monotonic_ns())
         witness.begin(time.monotonic_ns())
         (after,) = witness.end(time.monotonic_ns())

@@ -1,0 +1,159 @@
+"""What block devices do: their counters, and the requests that the trace shows.
+
+The letters of ``rwbs``, from left to right (kernel: blk_fill_rwbs in kernel/trace/blktrace.c): ``F`` before the
+operation is a flush that must be done first. Then comes the operation: ``W`` for a write, or ``F`` alone for the flush
+that the kernel's flush machinery issues itself. ``F`` after the operation is FUA. So ``FWS`` without sectors is an
+empty flush, ``FWFS`` a flush, a write and FUA, and ``WFS`` FUA alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import NamedTuple
+
+from fstui.trace.reader.durations import Durations
+from fstui.trace.reader.recording import Recording, Wanted
+
+FLUSH_FIRST, WRITE, FUA = 1, 2, 4
+IN_FLIGHT = 65536
+"""Requests that are remembered until they complete; no device has more in flight."""
+SECTOR = 512
+EVENTS_PER_S = 8000
+"""Request events that are read per second. If there are more, only a part of each second is recorded."""
+LEAST_SHARE = 0.02
+WAITED_FOR = 'rwbs ~ "*F*" || rwbs ~ "*WS*"'
+"""Filter for flushes, FUA writes and synchronous writes: requests that a process waits for."""
+
+
+def meaning(rwbs: bytes) -> int:
+    """Return the set of FLUSH_FIRST, WRITE and FUA in the letters."""
+    text = rwbs.partition(b"\0")[0]
+    first = text[:1] == b"F"
+    operation = text[1:2] if first else text[:1]
+    if operation != b"W":
+        return FLUSH_FIRST if first else 0
+    behind = text[2:] if first else text[1:]
+    return WRITE | (FLUSH_FIRST if first else 0) | (FUA if b"F" in behind else 0)
+
+
+class Requests:
+    """The requests that the driver of one device got, and how long they took."""
+
+    def __init__(self) -> None:
+        self.flushes, self.writes = Durations(), Durations()
+        self.flushes_issued = self.fua_issued = 0
+        self._flushing: deque[int] = deque(maxlen=IN_FLIGHT)
+        self._writing: dict[int, int] = {}
+
+    def issued(self, time_ns: int, sector: int, rwbs: bytes) -> None:
+        """Note that the driver got a request."""
+        means = meaning(rwbs)
+        self.fua_issued += bool(means & FUA)
+        if means & FLUSH_FIRST:
+            self.flushes_issued += 1
+            self._flushing.append(time_ns)
+        elif means & WRITE and len(self._writing) < IN_FLIGHT:
+            self._writing[sector] = time_ns
+
+    def completed(self, time_ns: int, sector: int, rwbs: bytes) -> None:
+        """Note that the device completed a request.
+
+        The events do not identify a flush. The oldest one in flight is taken, which keeps the sum of times right.
+        """
+        means = meaning(rwbs)
+        if means & FLUSH_FIRST and self._flushing:
+            self.flushes.add(time_ns - self._flushing.popleft())
+        elif means & WRITE and sector in self._writing:
+            self.writes.add(time_ns - self._writing.pop(sector))
+
+    def take(self) -> Requests:
+        """Return what completed since the last call, and start anew. Requests in flight are kept."""
+        taken = Requests()
+        taken.flushes, taken.writes = self.flushes, self.writes
+        taken.flushes_issued, taken.fua_issued = self.flushes_issued, self.fua_issued
+        self.flushes, self.writes = Durations(), Durations()
+        self.flushes_issued = self.fua_issued = 0
+        return taken
+
+    def forget_in_flight(self) -> None:
+        """Drop the requests in flight, whose completion will not be recorded."""
+        self._flushing.clear()
+        self._writing.clear()
+
+
+class DiskCounters(NamedTuple):
+    """Counters of one device from /proc/diskstats (Documentation/admin-guide/iostats.rst)."""
+
+    writes: int
+    written_bytes: int
+    write_ms: int
+    flushes: int
+    flush_ms: int
+
+    def minus(self, before: DiskCounters) -> DiskCounters:
+        return DiskCounters(*(now - then for now, then in zip(self, before, strict=True)))
+
+    def plus(self, others: DiskCounters) -> DiskCounters:
+        return DiskCounters(*(one + other for one, other in zip(self, others, strict=True)))
+
+
+def read_counters() -> dict[str, DiskCounters]:
+    """Read the counters of every whole disk that gets requests. dm, md and partitions do not count flushes."""
+    found = {}
+    with open("/proc/diskstats", encoding="ascii", errors="replace") as file:
+        for line in file:
+            words = line.split()
+            if len(words) >= 20 and os.path.isdir(f"/sys/block/{words[2]}/mq"):
+                numbers = list(map(int, words[3:20]))
+                found[words[2]] = DiskCounters(numbers[4], numbers[6] * SECTOR, numbers[7], numbers[15], numbers[16])
+    return found
+
+
+class DeviceRecording:
+    """The requests of all devices, recorded in an instance that can be paused."""
+
+    def __init__(self, name: str) -> None:
+        """Raises Untraceable."""
+        self.share = 1.0
+        """Share of the time in which requests are recorded."""
+        self._requests: dict[int, Requests] = {}
+        self._seen = 0
+        self._recording = Recording(name)
+        try:
+            fields = ("dev", "sector", "rwbs")
+            self._issue = self._recording.enable(Wanted("block/block_rq_issue", fields, WAITED_FOR))
+            self._recording.enable(Wanted("block/block_rq_complete", fields, WAITED_FOR))
+        except BaseException:
+            self._recording.remove()
+            raise
+
+    def switch(self, on: bool) -> None:
+        """Resume or pause the recording."""
+        self._recording.instance.write("tracing_on", str(int(on)))
+        if not on:
+            self.read()
+            for requests in self._requests.values():
+                requests.forget_in_flight()
+
+    def read(self) -> None:
+        """Read what was recorded so far."""
+        until_ns = self._recording.collect()
+        for time_ns, number, (device, sector, rwbs) in self._recording.events(until_ns):
+            requests = self._requests.setdefault(device, Requests())
+            (requests.issued if number == self._issue else requests.completed)(time_ns, sector, rwbs)
+            self._seen += 1
+
+    def take(self, seconds: float) -> dict[int, Requests]:
+        """Return the requests of the last ``seconds`` by device number, and choose the share of the next ones."""
+        self.read()
+        per_s = self._seen / (self.share * seconds)
+        self.share = max(LEAST_SHARE, min(1.0, EVENTS_PER_S / per_s)) if per_s else 1.0
+        self._seen = 0
+        return {device: requests.take() for device, requests in self._requests.items()}
+
+    def lost(self) -> int:
+        return self._recording.lost()
+
+    def remove(self) -> None:
+        self._recording.remove()

@@ -1,0 +1,180 @@
+"""Decode pages of the kernel's ring buffer into events, by the formats that this kernel declares.
+
+Offsets and sizes change between kernels, so they are read from ``events/*/format`` and ``events/header_page``. A page
+(include/linux/ring_buffer.h, kernel/trace/ring_buffer.c) consists of its time, the number of data bytes (with flags in
+the high bits that say that events were lost before it), and the events. An event begins with 32 bits: a length or
+type, and the time in ns since the event before it.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fstui.trace.reader.tracefs import Untraceable
+
+FIELD = re.compile(
+    r"field:(?P<declared>[^;]+);\s*offset:(?P<at>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
+)
+NUMBERS = {1: "b", 2: "h", 4: "i", 8: "q"}
+"""The struct letter of a signed number, by its size in bytes; the upper-case letter is unsigned."""
+COMMITTED = 0xFFFFF
+"""Mask of the number of data bytes in the second word of a page."""
+LONGEST, PADDING, TIME_EXTEND, TIME_STAMP = 28, 29, 30, 31
+"""Event types. 1 to 28 are lengths in words; for type 0 the length is in the next word."""
+DELTA_BITS = 27
+DELTA = (1 << DELTA_BITS) - 1
+LITTLE = sys.byteorder == "little"
+KIND_AT, DELTA_AT, ID_AT = (0, 5, 0) if LITTLE else (27, 0, 16)
+"""Bit positions of the type, the time delta and the event id in their words."""
+STAMP = (1 << 59) - 1
+"""Mask of an absolute time stamp; the five bits above it are those of the previous time."""
+Event = tuple[int, int, tuple[Any, ...]]
+"""Time (ns, the buffer's clock), event id, and the requested fields. A plain tuple, because there are many."""
+Reader = struct.Struct
+"""Unpacks the requested fields of one kind of event."""
+
+
+class Garbled(Exception):  # noqa: N818  the caller counts it as a lost event
+    """The page contradicts itself, so none of its events can be trusted."""
+
+
+class Field(NamedTuple):
+    """One field of an event."""
+
+    at: int
+    size: int
+    signed: bool
+    text: bool
+    """A character array, terminated by a NUL byte or its size."""
+
+
+class Format(NamedTuple):
+    """One event: its id in the buffer and its fields."""
+
+    name: str
+    id: int
+    fields: dict[str, Field]
+
+    def reader(self, *names: str) -> Reader:
+        """Return a struct that unpacks these fields, named in the order of their offsets. Raises Untraceable."""
+        form, at = "=", 0
+        for name in names:
+            field = self.fields.get(name)
+            if field is None or field.at < at:
+                raise Untraceable(f"the event {self.name} of this kernel has no field {name} at the expected place")
+            form += f"{field.at - at}x{struct_letter(field)}"
+            at = field.at + field.size
+        try:
+            return struct.Struct(form)
+        except struct.error as error:
+            raise Untraceable(f"the format of the event {self.name} cannot be parsed: {error}") from error
+
+
+def struct_letter(field: Field) -> str:
+    if field.text:
+        return f"{field.size}s"
+    if field.size not in NUMBERS:
+        raise Untraceable(f"a field of {field.size} bytes is not a number")
+    return NUMBERS[field.size] if field.signed else NUMBERS[field.size].upper()
+
+
+def fields_of(text: str) -> dict[str, Field]:
+    """Parse the field declarations of an event format or of the page header."""
+    found = {}
+    for match in FIELD.finditer(text):
+        words = match["declared"].split()
+        if not words:
+            continue
+        name, bracket, _ = words[-1].partition("[")
+        text_array = bool(bracket) and "char" in words and "__data_loc" not in words
+        found[name] = Field(int(match["at"]), int(match["size"]), match["signed"] == "1", text_array)
+    return found
+
+
+def parse_format(name: str, text: str) -> Format:
+    """Parse the ``format`` file of an event. Raises Untraceable."""
+    number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
+    fields = fields_of(text)
+    if number is None or not fields:
+        raise Untraceable(f"the format of the event {name} cannot be parsed")
+    return Format(name, int(number[1]), fields)
+
+
+class PageLayout(NamedTuple):
+    """The layout of a buffer page, from ``events/header_page``."""
+
+    commit: Field
+    data_at: int
+    bytes: int
+    """Size of a page: a read of this many bytes returns exactly one."""
+
+
+def parse_page_layout(text: str) -> PageLayout:
+    """Parse ``events/header_page``. Raises Untraceable."""
+    fields = fields_of(text)
+    if not {"timestamp", "commit", "data"} <= fields.keys() or fields["timestamp"] != Field(0, 8, False, False):
+        raise Untraceable("the page header of the trace buffer cannot be parsed")
+    data = fields["data"]
+    return PageLayout(fields["commit"], data.at, data.at + data.size)
+
+
+def time_of(page: bytes) -> int:
+    """Return when the page was begun, in ns; 0 if the page is too short."""
+    return int.from_bytes(page[:8], sys.byteorder)
+
+
+def data_end(page: bytes, layout: PageLayout) -> int:
+    """Return the offset at which the data of the page end."""
+    commit = page[layout.commit.at : layout.commit.at + layout.commit.size]
+    return layout.data_at + (int.from_bytes(commit, sys.byteorder) & COMMITTED)
+
+
+def decode(page: bytes, layout: PageLayout, readers: Mapping[int, Reader]) -> list[Event]:
+    """Return the events of a page that have a reader, in their order. Raises Garbled."""
+    begin, now = layout.data_at, time_of(page)
+    count = (data_end(page, layout) - begin) // 4
+    if begin + 4 * count > len(page) or count < 0:
+        raise Garbled("a page of the trace buffer ends before its data")
+    words = struct.unpack_from(f"={count}I", page, begin)
+    found: list[Event] = []
+    at = 0
+    while at < count:
+        head = words[at]
+        kind, delta = head >> KIND_AT & 31, head >> DELTA_AT & DELTA
+        if 0 < kind <= LONGEST:  # nearly all events
+            now += delta
+            data, at = at + 1, at + 1 + kind
+        elif kind == PADDING and not delta:
+            break  # the rest of the page is empty
+        else:
+            now, data, at = _decode_unusual(words, at, now)
+        if at > count:
+            raise Garbled("an event of the trace buffer is longer than its page")
+        if data < at and (reader := readers.get(number := words[data] >> ID_AT & 0xFFFF)):
+            if 4 * (at - data) < reader.size:
+                raise Garbled("an event of the trace buffer is shorter than its format says")
+            found.append((now, number, reader.unpack_from(page, begin + 4 * data)))
+    return found
+
+
+def _decode_unusual(words: tuple[int, ...], at: int, now: int) -> tuple[int, int, int]:
+    """Decode a long event, a discarded event or a time stamp.
+
+    Returns the new time, the index of the event's data, and the index of the next event.
+    """
+    if at + 1 >= len(words):
+        raise Garbled("an event of the trace buffer is cut off")
+    head, word = words[at], words[at + 1]
+    kind, delta = head >> KIND_AT & 31, head >> DELTA_AT & DELTA
+    if kind == TIME_EXTEND:
+        return now + delta + (word << DELTA_BITS), at + 2, at + 2
+    if kind == TIME_STAMP:
+        return (now & ~STAMP) | (delta + (word << DELTA_BITS) & STAMP), at + 2, at + 2
+    if word < 4:
+        raise Garbled("an event of the trace buffer has no length")
+    behind = at + 1 + (word + 3) // 4
+    return now + delta, behind if kind == PADDING else at + 2, behind

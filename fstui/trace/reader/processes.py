@@ -1,0 +1,191 @@
+"""Say to which process the thread of an event belongs: one of fstui's own, a kernel thread, or another program.
+
+/proc lists the threads that exist now, and the kernel's fork events those that are started later. So a thread that
+ended long before its events are read is still known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from fstui import proc
+from fstui.trace.reader.recording import Recording, Wanted
+from fstui.trace.reader.tracefs import Untraceable
+
+Owner = Literal["own", "kernel_threads", "others"]
+KTHREADD = 2
+"""The parent of every kernel thread."""
+OUTERMOST = "pid:[4026531836]"
+"""The first pid namespace (kernel: PROC_PID_INIT_INO). Events always contain its thread numbers."""
+URING_WORKER = b"iou-wrk-"
+"""The name of an io_uring worker; the number of the thread that it works for follows (kernel: io_uring/io-wq.c)."""
+OOM_EVENT = "oom/oom_score_adj_update"
+KERNEL_THREAD = 0x00200000
+"""PF_KTHREAD in the flags of /proc/PID/stat."""
+MOST_PROGRAMS = 8192
+
+
+class Lineage:
+    """The owners of threads and of everything they start. Numbers are those of the outermost pid namespace."""
+
+    def __init__(self) -> None:
+        self._owners: dict[int, Owner] = {}
+
+    def add(self, owner: Owner, threads: Iterable[int]) -> None:
+        self._owners.update(dict.fromkeys(threads, owner))
+
+    def all_own(self, threads: Iterable[int]) -> bool:
+        return all(self._owners.get(thread) == "own" for thread in threads)
+
+    def forked(self, parent: int, child: int) -> None:
+        """Give a new process or thread the owner of its parent. Its number may have been in use before."""
+        owner = self._owners.get(parent)
+        if owner is None:
+            self._owners.pop(child, None)
+        else:
+            self._owners[child] = owner
+
+    def owner(self, thread: int, comm: bytes = b"") -> Owner:
+        """Return the owner of a thread. ``comm``: its name, because io_uring workers start without a fork event."""
+        known = self._owners.get(thread)
+        if known is None and comm.startswith(URING_WORKER):
+            number = comm.removeprefix(URING_WORKER).partition(b"\0")[0]
+            return self._owners.get(int(number), "others") if number.isdigit() else "others"
+        return known or "others"
+
+
+def in_outermost_namespace() -> bool:
+    """Say whether the process numbers that we see are those of the events."""
+    return os.readlink("/proc/self/ns/pid") == OUTERMOST
+
+
+def family(roots: Collection[int]) -> list[int]:
+    """Return every thread of these processes and of all their descendants."""
+    parents = {pid: found.parent for pid in proc.pids() if (found := proc.stat(pid))}
+    return [thread for pid in parents if descends(pid, parents, roots) for thread in threads(pid)]
+
+
+def descends(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> bool:
+    """Say whether a process descends from one of the roots.
+
+    Processes may get a new parent while /proc is read, which can make a loop: the number of steps is limited.
+    """
+    for _ in range(len(parents) + 1):
+        if pid in roots:
+            return True
+        pid = parents.get(pid, 0)
+    return False
+
+
+def threads(pid: int) -> list[int]:
+    """Return the threads of a process, including the first one."""
+    try:
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+
+
+def outermost_numbers(name: str, threads: Iterable[int]) -> list[int]:
+    """Return the numbers that these threads have in the outermost pid namespace. Raises Untraceable.
+
+    In the pid namespace of a container our thread numbers are not those of the events. Writing a thread's
+    oom_score_adj back unchanged has no effect, but makes the kernel emit an event with the outermost number.
+    """
+    recording = Recording(name)
+    try:
+        recording.enable(Wanted(OOM_EVENT, ("pid",), f"common_pid == {recording.thread}"))
+        rewritten = sum(map(rewrite_oom_score, threads))
+        recording.collect()
+        numbers = [int(number) for _, _, (number,) in recording.events(time.monotonic_ns())]
+    finally:
+        recording.remove()
+    if len(numbers) != rewritten:
+        raise Untraceable("the thread numbers of this pid namespace cannot be mapped to those of the kernel's events")
+    return numbers
+
+
+def rewrite_oom_score(thread: int) -> bool:
+    """Write oom_score_adj back unchanged; False if the thread has ended."""
+    with contextlib.suppress(OSError), open(f"/proc/{thread}/oom_score_adj", "r+", encoding="ascii") as file:
+        value = file.read()
+        file.seek(0)
+        file.write(value)
+        file.flush()
+        return True
+    return False
+
+
+class Program(NamedTuple):
+    """A process. The start time tells it apart from a later process with the same number."""
+
+    pid: int
+    started: int
+    name: str
+    is_kernel: bool = False
+
+
+WORKERS = Program(2, 0, "kworker", is_kernel=True)
+"""All kernel workers together, because the kernel assigns work to any of them."""
+
+
+def program_of(thread: int) -> Program | None:
+    """Return the process of a thread; None if the thread has ended."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        with open(f"/proc/{thread}/status", "rb") as file:
+            pid = int(next(line for line in file if line.startswith(b"Tgid:")).split()[1])
+        if found := proc.stat(pid):
+            is_kernel = bool(found.flags & KERNEL_THREAD)
+            is_worker = is_kernel and found.name.startswith("kworker/")
+            return WORKERS if is_worker else Program(pid, found.start, found.name, is_kernel)
+    return None
+
+
+def waited_for_cpu_ns(thread: int) -> int | None:
+    """Return how long a thread has been runnable without running: the second number of schedstat."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{thread}/schedstat", "rb") as file:
+        return int(file.read().split()[1])
+    return None
+
+
+def _ended(thread: int, names: Mapping[str, str]) -> Program:
+    """Return the program of a thread that has ended, by the name that the kernel kept.
+
+    An io_uring worker belongs to the program that it worked for.
+    """
+    name = names.get(str(thread), "")
+    owner = name.removeprefix(URING_WORKER.decode())
+    if owner != name and owner.isdigit():
+        return program_of(int(owner)) or Program(int(owner), 0, names.get(owner, ""))
+    return Program(thread, 0, name)
+
+
+class Programs:
+    """The programs of threads, including threads that have ended."""
+
+    def __init__(self, command_names: Callable[[], str]) -> None:
+        """``command_names``: returns the kernel's short list of recent threads and their names."""
+        self._command_names = command_names
+        self._known: dict[int, Program] = {}
+        self._delays: dict[int, int] = {}
+
+    def of(self, threads: Iterable[int]) -> dict[int, Program]:
+        """Return the program of each thread; for a thread that was never seen alive, its number and kept name."""
+        now = {thread: program_of(thread) for thread in threads}
+        if len(self._known) > MOST_PROGRAMS:
+            self._known.clear()
+        self._known.update({thread: program for thread, program in now.items() if program})
+        missing = [thread for thread in now if thread not in self._known]
+        if missing:
+            names = dict(line.split(" ", 1) for line in self._command_names().splitlines() if " " in line)
+            self._known.update({thread: _ended(thread, names) for thread in missing})
+        return {thread: self._known[thread] for thread in now}
+
+    def cpu_delays(self, threads: Iterable[int]) -> dict[int, int]:
+        """Return how long (ns) each thread has waited for a CPU since the previous call."""
+        now = {thread: delay for thread in threads if (delay := waited_for_cpu_ns(thread)) is not None}
+        before, self._delays = self._delays, now
+        return {thread: delay - before[thread] for thread, delay in now.items() if thread in before}
