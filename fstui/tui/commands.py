@@ -63,7 +63,7 @@ PALETTE = Command(
     "Find a mount, a scenario, a rule, a run, a theme or a key by its name.",
 )
 GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "What the words mean, those of this screen first.")
-BACK = Command("app.back", "escape", "app.back", "back", "To the screen before.")
+BACK = Command("app.back", "escape", "back", "back", "To the screen before.")
 UP = Command("list.up", "up,k", "move(-1)", "", "The row above.")
 DOWN = Command("list.down", "down,j", "move(1)", "", "The row below.")
 TOP = Command("list.top", "home", "move(-100000)", "", "The first row.")

@@ -1,4 +1,4 @@
-"""What every screen of ours has: its keys, a footer that names them, and help."""
+"""What all screens share: parts that functions draw, a footer with keys and notices, a prompt, and clicks on rows."""
 
 from __future__ import annotations
 
@@ -17,21 +17,27 @@ from fstui.tui.widgets.lines import Draw, Lines
 from fstui.tui.widgets.slices import Slices
 
 if TYPE_CHECKING:
+    from textual.widgets import Input
+
     from fstui.tui.app import FstuiApp
 
 
 class BaseScreen(Screen[None]):
-    """A screen whose parts are lines drawn by functions."""
+    """A screen of fstui. Its keys stand in ``KEYS``, from which bindings, footer, help and palette are made."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-huge")]  # noqa: RUF012  as textual has it
-    """From so many columns on, panes stand side by side."""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-huge")]  # noqa: RUF012  Textual's own type
     KEYS: ClassVar[tuple[Command, ...]] = ()
     HELP_TEXT: ClassVar[str] = ""
-    """What this screen shows, for the help."""
+    """What this screen shows, for the help page."""
+    _notice = ""
+    _answered = ""
+    """The notice that was shown when the last key was pressed: a question, which that key may answer."""
+    _submitted: Callable[[str], object] | None = None
+    _typed: Callable[[str], object] | None = None
 
     @property
     def fstui(self) -> FstuiApp:
-        return cast("FstuiApp", self.app)  # the app imports the screens, not they the app
+        return cast("FstuiApp", self.app)  # the app imports the screens, so they cannot import it
 
     def lines(
         self,
@@ -41,33 +47,31 @@ class BaseScreen(Screen[None]):
         classes: str = "",
         lines: Callable[[], int] | None = None,
     ) -> Lines:
-        """A part of the screen; ``lines``: how many it has, where that is known without drawing them."""
+        """Return a part of the screen. ``lines`` returns its height, if that is known without drawing."""
         part = Lines(draw, lines=lines, id=id)
         part.set_classes(classes)
         return part
 
     def footer_lines(self) -> Lines:
-        """The last line: what the keys do here."""
+        """Return the footer: the last notice, else the keys of this screen."""
         return self.lines("footer", self._draw_footer)
 
     def part(self, id: str) -> Lines:  # noqa: A002
         return self.query_one(f"#{id}", Lines)
 
     def redraw(self) -> None:
-        """Draw every part again; only what changed is sent."""
+        """Draw every part again; only what changed is sent to the terminal."""
         for part in self.parts():
             part.redraw()
 
     def parts(self) -> list[Lines | Slices]:
-        """All that is drawn by functions."""
         return [*self.query(Lines), *self.query(Slices)]
 
     def shown_text(self) -> str:
-        """Return what stands on the terminal now."""
         return "\n".join(strip.text for strip in self._compositor.render_strips(self.size))
 
     def line_is_free(self) -> bool:
-        """What was drawn before has arrived: more may be drawn now. A slow line gets the newest instead of all."""
+        """Return whether the terminal has received the last frame. A slow line then skips frames, not lags behind."""
         driver = self.app._driver
         if isinstance(driver, PressDriver):
             if driver.is_behind:
@@ -76,33 +80,53 @@ class BaseScreen(Screen[None]):
         return True
 
     def on_screen_resume(self) -> None:
-        """What changed while another screen stood in front is drawn now."""
-        self.redraw()
-
-    _notice = ""
-    _answered = ""
-    """The notice that stood when the last key was pressed: a question, which that key may answer."""
+        self.redraw()  # parts are not drawn while another screen is in front
 
     def say(self, words: str) -> None:
-        """Show the sentence in the footer's place, until the next key."""
+        """Show a notice in place of the footer until the next key."""
         self._notice = words
         self.part("footer").redraw()
 
     def copy(self, text: str) -> None:
         self.app.copy_to_clipboard(text)
-        self.say("Copied, if your terminal takes OSC 52.")
+        self.say("Copied, if your terminal supports OSC 52.")
 
-    async def ask_for(self, what: str, words: str, value: str = "") -> None:
-        """A line to type into, at the bottom; ``what``: its name when it is submitted."""
+    async def ask_for(
+        self,
+        hint: str,
+        submitted: Callable[[str], object] | None = None,
+        value: str = "",
+        typed: Callable[[str], object] | None = None,
+    ) -> None:
+        """Open a prompt at the bottom. ``submitted`` gets the text on Enter, ``typed`` after every change."""
         from textual.widgets import Input  # noqa: PLC0415  kept off the first frame
 
         await self.query("Input").remove()
-        entry = Input(value, placeholder=words, id=what)
-        await self.mount(entry)
-        entry.focus()
+        self._submitted, self._typed = submitted, typed
+        prompt = Input(value, placeholder=hint)
+        await self.mount(prompt)
+        prompt.focus()
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        if self._typed:
+            self._typed(message.value)
+
+    async def on_input_submitted(self, message: Input.Submitted) -> None:
+        await message.input.remove()
+        if self._submitted:
+            self._submitted(message.value.strip())
+
+    async def action_back(self) -> None:
+        """Close the prompt, else leave the screen."""
+        if prompt := self.query("Input"):
+            await prompt.remove()
+        else:
+            await self.go_back()
+
+    async def go_back(self) -> None:
+        await self.fstui.action_back()
 
     def on_key(self) -> None:
-        """A key has been pressed: the notice has been read."""
         self._answered, self._notice = self._notice, ""
         if self._answered:
             self.part("footer").redraw()
@@ -114,11 +138,11 @@ class BaseScreen(Screen[None]):
         self.choose_row(chosen.part.id or "", chosen.row)
 
     async def on_lines_turned(self, turned: Lines.Turned) -> None:
-        """The wheel moves the selection as the keys do."""
+        """Move the selection by the mouse wheel as by the keys."""
         await self.run_action(f"move({turned.by})")
 
     def choose_row(self, part: str, row: int) -> None:
-        """Select that row of a part: by default there is one list."""
+        """Select a row of a part. By default the screen has one list."""
         if (selected := getattr(self, "selected", None)) is not None:
             self.call_later(self.run_action, f"move({row - selected})")
 

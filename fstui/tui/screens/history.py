@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
@@ -24,9 +22,6 @@ from fstui.tui.glyphs import HEAD
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen, report_screen
 from fstui.tui.widgets.table import Rows, Table
-
-if TYPE_CHECKING:
-    from textual.widgets import Input
 
 LEAST_CHART, MOST_CHART = 7, 24
 """Lines."""
@@ -48,7 +43,7 @@ class HistoryScreen(BaseScreen):
         Command("history.note", "n", "note", "note", "Keep a line beside this run."),
         Command("history.delete", "d", "delete", "delete", "Remove this run for good; asks first."),
         HELP,
-        replace(BACK, action="back"),
+        BACK,
         QUIT,
         *LIST,
     )
@@ -67,8 +62,6 @@ class HistoryScreen(BaseScreen):
         """and beside these."""
         self.words = ""
         """Those that the rows hold."""
-        self._noted = ""
-        """The file that a note is being typed for: a click may select another meanwhile."""
         self._every: list[Summary] = []
         self.rows: list[Summary] | None = None
         """None until they have been read."""
@@ -182,12 +175,19 @@ class HistoryScreen(BaseScreen):
             self.redraw()
 
     async def action_filter(self) -> None:
-        await self.ask_for("words", "words of an id, a scenario, a target, a host, a verdict, a note", self.words)
+        hint = "words of an id, a scenario, a target, a host, a verdict, a note"
+        await self.ask_for(hint, value=self.words, typed=self._filter)
+
+    def _filter(self, words: str) -> None:
+        self.words = words
+        self.rows = history.matching(self._every, words)
+        self.table.choose(0)
+        self._show_rows()
 
     async def action_note(self) -> None:
-        if self.chosen and not self.chosen.unreadable:
-            self._noted = self.chosen.path
-            await self.ask_for("note", f"a line beside {self.chosen.id}; empty: none", self.chosen.note)
+        if (chosen := self.chosen) and not chosen.unreadable:
+            hint = f"a note for {chosen.id}; leave it empty to remove the note"
+            await self.ask_for(hint, lambda words: self.change(history.note(chosen.path, words)), chosen.note)
 
     def action_trend(self) -> None:
         from fstui.report import trend  # noqa: PLC0415
@@ -212,29 +212,15 @@ class HistoryScreen(BaseScreen):
             self.say(str(trouble))
         await self._list()
 
-    def on_input_changed(self, message: Input.Changed) -> None:
-        if message.input.id == "words":
-            self.words = message.value
-            self.rows = history.matching(self._every, self.words)
-            self.table.choose(0)
-            self._show_rows()
-
-    async def on_input_submitted(self, message: Input.Submitted) -> None:
-        await message.input.remove()
-        if message.input.id == "note":
-            self.change(history.note(self._noted, message.value))
-
-    async def action_back(self) -> None:
-        if entry := self.query("Input"):
-            await entry.remove()
-        elif self.words:
+    async def go_back(self) -> None:
+        if self.words:
             self.words = ""
             self.list_runs()
         elif self.marked:
             self.marked = []
             self.redraw()
         else:
-            await self.fstui.action_back()
+            await super().go_back()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         marked = ", ".join([*([self.against.id] if self.against else []), *(one.id for one in self.marked)])

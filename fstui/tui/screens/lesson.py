@@ -41,7 +41,7 @@ class LessonScreen(BaseScreen):
         Command("lesson.plug", "p", "plug", "", "Pull the plug of the simulated disk, where the lesson asks for it."),
         replace(GLOSSARY, label="words"),
         HELP,
-        replace(BACK, action="back"),
+        BACK,
         QUIT,
         Command("lesson.up", "up,k", "scroll(-1)", "", "Scroll up."),
         Command("lesson.down", "down,j", "scroll(1)", "", "Scroll down."),
@@ -147,10 +147,10 @@ class LessonScreen(BaseScreen):
     def action_scroll(self, by: int) -> None:
         self.part("body").scroll_lines(by)
 
-    async def action_back(self) -> None:
+    async def go_back(self) -> None:
         if self._now is not None:
             self._now.stop()
-        await self.fstui.action_back()
+        await super().go_back()
 
     @work(exclusive=True, group="lesson", exit_on_error=False)
     async def run_all(self) -> None:

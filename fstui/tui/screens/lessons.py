@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
@@ -26,7 +25,7 @@ class LessonsScreen(BaseScreen):
     KEYS = (
         Command("lessons.take", "enter", "take", "take", "Take this lesson."),
         HELP,
-        replace(BACK, action="app.back"),
+        BACK,
         QUIT,
         *LIST,
     )

@@ -24,8 +24,6 @@ from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.table import Rows, Table
 
 if TYPE_CHECKING:
-    from textual.widgets import Input
-
     from fstui.model.plan import Plan
     from fstui.runs.site import Site
 
@@ -46,7 +44,7 @@ class PlanScreen(BaseScreen):
         Command("plan.undo", "u", "undo", "undo", "Take the last change back."),
         replace(COPY, id="plan.copy", label="copy command", help="Copy the command line of the same run."),
         HELP,
-        replace(BACK, action="back"),
+        BACK,
         replace(QUIT, label=""),
         *LIST,
     )
@@ -213,20 +211,17 @@ class PlanScreen(BaseScreen):
         self._plan_anew()
 
     async def action_directory(self) -> None:
-        await self.ask_for("directory", "a directory on the storage in question", self.offers.directory)
+        await self.ask_for("a directory on the filesystem to be tested", self._go_to, self.offers.directory)
 
     async def action_type_value(self) -> None:
         if not self._row:
             self.say("Tab first: choose the setting to type a value for.")
         elif self.offer and self._row in self.offer.form.settings:
-            await self.ask_for("value", f"{self._row}: a value; several with commas in a matrix")
+            await self.ask_for(f"{self._row}: a value; several with commas in a matrix", self._enter_value)
 
-    async def on_input_submitted(self, message: Input.Submitted) -> None:
-        await message.input.remove()
-        if message.input.id == "directory":
-            self._go_to(message.value.strip())
-        elif self.offer and self._row:
-            self._choose(choices.typed(self.offer.form, self.offers.choices, self._row, message.value))
+    def _enter_value(self, text: str) -> None:
+        if self.offer and self._row:
+            self._choose(choices.typed(self.offer.form, self.offers.choices, self._row, text))
 
     def _go_to(self, directory: str) -> None:
         if directory:
@@ -240,12 +235,6 @@ class PlanScreen(BaseScreen):
     def action_copy(self) -> None:
         if self.offer and self.offer.outlook:
             self.copy(self.offer.outlook.command)
-
-    async def action_back(self) -> None:
-        if entry := self.query("Input"):
-            await entry.remove()
-        else:
-            await self.fstui.action_back()
 
     def action_start(self) -> None:
         offer, site = self.offer, self.offers.site

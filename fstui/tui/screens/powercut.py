@@ -1,47 +1,61 @@
-"""The power-cut check: leads a person through it, and verifies a log that was copied to this box."""
+"""The power-cut check: guides a person through it, and verifies a log that was copied to this host."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
+from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 
 from fstui.model.errors import Refused
+from fstui.model.quantities import counted
 from fstui.model.storage import Target
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command, bindings
-from fstui.tui.drawing import powercut as drawing
-from fstui.tui.drawing.powercut import Guide
+from fstui.tui.drawing import stack
+from fstui.tui.drawing.cells import ends, line, wrapped
+from fstui.tui.glyphs import DOUBT, FAINT, HEAD
 from fstui.tui.screens.base_screen import BaseScreen
 
-if TYPE_CHECKING:
-    from textual.widgets import Input
+_PULL = (
+    "Pull the wall plug (both plugs, if there are two). A laptop keeps running on its battery. Do not reset, reboot or "
+    "use the power button: the disk would keep its power, or have time to save its cache."
+)
+_PROVES = (
+    "One lost record proves that the storage is not durable. No lost record proves only that this cut was survived "
+    "with these settings: five cuts say much more than one."
+)
+_GUEST = (
+    "Killing the VM proves only that it passes its syncs on to the physical host, whose cache survives: pull that "
+    "host's plug."
+)
+_STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a shelf)"
+_UNMOUNTABLE = "since the cut the filesystem cannot be mounted any more"
 
 
 class PowerCutScreen(BaseScreen):
-    """What to connect, when to pull, what to run afterwards."""
+    """Five steps: what to connect, when to pull the plug, what to run afterwards."""
 
     KEYS = (
         Command("powercut.verify", "v,enter", "verify", "verify a log", "Name the witness's log and verify the cut."),
         replace(COPY, id="powercut.copy", label="copy command", help="Copy the witness's command (OSC 52)."),
-        Command("powercut.copy_verify", "Y", "copy_verify", "", "Copy the command for afterwards."),
-        Command("powercut.storage", "s", "tick('storage_was_cut')", "", "The storage alone lost its power."),
-        Command("powercut.unmountable", "m", "tick('unmountable')", "", "The filesystem cannot be mounted any more."),
+        Command("powercut.copy_verify", "Y", "copy_verify", "", "Copy the command to run after the cut."),
+        Command("powercut.storage", "s", "toggle_storage_cut", "", "Only the storage lost its power."),
+        Command("powercut.unmountable", "m", "toggle_unmountable", "", "The filesystem cannot be mounted any more."),
         HELP,
-        replace(BACK, action="back"),
+        BACK,
         QUIT,
         *LIST,
     )
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
-        "No test inside a box proves that its storage survives a power cut; this does. Records are written here and "
-        "acknowledged to a witness on another machine, one by one, after their sync. After the cut every acknowledged "
-        "one must be there. Cuts add up in the history as long as the serials, the layers, the cache settings and the "
-        "mount options stay as they are."
+        "No test that runs on a host alone can prove that its storage survives a power cut. This check can. Records "
+        "are written here and acknowledged, one by one after their sync, to a witness on another machine. After the "
+        "cut every acknowledged record must be there. The history counts cuts together for as long as the serial "
+        "numbers, the layers, the cache settings and the mount options stay the same."
     )
 
     def __init__(self, directory: str, target: Target, settings: Mapping[str, str]) -> None:
@@ -49,46 +63,54 @@ class PowerCutScreen(BaseScreen):
         self.directory = directory
         self._target = target
         self._settings = settings
-        self.guide: Guide | None = None
+        self.survived: int | None = None
+        """None until the history has been read."""
+        self.pending: list[str] = []
+        """Directories of cuts that have not been verified."""
+        self.storage_was_cut = False
+        self.unmountable = False
 
     def compose(self) -> ComposeResult:
-        yield self.lines("title", lambda width, height: [drawing.title(self._guide, width)], classes="line")
-        yield self.lines("page", lambda width, height: drawing.page(self._guide, width), classes="rest")
+        yield self.lines("title", self._draw_title, classes="line")
+        yield self.lines("page", self._draw_page, classes="rest")
         yield self.footer_lines()
 
     def on_mount(self) -> None:
-        self.look_back()
+        self.read_history()
 
     @work(exclusive=True, group="history")
-    async def look_back(self) -> None:
-        """The cuts so far, from a disk that may hang."""
+    async def read_history(self) -> None:
         try:
-            survived, pending = await power_cut.so_far(self._target)
+            self.survived, pending = await power_cut.so_far(self._target)
         except (OSError, Refused) as trouble:
             self.say(str(trouble))
             return
-        self.guide = replace(self._guide, survived=survived, pending=tuple(entry.what for entry in pending))
+        self.pending = [entry.what for entry in pending]
         self.redraw()
 
     @property
-    def _guide(self) -> Guide:
-        if self.guide is None:
-            self.guide = self._looked_up()
-        return self.guide
+    def hostname(self) -> str:
+        return self.fstui.session.survey().inventory.host.hostname or "HOST"
 
-    def _looked_up(self) -> Guide:
+    @property
+    def write(self) -> str:
+        """The command that writes the records on this host."""
         inventory = self.fstui.session.survey().inventory
-        host = inventory.host
-        write = power_cut.write_command(self.directory, self._settings)
-        if power_cut.is_root(self._target, inventory):
-            write += f" --root-of {shlex.quote(host.hostname)}"
-        return Guide(
-            host=host.hostname or "BOX",
-            target=self._target,
-            write=write,
-            verify=shlex.join(["fstui", "powercut", "verify", self.directory]),
-            guest=host.virtualization,
-        )
+        of_root = f" --root-of {shlex.quote(inventory.host.hostname)}"
+        is_root = power_cut.is_root(self._target, inventory)
+        return power_cut.write_command(self.directory, self._settings) + (of_root if is_root else "")
+
+    @property
+    def witness(self) -> str:
+        """The command for the other machine before the cut."""
+        through_ssh = f"ssh -o ServerAliveInterval=2 {self.hostname} {_through_two_shells(self.write)}"
+        return f"{through_ssh} | fstui powercut witness acks.log"
+
+    @property
+    def afterwards(self) -> str:
+        """The command for the other machine once this host is up again."""
+        verify = shlex.join(["fstui", "powercut", "verify", self.directory])
+        return f"ssh {self.hostname} {_through_two_shells(verify)} < acks.log"
 
     def action_move(self, by: int) -> None:
         self.part("page").scroll_lines(by)
@@ -96,52 +118,73 @@ class PowerCutScreen(BaseScreen):
     action_scroll = action_move
 
     def action_copy(self) -> None:
-        self.copy(self._guide.witness)
+        self.copy(self.witness)
 
     def action_copy_verify(self) -> None:
-        self.copy(self._guide.afterwards)
+        self.copy(self.afterwards)
 
-    def action_tick(self, box: str) -> None:
-        guide = self._guide
-        if box == "unmountable":
-            self.guide = replace(guide, unmountable=not guide.unmountable)
-        else:
-            self.guide = replace(guide, storage_was_cut=not guide.storage_was_cut)
+    def action_toggle_storage_cut(self) -> None:
+        self.storage_was_cut = not self.storage_was_cut
+        self.redraw()
+
+    def action_toggle_unmountable(self) -> None:
+        self.unmountable = not self.unmountable
         self.redraw()
 
     async def action_verify(self) -> None:
-        from textual.widgets import Input  # noqa: PLC0415
-
-        if self.fstui.session.simulated:  # the log and the records would be files of this host
-            self.say("A simulated disk has no witness: the lesson power-cut cuts its power.")
-            return
-        if not self.query("#words"):
-            entry = Input(placeholder="the witness's log on this box, as in /root/acks.log", id="words")
-            await self.mount(entry)
-            entry.focus()
-
-    async def on_input_submitted(self, message: Input.Submitted) -> None:
-        await message.input.remove()
-        if message.value.strip():
-            self.verify(message.value.strip())
-
-    async def action_back(self) -> None:
-        if entry := self.query("#words"):
-            await entry.remove()
+        if self.fstui.session.simulated:  # the log and the records would be files of the real host
+            self.say("A simulated disk has no witness. The lesson power-cut cuts its power.")
         else:
-            await self.fstui.action_back()
+            await self.ask_for("the witness's log on this host, such as /root/acks.log", self.verify)
 
     @work(exclusive=True, group="verify")
     async def verify(self, file: str) -> None:
         """Read the records back, judge and save the cut, show the result."""
+        if not file:
+            return
         self.say("Reading the records back …")
-        session, guide = self.fstui.session, self._guide
-        declared = power_cut.Declared(guide.storage_was_cut, guide.unmountable)
+        declared = power_cut.Declared(self.storage_was_cut, self.unmountable)
         try:
             log = await power_cut.read_file(file)
-            verified = await power_cut.verify(session, self.directory, log, declared)
+            verified = await power_cut.verify(self.fstui.session, self.directory, log, declared)
         except (OSError, Refused) as refusal:
             self.say(str(refusal))
             return
-        saved_to, trouble = await power_cut.save(session, verified)
+        saved_to, trouble = await power_cut.save(self.fstui.session, verified)
         self.fstui.open_result(verified.run, saved_to, self.directory, trouble)
+
+    def _draw_title(self, width: int, height: int) -> list[Text]:
+        survived = "" if self.survived is None else f"{counted(self.survived, 'cut')} survived"
+        return [ends([" ", ("fstui", HEAD), f"  power-cut   {stack.path(self._target)}"], survived, width)]
+
+    def _draw_page(self, width: int, height: int) -> list[Text]:
+        return [
+            line((part, style))
+            for lead, words, style in self._paragraphs()
+            for part in wrapped(words, width - 1, " " * len(lead), lead)
+        ]
+
+    def _paragraphs(self) -> Iterator[tuple[str, str, str]]:
+        """Yield what stands before the first line of each paragraph, its words and its style."""
+        yield "  1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
+        yield "      $ ", self.witness, HEAD
+        loses = f"Everything else that runs on {self.hostname} loses its power too."
+        yield "  2 ", f"Wait until it shows acknowledgements. {loses}", ""
+        yield "  3 ", _PULL, ""
+        yield "  4 ", "Wait ten seconds, plug it in again and start it. Then, on the witness:", ""
+        yield "      $ ", self.afterwards, HEAD
+        yield "    ", "or copy acks.log to this host and press v here.", ""
+        yield "", "", ""
+        yield f"  [{'x' if self.storage_was_cut else ' '}] s  ", _STORAGE_WAS_CUT, ""
+        yield f"  [{'x' if self.unmountable else ' '}] m  ", _UNMOUNTABLE, ""
+        for directory in self.pending:
+            yield "  ! ", f"a cut has not been verified: {directory}", DOUBT
+        yield "", "", ""
+        yield "  ", _PROVES, FAINT
+        if guest := self.fstui.session.survey().inventory.host.virtualization:
+            yield "  ! ", f"This host is a VM ({guest}). {_GUEST}", DOUBT
+
+
+def _through_two_shells(command: str) -> str:
+    """Quote once more, because the witness's shell removes one level of quotes and the shell on this host another."""
+    return shlex.quote(command) if "'" in command else command

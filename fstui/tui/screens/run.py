@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from rich.text import Text
@@ -27,9 +26,6 @@ from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.slices import Slices
 
-if TYPE_CHECKING:
-    from textual.widgets import Input
-
 DRAW_S = 0.25
 """At most four updates a second go to the terminal."""
 HOLD = Command("run.hold", "space", "hold", "hold view", "Hold the view; the measurement goes on.")
@@ -49,7 +45,7 @@ class RunScreen(BaseScreen):
         PLUG,
         TURN,
         HELP,
-        replace(BACK, action="back", label=""),
+        replace(BACK, label=""),
         QUIT,
         Command("run.result", "enter", "result", "", "The result, once the run is over."),
         PAGE_UP,
@@ -156,25 +152,17 @@ class RunScreen(BaseScreen):
             self.say(str(refusal))
 
     async def action_turn(self) -> None:
-        from textual.widgets import Input  # noqa: PLC0415  for a class alone
+        await self.ask_for("KEY=VALUE, such as disk.platter.rpm=5400 or disk.cache.flush=ignored", self._turn)
 
-        await self.query("Input").remove()
-        entry = Input(placeholder="KEY=VALUE, such as disk.platter.rpm=5400 or disk.cache.flush=ignored")
-        await self.mount(entry)
-        entry.focus()
-
-    async def on_input_submitted(self, message: Input.Submitted) -> None:
-        await message.input.remove()
+    def _turn(self, setting: str) -> None:
         try:
-            self.running.turn(message.value.strip())
+            self.running.turn(setting)
         except Refused as refusal:
             self.say(str(refusal))
 
-    async def action_back(self) -> None:
-        if entry := self.query("Input"):
-            await entry.remove()
-        elif self.over:
-            await self.fstui.action_back()
+    async def go_back(self) -> None:
+        if self.over:
+            await super().go_back()
         else:
             self.say("The run goes on: s stops it.")
 

@@ -26,8 +26,6 @@ from fstui.tui.rates import Activity
 from fstui.tui.screens.base_screen import BaseScreen
 
 if TYPE_CHECKING:
-    from textual.widgets import Input
-
     from fstui.tui.beneath import Beneath
 
 COUNTERS_S = 1.0
@@ -249,24 +247,15 @@ class StorageScreen(BaseScreen):
         self.refresh_rows()
 
     async def action_filter(self) -> None:
-        from textual.widgets import Input  # noqa: PLC0415  kept off the first frame
+        await self.ask_for("words of a mount point, type, source or device", value=self.words, typed=self.filter_by)
 
-        await self.query("#words").remove()
-        entry = Input(value=self.words, placeholder="words of a mount point, type, source or device", id="words")
-        await self.mount(entry)
-        entry.focus()
-
-    def on_input_changed(self, message: Input.Changed) -> None:
-        self.words = message.value
+    def filter_by(self, words: str) -> None:
+        self.words = words
         self.refresh_rows()
-
-    async def on_input_submitted(self, message: Input.Submitted) -> None:
-        await message.input.remove()
 
     async def action_unfilter(self) -> None:
-        await self.query("#words").remove()
-        self.words = ""
-        self.refresh_rows()
+        await self.query("Input").remove()
+        self.filter_by("")
 
     @work(exclusive=True, group="clean")
     async def action_clean(self) -> None:

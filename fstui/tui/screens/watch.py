@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class WatchScreen(BaseScreen):
     """Programs above, devices below, the sentence last. Esc ends the watch, and leads back with what it came to."""
 
-    KEYS = (replace(BACK, action="back", label="end"), HELP, QUIT, PAGE_UP, PAGE_DOWN)
+    KEYS = (replace(BACK, label="end"), HELP, QUIT, PAGE_UP, PAGE_DOWN)
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "Who waits for files of this filesystem to be on the disk, in this second: calls of fsync and its kin, O_DSYNC "
@@ -77,7 +77,7 @@ class WatchScreen(BaseScreen):
                 self.view = replace(self.view, sentence=watch.closing(report))
         self.redraw()
 
-    def action_back(self) -> None:
+    async def go_back(self) -> None:
         """The child takes its instances down and says what it all came to; who presses twice does not wait for it."""
         if self._watching is None or self._ended:
             self._leave()
