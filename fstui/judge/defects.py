@@ -20,7 +20,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Of the defect's reading."""
     verdict: Verdict | None = None
     confidence: Confidence
-    low_unless_vouched: bool = False
+    low_unless_verified: bool = False
     """The confidence is low unless each lowest device was seen to keep what it acknowledges."""
     title: str
     sentence: str

@@ -44,7 +44,7 @@ def _why(case: Case) -> str:
     top = case.stack.levels[0] if case.stack.levels else None
     if top is None or not top.devices:
         return "no device of this box that could count flushes is known to lie beneath."
-    if case.stack.reaches_further:
+    if case.stack.has_unseen_devices:
         return "not all devices beneath are seen, so what arrived is not known."
     tops = [way[0] for done in case.steps.synced if (way := case.flushes.of(done))]
     return _of_the_topmost(top, tops)

@@ -1,4 +1,4 @@
-"""What the configuration alone decides, whatever any number says."""
+"""What the configuration alone decides, before anything is counted."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class Found(NamedTuple):
 
 
 class Configuration:
-    """Each way in which a sync is known to be worth nothing, before or without counting it."""
+    """The defects of a stack, and the signs that syncs of this process are stubbed out."""
 
     def __init__(self, evidence: Evidence, stack: Stack, steps: Steps) -> None:
         self._evidence, self._stack, self._steps = evidence, stack, steps
 
     @cached_property
     def breaks_sync(self) -> bool:
-        """It already tells why flushes are missing; counting them again adds nothing."""
-        accused = (defect.outcomes[hit.outcome].verdict == "not-durable" for defect, hit in self.defects)
-        return bool(self.stub_signs) or any(accused)
+        """Whether it already explains why flushes are missing, so that counting them adds nothing."""
+        outcomes = (defect.outcomes[hit.outcome] for defect, hit in self.defects)
+        return bool(self.stub_signs) or any(outcome.verdict == "not-durable" for outcome in outcomes)
 
     @cached_property
     def stub_signs(self) -> tuple[str, ...]:
-        """Nothing that this process measured says anything about the disk; why, a line each."""
+        """A line for each sign that this process cannot sync, so that its steps say nothing about the disk."""
         return tuple(stub_signs(self._evidence.process))
 
     @cached_property

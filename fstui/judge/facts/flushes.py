@@ -293,7 +293,7 @@ def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> tuple[Flu
 
     A step without syncs is expected to send no flush; its bytes are asked for only where it wrote with O_DIRECT.
     """
-    if not stack.levels or stack.reaches_further or any(_uses_dax(level.filesystem) for level in stack.levels):
+    if not stack.levels or stack.has_unseen_devices or any(_uses_dax(level.filesystem) for level in stack.levels):
         return ()
     top = stack.levels[0]
     sync = _sync(top.filesystem, done)
@@ -319,7 +319,7 @@ def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> tuple[Flu
             compresses = kind(filesystem.kind).may_compress(filesystem)
             partly = compresses or not all(map(stack.backing, level.devices))  # a disk beside it may have a stripe
             requested[filesystem.id] = Range(0 if partly else account.requested.low * share.low, inf)
-        for filesystem in stack.beneath_pools(level):  # which file of a pool's gets what is not known
+        for filesystem in stack.below_pools(level):  # which file of a pool's gets what is not known
             expected.setdefault(filesystem.id, None)
             requested.setdefault(filesystem.id, Range(0, inf))
     return tuple(found)

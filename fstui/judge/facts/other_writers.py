@@ -48,7 +48,7 @@ class OtherWriters:
         shares = [
             (found.device, min(1.0, found.busy_ms / 1000 / self._idle.elapsed_s))
             for found in self._idle.counters
-            if found.busy_ms is not None and self._stack.ends_in(found.device)
+            if found.busy_ms is not None and self._stack.ends_level(found.device)
         ]
         return tuple(sorted(shares, key=lambda share: -share[1]))
 
@@ -61,6 +61,6 @@ class OtherWriters:
         seen = [
             Busy(found.device, (found.flushes or 0) / elapsed_s, (found.writes or 0) / elapsed_s)
             for found in self._idle.counters
-            if self._stack.ends_in(found.device) and (found.flushes or found.writes)
+            if self._stack.ends_level(found.device) and (found.flushes or found.writes)
         ]
         return tuple(sorted(seen, key=lambda busy: -busy.flushes_per_s))

@@ -1,7 +1,7 @@
-"""The stack as the rules read it: each filesystem with the devices it writes to, level by level to the bottom.
+"""The stack as the rules read it: filesystems with the devices below them, level by level to the lowest devices.
 
-A level ends where a device has no other block layer beneath it: at a disk, or at a loop device, whose backing file
-belongs to the filesystem of the next level; so does a file that a pool stands on.
+A level ends at a disk or at a loop device. The backing file of a loop device belongs to the filesystem of the next
+level. So does a file that serves as a device of a pool.
 """
 
 from __future__ import annotations
@@ -15,56 +15,58 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.facts import DEVICE_UNSEEN
 from fstui.storage.layers.handing import NOTHING, Handed, Member
 
-_WITHIN = ("block", "pool")
-_ALONE = ("journal", "log", "metadata")
-"""Roles of which there is one: no leg beside it holds the same."""
+_WITHIN_LEVEL = ("block", "pool")
+_AUXILIARY = ("journal", "log", "metadata")
+"""Roles of which there is only one device, without a copy next to it."""
 
 
 class Level(NamedTuple):
-    """A filesystem and what it stands on, down to the next filesystem or the bottom."""
+    """A filesystem and the layers below it, down to the next filesystem or the lowest devices."""
 
     filesystem: Node
     path: tuple[Node, ...]
-    """Every block layer and pool of this level, topmost first, the devices included."""
+    """All block layers and pools of this level, topmost first, including the devices."""
     devices: tuple[Node, ...]
-    """Where the level ends: disks, or loop devices on a file of the next level."""
+    """Disks, and loop devices whose backing file is on the next level."""
 
     @property
     def claims_fua(self) -> bool | None:
-        """The device that the filesystem's data lies on says whether it supports FUA; None where it does not say, or
-        files may lie on one of several that say different things. A journal's or a log's own device is not asked."""
-        roles = self.filesystem.below_roles
-        data = [name for name in self.filesystem.below if roles.get(name) not in _ALONE]
-        told = {self._takes_fua(name) for name in data}
-        return told.pop() if len(told) == 1 else None
+        """Whether the filesystem's data devices support FUA; None if they do not say, or if they differ.
 
-    def _takes_fua(self, name: str) -> bool | None:
-        """By its own word; a partition's is its disk's."""
+        The device of an external journal or log does not count.
+        """
+        roles = self.filesystem.below_roles
+        data = [name for name in self.filesystem.below if roles.get(name) not in _AUXILIARY]
+        claims = {self._claims_fua(name) for name in data}
+        return claims.pop() if len(claims) == 1 else None
+
+    def _claims_fua(self, name: str) -> bool | None:
+        """Return what that device says, or the disk of a partition."""
         node = next((node for node in self.path if node.id == name), None)
         if node is None or node.fua is not None or len(node.below) != 1:
             return node.fua if node is not None else None
-        return self._takes_fua(node.below[0])
+        return self._claims_fua(node.below[0])
 
     @property
     def reduces(self) -> bool:
-        """A layer on the way compresses or removes duplicates: fewer bytes may honestly arrive."""
+        """Whether a layer compresses or deduplicates, so that fewer bytes than were written may arrive."""
         return any(kind(node.kind).reduces for node in self.path)
 
 
-class Aside(NamedTuple):
-    """What a layer keeps on a device that its data does not lie on."""
+class Auxiliary(NamedTuple):
+    """A layer that keeps its journal, log or metadata on a device without data."""
 
     layer: Node
     role: str
 
 
 class Stack:
-    """The layers of a target. Without a target there are none."""
+    """The layers of a target; empty without a target."""
 
     def __init__(self, target: Target | None) -> None:
         self.nodes = target.stack if target else ()
         self.block_bytes = target.space.block_bytes if target and target.space else 0
-        """Of the topmost filesystem; 0 where nobody asked."""
+        """Of the topmost filesystem; 0 if unknown."""
         self._total_bytes = target.space.total_bytes if target and target.space else 0
 
     @cached_property
@@ -74,13 +76,29 @@ class Stack:
 
     @cached_property
     def filesystems(self) -> tuple[Node, ...]:
-        """Every filesystem of the stack, the backing files' too."""
+        """All filesystems, including those that hold backing files."""
         return tuple(node for node in self.nodes if node.layer == "filesystem")
 
     @cached_property
-    def reaches_further(self) -> bool:
-        """The topmost filesystem is larger than the devices that it is known to stand on, so it has others that nothing
-        names: f2fs lists them in its superblock alone (mkfs.f2fs -c). Or any has one whose path leads nowhere here."""
+    def levels(self) -> tuple[Level, ...]:
+        """The levels, topmost first. For an overlay it is the filesystem of the upper directory that counts."""
+        found: dict[str, Level] = {}
+        pending = [real for top in self.nodes[:1] for real in self._storing(top)]
+        while pending:
+            filesystem = pending.pop(0)
+            if filesystem.id not in found:
+                found[filesystem.id] = level = self._level(filesystem)
+                pending.extend(node for device in level.devices for node in self.backing(device))
+                pending.extend(self.below_pools(level))
+        return tuple(found.values())
+
+    @cached_property
+    def has_unseen_devices(self) -> bool:
+        """Whether a filesystem has devices that are not in the stack.
+
+        f2fs lists additional devices only in its superblock (mkfs.f2fs -c): then the filesystem is larger than the
+        devices below it. Another filesystem may name a device whose path does not exist here.
+        """
         if any(node.reading(DEVICE_UNSEEN) for node in self.filesystems):
             return True
         below = self.children(self.nodes[0]) if self.nodes else ()
@@ -90,9 +108,9 @@ class Stack:
 
     @cached_property
     def in_memory(self) -> tuple[Node, ...]:
-        """The layers that forget with the power: tmpfs, ramfs, zram, RAM disks, or what was declared to be memory.
+        """The layers that lose their content at a power cut: tmpfs, zram, RAM disks, or disks declared as memory.
 
-        The lowest of them, where a filesystem in memory has a layer of its own beneath.
+        The lowest ones are returned if a filesystem in memory has a layer of its own below.
         """
         found = tuple(
             node
@@ -104,34 +122,118 @@ class Stack:
         return tuple(node for node in found if node.lowest) or found
 
     @cached_property
-    def forgets(self) -> tuple[Node, ...]:
-        """Those of them with which the data is gone: no copies, and no more of an array than it can do without."""
-        return self.lost_with(self.in_memory)
-
-    def lost_with(self, gone: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Those of them with which the data is gone."""
-        return self._lost(self.nodes[0], gone) if self.nodes and gone else ()
-
-    def aside(self, node: Node) -> Aside | None:
-        """Whose journal, log or metadata lies there, where nothing else does; None where data does."""
-        above = [each for each in self.nodes if node.id in each.below]
-        roles = [(each, each.below_roles.get(node.id)) for each in above]
-        found = [Aside(each, role) if role in _ALONE and role is not None else self.aside(each) for each, role in roles]
-        return found[0] if found and all(found) else None
-
-    def stale_with(self, late: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Those of them that come back after a power cut with old data which nothing above would correct."""
-        late = tuple(node for node in late if node in self.written)
-        if not late:
-            return ()
-        top = self.nodes[0]
-        together = self._lost(top, late, back=True)
-        return tuple(node for node in late if node in together or self._lost(top, (node,), back=True))
+    def written(self) -> tuple[Node, ...]:
+        """The layers that writes and flushes may reach: no origin of a snapshot, spare or failed member."""
+        return self._reached(lambda handed: not handed.only_read)
 
     @cached_property
-    def written(self) -> tuple[Node, ...]:
-        """The layers that writes and flushes may come to: not what is only read, as a snapshot's origin, and no spare
-        or member that is out."""
+    def holding(self) -> tuple[Node, ...]:
+        """The lowest layers that hold acknowledged data, now or after a cache or log is written back.
+
+        Spares and read caches do not.
+        """
+        return tuple(node for node in self._reached(lambda _: True) if node.lowest)
+
+    @cached_property
+    def commit_devices(self) -> tuple[Node, ...]:
+        """The lowest devices that a sync waits for; empty if it is not known whether a cache answers it.
+
+        With a write-back cache this is the fast device, with a ZFS pool its log device.
+        """
+        pending = list(self.nodes[:1])
+        found: set[str] = set()
+        while pending:
+            node = pending.pop()
+            if node.id in found:
+                continue
+            found.add(node.id)
+            below = kind(node.kind).waits_for(node, self.children(node), self.nodes[0])
+            if below is None:
+                return ()
+            pending.extend(below)
+        return tuple(node for node in self.lowest if node.id in found)
+
+    def children(self, node: Node) -> tuple[Node, ...]:
+        """Return the layers directly below, without ids that the stack does not contain."""
+        return tuple(other for other in self.nodes if other.id in node.below)
+
+    def flushed_below(self, node: Node) -> tuple[Node, ...]:
+        """Return the layers below that have to receive the flushes of this one, nearest first.
+
+        A layer that makes each write durable by itself needs no flush to be passed on.
+        """
+        return self._below(node, lambda each: () if kind(each.kind).keeps_each_write(each) else self.children(each))
+
+    def backing(self, device: Node) -> tuple[Node, ...]:
+        """Return the filesystems that hold the backing file of a loop device; empty for a disk."""
+        direct = self.children(device)
+        holders = (below for node in direct if node.layer == "file" for below in self.children(node))
+        return tuple(real for node in (*direct, *holders) for real in self._storing(node))
+
+    def below_pools(self, level: Level) -> tuple[Node, ...]:
+        """Return the filesystems that hold the files which pools of that level use as devices."""
+        return tuple(real for node in level.path if node.layer == "pool" for real in self.backing(node))
+
+    def gets_every_write(self, level: Level) -> bool:
+        """Return whether no level above it compresses or deduplicates."""
+        return not any(above.reduces for above in self.levels[: self.levels.index(level)])
+
+    def drops_flushes(self, level: Level, device: Node) -> bool | None:
+        """Return whether a "write through" on the path to this device drops flushes; None if that is not known."""
+        return self._drops.get((level.filesystem.id, device.id))
+
+    def is_device(self, node: Node) -> bool:
+        """Return whether it is a disk or a loop device, which have a cache of their own."""
+        return node.layer == "block" and not any(below.layer in _WITHIN_LEVEL for below in self.children(node))
+
+    def ends_level(self, device: str) -> bool:
+        """Return whether a level ends at the device of that name."""
+        return any(device == node.id for level in self.levels for node in level.devices)
+
+    def auxiliary(self, node: Node) -> Auxiliary | None:
+        """Return the layer whose journal, log or metadata alone is stored there; None if data is, too."""
+        above = [each for each in self.nodes if node.id in each.below]
+        roles = [(each, each.below_roles.get(node.id)) for each in above]
+        found = [
+            Auxiliary(each, role) if role in _AUXILIARY and role is not None else self.auxiliary(each)
+            for each, role in roles
+        ]
+        return found[0] if found and all(found) else None
+
+    def without_copy(self, lost: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Return those of the lost layers that hold data which neither a copy nor parity can replace."""
+        return self._fatal(self.nodes[0], lost) if self.nodes and lost else ()
+
+    def without_checked_copy(self, stale: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Return those of the layers with old data after a power cut that no layer above would detect and repair."""
+        stale = tuple(node for node in stale if node in self.written)
+        if not stale:
+            return ()
+        top = self.nodes[0]
+        together = self._fatal(top, stale, returns=True)
+        return tuple(node for node in stale if node in together or self._fatal(top, (node,), returns=True))
+
+    def _fatal(self, node: Node, lost: tuple[Node, ...], *, returns: bool = False) -> tuple[Node, ...]:
+        """Return those of the lost layers that make ``node`` lose data.
+
+        ``returns``: they come back with old data, and may be read although no write waits for them.
+        """
+        if node in lost:
+            return (node,)
+        row = kind(node.kind)
+        members = zip(self.children(node), self._handed(node), strict=True)
+        read = (child for child, each in members if each.bytes != "never" or (returns and each.flushes != "never"))
+        roles = ((child, node.below_roles.get(child.id)) for child in read)
+        needed = [(child, role) for child, role in roles if role not in row.dispensable]
+        single, copies = ([child for child, role in needed if (role in _AUXILIARY) is one] for one in (True, False))
+        found = [fatal for child in single if (fatal := self._fatal(child, lost, returns=returns))]
+        broken = {child.id: fatal for child in copies if (fatal := self._fatal(child, lost, returns=returns))}
+        ids = [child.id for child in copies]
+        too_many = len(broken) > row.corrects(node, len(ids)) if returns else row.loses(node, ids, broken.keys())
+        return tuple(each for fatal in (*found, *(broken.values() if too_many else ())) for each in fatal)
+
+    def _reached(self, follows: Callable[[Handed], bool]) -> tuple[Node, ...]:
+        """Return the layers that anything is handed down to, along those edges."""
         found: set[str] = set()
         pending = list(self.nodes[:1])
         while pending:
@@ -139,73 +241,24 @@ class Stack:
             if node.id not in found:
                 found.add(node.id)
                 handed = zip(self.children(node), self._handed(node), strict=True)
-                pending.extend(child for child, each in handed if not each.only_read and each != NOTHING)
+                pending.extend(child for child, each in handed if each != NOTHING and follows(each))
         return tuple(node for node in self.nodes if node.id in found)
 
-    @cached_property
-    def levels(self) -> tuple[Level, ...]:
-        """The levels, topmost first. An overlay is not a level: its upper directory's filesystem is."""
-        found: dict[str, Level] = {}
-        pending = [real for top in self.nodes[:1] for real in self._real(top)]
-        while pending:
-            filesystem = pending.pop(0)
-            if filesystem.id not in found:
-                found[filesystem.id] = level = self._level(filesystem)
-                pending.extend(node for device in level.devices for node in self.backing(device))
-                pending.extend(self.beneath_pools(level))
-        return tuple(found.values())
+    def _handed(self, node: Node) -> list[Handed]:
+        """Return what each of the layers directly below receives."""
+        roles = {child.id: node.below_roles.get(child.id) for child in self.children(node)}
+        all_roles, hands = tuple(roles.values()), kind(node.kind).hands
+        return [hands(node, Member(name, role), all_roles, self.nodes[0]) for name, role in roles.items()]
 
-    def children(self, node: Node) -> tuple[Node, ...]:
-        """The layers directly beneath. Ids that the stack does not hold are left out."""
-        return tuple(other for other in self.nodes if other.id in node.below)
-
-    def beneath(self, node: Node) -> tuple[Node, ...]:
-        """Every layer beneath, each once, nearest first."""
-        return self._beneath(node, self.children)
-
-    def flushed_beneath(self, node: Node) -> tuple[Node, ...]:
-        """Those of them that its flushes must come to: not what lies only under one that keeps each write by itself."""
-        return self._beneath(node, lambda each: () if kind(each.kind).keeps_each_write(each) else self.children(each))
-
-    def _beneath(self, node: Node, next_below: Callable[[Node], Sequence[Node]]) -> tuple[Node, ...]:
+    def _below(self, node: Node, children: Callable[[Node], Sequence[Node]]) -> tuple[Node, ...]:
         found: dict[str, Node] = {}
         pending = list(self.children(node))
         while pending:
             below = pending.pop(0)
             if below.id not in found:
                 found[below.id] = below
-                pending.extend(next_below(below))
+                pending.extend(children(below))
         return tuple(found.values())
-
-    def backing(self, device: Node) -> tuple[Node, ...]:
-        """The filesystems that hold the backing file of a loop device; nothing for a disk."""
-        direct = self.children(device)
-        holders = (below for node in direct if node.layer == "file" for below in self.children(node))
-        return tuple(real for node in (*direct, *holders) for real in self._real(node))
-
-    def beneath_pools(self, level: Level) -> tuple[Node, ...]:
-        """The filesystems that hold the files which pools of that level stand on."""
-        return tuple(real for node in level.path if node.layer == "pool" for real in self.backing(node))
-
-    def gets_every_write(self, level: Level) -> bool:
-        """No level above it leaves any out."""
-        return not any(above.reduces for above in self.levels[: self.levels.index(level)])
-
-    def drops_flushes(self, level: Level, device: Node) -> bool | None:
-        """Whether the kernel drops flushes on the way to this device ("write through"); None where it does not say."""
-        return self._drops.get((level.filesystem.id, device.id))
-
-    def is_device(self, node: Node) -> bool:
-        """A disk or a loop device, which have a cache of their own."""
-        return node.layer == "block" and not any(below.layer in _WITHIN for below in self.children(node))
-
-    def ends_in(self, device: str) -> bool:
-        """A level ends there, whose flushes are counted."""
-        return device in self._devices
-
-    @cached_property
-    def _devices(self) -> frozenset[str]:
-        return frozenset(device.id for level in self.levels for device in level.devices)
 
     @cached_property
     def _drops(self) -> dict[tuple[str, str], bool | None]:
@@ -216,38 +269,20 @@ class Stack:
         }
 
     def _is_dropped(self, level: Level, device: Node) -> bool | None:
-        above = (node for node in level.path if device.id in {node.id, *(below.id for below in self.beneath(node))})
+        above = (
+            node
+            for node in level.path
+            if device.id in {node.id, *(below.id for below in self._below(node, self.children))}
+        )
         if any(node.write_cache == "write through" for node in above):
             return True
         return False if device.write_cache == "write back" else None
 
-    def _lost(self, node: Node, gone: tuple[Node, ...], *, back: bool = False) -> tuple[Node, ...]:
-        """Those of them by which what this one holds is lost; ``back``: they come back, with old data, and a copy
-        that nobody waits for may be read as well."""
-        if node in gone:
-            return (node,)
-        row = kind(node.kind)
-        members = zip(self.children(node), self._handed(node), strict=True)
-        holds = (child for child, each in members if each.bytes != "never" or (back and each.flushes != "never"))
-        roles = ((child, node.below_roles.get(child.id)) for child in holds)
-        holders = [(child, role) for child, role in roles if role not in row.dispensable]
-        alone, copies = ([child for child, role in holders if (role in _ALONE) is one] for one in (True, False))
-        without = [found for child in alone if (found := self._lost(child, gone, back=back))]
-        lost = {child.id: found for child in copies if (found := self._lost(child, gone, back=back))}
-        ids = [child.id for child in copies]
-        too_many = len(lost) > row.corrects(node, len(ids)) if back else row.loses(node, ids, lost.keys())
-        return tuple(each for found in (*without, *(lost.values() if too_many else ())) for each in found)
-
-    def _handed(self, node: Node) -> list[Handed]:
-        """What each of the layers directly beneath gets."""
-        roles = {child.id: node.below_roles.get(child.id) for child in self.children(node)}
-        beside, hands = tuple(roles.values()), kind(node.kind).hands
-        return [hands(node, Member(name, role), beside, self.nodes[0]) for name, role in roles.items()]
-
-    def _real(self, node: Node) -> Iterator[Node]:
+    def _storing(self, node: Node) -> Iterator[Node]:
+        """Yield the filesystems that store the files of this one: an overlay stores them in another."""
         if kind(node.kind).over_filesystem:
             for below in self.children(node):
-                yield from self._real(below)
+                yield from self._storing(below)
         elif node.layer in {"filesystem", "memory", "remote"}:
             yield node
 
@@ -257,10 +292,10 @@ class Stack:
         pending = list(self.children(filesystem))
         while pending:
             node = pending.pop(0)
-            if node.layer not in _WITHIN or node.id in path:
+            if node.layer not in _WITHIN_LEVEL or node.id in path:
                 continue
             path[node.id] = node
-            within = [below for below in self.children(node) if below.layer in _WITHIN]
+            within = [below for below in self.children(node) if below.layer in _WITHIN_LEVEL]
             pending.extend(within)
             if not within and node.layer == "block":
                 devices[node.id] = node

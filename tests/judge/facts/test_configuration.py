@@ -1,4 +1,4 @@
-"""Each way in which the configuration is known to break a sync."""
+"""When the configuration alone makes a sync worth nothing."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ ZFS = target(
     disk(),
 )
 LINEAR = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
+SNAPSHOT = target(
+    filesystem(below=("dm-0",)), block("dm-0", "dm-snapshot", "sda", readings=readings(persistent="no")), disk()
+)
 UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", commits=0),)})
 
 
@@ -38,19 +41,18 @@ UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", co
         (evidence(on_disk(filesystem(barrier="nobarrier"), disk(medium=PLP))), False),
         (evidence(on_disk(filesystem(), disk(write_cache="write through", readings=readings(vwc="present")))), True),
         (evidence(on_disk(filesystem(), disk(write_cache="write through"))), False),
+        (evidence(LINEAR, step()), False),
+        (evidence(SNAPSHOT, step()), True),
+        (evidence(on_disk(filesystem("cifs", strict_sync="no")), step()), True),
     ],
     ids=[
         "honest", "stubbed", "another process is stubbed", "memory", "volatile", "sync=disabled", "no ZIL commits",
-        "stubbed above ZFS", "no barriers", "no barriers, protected", "told write through", "write through",
+        "stubbed above ZFS", "no barriers", "no barriers, protected", "told write through", "write through", "linear",
+        "snapshot that is not persistent", "syncs not sent",
     ],
 )  # fmt: skip
-def test_what_breaks_a_sync(seen: Evidence, breaks: bool) -> None:
+def test_configuration_breaks_syncs(seen: Evidence, breaks: bool) -> None:
     assert Case(seen).configuration.breaks_sync is breaks
-
-
-def test_a_stubbed_process_never_asked_for_a_commit() -> None:
-    case = Case(evidence(ZFS, UNCOMMITTED, process=Process(pipe_fsync_fails=False)))
-    assert not case.configuration.defects
 
 
 @pytest.mark.parametrize(
@@ -66,35 +68,10 @@ def test_a_stubbed_process_never_asked_for_a_commit() -> None:
     ],
     ids=["barriers", "sync", "the intent log", "the write cache"],
 )
-def test_what_was_set_right_meanwhile_accuses_nobody(target: Target, line: str) -> None:
+def test_setting_that_changed_during_the_run_is_no_defect(target: Target, line: str) -> None:
     assert Case(evidence(target, step())).configuration.breaks_sync
     assert not Case(evidence(target, step(), step(changes={"changed": (line,)}))).configuration.breaks_sync
 
 
-def test_an_honest_process_has_no_sign_of_a_stub() -> None:
+def test_process_that_can_sync_shows_no_sign_of_a_stub() -> None:
     assert Case(Evidence(process=HONEST_PROCESS)).configuration.stub_signs == ()
-
-
-def test_a_snapshot_that_forgets_breaks_syncs_whatever_is_counted() -> None:
-    snapshot = block("dm-0", "dm-snapshot", "sda", readings=readings(persistent="no"))
-    where = target(filesystem(below=("dm-0",)), snapshot, disk())
-    assert Case(evidence(where, step())).configuration.breaks_sync
-
-
-def test_a_filesystem_that_answers_syncs_by_itself_breaks_them() -> None:
-    assert Case(evidence(on_disk(filesystem("cifs", strict_sync="no")), step())).configuration.breaks_sync
-
-
-@pytest.mark.parametrize(("told", "volatile"), [("volatile", True), ("no", False)])
-def test_an_overlay_is_volatile_by_what_was_read_of_it(told: str, volatile: bool) -> None:
-    overlay = target(filesystem("overlay", volatile=told, below=()))
-    assert bool(Case(evidence(overlay)).configuration.defects) is volatile
-
-
-@pytest.mark.parametrize(
-    ("level", "accused"), [("raid1", False), ("raid0", True)], ids=["a checked copy beside it", "alone"]
-)
-def test_a_checked_copy_makes_up_for_a_device_without_flushes(level: str, accused: bool) -> None:
-    told = disk("sdb", kind="md", readings=readings(consistency_policy="ppl"))
-    where = target(filesystem("btrfs", below=("sda", "sdb"), level=level, metadata_level=level), disk(), told)
-    assert bool(Case(evidence(where, step())).configuration.defects) is accused

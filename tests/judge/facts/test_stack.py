@@ -1,12 +1,16 @@
-"""The levels of a stack, and where flushes end on the way."""
+"""The levels of a stack, where flushes are dropped, and which devices a sync waits for."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from fstui.judge import Case
 from fstui.judge.facts.stack import Stack
-from fstui.model.storage import Medium, Node, Space, Target
+from fstui.model.run import Evidence
+from fstui.model.storage import Medium, Node, Reading, Space, Target
 from fstui.storage.layers.facts import DEVICE_UNSEEN
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
 
@@ -15,27 +19,27 @@ def levels(where: Target) -> list[tuple[str, list[str]]]:
     return [(level.filesystem.id, [node.id for node in level.devices]) for level in Stack(where).levels]
 
 
-def test_a_level_ends_at_a_disk_or_at_a_loop_device() -> None:
+def test_level_ends_at_a_disk_or_at_a_loop_device() -> None:
     assert levels(on_disk()) == [("mount:/srv", ["sda"])]
     assert levels(on_loop()) == [("mount:/srv", ["loop0"]), ("mount:/", ["sda"])]
 
 
-def test_what_passes_on_is_on_the_way_and_no_end() -> None:
+def test_dm_and_partition_are_on_the_path() -> None:
     stack = target(
         filesystem(below=("dm-0",)), block("dm-0", "dm-crypt", "sda1"), block("sda1", "partition", "sda"), disk()
     )
     (level,) = Stack(stack).levels
     assert [node.id for node in level.path] == ["dm-0", "sda1", "sda"]
     assert [node.id for node in level.devices] == ["sda"]
-    assert Stack(stack).ends_in("sda") and not Stack(stack).ends_in("dm-0")
+    assert Stack(stack).ends_level("sda") and not Stack(stack).ends_level("dm-0")
 
 
-def test_an_overlay_is_no_level_but_the_filesystem_of_its_upper_directory() -> None:
+def test_overlay_stands_for_its_upper_directory() -> None:
     overlay = filesystem("overlay", "/merged", below=("mount:/srv",))
     assert levels(target(overlay, *on_disk().stack)) == levels(on_disk())
 
 
-def test_a_loop_on_a_block_device_ends_no_level() -> None:
+def test_loop_on_a_block_device_ends_no_level() -> None:
     device = disk("loop0", kind="loop", lowest=False, below=("sda",))
     assert levels(target(filesystem(below=("loop0",)), device, disk())) == [("mount:/srv", ["sda"])]
 
@@ -50,7 +54,7 @@ def test_a_loop_on_a_block_device_ends_no_level() -> None:
         (None, None, None),
     ],
 )
-def test_flushes_end_at_write_through_wherever_it_stands(
+def test_write_through_anywhere_on_the_path_drops_flushes(
     above: str | None, below: str | None, dropped: bool | None
 ) -> None:
     crypt = block("dm-0", "dm-crypt", "sda", write_cache=above)
@@ -59,7 +63,7 @@ def test_flushes_end_at_write_through_wherever_it_stands(
     assert stack.drops_flushes(level, level.devices[0]) is dropped
 
 
-def test_of_two_layers_in_memory_the_lowest_is_named() -> None:
+def test_lowest_layer_in_memory_is_named() -> None:
     tmpfs = filesystem("tmpfs", below=("memory:tmpfs",))
     memory = Node(id="memory:tmpfs", layer="memory", kind="tmpfs", name="memory", lowest=True)
     assert [node.id for node in Stack(target(tmpfs, memory)).in_memory] == ["memory:tmpfs"]
@@ -69,19 +73,19 @@ def test_of_two_layers_in_memory_the_lowest_is_named() -> None:
     assert Stack(on_disk()).in_memory == ()
 
 
-def test_a_layer_that_reduces_is_known_on_the_way() -> None:
+def test_level_with_deduplication_reduces() -> None:
     vdo = target(filesystem(below=("dm-0",)), block("dm-0", "dm-vdo", "sda"), disk())
     assert [level.reduces for level in Stack(vdo).levels] == [True]
     assert [level.reduces for level in Stack(on_disk()).levels] == [False]
 
 
-def test_the_backing_file_of_a_loop_leads_to_its_filesystem() -> None:
+def test_backing_file_of_a_loop_leads_to_its_filesystem() -> None:
     stack = Stack(on_loop())
     assert [node.id for node in stack.backing(loop())] == ["mount:/"]
     assert stack.backing(disk()) == ()
 
 
-def test_a_stack_ends_where_nothing_is_below() -> None:
+def test_lowest_layers_have_nothing_below() -> None:
     assert [node.id for node in Stack(on_loop()).lowest] == ["sda"]
 
 
@@ -89,16 +93,16 @@ def sized(*stack: Node, total_bytes: int = 1001) -> Stack:
     return Stack(replace(target(*stack), space=Space(total_bytes=total_bytes, free_bytes=500)))
 
 
-def test_a_filesystem_reaches_further_only_where_all_its_devices_are_of_known_size() -> None:
+def test_unseen_devices_need_known_sizes() -> None:
     both = filesystem(below=("sda", "sdb"))
-    assert sized(filesystem(), disk(size_bytes=1000)).reaches_further
-    assert not sized(filesystem(), disk(size_bytes=1000), total_bytes=1000).reaches_further
-    assert not sized(both, disk(size_bytes=1000), disk("sdb")).reaches_further
-    assert not sized(both, disk(size_bytes=1000), disk("sdb", size_bytes=1)).reaches_further
-    assert not sized(filesystem("nfs4", below=())).reaches_further
+    assert sized(filesystem(), disk(size_bytes=1000)).has_unseen_devices
+    assert not sized(filesystem(), disk(size_bytes=1000), total_bytes=1000).has_unseen_devices
+    assert not sized(both, disk(size_bytes=1000), disk("sdb")).has_unseen_devices
+    assert not sized(both, disk(size_bytes=1000), disk("sdb", size_bytes=1)).has_unseen_devices
+    assert not sized(filesystem("nfs4", below=())).has_unseen_devices
     unseen = replace(filesystem(), readings=readings(**{DEVICE_UNSEEN: "/dev/sdz"}))
-    assert sized(unseen, disk()).reaches_further
-    assert not Stack(None).reaches_further
+    assert sized(unseen, disk()).has_unseen_devices
+    assert not Stack(None).has_unseen_devices
 
 
 @pytest.mark.parametrize(
@@ -114,6 +118,94 @@ def test_a_filesystem_reaches_further_only_where_all_its_devices_are_of_known_si
     ],
     ids=["a log apart", "a journal apart", "one of two", "a partition's disk", "a disk without", "an array", "unseen"],
 )
-def test_what_the_datas_devices_say_of_fua(devices: tuple[Node, ...], claims: bool | None) -> None:
+def test_fua_is_claimed_by_the_data_devices(devices: tuple[Node, ...], claims: bool | None) -> None:
     (level,) = Stack(target(filesystem("xfs", below=("sda", "sdb")), *devices)).levels
     assert level.claims_fua is claims
+
+
+FAST, SLOW = Medium(class_="ssd-plp", write_cache="plp"), Medium(class_="hdd-7200")
+
+
+def ids(where: Target) -> list[str]:
+    return [node.id for node in Stack(where).commit_devices]
+
+
+def pool(*below: Node, **dataset: str) -> Target:
+    """A ZFS pool whose devices have roles."""
+    top = filesystem("zfs", "/tank", below=("pool:tank",), **dataset)
+    vdevs = tuple(node.id for node in below if not node.id.startswith("member"))
+    return target(top, Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=vdevs), *below)
+
+
+def of_role(name: str, role: str | None, **changes: Any) -> Node:
+    return disk(name, readings=readings(role=role) if role else (), **changes)
+
+
+def cached(kind: str = "bcache", *, roles: tuple[str | None, str | None] = ("cache", "origin"), **told: str) -> Target:
+    fast, slow = of_role("sda", roles[0], medium=FAST), of_role("sdb", roles[1], medium=SLOW)
+    top = block("cached0", kind, "sda", "sdb", readings=readings(**told))
+    return target(filesystem(below=("cached0",)), top, fast, slow)
+
+
+def test_sync_waits_for_a_plain_disk() -> None:
+    assert ids(on_disk()) == ["sda"]
+    assert ids(on_loop()) == ["sda"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "who"),
+    [("writeback", ["sda"]), ("writethrough", ["sdb"]), ("writearound", ["sdb"]), ("none", ["sdb"])],
+)
+def test_sync_waits_for_a_write_back_cache(mode: str, who: list[str]) -> None:
+    assert ids(cached(cache_mode=mode)) == who
+
+
+def test_cache_of_unknown_mode_or_roles_names_no_device() -> None:
+    assert ids(cached()) == []
+    assert ids(cached(roles=(None, None), cache_mode="writeback")) == []
+
+
+def test_dm_writecache_writes_back() -> None:
+    assert ids(cached("dm-writecache")) == ["sda"]
+    assert ids(cached("dm-writecache", writes_past="cleaner")) == []  # some blocks may be in it still
+
+
+def test_metadata_of_a_cache_holds_no_commit() -> None:
+    top = block("dm-0", "dm-cache", "sda", "sdb", "sdc", readings=readings(cache_mode="writeback"))
+    below = (of_role("sda", "cache"), of_role("sdb", "origin"), of_role("sdc", "metadata"))
+    assert ids(target(filesystem(below=("dm-0",)), top, *below)) == ["sda"]
+
+
+def test_thin_pool_with_data_and_metadata_on_one_disk() -> None:
+    thin = block("dm-0", "dm-thin-pool", "dm-1", "dm-2")
+    below = (
+        block("dm-1", "dm-linear", "sda", readings=readings(role="metadata")),
+        block("dm-2", "dm-linear", "sda", readings=readings(role="data")),
+    )
+    assert ids(target(filesystem(below=("dm-0",)), thin, *below, disk())) == ["sda"]
+
+
+def test_sync_waits_for_the_log_device_of_a_pool() -> None:
+    devices = of_role("sda", None, medium=SLOW), of_role("sdb", "slog", medium=FAST), of_role("sdc", "l2arc")
+    assert ids(pool(*devices)) == ["sdb"]
+    assert Case(Evidence(target=pool(*devices))).commit_media == {"ssd-plp"}
+
+
+def test_logbias_throughput_bypasses_the_log_device() -> None:
+    devices = of_role("sda", None), of_role("sdb", "slog"), of_role("sdc", "l2arc")
+    assert ids(pool(*devices, logbias="throughput")) == ["sda", "sdb"]
+
+
+def test_mirrored_log_is_two_devices() -> None:
+    mirror = Node(
+        id="vdev:mirror-1", layer="pool", kind="mirror", name="mirror-1", below=("member1", "member2"),
+        readings=(Reading(what="role", value="slog", path="zpool status"),),
+    )  # fmt: skip
+    assert ids(pool(of_role("sda", None), mirror, of_role("member1", "slog"), of_role("member2", "slog"))) == [
+        "member1",
+        "member2",
+    ]
+
+
+def test_circular_stack_ends() -> None:
+    assert ids(target(filesystem(below=("a",)), block("a", "dm-linear", "b"), block("b", "dm-linear", "a"))) == []

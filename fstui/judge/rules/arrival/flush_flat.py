@@ -32,7 +32,7 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost, added
-from fstui.judge.facts.flush_growth import FlushGrowth
+from fstui.judge.facts.flush_work import FlushGrowth
 from fstui.model.judgement import Finding
 from fstui.model.quantities import duration_ns
 
@@ -63,16 +63,16 @@ def _is_cheap(write: Cost, flushed: Cost) -> bool:
 def _works(case: Case, grown: list[FlushGrowth], lowest: str) -> Finding:
     steepest = max(grown, key=lambda growth: growth.per_mib_ns)
     steps = [growth.step for growth in grown]
-    known = all(growth.own_times for growth in grown)
+    known = all(growth.has_device_times for growth in grown)
     where = words.listed(sorted(set().union(*(growth.working for growth in grown)))) if known else lowest
     return Finding(
         rule="flush-flat",
         verdict="consistent",
-        confidence="medium" if known and case.holders.vouched else "low",
+        confidence="medium" if known and case.lowest_devices.verified else "low",
         scope="storage",
         title=f"a flush grows by {duration_ns(steepest.per_mib_ns)} per MiB",
-        sentence=f"A flush at {where} takes longer the more unsynced data it finds: {steepest.words}, in "
-        f"{words.time_measured(steps)}. It does work; only a power cut proves more.{case.holders.doubt()}",
+        sentence=f"A flush at {where} takes longer the more unsynced data it finds: {steepest.summary}, in "
+        f"{words.time_measured(steps)}. It does work; only a power cut proves more.{case.lowest_devices.doubt()}",
         steps=words.names(steps),
         because=tuple(growth.because for growth in grown),
         next=(words.CUT_THE_POWER,),
@@ -88,8 +88,8 @@ def _flat(virtualization: str, patterns: tuple[FlushGrowth, ...], write: Cost, f
         confidence="low",
         scope="storage",
         title=f"a flush adds {extra}, and never more",
-        sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {_why(patterns)} ({largest.words}), in "
-        f"{words.time_measured([largest.step])}. The host's cache is protected, or the host ignores flushes.",
+        sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {_why(patterns)} ({largest.summary}), "
+        f"in {words.time_measured([largest.step])}. The host's cache is protected, or the host ignores flushes.",
         steps=words.names([write.step, flushed.step, *(growth.step for growth in patterns)]),
         because=(write.because, flushed.because, *(growth.because for growth in patterns)),
         next=(_ask_the_host(virtualization), words.CUT_THE_POWER),
@@ -99,7 +99,7 @@ def _flat(virtualization: str, patterns: tuple[FlushGrowth, ...], write: Cost, f
 def _why(patterns: tuple[FlushGrowth, ...]) -> str:
     if all(growth.unarrived for growth in patterns):
         return "and its growth is that of a cache above the device, not of the device's own"
-    if all(growth.not_the_device_s and growth.rises for growth in patterns):
+    if all(growth.device_flat and growth.rises for growth in patterns):
         return "and its growth is the filesystem's own work: the device's part stays"
     return "flat however much unsynced data precedes it"
 

@@ -59,8 +59,8 @@ def _arrived(case: Case, proven: Proven) -> Finding:
     where, shares = words.devices(sent.devices), words.between([account.sent.each for account in last])
     rest = unproven(tuple(way[proven.depth] for way in ways if proven.depth < len(way)))
     unsampled = last[0].by_others_per_s is None and not sent.traced
-    doubt = "" if rest else case.holders.doubt(beside=last[0].devices)
-    sure = case.holders.vouched and sent.devices == last[0].devices
+    doubt = "" if rest else case.lowest_devices.doubt(known=last[0].devices)
+    sure = case.lowest_devices.verified and sent.devices == last[0].devices
     confidence: Confidence = "medium" if sure and not (rest or unsampled) else "low"
     return Finding(
         rule="flushes-arrive",

@@ -33,7 +33,7 @@ def defects(case: Case) -> Iterator[Finding]:
 
 def _confidence(case: Case, found: Found) -> Confidence:
     outcome = found.defect.outcomes[found.hit.outcome]
-    return "low" if outcome.low_unless_vouched and not case.holders.vouched else outcome.confidence
+    return "low" if outcome.low_unless_verified and not case.lowest_devices.verified else outcome.confidence
 
 
 def _texts(case: Case, found: Found) -> dict[str, str]:

@@ -57,7 +57,7 @@ def _as_it_should_be(case: Case, devices: tuple[Node, ...], write: Cost, flushed
         title=f"a flush adds {adds}, on {kinds}",
         sentence=f"A flush adds {adds} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
         f"({words.time_measured(steps)}). On {kinds} that is as it should be: durable, if its cache outlives a power "
-        f"cut as it claims.{case.holders.doubt()}",
+        f"cut as it claims.{case.lowest_devices.doubt()}",
         steps=words.names(steps),
         because=(write.because, flushed.because, *map(words.medium, devices)),
         next=("Check the drive's health: smartctl -a shows whether its capacitor still holds.", words.CUT_THE_POWER),
@@ -67,9 +67,9 @@ def _as_it_should_be(case: Case, devices: tuple[Node, ...], write: Cost, flushed
 def _sure(case: Case) -> Confidence:
     """What holds the data later counts as well; and bytes that were never counted there may be in a memory above."""
     bottom = case.flushes.bytes_at_the_bottom
-    if not case.holders.vouched or not bottom:
+    if not case.lowest_devices.verified or not bottom:
         return "low"
-    return "medium" if any(node.medium and node.medium.declared for node in case.holders.all) else "high"
+    return "medium" if any(node.medium and node.medium.declared for node in case.lowest_devices.all) else "high"
 
 
 def _kind(node: Node) -> str:

@@ -54,7 +54,7 @@ def same_block_rotation(case: Case) -> Iterator[Finding]:
 def _no_faster(case: Case, pace: Pace) -> Finding:
     paces = case.rotation.same_block
     held_back = case.evidence.process.io_limits or case.others.while_idle
-    low = pace.times > WITHIN or pace.platter.assumed or held_back or not case.holders.vouched
+    low = pace.times > WITHIN or pace.platter.assumed or held_back or not case.lowest_devices.verified
     confidence: Confidence = "low" if low else "medium"
     per_s = rate(pace.step.rate_per_s)
     return Finding(
@@ -65,7 +65,7 @@ def _no_faster(case: Case, pace: Pace) -> Finding:
         title=f"{per_s}/s, {pace.allowance}",
         sentence=f"One block was rewritten and synced {per_s} times a second, and {pace.allowance}: no faster than a "
         f"platter. This covers {words.time_measured(pace.step for pace in paces)}; only a power cut proves more."
-        f"{case.holders.doubt()}",
+        f"{case.lowest_devices.doubt()}",
         steps=words.names(pace.step for pace in paces),
         because=(*(pace.because for pace in paces), *pace.platter.because),
         next=(words.CUT_THE_POWER,),

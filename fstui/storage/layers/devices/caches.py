@@ -30,13 +30,17 @@ def volatile_cache(node: Node) -> Fact[bool] | None:
     for what, meanings in (
         ("drive_cache", {"on": True, "off": False}),
         ("vwc", {"present": True, "absent": False}),
-        ("offers_flush", {"yes": True}),
     ):
         if found := one_of(node, what, meanings):
             return found
     if driver := node.reading("cache_type"):
         return Fact(driver.value.removeprefix("temporary ").startswith("write back"), driver)
     return one_of(node, "ID_ATA_WRITE_CACHE_ENABLED", {"1": True, "0": False})
+
+
+def server_takes_flushes(node: Node) -> Fact[bool] | None:
+    """Return whether the server of an nbd device takes flushes. It may still write each request through."""
+    return one_of(node, "offers_flush", {"yes": True})
 
 
 def has_cache(node: Node) -> bool | None:

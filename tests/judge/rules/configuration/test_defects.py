@@ -1,31 +1,33 @@
-"""The table of configurations that drop syncs: each outcome is found and worded, and the file has no mistake."""
+"""Each outcome of the table of defects has an example, a finding in words, and a page."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
 
-from fstui.judge import Case, judge
+from fstui.judge import Case, explain, judge
 from fstui.judge.defects import defects
 from fstui.judge.facts.conditions import CONDITIONS
 from fstui.model.counters import DeviceCounters
+from fstui.model.host import Process
 from fstui.model.run import Evidence
-from fstui.model.storage import Medium, Node
-from tests.factories.evidence import evidence, finding, rules, verdict
+from fstui.model.storage import Medium, Node, Target
+from tests.factories.evidence import GUEST, METAL, evidence, finding, rules, verdict
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
 
 OFF = filesystem(barrier="nobarrier")
 CHECKED = filesystem("btrfs", below=("sda", "sdb"), level="raid1", metadata_level="raid1")
 PROTECTED = disk(medium=Medium(class_="ssd-plp", write_cache="plp"))
 VOLUME = disk(link="scsi", readings=readings(cache_type="write back", controller="stex"))
 TOLD_THROUGH = disk(write_cache="write through", readings=readings(vwc="present"))
-TOLD_VOLUME = disk(
-    link="scsi", write_cache="write through", readings=readings(cache_type="write back", controller="stex")
-)
+TOLD_VOLUME = replace(VOLUME, write_cache="write through")
+SERVED = disk("nbd0", kind="nbd", write_cache="write through", readings=readings(offers_flush="yes"))
 POOL = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda",))
+DATASET = filesystem("zfs", "/tank", below=("pool:tank",))
 UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", commits=0),)})
 ON_DM, ON_LOOP = filesystem(below=("dm-0",)), filesystem(below=("loop0",))
+ZRAM = disk("zram0", kind="zram")
 
 
 def on(*stack: Node) -> Evidence:
@@ -41,9 +43,7 @@ EXAMPLES = {
     ("in-memory", "copied"): on(CHECKED, disk(), block("sdb", "zram", lowest=True)),
     ("overlay-volatile", "volatile"): on(filesystem("overlay", volatile="fsync=volatile", below=())),
     ("zfs-sync-off", "disabled"): on(filesystem("zfs", "/tank", sync="disabled"), disk()),
-    ("zfs-sync-off", "uncommitted"): evidence(
-        target(filesystem("zfs", "/tank", below=("pool:tank",)), POOL, disk()), UNCOMMITTED
-    ),
+    ("zfs-sync-off", "uncommitted"): evidence(target(DATASET, POOL, disk()), UNCOMMITTED),
     ("barriers-off", "volatile_cache"): on(OFF, disk()),
     ("barriers-off", "copied"): on(
         filesystem("btrfs", below=("loop0", "sdb"), level="raid1", metadata_level="raid1"),
@@ -53,12 +53,14 @@ EXAMPLES = {
         disk(),
     ),
     ("barriers-off", "unknown_controller"): on(OFF, VOLUME),
+    ("barriers-off", "unknown_server"): on(filesystem(barrier="nobarrier", below=("nbd0",)), SERVED),
     ("barriers-off", "protected_cache"): on(OFF, PROTECTED),
     ("barriers-off", "no_cache"): on(OFF, disk(write_cache="write through")),
     ("barriers-off", "silent_host"): on(OFF, disk(write_cache="write through", readings=readings(F_FLUSH="no"))),
     ("barriers-off", "unknown_cache"): on(OFF, disk(write_cache=None)),
     ("write-through-override", "lost"): on(filesystem(), TOLD_THROUGH),
     ("write-through-override", "unknown_controller"): on(filesystem(), TOLD_VOLUME),
+    ("write-through-override", "unknown_server"): on(filesystem(below=("nbd0",)), SERVED),
     ("write-through-override", "copied"): on(CHECKED, TOLD_THROUGH, disk("sdb")),
     ("transient-snapshot", "forgotten"): mapped("dm-snapshot", persistent="no"),
     ("deleted-file", "perhaps_deleted"): on(
@@ -76,32 +78,23 @@ def test_each_outcome_has_an_example_and_each_condition_an_outcome() -> None:
 
 
 @pytest.mark.parametrize(("name", "outcome"), EXAMPLES, ids=map(" ".join, EXAMPLES))
-def test_a_configuration_has_the_outcome_that_the_file_describes(name: str, outcome: str) -> None:
+def test_finding_is_as_the_file_describes(name: str, outcome: str) -> None:
     seen = EXAMPLES[name, outcome]
     found = [hit.outcome for defect, hit in Case(seen).configuration.defects if defect.name == name]
     assert found == [outcome]
-    said, told = finding(judge(seen), name), defects()[name].outcomes[outcome]
-    confidences = {told.confidence, *(("low",) if told.low_unless_vouched else ())}
-    assert said.verdict == told.verdict and said.confidence in confidences
+    said, expected = finding(judge(seen), name), defects()[name].outcomes[outcome]
+    confidences = {expected.confidence, *(("low",) if expected.low_unless_verified else ())}
+    assert said.verdict == expected.verdict and said.confidence in confidences
     assert said.sentence.endswith(".") and said.because and said.next
     assert not any(mark in text for text in (said.title, said.sentence, *said.next) for mark in "{}\n")
-
-
-@pytest.mark.parametrize("name", [name for name, outcome in EXAMPLES if defects()[name].outcomes[outcome].values])
-def test_a_reading_that_changed_during_the_run_accuses_no_one(name: str) -> None:
-    seen = next(seen for (each, _), seen in EXAMPLES.items() if each == name)
-    assert seen.target is not None
-    layer = next(node for node in seen.target.stack if node.reading(defects()[name].reading or ""))
-    changed = step(status="disturbed", changes={"changed": (f"{layer.id}: {defects()[name].reading} before → after",)})
-    assert name not in rules(judge(replace(seen, steps=(changed,))))
 
 
 @pytest.mark.parametrize(
     ("name", "seen"),
     [
         ("overlay-volatile", on(filesystem("overlay", below=()))),
+        ("overlay-volatile", on(filesystem("overlay", volatile="no", below=()))),
         ("overlay-volatile", on(filesystem("xfs", volatile="volatile", below=()))),
-        ("zfs-sync-off", on(filesystem("zfs", "/tank", sync="standard"), disk())),
         ("zfs-log-ignored", on(filesystem("zfs", "/tank", zil_replay_disable="0"), disk())),
         ("zfs-log-ignored", on(filesystem("xfs", zil_replay_disable="1"), disk())),
         ("transient-snapshot", mapped("dm-snapshot", persistent="yes")),
@@ -113,16 +106,177 @@ def test_another_value_or_layer_is_no_defect(name: str, seen: Evidence) -> None:
     assert name not in rules(judge(seen))
 
 
+@pytest.mark.parametrize("rule", [name for name, outcome in EXAMPLES if defects()[name].outcomes[outcome].values])
+def test_reading_that_changed_during_the_run_is_no_defect(rule: str) -> None:
+    seen = next(seen for (each, _), seen in EXAMPLES.items() if each == rule)
+    assert seen.target is not None
+    layer = next(node for node in seen.target.stack if node.reading(defects()[rule].reading or ""))
+    changed = step(status="disturbed", changes={"changed": (f"{layer.id}: {defects()[rule].reading} before → after",)})
+    assert rule not in rules(judge(replace(seen, steps=(changed,))))
+
+
 @pytest.mark.parametrize("name", ["overlay-volatile", "zfs-log-ignored", "transient-snapshot"])
-def test_what_was_measured_is_in_the_sentence_and_nothing_without_steps(name: str) -> None:
+def test_sentence_has_the_measured_rate_if_there_are_steps(name: str) -> None:
     seen = next(seen for (each, _), seen in EXAMPLES.items() if each == name)
     measured = replace(seen, steps=(step(),))
     assert "(2 000 syncs a second)" in finding(judge(measured), name).sentence
     assert "second" not in finding(judge(seen), name).sentence
 
 
-def test_the_upper_directory_of_an_overlay_is_where_to_run_next() -> None:
+def test_overlay_names_its_upper_directory_as_the_next_target() -> None:
     overlay = filesystem("overlay", "/merged", below=("mount:/srv",), volatile="volatile", upperdir="/srv/up per")
     judgement = verdict(target(overlay, *on_disk().stack), step(flushes=0, share=0))
     assert rules(judgement) == {"overlay-volatile"}
     assert finding(judgement, "overlay-volatile").next[0].endswith("fstui run fsync-rate '/srv/up per'")
+
+
+@pytest.mark.parametrize("flushes", [0, 2.7], ids=["quiet", "next to a neighbour that commits"])
+def test_barriers_off_is_the_only_finding_about_flushes(flushes: float) -> None:
+    judgement = verdict(on_disk(OFF), step(flushes=flushes))
+    assert "flushes-arrive" not in rules(judgement) and "flushes-missing" not in rules(judgement)
+    found = finding(judgement, "barriers-off")
+    assert (found.verdict, found.confidence, judgement.verdict) == ("not-durable", "high", "not-durable")
+    assert "/srv sends no flushes (barriers off) to sda, whose write cache is on" in found.sentence
+    assert found.next == ("mount -o remount,barrier=1 /srv, then run fsync-rate there.",)
+    assert "sda write cache: write back (/sys/block/sda/queue/write_cache)" in found.because
+
+
+@pytest.mark.parametrize(("device", "confidence"), [
+    (disk(medium=Medium(class_="raid-cache")), "low"),
+    (PROTECTED, "medium"),
+    (disk(write_cache="write through"), "low"),
+], ids=["controller", "drive", "no cache"])  # fmt: skip
+def test_without_barriers_a_protected_cache_is_plausible(device: Node, confidence: str) -> None:
+    judgement = verdict(on_disk(OFF, device), step(flushes=0))
+    assert (judgement.verdict, judgement.confidence) == ("plausible", confidence)
+    assert rules(judgement) == {"barriers-off"}
+
+
+@pytest.mark.parametrize(("where", "line"), [
+    (on_disk(OFF, disk(medium=Medium(class_="ssd-plp", write_cache="plp", because="the model says so"))),
+     "sda write cache: write back (/sys/block/sda/queue/write_cache), the model says so"),
+    (on_disk(OFF, disk(write_cache=None, counted=False, readings=readings(cache_type="write back"))),
+     "sda cache_type: write back (/read/cache_type)"),
+    (on_disk(OFF, TOLD_VOLUME), "sda cache_type: write back (/read/cache_type)"),
+    (on_loop(device=loop(write_cache="write through")),
+     "sda write cache: write back (/sys/block/sda/queue/write_cache)"),
+    (on_loop(device=loop(dio="0", write_cache="write through"), below=disk(write_cache="write through")),
+     "loop0: keeps what it writes in the page cache until it is flushed (no direct-io)"),
+])  # fmt: skip
+def test_evidence_names_the_source_of_each_cache(where: Target, line: str) -> None:
+    assert line in verdict(where).findings[0].because
+
+
+@pytest.mark.parametrize("device", [TOLD_THROUGH, SERVED], ids=["drive", "server"])
+def test_override_is_the_only_finding_about_flushes(device: Node) -> None:
+    judgement = verdict(target(filesystem(below=(device.id,)), device), step(device=device.id, flushes=0))
+    assert rules(judgement) == {"write-through-override"}
+    assert device.id in finding(judgement, "write-through-override").title
+    protected = replace(device, medium=PROTECTED.medium)
+    assert "write-through-override" not in rules(verdict(target(filesystem(below=(device.id,)), protected)))
+
+
+def test_server_that_takes_flushes_may_write_each_request_through() -> None:
+    """Nothing here shows whether an nbd server keeps data in a volatile cache."""
+    found = finding(judge(EXAMPLES["write-through-override", "unknown_server"]), "write-through-override")
+    assert (found.verdict, found.confidence) == ("cannot-tell", "medium")
+    assert found.because[1] == "nbd0 offers_flush: yes (/read/offers_flush)"
+
+
+@pytest.mark.parametrize("flushes", [0, 1])
+def test_flushes_below_a_pool_of_files_are_not_counted(flushes: int) -> None:
+    image = Node(id="file:/a", layer="file", kind="backing-file", name="/a", below=("mount:/images",))
+    stack = filesystem("zfs", "/tank", below=("pool:tank",)), replace(POOL, below=(image.id,)), image
+    where = target(*stack, filesystem(name="/images", barrier="barrier"), disk())
+    assert verdict(where, step(flushes=flushes)).verdict == "cannot-tell"
+
+
+def test_barriers_of_zfs_are_switched_on_where_they_were_set() -> None:
+    pool = Node(id="pool:tank", layer="pool", kind="zfs", name="tank", lowest=True)
+    zfs = filesystem("zfs", below=("pool:tank",), barrier="nobarrier")
+    assert finding(verdict(target(zfs, pool)), "barriers-off").next[0].startswith("echo 0 > /read/barrier")
+
+
+@pytest.mark.parametrize(("offered", "expected"), [("no", "cannot-tell"), ("yes", "plausible")])
+def test_without_barriers_a_host_that_offers_no_flush_says_nothing(offered: str, expected: str) -> None:
+    virtual = disk("vda", link="virtio", write_cache="write through", readings=readings(F_FLUSH=offered))
+    stack = on_disk(filesystem(below=("vda",), barrier="nobarrier"), virtual)
+    assert finding(verdict(stack, host=GUEST), "barriers-off").verdict == expected
+
+
+def test_loop_in_memory_is_not_durable_although_flushes_arrive() -> None:
+    memory = Node(id="memory:tmpfs", layer="memory", kind="tmpfs", name="memory", lowest=True)
+    stack = on_loop(filesystem("tmpfs", "/", below=(memory.id,))).stack[:4]
+    judgement = verdict(target(*stack, memory), step(device="loop0"))
+    assert (judgement.verdict, rules(judgement)) == ("not-durable", {"in-memory"})
+
+
+@pytest.mark.parametrize(
+    ("device", "title", "because"),
+    [
+        (
+            disk(medium=Medium(class_="memory", because="the model says so")),
+            "in memory (sda)",
+            "sda: the model says so",
+        ),
+        (
+            disk(medium=Medium(class_="memory", declared=True)),
+            "in memory (declared)",
+            "sda: declared by you to be memory",
+        ),
+        (disk(kind="zram", medium=Medium(class_="memory")), "in memory (zram)", "sda: zram"),
+        (disk(kind="zram", medium=Medium(class_="hdd-7200", declared=True)), "in memory (zram)", "sda: zram"),
+    ],
+    ids=["by its model", "declared memory", "by its kind", "declared to be a disk"],
+)
+def test_memory_is_named_by_whoever_says_so(device: Node, title: str, because: str) -> None:
+    found = finding(verdict(on_disk(None, device)), "in-memory")
+    assert (found.title, found.because) == (title, (because,))
+
+
+@pytest.mark.parametrize(("where", "start"), [
+    (target(ON_DM, block("dm-0", "dm-thin-pool", "zram0", "sda", below_roles={"zram0": "metadata", "sda": "data"}),
+            ZRAM, disk()), "The metadata of dm-0 is in memory, zram: a power cut or a reboot loses it"),
+    (target(ON_DM, block("dm-0", "dm-thin-pool", "zram0", "sda", below_roles={"zram0": "data", "sda": "metadata"}),
+            ZRAM, disk()), "The data ends in memory, zram: a power cut or a reboot loses everything."),
+    (target(ON_DM, block("dm-0", "dm-thin-pool", "dm-1", "dm-2", below_roles={"dm-1": "metadata", "dm-2": "data"}),
+            block("dm-1", "dm-linear", "zram0"), block("dm-2", "dm-linear", "zram0"), ZRAM),
+     "The data ends in memory, zram:"),
+    (target(replace(filesystem(below=("sda", "zram0")), below_roles={"zram0": "journal"}), disk(), ZRAM),
+     "The journal of ext4 /srv is in memory"),
+], ids=["metadata", "data", "both", "journal"])  # fmt: skip
+def test_sentence_names_what_is_in_memory(where: Target, start: str) -> None:
+    assert finding(verdict(where), "in-memory").sentence.startswith(start)
+
+
+def test_cache_in_memory_is_not_called_an_array() -> None:
+    roles = {"sda": "origin", "zram0": "cache"}
+    cache = block("dm-0", "dm-cache", "sda", "zram0", readings=readings(cache_mode="writethrough"), below_roles=roles)
+    found = finding(verdict(target(ON_DM, cache, disk(), ZRAM)), "in-memory")
+    assert found.verdict is None
+    assert "a cache begins anew" in found.sentence
+
+
+def test_zfs_volume_below_another_filesystem_is_named() -> None:
+    read = readings(volume="tank/data", sync="disabled")
+    volume = Node(id="zd0", layer="block", kind="zvol", name="tank/data", lowest=True, readings=read)
+    assert (
+        "The volume tank/data answers every sync at once"
+        in verdict(target(filesystem(below=("zd0",)), volume)).sentence
+    )
+
+
+def test_share_that_requests_no_flush_is_named_with_its_option() -> None:
+    server = Node(id="remote://nas/x", layer="remote", kind="cifs", name="//nas/x", lowest=True)
+    judgement = verdict(target(filesystem("cifs", below=(server.id,), strict_sync="no"), server), step())
+    sentence = finding(judgement, "syncs-not-sent").sentence
+    assert "nostrictsync" in sentence
+    assert sentence.endswith("known to be on a disk (2 000 syncs a second).")
+    assert all(option in explain("syncs-not-sent") for option in ("nostrictsync", "partial parity log"))
+
+
+@pytest.mark.parametrize("rule", ["sync-stubbed", "zfs-sync-off"])
+def test_stubbed_process_is_named_instead_of_an_idle_intent_log(rule: str) -> None:
+    seen = EXAMPLES["zfs-sync-off", "uncommitted"]
+    judgement = judge(replace(seen, process=Process(pipe_fsync_fails=False), host=METAL))
+    assert (rule in rules(judgement)) is (rule == "sync-stubbed")

@@ -1,0 +1,183 @@
+"""Whether a flush does work, and at which of the lowest devices that was observed.
+
+A flush that never takes longer, however much unsynced data it finds, has nothing to do or does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from fstui.judge import words
+from fstui.judge.facts.stack import Stack
+from fstui.judge.facts.steps import has_rate
+from fstui.judge.facts.traced import TRACE
+from fstui.measure.kinds.dirty_flush import DirtyFlushFigures, GrowthPoint
+from fstui.model.host import Host
+from fstui.model.quantities import duration_ns, ratio, size
+from fstui.model.steps import Step
+from fstui.model.storage import Node
+from fstui.storage.layers.devices.caches import safe_medium
+from fstui.storage.layers.devices.disk import is_attached_here
+
+ARRIVED = 0.95
+"""If less had reached the device before the flush, the growth may be that of a cache above it."""
+FASTEST_BYTES_PER_NS = 10.0
+"""10 GB/s. A faster flush copied memory: a loop device in tmpfs took 46 to 82 µs over 256 MiB."""
+GROWN = 1.5
+"""Each of the two largest amounts takes this many times as long as every smaller one. One may have met the write of
+another process; two are unlikely to."""
+OWN_SHARE, OWN_MS = 0.25, 2
+"""The device's own flushes account for this share of the growth, and at least this many ms (its counters have whole
+ms). btrfs itself works longer for more extents on a device that ignores flushes."""
+_LARGEST, _FEWEST = 2, 3
+
+
+class FlushGrowth(NamedTuple):
+    """The flush times of one pattern of one step, the smallest amount of unsynced data first."""
+
+    step: Step
+    pattern: str
+    points: tuple[GrowthPoint, ...]
+
+    @property
+    def rises(self) -> bool:
+        """Whether the largest amount takes longer, for whatever reason."""
+        *smaller, last = self.points
+        return last.sync_ns >= GROWN * max(point.sync_ns for point in smaller[: 1 - _LARGEST])
+
+    @property
+    def flat(self) -> bool:
+        *smaller, _, _ = self.points
+        return self.device_flat or not all(self._grown(point, smaller) for point in self.points[-_LARGEST:])
+
+    @property
+    def device_flat(self) -> bool:
+        """Whether the devices' own flushes do not take longer, by their counters or by the trace."""
+        if self.has_device_times and not self.working:
+            return True
+        first, *_, last = self.points
+        longest_ns = self._longest_traced_ns
+        return longest_ns is not None and longest_ns < OWN_SHARE * (last.sync_ns - first.sync_ns)
+
+    @property
+    def has_device_times(self) -> bool:
+        """Whether the lowest devices counted the time of their own flushes. The paths below dm-multipath do not."""
+        counted_above = not any(point.flush_ms for point in self.points) and any(
+            counters.flushes for counters in self.step.counters
+        )
+        return not counted_above and any(point.flush_ms is not None for point in self.points)
+
+    @property
+    def flushed(self) -> set[str]:
+        """The lowest devices that received a flush after the largest amounts."""
+        return {device for point in self.points[-_LARGEST:] for device in point.flush_ms or {}}
+
+    @property
+    def working(self) -> set[str]:
+        """Those of them whose own flushes took longer."""
+        return {device for device in self.flushed if self._works(device)}
+
+    @property
+    def unarrived(self) -> bool:
+        """Whether data of the largest amounts had not reached the device when the flush began."""
+        return any((point.arrived_share or 0) < ARRIVED for point in self.points[-_LARGEST:])
+
+    @property
+    def per_mib_ns(self) -> float:
+        first, last = self.points[0], self.points[-1]
+        return (last.sync_ns - first.sync_ns) / ((last.bytes - first.bytes) / (1 << 20))
+
+    @property
+    def summary(self) -> str:
+        first, last = self.points[0], self.points[-1]
+        return f"{duration_ns(first.sync_ns)} after {_amount(first)}, {duration_ns(last.sync_ns)} after {_amount(last)}"
+
+    @property
+    def because(self) -> str:
+        """The line of evidence."""
+        times = ", ".join(f"{_amount(point)} {duration_ns(point.sync_ns)}" for point in self.points)
+        shares = [point.arrived_share for point in self.points[-_LARGEST:] if point.arrived_share is not None]
+        arrived = f"; {ratio(min(shares))} had arrived before" if shares else ""
+        own = ", ".join(f"{device} {ms:g} ms" for device, ms in sorted((self.points[-1].flush_ms or {}).items()))
+        by_counters = f"; the last at the device: {own}" if own else ""
+        longest_ns = self._longest_traced_ns
+        by_trace = "" if longest_ns is None else f"; a device's longest: {duration_ns(longest_ns)} ({TRACE})"
+        return f"{self.pattern}: {times}{arrived}{by_counters}{by_trace}"
+
+    @property
+    def _longest_traced_ns(self) -> int | None:
+        """The longest flush of any device; None if none was traced."""
+        return max((seen.device_flush_ns.max for seen in self.step.trace or () if seen.device_flush_ns), default=None)
+
+    def _works(self, device: str) -> bool:
+        first, *_ = self.points
+        *smaller, _, _ = ((point.flush_ms or {}).get(device, 0.0) for point in self.points)
+        for point in self.points[-_LARGEST:]:
+            own_ms = (point.flush_ms or {}).get(device, 0.0)
+            extra_ms = max(OWN_MS, OWN_SHARE * (point.sync_ns - first.sync_ns) / 1e6)
+            if own_ms < GROWN * max(smaller) or own_ms - smaller[0] < extra_ms:
+                return False
+        return True
+
+    def _grown(self, point: GrowthPoint, smaller: list[GrowthPoint]) -> bool:
+        first = self.points[0]
+        extra_ns = point.sync_ns - first.sync_ns
+        arrived = point.arrived_share is not None and point.arrived_share >= ARRIVED
+        longer = point.sync_ns >= GROWN * max(other.sync_ns for other in smaller)
+        return arrived and longer and point.bytes - first.bytes <= FASTEST_BYTES_PER_NS * extra_ns
+
+
+def flush_growth(step: Step) -> Iterator[FlushGrowth]:
+    """Yield the patterns of a step that timed flushes after growing amounts of data, if it has enough points."""
+    if not isinstance(step.figures, DirtyFlushFigures) or step.status in {"failed", "skipped"} or not has_rate(step):
+        return
+    for pattern, line in step.figures.patterns.items():
+        points = {point.bytes: point for point in line.points}
+        if len(points) >= _FEWEST:
+            yield FlushGrowth(step, pattern, tuple(points[amount] for amount in sorted(points)))
+
+
+def _amount(point: GrowthPoint) -> str:
+    return size(point.bytes) if point.bytes else "nothing"
+
+
+class LowestDevices:
+    """The devices that hold the data in the end, and which of them are known to keep what they acknowledge.
+
+    A device that acknowledges a flush and ignores it counts the flush like any other. Only the time of its own work
+    distinguishes it: a flush that takes longer for more data, or a revolution of its platters. An external journal, a
+    pool's metadata or the faster member of a mirror may never show such work. A drive that loses nothing, by its model
+    or by the user's declaration, does not need to.
+    """
+
+    def __init__(self, host: Host, stack: Stack, working: frozenset[str]) -> None:
+        """``working``: the devices whose own time shows that a flush does work there."""
+        self._host, self._stack, self._working = host, stack, working
+        self.all = stack.holding
+
+    @cached_property
+    def unverified(self) -> tuple[Node, ...]:
+        """Those that may have ignored every flush, as far as this evidence goes."""
+        return tuple(node for node in self.all if not self._is_verified(node))
+
+    @property
+    def verified(self) -> bool:
+        """Whether there are such devices and each is verified: required for more than low confidence in durability."""
+        return bool(self.all) and not self.unverified
+
+    def doubt(self, known: Iterable[Node] = ()) -> str:
+        """Return a sentence, after a space, that names the unverified devices apart from memory and ``known``."""
+        named = {node.id for node in (*known, *self._stack.in_memory)}
+        left = [node for node in self.unverified if node.id not in named]
+        if not left:
+            return ""
+        if self._host.virtualization:
+            return f" What becomes of it beneath {words.devices(left)}, on the host, cannot be seen from here."
+        return f" Of {words.devices(left)} it does not show: no work of its own was seen there."
+
+    def _is_verified(self, node: Node) -> bool:
+        """Nothing is verified in a guest: the host's memory may do the work, and the medium may not be what it says."""
+        works = node.id in self._working and is_attached_here(node)
+        return self._host.virtualization is None and (works or safe_medium(node))

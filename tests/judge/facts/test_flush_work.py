@@ -1,0 +1,248 @@
+"""Whether flushes take longer for more data, and which of the lowest devices were observed to do work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from fstui.judge import Case
+from fstui.judge.facts.flush_work import FlushGrowth, LowestDevices
+from fstui.measure.kinds.dirty_flush import GrowthPoint
+from fstui.model.counters import DeviceTimes
+from fstui.model.host import Host
+from fstui.model.quantities import duration_ns
+from fstui.model.steps import Step
+from fstui.model.storage import Medium, Node, Target
+from tests.factories.evidence import GUEST, METAL, busy, evidence, quiet
+from tests.factories.growth import GROWN_US, flushes
+from tests.factories.steps import flushed, step, traced
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.judge.rules.device.drives import CONTROLLER, PLP
+from tests.judge.rules.rotation.platters import SPINNING, same_block
+
+MIB = 1 << 20
+
+
+def growth(us: Sequence[float], arrived: float | None = 1.0, own: Mapping[str, float] | None = None) -> FlushGrowth:
+    """``own``: the share of each flush time that the devices took themselves."""
+    points = tuple(
+        GrowthPoint(
+            bytes=amount * MIB,
+            sync_ns=round(time * 1000),
+            arrived_share=arrived if amount else None,
+            flush_ms=None if own is None else {name: time * share // 1000 for name, share in own.items()},
+        )
+        for amount, time in zip((0, 1, 4, 16, 32), us, strict=True)
+    )
+    return FlushGrowth(step(), "sequential", points)
+
+
+GROWN = (300, 700, 1900, 6600, 12900)
+
+
+@pytest.mark.parametrize(
+    ("us", "flat"),
+    [
+        (GROWN, False),
+        ((117, 121, 115, 119, 118), True),
+        ((117, 400, 118, 900, 119), True),
+        ((46, 52, 60, 71, 82), True),
+    ],
+    ids=["grown", "flat", "one slow point", "copies memory"],
+)
+def test_growth_needs_both_largest_amounts_to_take_longer(us: Sequence[float], flat: bool) -> None:
+    assert growth(us).flat is flat
+
+
+@pytest.mark.parametrize(("arrived", "flat"), [(0.95, False), (0.94, True), (None, True)])
+def test_growth_counts_only_if_the_bytes_had_arrived_before(arrived: float | None, flat: bool) -> None:
+    found = growth(GROWN, arrived)
+    assert found.flat is flat and found.unarrived is flat and found.rises
+
+
+def test_growth_has_to_be_that_of_the_device() -> None:
+    both = growth(GROWN, own={"sda": 0.0, "sdb": 1.0})
+    assert (both.flushed, both.working, both.flat) == ({"sda", "sdb"}, {"sdb"}, False)
+    filesystems = growth(GROWN, own={"sda": 0.0})
+    assert filesystems.flat and filesystems.has_device_times and filesystems.rises
+
+
+@pytest.mark.parametrize(("longest_us", "flat"), [(12_000, False), (3_200, False), (3_000, True)])
+def test_trace_decides_if_the_device_counts_no_time(longest_us: int, flat: bool) -> None:
+    own = DeviceTimes(p50=50_000, p99=None, max=longest_us * 1000)
+    measured = msgspec.structs.replace(step(), trace=(traced(device_flush_ns=own), traced("dm-0")))
+    found = growth(GROWN)._replace(step=measured)
+    assert (found.flat, found.device_flat) == (flat, flat)
+    assert found.because.endswith(f"; a device's longest: {duration_ns(longest_us * 1000)} (the kernel's trace)")
+    assert growth(GROWN, own={"sda": 0.0})._replace(step=measured).flat
+
+
+@pytest.mark.parametrize(("longest_us", "flat"), [(12_000, False), (3_000, True)])
+def test_trace_decides_below_dm_multipath(longest_us: int, flat: bool) -> None:
+    """dm itself counts the flushes that it sends to its paths."""
+    own = DeviceTimes(p50=50_000, p99=None, max=longest_us * 1000)
+    uncounted = growth(GROWN, own={})
+    assert (uncounted.has_device_times, uncounted.flat) == (False, False)
+    assert uncounted._replace(step=msgspec.structs.replace(step(), trace=(traced(device_flush_ns=own),))).flat is flat
+
+
+def test_growth_is_reported_per_mib_and_in_words() -> None:
+    assert growth(GROWN).per_mib_ns == (12_900_000 - 300_000) / 32
+    assert growth(GROWN).summary == "300 µs after nothing, 12.9 ms after 32.0 MiB"
+    assert growth(GROWN, own={"sda": 1.0}).because.endswith(
+        "1.00 had arrived before; the last at the device: sda 12 ms"
+    )
+
+
+def test_device_that_was_as_slow_before_does_not_work_longer() -> None:
+    us = (300, 700, 12_000, 12_500, 12_900)
+    assert growth(us, own={"sda": 1.0}).working == set()
+    assert growth(GROWN, own={"sda": 1.0}).working == {"sda"}
+
+
+def devices(where: Target, *steps: Step, host: Host = METAL) -> LowestDevices:
+    return Case(evidence(where, *steps, host=host, idle=quiet("sda", "sdb", "sdc"))).lowest_devices
+
+
+def growing(*at: str) -> tuple[Step, Step]:
+    """Every flush arrived, and took longer at these devices for more unsynced data."""
+    return flushed(400, device="sda"), flushes(GROWN_US, own=dict.fromkeys(at, 1.0))
+
+
+def test_growth_above_the_device_shows_no_work() -> None:
+    honest, grown = growing("sda")
+    assert devices(on_disk(), honest, grown).verified
+    above = flushes(GROWN_US, 0.0, own={"sda": 1.0})
+    changed = replace(grown, changed=("sda: FUA no → yes",))
+    assert not devices(on_disk(), honest, above).verified
+    assert not devices(on_disk(), honest, changed).verified
+
+
+def names(nodes: tuple[Node, ...]) -> list[str]:
+    return [node.id for node in nodes]
+
+
+@pytest.mark.parametrize(
+    ("top", "role"),
+    [("ext4", "journal"), ("xfs", "log")],
+)
+def test_external_journal_is_not_verified_by_the_data_device(top: str, role: str) -> None:
+    where = target(filesystem(top, below=("sda", "sdb")), disk(), disk("sdb", readings=readings(role=role)))
+    found = devices(where, *growing("sda"))
+    assert (names(found.all), names(found.unverified), found.verified) == (["sda", "sdb"], ["sdb"], False)
+    assert found.doubt() == " Of sdb it does not show: no work of its own was seen there."
+    assert devices(where, *growing("sda", "sdb")).verified
+
+
+@pytest.mark.parametrize(("role", "holds"), [("spare", False), ("l2arc", False), ("mirror leg", True), ("slog", True)])
+def test_spare_and_read_cache_hold_no_data(role: str, holds: bool) -> None:
+    pool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda", "sdb"))
+    where = target(
+        filesystem("zfs", "/tank", below=("pool:tank",)), pool, disk(), disk("sdb", readings=readings(role=role))
+    )
+    assert names(devices(where).all) == (["sda", "sdb"] if holds else ["sda"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"link": "virtio"},
+        {"link": "usb"},
+        {"link": "scsi"},
+        {"link": "fc"},
+        {"link": None},
+        {"model": "QEMU HARDDISK"},
+        {"medium": CONTROLLER},
+        {"link": "nvme", "readings": readings(transport="tcp")},
+    ],
+    ids=["virtio", "usb", "scsi", "fc", "unknown", "hypervisor", "controller", "fabric"],
+)
+def test_work_behind_another_memory_is_not_the_drives(changes: dict[str, Any]) -> None:
+    assert not devices(on_disk(None, disk(**changes)), *growing("sda")).verified
+
+
+@pytest.mark.parametrize(
+    ("link", "model"), [("sata", "DELLBOSS VD"), ("sata", "MARVELL Raid VD 0"), ("nvme", "BlueField")]
+)
+def test_volume_of_a_controller_is_no_drive(link: str, model: str) -> None:
+    assert not devices(on_disk(None, disk(link=link, model=model)), *growing("sda")).verified
+
+
+@pytest.mark.parametrize("link", ["sata", "sas", "nvme", "mmc"])
+def test_local_drive_is_verified_and_the_disk_of_a_guest_is_not(link: str) -> None:
+    where = on_disk(None, disk(link=link, readings=readings(form_factor="3")))
+    assert devices(where, *growing("sda")).verified
+    assert not devices(where, *growing()).verified
+    in_guest = devices(where, *growing("sda"), host=GUEST)
+    assert names(in_guest.unverified) == ["sda"]
+    assert in_guest.doubt() == " What becomes of it beneath sda, on the host, cannot be seen from here."
+
+
+@pytest.mark.parametrize(
+    ("changes", "verified"),
+    [
+        ({}, False),
+        ({"readings": readings(rpm="7200")}, False),
+        ({"readings": readings(form_factor="2")}, True),
+        ({"medium": Medium(class_="ssd", declared=True)}, True),
+    ],
+    ids=["states nothing", "revolutions", "form factor", "declared"],
+)
+def test_sas_device_without_form_factor_may_be_an_array(changes: dict[str, Any], verified: bool) -> None:
+    assert devices(on_disk(None, disk(link="sas", **changes)), *growing("sda")).verified is verified
+
+
+@pytest.mark.parametrize(
+    ("medium", "kept"),
+    [
+        (PLP, True),
+        (Medium(class_="raid-cache", write_cache="plp", declared=True), True),
+        (Medium(class_="raid-cache", write_cache="plp"), False),
+        (CONTROLLER, False),
+        (Medium(write_cache="none"), False),
+    ],
+    ids=["by its model", "declared", "a controller's model", "a controller", "states no cache"],
+)
+def test_safe_drive_needs_no_evidence_of_work(medium: Medium, kept: bool) -> None:
+    where = on_disk(None, disk(medium=medium))
+    assert devices(where).verified is kept
+    assert not devices(where, host=GUEST).verified
+
+
+def test_platter_is_verified_by_the_time_of_its_revolutions() -> None:
+    assert devices(SPINNING, same_block(100)).verified
+    assert not devices(SPINNING, same_block(100, own=0.2)).verified
+
+
+def test_stripe_that_takes_no_time_is_named() -> None:
+    array = block("md0", "md", "sda", "sdb", readings=readings(level="raid0"))
+    where = target(filesystem(below=("md0",)), array, disk(), disk("sdb"))
+    found = devices(
+        where, flushed(400, flushes={"sda": 1, "sdb": 1}, share={"sda": 0.5, "sdb": 0.5}), growing("sdb")[1]
+    )
+    assert names(found.unverified) == ["sda"]
+    assert found.doubt(known=found.unverified) == ""
+
+
+def test_memory_is_not_named_as_unverified() -> None:
+    cached = block("dm-0", "dm-cache", "ram0", "sda", readings=readings(cache_mode="writethrough"))
+    memory = disk("ram0", medium=Medium(class_="memory"), readings=readings(role="cache"))
+    where = target(filesystem(below=("dm-0",)), cached, memory, disk())
+    found = devices(where, *growing("sda"), host=GUEST)
+    assert names(found.unverified) == ["ram0", "sda"]
+    assert found.doubt() == " What becomes of it beneath sda, on the host, cannot be seen from here."
+
+
+def test_without_a_stack_nothing_is_verified_for() -> None:
+    assert not devices(target(filesystem(below=()))).verified
+
+
+def test_nothing_is_verified_while_other_processes_flush() -> None:
+    noisy = step(flushes=3.0, share=2.0, changes={"trace": (traced(us=2000, others=4000),)})
+    case = Case(evidence(on_disk(), noisy, growing("sda")[1], idle=busy("sda", 900)))
+    assert case.flushes.arrived and case.flushes.at_the_bottom is None
+    assert not case.lowest_devices.verified
