@@ -26,12 +26,11 @@ from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
 from fstui.runs.session import Session
 from fstui.tui.commands import GLOSSARY, INTERRUPT, QUIT, SUSPEND, bindings
-from fstui.tui.driver import PressDriver, mouse_wanted
-from fstui.tui.line_filters import AsciiFilter, ControlFilter
 from fstui.tui.palette import Entries
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
-from fstui.tui.terminal_settings import ascii_only as terminal_is_ascii
+from fstui.tui.styles import THEMES, set_theme
+from fstui.tui.terminal import AsciiFilter, ControlFilter, PressDriver, is_ascii_only, to_ascii, wants_mouse
 
 if TYPE_CHECKING:
     from textual.widgets import Input
@@ -68,7 +67,7 @@ class FstuiApp(App[int]):
         self.theme = os.environ.get("TEXTUAL_THEME", "ansi-dark")
         self.session = session
         self.directory = directory
-        self.ascii_only = terminal_is_ascii() if ascii_only is None else ascii_only
+        self.ascii_only = is_ascii_only() if ascii_only is None else ascii_only
         self.keymap: dict[str, str] = {}
         self.left_behind: list[Entry] = []
         """What killed runs have left."""
@@ -215,16 +214,14 @@ class FstuiApp(App[int]):
         self.tell(await export_screen(self.export_screenshot()))
 
     def show_theme(self, name: str) -> None:
-        """Draw with that theme; one that is none of ours is said and leaves what is."""
-        from fstui.tui import themes  # noqa: PLC0415  most people have their terminal's
-
-        if name in themes.HELP:
-            themes.choose(self, name)
+        """Draw with this theme; report a name that is not a theme."""
+        if name in THEMES:
+            set_theme(self, name)
             screens = (screen for screen in self.screen_stack if isinstance(screen, BaseScreen))
             for part in (part for screen in screens for part in screen.parts()):
                 part.repaint()
         else:
-            self.tell(f"theme.toml: there is no theme '{name}'. There are {', '.join(themes.HELP)}")
+            self.tell(f"theme.toml: there is no theme '{name}'. Choose one of: {', '.join(THEMES)}.")
 
     @work(group="remember")
     async def keep_theme(self, name: str) -> None:
@@ -323,7 +320,7 @@ class FstuiApp(App[int]):
 def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp], object] | None = None) -> int:
     """Run the app; returns the exit code: 0, or 128 + the signal that ended it. Then says the last result in plain."""
     app = FstuiApp(session, directory, opening=opening)
-    code = app.run(mouse=mouse_wanted())
+    code = app.run(mouse=wants_mouse())
     with suppress(OSError):  # the terminal may be gone
         _print_result(app)
     if app.fault is not None and os.environ.get("FSTUI_DEBUG"):
@@ -345,10 +342,9 @@ def _print_result(app: FstuiApp) -> None:
     if app.result is None:
         return
     from fstui.report import formats  # noqa: PLC0415
-    from fstui.tui.glyphs import in_ascii  # noqa: PLC0415
 
     text = str(formats.render(formats.PLAIN, *app.result))
-    print(in_ascii(text) if app.ascii_only else text, end="")
+    print(to_ascii(text) if app.ascii_only else text, end="")
     sys.stdout.flush()
     if app.result[1] is None and not app.session.simulated:
         print("The run could not be saved.", file=sys.stderr)

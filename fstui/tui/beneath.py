@@ -17,8 +17,8 @@ from fstui.tui.drawing import charts, storage
 from fstui.tui.drawing.cells import fit, line
 from fstui.tui.drawing.charts import LEAST_LINES, Figure
 from fstui.tui.drawing.storage import Entry
-from fstui.tui.glyphs import FAINT, of_verdict
 from fstui.tui.rates import Rate, Recent
+from fstui.tui.styles import FAINT, verdict_style
 
 
 class Beneath:
@@ -102,7 +102,7 @@ def earlier_lines(summaries: Sequence[Summary], width: int, most: int = _MOST) -
     drawn: list[Text] = []
     for runs in trend.series(summaries)[:most]:
         last, recent = runs[-1], runs[-_MOST_BARS:]
-        glyph, style = of_verdict(last.verdict)
+        glyph, style = verdict_style(last.verdict)
         words = (
             f" {last.verdict}   {last.scenario}: {last.rate_of} {rate(last.rate_per_s)}/s   {moment(last.started_at)}"
         )

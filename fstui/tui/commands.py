@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 
 from fstui.model.errors import meant
 from fstui.tui.drawing.cells import ACTION, clickable, line
-from fstui.tui.glyphs import KEY
+from fstui.tui.styles import KEY
 
 if TYPE_CHECKING:
     from fstui.tui.screens.base_screen import BaseScreen

@@ -13,6 +13,7 @@ from textual.fuzzy import Matcher
 from fstui.model.errors import Refused
 from fstui.tui.commands import key_name
 from fstui.tui.screens.storage import StorageScreen
+from fstui.tui.styles import THEMES
 
 if TYPE_CHECKING:
     from fstui.runs.history import Summary
@@ -130,9 +131,7 @@ class Entries(Provider):
         return run
 
     def _themes(self) -> Iterator[Entry]:
-        from fstui.tui import themes  # noqa: PLC0415
-
-        for name, help_ in themes.HELP.items():
+        for name, help_ in THEMES.items():
             yield Entry(f"theme {name}", help_, self._painting(name))
 
     def _painting(self, name: str) -> Callable[[], object]:

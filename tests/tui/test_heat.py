@@ -9,7 +9,8 @@ from fstui.report import latency_map
 from fstui.report.latency_map import Mark
 from fstui.tui.drawing import bars, heat
 from fstui.tui.drawing.heat import View
-from fstui.tui.glyphs import BAD, DOUBT, in_ascii
+from fstui.tui.styles import BAD, DOUBT
+from fstui.tui.terminal import to_ascii
 
 MS = 1_000_000
 LATENCY = Latency(min=MS, mean=MS, p50=MS, p90=2 * MS, p95=2 * MS, p99=5 * MS, p99_9=None, max=19 * MS)
@@ -118,7 +119,7 @@ def test_a_document_without_a_spread_shows_its_median_and_its_longest() -> None:
 
 
 def test_in_ascii_the_density_is_left() -> None:
-    lines = [in_ascii(line) for line in drawn(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY))]
+    lines = [to_ascii(line) for line in drawn(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY))]
     assert all(line.isascii() and "?" not in line for line in lines)
 
 

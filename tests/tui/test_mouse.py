@@ -9,11 +9,11 @@ from textual.pilot import Pilot
 from fstui.runs import lessons
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import runs
-from fstui.tui.driver import PressDriver, mouse_wanted
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
+from fstui.tui.terminal import PressDriver, wants_mouse
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
@@ -109,7 +109,7 @@ def test_the_terminal_is_never_asked_for_movements() -> None:
     driver._enable_mouse_support()
     driver._disable_mouse_support()
     assert "".join(written) == "\x1b[?1000h\x1b[?1006h\x1b[?1000l\x1b[?1006l"
-    assert mouse_wanted({"TERM": "xterm"}) and not mouse_wanted({"FSTUI_MOUSE": "0"})
+    assert wants_mouse({"TERM": "xterm"}) and not wants_mouse({"FSTUI_MOUSE": "0"})
 
 
 class RecordedDriver(PressDriver):
@@ -127,14 +127,14 @@ class RecordedDriver(PressDriver):
 
 def test_a_line_is_behind_until_the_terminal_has_answered_and_never_where_it_does_not() -> None:
     driver = RecordedDriver()
-    driver.ask_whether_arrived()
+    driver.request_answer()
     assert not driver.is_behind, "it may be one that never answers"
-    driver.ask_whether_arrived()
+    driver.request_answer()
     assert driver.written == ["\x1b[6n"]
     driver.process_message(CursorPosition(0, 0))
     assert not driver.is_behind
-    driver.ask_whether_arrived()
-    driver.ask_whether_arrived()
+    driver.request_answer()
+    driver.request_answer()
     assert driver.is_behind and driver.written == ["\x1b[6n"] * 2
     driver.process_message(CursorPosition(0, 0))
     assert not driver.is_behind
@@ -142,17 +142,17 @@ def test_a_line_is_behind_until_the_terminal_has_answered_and_never_where_it_doe
 
 def test_an_answer_that_was_lost_holds_the_screen_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 0.0
-    monkeypatch.setattr("fstui.tui.driver.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("fstui.tui.terminal.time.monotonic", lambda: now_s)
     driver = RecordedDriver()
-    driver.ask_whether_arrived()
+    driver.request_answer()
     driver.process_message(CursorPosition(0, 0))
-    driver.ask_whether_arrived()
+    driver.request_answer()
     assert driver.is_behind
     now_s += 21
-    driver.ask_whether_arrived()
+    driver.request_answer()
     assert not driver.is_behind and len(driver.written) == 3
     driver.process_message(CursorPosition(0, 0))
-    driver.ask_whether_arrived()
+    driver.request_answer()
     assert driver.is_behind, "it answers again"
 
 
@@ -167,15 +167,15 @@ def test_leaving_awaits_the_first_answer_of_a_slow_line_too_and_none_of_a_termin
         if answers and now_s >= 1.5:
             driver.process_message(CursorPosition(0, 0))
 
-    monkeypatch.setattr("fstui.tui.driver.time.monotonic", lambda: now_s)
-    monkeypatch.setattr("fstui.tui.driver.time.sleep", sleep)
+    monkeypatch.setattr("fstui.tui.terminal.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("fstui.tui.terminal.time.sleep", sleep)
     driver = RecordedDriver()
-    driver.ask_whether_arrived()
+    driver.request_answer()
     driver._await_answer()
     assert now_s == pytest.approx(1.5, abs=0.02)
     answers = False
-    driver.ask_whether_arrived()
+    driver.request_answer()
     now_s = 30.0
-    driver.ask_whether_arrived()
+    driver.request_answer()
     driver._await_answer()
     assert now_s == 30.0

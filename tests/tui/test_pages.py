@@ -8,8 +8,8 @@ from textual.widgets._markdown import MarkdownHeader
 
 from fstui.report import compare
 from fstui.tui.drawing.report import report_lines
-from fstui.tui.glyphs import DOUBT
 from fstui.tui.screens.page_screen import PageScreen, explain_screen
+from fstui.tui.styles import DOUBT
 from tests.factories import busy
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown

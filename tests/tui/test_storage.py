@@ -15,10 +15,10 @@ from fstui.report import inventory
 from fstui.runs.machine.local import LocalMachine
 from fstui.state import files, ledger, paths
 from fstui.tui.drawing import stack, storage
-from fstui.tui.glyphs import in_ascii
 from fstui.tui.rates import rates
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
+from fstui.tui.terminal import to_ascii
 from tests.factories import screens
 from tests.printing import printed
 from tests.tui.conftest import PreparedApp
@@ -295,7 +295,7 @@ async def test_a_command_that_keys_toml_names_and_nobody_knows_is_said() -> None
 
 @pytest.mark.parametrize("signs", ["●◆", "▁▂▃▄▅▆▇█", "✓✗?"])
 def test_signs_that_differ_differ_in_ascii_too(signs: str) -> None:
-    drawn = in_ascii(signs)
+    drawn = to_ascii(signs)
     assert drawn.isascii() and len(set(drawn)) == len(signs)
 
 

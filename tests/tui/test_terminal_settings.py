@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.tui.terminal_settings import ascii_only, prepare
+from fstui.tui import prepare
+from fstui.tui.terminal import is_ascii_only
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ from fstui.tui.terminal_settings import ascii_only, prepare
     ],
 )
 def test_ascii_is_chosen_by_itself(environ: dict[str, str], expected: bool) -> None:
-    assert ascii_only(environ) is expected
+    assert is_ascii_only(environ) is expected
 
 
 def test_what_the_user_has_set_stays() -> None:

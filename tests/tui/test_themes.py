@@ -11,9 +11,8 @@ from textual.command import Hit
 from textual.constants import DIM_FACTOR
 
 from fstui.state import paths
-from fstui.tui import themes
 from fstui.tui.palette import Entries
-from fstui.tui.themes import PALETTES, Palette
+from fstui.tui.styles import COLOURS, DEFAULT_THEME, Colours
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
 
@@ -49,25 +48,25 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-@pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTES)
-def test_what_is_drawn_stands_out_from_its_ground(palette: Palette) -> None:
-    least = 7.0 if palette is PALETTES["high-contrast"] else 4.5  # WCAG 2.2, 1.4.3 and 1.4.6
-    faint = dimmed(palette.ink, palette.paper)  # headings, labels, units
-    for name in (palette.ink, faint, palette.bad, palette.doubt, palette.good, palette.few, palette.most):
-        assert contrast(name, palette.paper) >= least, name
+@pytest.mark.parametrize("colours", COLOURS.values(), ids=COLOURS)
+def test_what_is_drawn_stands_out_from_its_ground(colours: Colours) -> None:
+    least = 7.0 if colours is COLOURS["high-contrast"] else 4.5  # WCAG 2.2, 1.4.3 and 1.4.6
+    faint = dimmed(colours.ink, colours.paper)  # headings, labels, units
+    for name in (colours.ink, faint, colours.bad, colours.doubt, colours.good, colours.few, colours.most):
+        assert contrast(name, colours.paper) >= least, name
 
 
 @pytest.mark.parametrize("eyes", [_SEEN_WITHOUT_GREEN, _SEEN_WITHOUT_RED], ids=["no green", "no red"])
 def test_verdicts_differ_for_who_sees_no_red_or_no_green(eyes: tuple[tuple[float, ...], ...]) -> None:
-    palette = PALETTES["colour-blind"]
-    for one, other in combinations((palette.bad, palette.doubt, palette.good), 2):
+    colours = COLOURS["colour-blind"]
+    for one, other in combinations((colours.bad, colours.doubt, colours.good), 2):
         apart = zip(seen(one, eyes), seen(other, eyes), strict=True)
         assert sum((a - b) ** 2 for a, b in apart) ** 0.5 > 80
 
 
 def test_verdicts_of_the_colour_blind_theme_differ_in_lightness() -> None:
-    palette = PALETTES["colour-blind"]
-    dark, middle, light = sorted(lightness(name) for name in (palette.bad, palette.doubt, palette.good))
+    colours = COLOURS["colour-blind"]
+    dark, middle, light = sorted(lightness(name) for name in (colours.bad, colours.doubt, colours.good))
     assert min(middle - dark, light - middle) >= 15  # where all colour is gone, a step of grey is left
 
 
@@ -81,13 +80,13 @@ async def test_a_theme_is_found_by_ctrl_p_painted_at_once_and_kept_for_the_next_
         await pilot.pause()
         ground = {segment.style.bgcolor.name for strip in app.screen._compositor.render_strips(app.size)
                   for segment in strip if segment.style and segment.style.bgcolor}  # fmt: skip
-        assert ground == {PALETTES["light"].paper}
+        assert ground == {COLOURS["light"].paper}
     again = PreparedApp()
     async with again.run_test(size=(80, 24)) as pilot:
         await again.workers.wait_for_complete()
         await pilot.pause()
         assert again.theme == "light"
-        again.keep_theme(themes.TERMINAL)
+        again.keep_theme(DEFAULT_THEME)
         await again.workers.wait_for_complete()
         assert again.native_ansi_color
 

@@ -17,7 +17,7 @@ from rich.style import Style
 from rich.text import Text
 
 from fstui.report.characters import escape_controls
-from fstui.tui.glyphs import FAINT, HEAD
+from fstui.tui.styles import FAINT, HEAD
 
 Thing = TypeVar("Thing")
 Run = tuple[str, str]

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from fstui.tui.drawing.bars import round_up
 from fstui.tui.drawing.cells import fit, fit_right, line, rule
-from fstui.tui.glyphs import DOUBT, FAINT, HEAD, HEAT
+from fstui.tui.styles import DOUBT, FAINT, HEAD, HEAT
 
 Reading = TypeVar("Reading")
 LEAST_LINES = 6

@@ -20,7 +20,7 @@ from fstui.model.steps import Latency, Stall, Step, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import Axis, Mark, Slice
 from fstui.tui.drawing.cells import fit, line
-from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAT
+from fstui.tui.styles import BAD, DOUBT, FAINT, HEAT
 
 LABEL = 9
 LADDER = 17

@@ -30,7 +30,7 @@ from fstui.tui.drawing.cells import (
     wrapped,
 )
 from fstui.tui.drawing.cells import Run as Words
-from fstui.tui.glyphs import DOUBT, FAINT, HEAD, HEAT, not_bold, of_speed, of_verdict, word
+from fstui.tui.styles import DOUBT, FAINT, HEAD, HEAT, not_bold, speed_style, verdict_style, verdict_word
 from fstui.tui.widgets.table import Rows
 
 _BAR, _LONG_BAR, _VERY_WIDE, _RATE = 8, 30, 150, 6
@@ -102,7 +102,7 @@ def elsewhere(summaries: Sequence[Summary], chosen: Summary, width: int, height:
     lines = [rule(width, f"{chosen.scenario} on every storage", "newest runs")]
     for one in newest[: height - 1]:
         here = trend.storage(one) == trend.storage(chosen)
-        glyph, style = of_verdict(one.verdict)
+        glyph, style = verdict_style(one.verdict)
         lines.append(
             line(
                 ("▌" if here else " ", HEAD), (f"{glyph} ", style), (fit_left(_where(one), name), HEAD if here else ""),
@@ -145,7 +145,7 @@ def _rate(per_s: float) -> str:
 
 
 def _row(summary: Summary, columns: Sequence[Column], bar: str, *, same_day: bool) -> list[Words]:
-    glyph, style = of_verdict(summary.verdict)
+    glyph, style = verdict_style(summary.verdict)
     remarks = [one for one in report.remarks(summary) if one not in _NOT_SAID or not _says_so(summary)]
     values = {
         "": glyph,
@@ -162,7 +162,7 @@ def _row(summary: Summary, columns: Sequence[Column], bar: str, *, same_day: boo
     }
     styles = {"": style, "WHEN": FAINT if same_day else "", "VERDICT": style, "BAR": HEAT[0]}
     if summary.speed in ("slow", "stalls"):
-        styles["SLOW?"] = of_speed(summary.speed)[1]
+        styles["SLOW?"] = speed_style(summary.speed)[1]
     return styled_row(columns, values, styles)
 
 
@@ -172,8 +172,8 @@ def _in_short(summary: Summary, width: int) -> list[Text]:
         return [line((part, DOUBT)) for part in wrapped(summary.unreadable, width - 2, indent="  ")]
     if summary.verdict is None:
         return []
-    glyph, style = of_verdict(summary.verdict)
-    return [line(" ", (f"{glyph} {word(summary.verdict)}", style))]
+    glyph, style = verdict_style(summary.verdict)
+    return [line(" ", (f"{glyph} {verdict_word(summary.verdict)}", style))]
 
 
 def _upright(runs: Sequence[Summary], chosen: Summary, each: int, tall: int) -> list[Text]:
@@ -184,7 +184,7 @@ def _upright(runs: Sequence[Summary], chosen: Summary, each: int, tall: int) -> 
         label = rate(highest) if at == 0 else rate(highest / 2) if at == tall // 2 and tall > 3 else ""
         parts: list[Words] = [(f"{label:>{_LABEL - 2}} {'┤' if label else '│'}", FAINT)]
         for one, sign in zip(runs, row, strict=True):
-            style = of_verdict(one.verdict)[1]
+            style = verdict_style(one.verdict)[1]
             parts.append((sign * (each - 1) + " ", style if one is chosen else not_bold(style)))
         lines.append(line(*parts))
     return lines
@@ -193,7 +193,7 @@ def _upright(runs: Sequence[Summary], chosen: Summary, each: int, tall: int) -> 
 def _signs(runs: Sequence[Summary], chosen: Summary, each: int) -> Text:
     parts: list[Words] = [(" " * _LABEL, "")]
     for one in runs:
-        glyph, style = of_verdict(one.verdict)
+        glyph, style = verdict_style(one.verdict)
         parts.append((fit(" " * ((each - 2) // 2) + glyph, each), style if one is chosen else not_bold(style)))
     return line(*parts)
 

@@ -16,8 +16,8 @@ from fstui.tui.drawing import bars, heat, stack, way
 from fstui.tui.drawing.bars import Scale
 from fstui.tui.drawing.cells import ACTION, clickable, fit, fit_right, line, rule, wrapped
 from fstui.tui.drawing.spread import Shown
-from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, KEY, not_bold, of_step, of_verdict, word
 from fstui.tui.progress import Progress
+from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, KEY, not_bold, step_style, verdict_style, verdict_word
 
 STAGES = ("predict", "run", "compare", "explain", "question")
 _NAME, _BAR, _LEAST_BAR = 22, 22, 6
@@ -166,7 +166,7 @@ def _seen(name: str, index: int, progress: Progress | None) -> tuple[Step | Snap
     if progress is not None:
         over = progress.run.steps if progress.run else progress.done.values()
         if (done := next((step for step in over if step.name == name), None)) is not None:
-            return done, of_step(done.status)
+            return done, step_style(done.status)
         if progress.current == index or (progress.snapshot is not None and progress.snapshot.index == index):
             return progress.snapshot, ("▸", HEAD)
     return None, ("·", "")
@@ -187,16 +187,16 @@ def _step(name: str, index: int, progress: Progress | None, cells: int) -> Text:
 def _style(progress: Progress | None) -> str:
     """A bar is in its verdict's colour once there is one."""
     run = progress.run if progress else None
-    return not_bold(of_verdict(run.verdict)[1]) if run and run.verdict != "cannot-tell" else HEAT[0]
+    return not_bold(verdict_style(run.verdict)[1]) if run and run.verdict != "cannot-tell" else HEAT[0]
 
 
 def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:
     run = progress.run if progress else None
     if run is not None:
-        glyph, style = of_verdict(run.verdict)
+        glyph, style = verdict_style(run.verdict)
         why = next((found.title for found in run.findings if found.verdict == run.verdict != "consistent"), "")
         why = why.removeprefix(f"{run.verdict} ").strip("()")
-        yield line("  ", (f"{glyph} {word(run.verdict)}", style), f"  {fit(why, width - 30).rstrip()}")
+        yield line("  ", (f"{glyph} {verdict_word(run.verdict)}", style), f"  {fit(why, width - 30).rstrip()}")
 
 
 def paragraph(text: str, width: int) -> list[Text]:

@@ -13,7 +13,7 @@ from fstui.runs.lessons_taken import Taken
 from fstui.tui.drawing import bars
 from fstui.tui.drawing.cells import Column, fit, fit_right, line, rule, shown, styled_row, wrapped
 from fstui.tui.drawing.lesson import SCALE, disks, meanings, paragraph, ways
-from fstui.tui.glyphs import DOUBT, FAINT, GOOD, HEAD, HEAT
+from fstui.tui.styles import DOUBT, FAINT, GOOD, HEAD, HEAT
 from fstui.tui.widgets.table import Rows
 
 _RIGHT = (DOUBT, "", GOOD)

@@ -23,7 +23,7 @@ from fstui.tui.choices import Choices
 from fstui.tui.drawing import bars, stack, way
 from fstui.tui.drawing.bars import Scale
 from fstui.tui.drawing.cells import Column, ends, fit, line, rule, shown, styled_row, window, wrapped
-from fstui.tui.glyphs import BAD, DOUBT, FAINT, HEAD, HEAT
+from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, HEAT
 from fstui.tui.widgets.table import Rows
 
 CURSOR = "reverse"

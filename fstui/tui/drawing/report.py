@@ -12,7 +12,7 @@ from fstui.report import by_second, formats, oltp, pivot, ruler, sections, since
 from fstui.report.glyphs import GLYPHS
 from fstui.report.sections import Report
 from fstui.tui.drawing.cells import fit, labelled, line, wrapped
-from fstui.tui.glyphs import FAINT, HEAD, of_verdict
+from fstui.tui.styles import FAINT, HEAD, verdict_style
 
 _UNFOLDED = 1_000
 IS_IT_SLOW = "is-it-slow"
@@ -42,7 +42,7 @@ def section_lines(section: sections.Section, width: int) -> list[Text]:
     table = [line(f" {part}") for part in str(printed).splitlines()]
     for verdict, glyph in GLYPHS.items():
         for text in table:
-            text.highlight_words([f"{glyph} {verdict}"], of_verdict(verdict)[1])
+            text.highlight_words([f"{glyph} {verdict}"], verdict_style(verdict)[1])
     if table:
         table[0].stylize(FAINT)
     lines += table

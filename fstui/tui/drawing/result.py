@@ -36,7 +36,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.drawing.report import Section
 from fstui.tui.drawing.run import NONE, latency, told
-from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD, HEAD, of_speed, of_step, of_verdict, word
+from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, speed_style, step_style, verdict_style, verdict_word
 
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
@@ -80,11 +80,11 @@ def title(run: Run, width: int) -> Text:
 
 
 def verdict(run: Run, width: int) -> Text:
-    glyph, style = of_verdict(run.verdict)
+    glyph, style = verdict_style(run.verdict)
     deciding = leading(run)
     ceiling = "not proof: only a power cut is" if run.verdict == "consistent" else ""
     beside = finding_title(deciding) if deciding and not ceiling else ceiling
-    said = word(run.verdict)
+    said = verdict_word(run.verdict)
     room = width - len(said) - len(run.confidence) - 20
     beside = fit(beside, min(len(beside), room)) if room > 12 else ""
     return ends([" ", (f"{glyph} ", style), (said, style), f"  {run.confidence} confidence"], beside, width)
@@ -94,7 +94,7 @@ def speed(run: Run, width: int) -> list[Text]:
     """The second answer, in its own line; none of a document that is older than the question."""
     if not run.speed.title:
         return []
-    (glyph, style), (_, _, said) = of_speed(run.speed.answer), speed_words(run.speed).partition(" ")
+    (glyph, style), (_, _, said) = speed_style(run.speed.answer), speed_words(run.speed).partition(" ")
     word, _, title = said.partition("  ")
     return [line(" ", (f"{glyph} ", style), (word, style), fit(f"  {title}", width - len(word) - 4).rstrip())]
 
@@ -214,7 +214,7 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
 
 
 def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Text:
-    glyph, style = of_verdict(finding.verdict)
+    glyph, style = verdict_style(finding.verdict)
     if finding.scope == "step":
         style = HEAD  # no colour of a verdict on the storage
     values = {
@@ -229,7 +229,7 @@ def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Tex
 
 def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], selected: bool) -> Text:
     per_sync, arrived = counts.flushes_per_sync(step, step.settings), counts.bytes_ratio(step)
-    glyph, style = of_step(step.status) if step.status != "finished" else (" ", "")
+    glyph, style = step_style(step.status) if step.status != "finished" else (" ", "")
     mark = "▌" if selected else " "
     values = {"STEP": name}
     if step.ops and not step.settings.uniform:

@@ -31,9 +31,9 @@ from fstui.tui.drawing.cells import (
     shown,
     window,
 )
-from fstui.tui.glyphs import BAD, FAINT, HEAD, of_speed, of_step, of_verdict
 from fstui.tui.progress import Progress
 from fstui.tui.rates import Rate
+from fstui.tui.styles import BAD, FAINT, HEAD, speed_style, step_style, verdict_style
 
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
@@ -141,7 +141,7 @@ def finding(progress: Progress, width: int) -> Text:
     worst = leading(progress.judgement)
     if worst is None or worst.verdict is None:
         return _beside(line((" nothing found so far", FAINT)), progress, width)
-    glyph, style = of_verdict(worst.verdict)
+    glyph, style = verdict_style(worst.verdict)
     words = f"{worst.verdict} so far: {finding_title(worst)}"
     return _beside(line((f" {glyph} ", style), fit(words, width - 3).rstrip()), progress, width)
 
@@ -151,7 +151,7 @@ def _beside(found: Text, progress: Progress, width: int) -> Text:
     answer = progress.judgement.speed.answer if progress.judgement else "unknown"
     if answer not in TOO_SLOW:
         return found
-    glyph, style = of_speed(answer)
+    glyph, style = speed_style(answer)
     room = width - len(answer) - 4
     if found.cell_len > room:
         found.truncate(room - 1)
@@ -199,7 +199,7 @@ def _step(progress: Progress, counts: figures.Counts, index: int, name: str, col
     planned = progress.plan.steps[index]
     values = {"STEP": name}
     if (step := progress.done.get(index)) is not None:
-        glyph, style = of_step(step.status)
+        glyph, style = step_style(step.status)
         if step.ops and not step.settings.uniform:
             return line(" ", (glyph, style), " " + told(columns, values["STEP"], figures.words(step)))
         if step.ops:

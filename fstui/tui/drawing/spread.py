@@ -16,7 +16,7 @@ from fstui.report import latency_map
 from fstui.report.latency_map import Axis
 from fstui.tui.drawing import bars
 from fstui.tui.drawing.cells import Run, fit, fit_right, line, rule
-from fstui.tui.glyphs import FAINT, HEAD
+from fstui.tui.styles import FAINT, HEAD
 
 AXIS = Axis(3, 9)
 """From a microsecond to a second."""

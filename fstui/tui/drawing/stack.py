@@ -11,7 +11,7 @@ from fstui.model.quantities import short_size
 from fstui.model.storage import Node, Target
 from fstui.report.layers import called, link, unread
 from fstui.tui.drawing.cells import Run, fit, line
-from fstui.tui.glyphs import BAD, DOUBT, FAINT
+from fstui.tui.styles import BAD, DOUBT, FAINT
 
 
 def tree(target: Target, width: int, edges: Mapping[str, str] | None = None) -> list[Text]:

@@ -18,8 +18,8 @@ from fstui.report import findings
 from fstui.report.layers import in_memory
 from fstui.tui.drawing import stack
 from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window_of, wrapped
-from fstui.tui.glyphs import BAD, FAINT, HEAD, of_verdict
 from fstui.tui.rates import Rate, total
+from fstui.tui.styles import BAD, FAINT, HEAD, verdict_style
 
 COLUMNS = (
     Column("MOUNT", gap=0, cut="left"),
@@ -216,7 +216,7 @@ def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
 
 
 def _row(entry: Entry, columns: Sequence[Column], now: Rate, selected: bool) -> Text:
-    glyph, style = of_verdict(entry.verdict)
+    glyph, style = verdict_style(entry.verdict)
     space = entry.target.space if entry.target else None
     bytes_ = space.free_bytes if space else entry.device.size_bytes if entry.device else None
     values = {
@@ -239,7 +239,7 @@ def _row(entry: Entry, columns: Sequence[Column], now: Rate, selected: bool) -> 
 
 
 def _flag(finding: Finding, width: int) -> list[Text]:
-    glyph, style = of_verdict(finding.verdict)
+    glyph, style = verdict_style(finding.verdict)
     word = f"{finding.verdict}, {finding.confidence}" if finding.verdict else "note"
     sentence = finding.sentence or finding.title
     first, *more = wrapped(f"{word}   {sentence}", width - 1, indent="    ")

@@ -15,7 +15,7 @@ from fstui.report import watch
 from fstui.tui.drawing import charts, stack
 from fstui.tui.drawing.cells import Column, ends, heading, line, row, rule, shown, wrapped
 from fstui.tui.drawing.charts import Figure
-from fstui.tui.glyphs import FAINT, HEAD
+from fstui.tui.styles import FAINT, HEAD
 from fstui.tui.waited import LastMinutes, Waited
 
 WAITS = (

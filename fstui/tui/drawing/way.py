@@ -14,7 +14,7 @@ from fstui.report.reach import Place, Reach, places, reach
 from fstui.report.simulated import in_truth
 from fstui.runs.simulation import Simulated
 from fstui.tui.drawing.cells import Run, fit, line
-from fstui.tui.glyphs import BAD, DOUBT, FAINT, GOOD
+from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
 
 _MOST_NAME, _LEAST_PLACE = 24, 13
 _KEPT = {True: ("✓", "green"), False: ("✗", "yellow"), None: ("?", "")}

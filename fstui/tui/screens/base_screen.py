@@ -11,8 +11,8 @@ from textual.screen import Screen
 from fstui.tui import commands
 from fstui.tui.commands import PALETTE, Command
 from fstui.tui.drawing.cells import line, wrapped
-from fstui.tui.driver import PressDriver
-from fstui.tui.glyphs import HEAD
+from fstui.tui.styles import HEAD
+from fstui.tui.terminal import PressDriver
 from fstui.tui.widgets.lines import Draw, Lines
 from fstui.tui.widgets.slices import Slices
 
@@ -76,7 +76,7 @@ class BaseScreen(Screen[None]):
         if isinstance(driver, PressDriver):
             if driver.is_behind:
                 return False
-            self.call_after_refresh(driver.ask_whether_arrived)
+            self.call_after_refresh(driver.request_answer)
         return True
 
     def on_screen_resume(self) -> None:

@@ -18,9 +18,9 @@ from fstui.runs.history import Summary
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import ends, line
-from fstui.tui.glyphs import HEAD
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen, report_screen
+from fstui.tui.styles import HEAD
 from fstui.tui.widgets.table import Rows, Table
 
 LEAST_CHART, MOST_CHART = 7, 24

@@ -17,8 +17,8 @@ from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import stack
 from fstui.tui.drawing.cells import ends, line, wrapped
-from fstui.tui.glyphs import DOUBT, FAINT, HEAD
 from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.styles import DOUBT, FAINT, HEAD
 
 _PULL = (
     "Pull the wall plug (both plugs, if there are two). A laptop keeps running on its battery. Do not reset, reboot or "

@@ -17,8 +17,8 @@ from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command, b
 from fstui.tui.drawing import result as drawing
 from fstui.tui.drawing.cells import line, rule, wrapped
 from fstui.tui.drawing.report import Section, sections_of
-from fstui.tui.glyphs import HEAD
 from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.styles import HEAD
 from fstui.tui.widgets.lines import UNBOUNDED
 
 MAP_LINES = 14

@@ -21,9 +21,9 @@ from fstui.runs.writable_directories import usual_directories
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import storage
 from fstui.tui.drawing.cells import line
-from fstui.tui.glyphs import DOUBT
 from fstui.tui.rates import Activity
 from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.styles import DOUBT
 
 if TYPE_CHECKING:
     from fstui.tui.beneath import Beneath

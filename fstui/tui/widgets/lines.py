@@ -18,7 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fstui.tui.drawing.cells import ACTION, ROW
-from fstui.tui.glyphs import FAINT
+from fstui.tui.styles import FAINT
 
 Draw = Callable[[int, int], Sequence[Text]]
 """Lines for a width and a height."""

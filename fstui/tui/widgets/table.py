@@ -10,7 +10,7 @@ from textual.widgets import DataTable
 from textual.widgets.data_table import RowDoesNotExist
 
 from fstui.tui.drawing.cells import Column, Run, line, styled_row
-from fstui.tui.glyphs import FAINT
+from fstui.tui.styles import FAINT
 
 
 class Rows(NamedTuple):

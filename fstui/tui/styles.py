@@ -1,0 +1,140 @@
+"""The glyph and the style of verdicts, answers and steps, and the colour themes.
+
+Every part of a screen is drawn with the terminal's sixteen colours. A theme replaces these sixteen.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rich.terminal_theme import TerminalTheme
+from textual.app import App
+from textual.theme import Theme
+
+from fstui.model.judgement import Answer, Verdict
+from fstui.model.steps import StepStatus
+from fstui.report.glyphs import GLYPHS, SPEEDS
+
+DOUBT = "bold yellow"
+BAD = "bold red"
+GOOD = "bold green"
+FAINT = "dim"
+HEAD = "bold"
+KEY = "bold cyan"
+"""A key that can be pressed."""
+HEAT = ("cyan", "bold cyan", "bold magenta")
+"""A few, some or most of the operations. These colours mean neither good nor bad."""
+
+_VERDICT_STYLES: dict[Verdict, str] = {
+    "lost": BAD, "not-durable": BAD, "suspicious": DOUBT, "cannot-tell": HEAD, "plausible": HEAD,
+    "consistent": GOOD, "kept": GOOD,
+}  # fmt: skip
+_SPEED_STYLES: dict[Answer, str] = {"stalls": BAD, "slow": DOUBT, "unknown": HEAD, "normal": GOOD}
+_STEPS: dict[StepStatus, tuple[str, str]] = {
+    "finished": ("✓", GOOD), "failed": ("✗", BAD), "skipped": ("–", ""), "stopped": ("–", ""),
+    "disturbed": ("!", DOUBT),
+}  # fmt: skip
+_VERDICT_WORDS: dict[Verdict, str] = {
+    "consistent": "CONSISTENT with durable", "cannot-tell": "CANNOT TELL", "not-durable": "NOT DURABLE",
+}  # fmt: skip
+
+DEFAULT_THEME = "terminal"
+_TEXTUAL_DEFAULT = "ansi-dark"
+"""Textual's name for the default theme."""
+
+
+class Colours(NamedTuple):
+    """The colours of a theme as ``#rrggbb``. ``few`` and ``most`` are the ends of a heat map."""
+
+    paper: str
+    ink: str
+    bad: str
+    good: str
+    doubt: str
+    few: str
+    most: str
+    help: str
+    dark: bool = True
+
+
+# The colours of "colour-blind" are those of Okabe and Ito (2008): vermillion for red, sky blue for green. They differ
+# in lightness as well.
+COLOURS = {
+    "dark": Colours(
+        paper="#16181c", ink="#d8d8d8", bad="#ff6b6b", good="#6bd37c", doubt="#ffcc55", few="#5cc8f2", most="#d78cff",
+        help="Light on dark, the same on any terminal.",
+    ),
+    "light": Colours(
+        paper="#fafafa", ink="#1b1b1b", bad="#b00020", good="#1a7f37", doubt="#8a5a00", few="#0b6e99", most="#7a2e9d",
+        help="Dark on light, for a bright room or a projector.", dark=False,
+    ),
+    "high-contrast": Colours(
+        paper="#000000", ink="#ffffff", bad="#ff7070", good="#00ff66", doubt="#ffff00", few="#00ffff", most="#ff90ff",
+        help="Colours on black with a contrast of at least 7:1.",
+    ),
+    "colour-blind": Colours(
+        paper="#101418", ink="#e0e0e0", bad="#d55e00", good="#56b4e9", doubt="#f0e442", few="#9aa0a6", most="#cc79a7",
+        help="Orange is bad, blue is good: distinct without red and green, and in greyscale.",
+    ),
+}  # fmt: skip
+
+THEMES = {DEFAULT_THEME: "The terminal's own colours."} | {name: colours.help for name, colours in COLOURS.items()}
+"""The name and description of every theme."""
+
+
+def verdict_style(verdict: Verdict | None) -> tuple[str, str]:
+    """Return the glyph and the style of a verdict; blank for a note."""
+    return (GLYPHS[verdict], _VERDICT_STYLES[verdict]) if verdict else (" ", "")
+
+
+def speed_style(answer: Answer) -> tuple[str, str]:
+    """Return the glyph and the style of an answer to "is it slow?"."""
+    return SPEEDS[answer], _SPEED_STYLES[answer]
+
+
+def step_style(status: StepStatus) -> tuple[str, str]:
+    """Return the glyph and the style of a step's status."""
+    return _STEPS[status]
+
+
+def not_bold(style: str) -> str:
+    """Return the colour alone, for areas and for what is not selected."""
+    return style.removeprefix("bold").strip()
+
+
+def verdict_word(verdict: Verdict) -> str:
+    """Return the first word of a result: ``SUSPICIOUS``, ``CONSISTENT with durable``."""
+    return _VERDICT_WORDS.get(verdict, verdict.upper())
+
+
+def set_theme(app: App[int], name: str) -> None:
+    """Draw the app with this theme from now on. Raise KeyError if there is no such theme."""
+    if name == DEFAULT_THEME:
+        app.theme = _TEXTUAL_DEFAULT
+        return
+    colours = COLOURS[name]
+    if colours.dark:
+        app.ansi_theme_dark = _terminal_theme(colours)
+    else:
+        app.ansi_theme_light = _terminal_theme(colours)
+    app.register_theme(
+        Theme(
+            name=name, primary=colours.few, error=colours.bad, success=colours.good, warning=colours.doubt,
+            foreground=colours.ink, background=colours.paper, surface=colours.paper, panel=colours.paper,
+            dark=colours.dark,
+        )
+    )  # fmt: skip
+    app.theme = name
+
+
+def _terminal_theme(colours: Colours) -> TerminalTheme:
+    """Return black, red, green, yellow, blue, magenta, cyan and white; the bright colours are the same."""
+    paper, ink = _rgb(colours.paper), _rgb(colours.ink)
+    bad, good, doubt, few, most = map(_rgb, (colours.bad, colours.good, colours.doubt, colours.few, colours.most))
+    eight = [paper, bad, good, doubt, few, most, few, ink]
+    return TerminalTheme(paper, ink, eight, eight)
+
+
+def _rgb(name: str) -> tuple[int, int, int]:
+    red, green, blue = bytes.fromhex(name[1:])
+    return red, green, blue

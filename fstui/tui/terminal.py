@@ -1,0 +1,158 @@
+"""The terminal: its driver, the filters of every line, and what it can display."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+from textual.drivers.linux_driver import LinuxDriver
+from textual.events import CursorPosition
+from textual.filter import LineFilter
+from textual.message import Message
+
+from fstui.report.characters import CONTROL
+
+_REPORT_PRESSES, _DECIMAL_POSITIONS = 1000, 1006
+"""Mouse modes of xterm: report presses, releases and the wheel; report positions as decimal numbers."""
+_REPORT_CURSOR = "\x1b[6n"
+"""Device status report (ECMA-48, 8.3.35). The terminal answers after it has drawn everything before it."""
+_ANSWER_TIMEOUT_S = 20.0
+"""After this time an answer counts as lost."""
+_POLL_S = 0.01
+_LAST_ANSWER_S = 4.0
+"""Longest wait for an outstanding answer before the terminal is restored."""
+
+_ASCII = str.maketrans(
+    {
+        "✓": "+", "✗": "x", "▸": ">", "·": "-", "▌": ">", "▲": "^", "–": "-", "—": "-", "─": "-", "┤": "|",
+        "└": "`", "├": "|", "│": "|", "›": ">", "×": "x", "…": "~", "≤": "<", "≥": ">", "µ": "u", "→": ">", "←": "<",
+        "↑": "^", "↓": "v", "“": '"', "”": '"', "‘": "'", "’": "'", "╌": "-", "•": "*", "●": "o", "◆": "#", "§": "S",
+        "╳": "x", "\xa0": " ", "\u202f": " ",
+        "━": "=", "╸": "-", "┌": "+", "┐": "+", "┘": "+", "┬": "+", "┴": "+", "┼": "+", "○": ".",
+        "◂": "<", "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "█": "#",
+    }
+)  # fmt: skip
+_ASCII |= {0x2800 + dots: "..::++##"[dots.bit_count() - 1] for dots in range(1, 256)}
+"""A braille character is replaced according to its number of dots."""
+
+
+class PressDriver(LinuxDriver):
+    """Textual's driver for slow lines.
+
+    Textual also enables mouse movements (xterm's mode 1003), which would send a stream of bytes for nothing. Output
+    that a slow line cannot carry would queue up in buffers; the terminal's answers show what has arrived.
+    """
+
+    _requested_at: float | None = None
+    """Monotonic time of the outstanding request, if any."""
+    _answers: bool | None = None
+    """Whether the terminal answered the last request. None: not known yet."""
+
+    @property
+    def is_behind(self) -> bool:
+        """The output before the last request has not arrived yet."""
+        return bool(self._answers) and self._is_awaiting
+
+    @property
+    def _is_awaiting(self) -> bool:
+        return self._requested_at is not None and time.monotonic() - self._requested_at < _ANSWER_TIMEOUT_S
+
+    def request_answer(self) -> None:
+        """Request a cursor report, unless an answer is outstanding.
+
+        If an answer was lost, `is_behind` stays false until the next answer arrives.
+        """
+        if self._is_awaiting:
+            return
+        if self._requested_at is not None:
+            self._answers = False
+        self._requested_at = time.monotonic()
+        self.write(_REPORT_CURSOR)
+        self.flush()
+
+    def start_application_mode(self) -> None:
+        """Also find out at once whether this terminal answers."""
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        self._requested_at = None
+        self.request_answer()
+
+    def process_message(self, message: Message) -> None:
+        """Take the cursor reports; they are not for Textual."""
+        if isinstance(message, CursorPosition):
+            self._requested_at, self._answers = None, True
+        else:
+            super().process_message(message)
+
+    def disable_input(self) -> None:
+        """Wait for an outstanding answer first, which would otherwise appear at the shell's prompt."""
+        self._await_answer()
+        super().disable_input()
+
+    def _await_answer(self) -> None:
+        """Wait while the reader's thread may still receive the answer."""
+        deadline = time.monotonic() + _LAST_ANSWER_S
+        while self._requested_at is not None and self._answers is not False and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+
+    def _enable_mouse_support(self) -> None:
+        self._set_mouse_modes("h")
+
+    def _disable_mouse_support(self) -> None:
+        self._set_mouse_modes("l")
+
+    def _set_mouse_modes(self, on_or_off: str) -> None:
+        if self._mouse:
+            self.write(f"\x1b[?{_REPORT_PRESSES}{on_or_off}\x1b[?{_DECIMAL_POSITIONS}{on_or_off}")
+            self.flush()
+
+
+class ControlFilter(LineFilter):
+    """Replace each control character by as many ``?`` as the cells it takes, so that no column moves.
+
+    fstui's own lines are escaped already, but Textual's Input shows its value as it is, and a directory may have any
+    name.
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [Segment(CONTROL.sub(_question_marks, text), style, control) for text, style, control in segments]
+
+
+class AsciiFilter(LineFilter):
+    """Replace each non-ASCII character, also in Textual's own widgets."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [Segment(to_ascii(text), style, control) for text, style, control in segments]
+
+
+def _question_marks(match: re.Match[str]) -> str:
+    return "?" * cell_len(match.group())
+
+
+def to_ascii(text: str) -> str:
+    """Replace each non-ASCII character by one ASCII character, so that columns stay aligned."""
+    return text if text.isascii() else "".join(c if c.isascii() else "?" for c in text.translate(_ASCII))
+
+
+def wants_mouse(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether to enable the mouse. With FSTUI_MOUSE=0 the terminal's own selection works without Shift."""
+    return environ.get("FSTUI_MOUSE") != "0" and environ.get("TERM") != "linux"
+
+
+def is_ascii_only(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether to draw ASCII only: on the Linux console, in a C or POSIX locale, or with FSTUI_ASCII=1."""
+    if (setting := environ.get("FSTUI_ASCII", "")) in ("0", "1"):
+        return setting == "1"
+    return environ.get("TERM") == "linux" or not _has_utf8_locale(environ)
+
+
+def _has_utf8_locale(environ: Mapping[str, str]) -> bool:
+    locale, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
+    if not environ.get("LC_ALL") and locale in ("C.UTF-8", "C.utf8", "UTF-8"):
+        # Python sets this LC_CTYPE itself under a C locale (PEP 538); LANG still has the user's locale.
+        locale = language
+    return (locale or language).lower().replace("-", "").endswith("utf8")
