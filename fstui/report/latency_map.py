@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
-from math import floor, log10
+from math import ceil, floor, log10
 from statistics import median
 from typing import NamedTuple
 
@@ -31,19 +31,29 @@ class Mark(NamedTuple):
     ns: float
 
 
-class Axis(NamedTuple):
-    """From one power of ten of a ns to another; its ends lie at 1, 2 or 5 times a whole one."""
+class LogScale(NamedTuple):
+    """A logarithmic axis between two positive values."""
 
     low: float
     high: float
 
-    def place(self, ns: float) -> float:
-        """From 0 at the lower end to 1 at the upper one; what lies beyond is at the end."""
-        return min(max((log10(max(ns, 1)) - self.low) / (self.high - self.low), 0.0), 1.0)
+    def place(self, value: float) -> float:
+        """Return 0 at the lower end and below, 1 at the upper end and above."""
+        if value <= self.low:
+            return 0.0
+        return min(log10(value / self.low) / log10(self.high / self.low), 1.0)
 
-    def holds(self, ns: float) -> bool:
-        """It lies within."""
-        return self.low <= log10(max(ns, 1)) <= self.high
+    def value(self, place: float) -> float:
+        """Return the value at a place from 0 to 1."""
+        return float(self.low * (self.high / self.low) ** place)
+
+    def holds(self, value: float) -> bool:
+        """Return whether the value lies between the ends."""
+        return self.low <= value <= self.high
+
+    def decades(self) -> range:
+        """Return the exponents of the powers of ten between the ends."""
+        return range(ceil(log10(self.low) - 1e-9), floor(log10(self.high) + 1e-9) + 1)
 
 
 def is_stall(ns: float, latency: Latency | None) -> bool:
@@ -84,22 +94,25 @@ def with_ends(timeline: Sequence[TimelinePoint], alone_s: float) -> Iterator[tup
         yield point, after.t_s if near else point.t_s + stretch_s
 
 
-def axis(timeline: Sequence[TimelinePoint], marks: Sequence[Mark] = (), stall_ns: float = 0) -> Axis:
-    """Around all that was measured, a decade at the least, by ends that seldom move while a step lasts."""
+def axis(timeline: Sequence[TimelinePoint], marks: Sequence[Mark] = (), stall_ns: float = 0) -> LogScale:
+    """Return an axis of at least one decade around everything measured.
+
+    Its ends are 1, 2 or 5 times a power of ten, so that they seldom move while a step runs.
+    """
     seen = [ns for piece in slices(timeline) for lower, upper, _ in piece.cells for ns in (lower, upper)]
     if not seen:
-        return Axis(4, 8)
+        return LogScale(1e4, 1e8)
     lowest, highest = min(seen), max(*seen, stall_ns)
     near = [mark.ns for mark in marks if lowest / _FAR < mark.ns < highest * _FAR]
     low, high = _edges(max(min([lowest * 1.02, *near]), 1))[0], _edges(max([highest, *near]))[1]
-    return Axis(low, max(high, low + 1))
+    return LogScale(low, max(high, low * 10))
 
 
 def _edges(ns: float) -> tuple[float, float]:
-    """The nearest of 1, 2, 5, 10 … below and above, as powers of ten."""
-    whole, here = floor(log10(ns)), log10(ns)
-    edges = [whole + log10(step) for step in (1, 2, 5, 10)]
-    return max(edge for edge in edges if edge <= here + 1e-9), min(edge for edge in edges if edge >= here - 1e-9)
+    """Return the nearest of 1, 2, 5, 10 … below and above."""
+    power = 10.0 ** floor(log10(ns))
+    edges = [power * step for step in (1, 2, 5, 10)]
+    return max(edge for edge in edges if edge <= ns * 1.000001), min(edge for edge in edges if edge >= ns * 0.999999)
 
 
 def ladder(latency: Latency | None) -> tuple[Mark, ...]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from math import ceil, floor
 
 from fstui.model.quantities import duration_ns
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.report import latency_map
-from fstui.report.latency_map import Axis, Mark
+from fstui.report.latency_map import LogScale, Mark
 
 _LEFT, _RIGHT, _TOP, _WIDTH, _HEIGHT = 62, 150, 8, 620, 220
 _LINE = 13
@@ -29,18 +28,18 @@ def draw(evidence: Evidence, step: Step) -> str:
     return f'<svg viewBox="0 0 {size}" role="img" aria-label="latency over time">{"".join(shapes)}</svg>'
 
 
-def _y(axis: Axis, ns: float) -> float:
+def _y(axis: LogScale, ns: float) -> float:
     return _TOP + (1 - axis.place(ns)) * _HEIGHT
 
 
-def _grid(axis: Axis) -> Iterator[str]:
-    for decade in range(ceil(axis.low - 1e-9), floor(axis.high + 1e-9) + 1):
+def _grid(axis: LogScale) -> Iterator[str]:
+    for decade in axis.decades():
         y = _y(axis, 10.0**decade)
         yield f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
         yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{duration_ns(10.0**decade)}</text>'
 
 
-def _cells(step: Step, axis: Axis, whole_s: float) -> Iterator[str]:
+def _cells(step: Step, axis: LogScale, whole_s: float) -> Iterator[str]:
     """A box for each cell, the darker the more of its stretch's operations it holds; few are never invisible."""
     for piece in latency_map.slices(step.timeline, whole_s):
         x, end = (_LEFT + _WIDTH * min(at_s / whole_s, 1) for at_s in (piece.start_s, piece.end_s))
@@ -51,7 +50,7 @@ def _cells(step: Step, axis: Axis, whole_s: float) -> Iterator[str]:
             yield f'<rect {box} opacity="{shade:.2f}" class="cell"/>'
 
 
-def _names(step: Step, marks: tuple[Mark, ...], axis: Axis) -> Iterator[str]:
+def _names(step: Step, marks: tuple[Mark, ...], axis: LogScale) -> Iterator[str]:
     """Percentiles and what the step is held against, beside their height, none upon another."""
     against = [mark for mark in marks if axis.holds(mark.ns)]
     for mark in against:

@@ -15,7 +15,7 @@ from fstui.report.text import moment
 from fstui.runs.history import Summary
 from fstui.tui.drawing import charts, storage
 from fstui.tui.drawing.cells import fit, line
-from fstui.tui.drawing.charts import LEAST_LINES, Figure
+from fstui.tui.drawing.charts import MIN_AREA_LINES, Figure
 from fstui.tui.drawing.storage import Entry
 from fstui.tui.rates import Rate, Recent
 from fstui.tui.styles import FAINT, verdict_style
@@ -45,7 +45,7 @@ class Beneath:
         if entry is None:
             return compact
         whole = storage.detail(entry, rates, at_work, width, before=runs, edges=True)
-        lines = whole if height - len(whole) >= LEAST_LINES + 1 else compact
+        lines = whole if height - len(whole) >= MIN_AREA_LINES + 1 else compact
         devices = {node.id for node in entry.devices if node.id in rates}
         return [*lines, *self._charts.draw(devices, width, height - len(lines))]
 
@@ -76,15 +76,15 @@ class Charts:
     def draw(self, devices: Collection[str], width: int, height: int) -> list[Text]:
         """At most so many lines, or none where there is no room or nothing was read twice."""
         newest_ns = self._recent.newest_ns
-        if newest_ns is None or not devices or height < charts.LEAST_LINES:
+        if newest_ns is None or not devices or height < charts.MIN_AREA_LINES:
             return []
-        space = charts.room(width)
+        space = charts.layout(width)
         cell_ns = space.cell_s * 1_000_000_000
         asked = (frozenset(devices), width, height, newest_ns // cell_ns)
         if asked != self._drawn_for:
             self._drawn_for = asked
             series = self._recent.series(devices, newest_ns // cell_ns * cell_ns, cell_ns // 2, 2 * space.cells)
-            self._texts = charts.draw(" + ".join(sorted(devices)), _BY_COLUMNS, series, width, height)
+            self._texts = charts.areas(" + ".join(sorted(devices)), _BY_COLUMNS, series, width, height)
         return self._texts
 
 

@@ -9,7 +9,7 @@ from fstui.model.storage import Medium, MediumCache, MediumClass
 from fstui.report.reach import Place, Reach, places, reach
 from fstui.report.simulated import in_truth
 from fstui.runs import scenarios, simulation
-from fstui.tui.drawing import way
+from fstui.tui.drawing import io_path
 from tests.factories.storage import disk, filesystem, on_disk
 
 CACHES_READ: dict[MediumClass, MediumCache] = {"raid-cache": "unknown", "optane": "unknown", "ssd-plp": "plp"}
@@ -21,8 +21,8 @@ async def reached(disk: str, scenario: str = "odirect-truth") -> tuple[list[str]
     site, plan = await session.planned(scenario, simulation.mount_point(simulation.named(disk)))
     below = places(site.target)
     found = {step.name: reach(step.settings, site.target, below) for step in plan.steps}
-    asked = [way.Asked(step.name, step.settings) for step in plan.steps]
-    picture = "\n".join(text.plain for text in way.lines(asked, site.target, 80))
+    steps = [(step.name, step.settings) for step in plan.steps]
+    picture = "\n".join(text.plain for text in io_path.reach_lines(steps, site.target, 80))
     return [f"{place.name}: {place.kept}" for place in below], found, picture
 
 
@@ -32,7 +32,7 @@ async def test_a_write_ends_in_memory_a_direct_one_in_the_disks_cache_and_a_sync
     assert found["write, no sync"] == Reach(0)
     assert found["O_DIRECT"] == Reach(1, past_memory=True)
     assert found["fdatasync"] == Reach(2) and found["O_DIRECT+O_DSYNC"] == Reach(2, past_memory=True)
-    assert found["flush of unsynced writes"] is None and "as its program does it" in picture
+    assert found["flush of unsynced writes"] is None and "depends on the program" in picture
 
 
 async def test_without_barriers_a_sync_ends_in_the_cache_and_where_zfs_drops_it_in_memory() -> None:
@@ -77,9 +77,9 @@ async def test_what_a_simulated_liar_does_in_truth_is_drawn_where_it_may_be_told
     assert said is not None and not said.stopped
     true = in_truth(made, said, below)
     assert true.stopped and true.place == place
-    asked = [way.Asked(step.name, step.settings)]
-    assert note in way.lines(asked, site.target, 80, truth=made)[1].plain
-    assert note not in way.lines(asked, site.target, 80)[1].plain
+    steps = [(step.name, step.settings)]
+    assert note in io_path.reach_lines(steps, site.target, 80, actual=made)[1].plain
+    assert note not in io_path.reach_lines(steps, site.target, 80)[1].plain
 
 
 async def test_a_commit_that_may_be_lost_says_by_which_setting() -> None:
@@ -96,5 +96,5 @@ async def test_every_shipped_scenario_can_be_drawn_at_every_width() -> None:
         except Refused:
             continue
         for width in (40, 80, 200):
-            asked = [way.Asked(step.name, step.settings) for step in plan.steps]
-            assert all(text.cell_len <= width for text in way.lines(asked, site.target, width))
+            steps = [(step.name, step.settings) for step in plan.steps]
+            assert all(text.cell_len <= width for text in io_path.reach_lines(steps, site.target, width))

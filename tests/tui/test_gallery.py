@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from fstui.tui.drawing import heat, result
+from fstui.tui.drawing import latency, result
 from fstui.tui.drawing.result import steps
 from tests.factories import screens
 
@@ -26,7 +26,7 @@ def test_each_step_has_its_map_in_the_order_they_ran() -> None:
 
 def test_all_stand_on_one_axis() -> None:
     lines = drawn(200, 16)
-    labels = {tuple(line[: heat.LABEL] for line in lines[at + 1 : at + 7]) for at in (0, 8)}
+    labels = {tuple(line[: latency.LABEL] for line in lines[at + 1 : at + 7]) for at in (0, 8)}
     assert len(labels) == 1
 
 

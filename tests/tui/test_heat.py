@@ -7,8 +7,8 @@ import pytest
 from fstui.model.steps import Latency, Stall, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import Mark
-from fstui.tui.drawing import bars, heat
-from fstui.tui.drawing.heat import View
+from fstui.tui.drawing import charts, latency
+from fstui.tui.drawing.latency import View
 from fstui.tui.styles import BAD, DOUBT
 from fstui.tui.terminal import to_ascii
 
@@ -27,32 +27,32 @@ def seconds(length_s: float, *cells: tuple[int, int], parts: int = 60) -> tuple[
 
 
 def drawn(view: View, width: int = 80, height: int = 7) -> list[str]:
-    return [text.plain for text in heat.draw(view, width, height)]
+    return [text.plain for text in latency.heat_map(view, width, height)]
 
 
 def field(line: str) -> str:
     """The map alone, of a line of 80 columns."""
-    return line[heat.LABEL : 80 - heat.LADDER]
+    return line[latency.LABEL : 80 - latency.LADDER]
 
 
 @pytest.mark.parametrize("length_s", [0.5, 1.0, 2.0, 10.0])
 @pytest.mark.parametrize("width", [50, 80, 117, 200])
 def test_rounded_times_make_no_holes(length_s: float, width: int) -> None:
     view = View(seconds(length_s, (MS, 9)), elapsed_s=length_s, length_s=length_s)
-    ends = width - (heat.LADDER if width >= heat.LADDER_FROM else 0)
-    (line,) = (line[heat.LABEL : ends] for line in drawn(view, width) if any("⠀" < c <= "⣿" for c in line))
-    assert " " not in line and len(line) == ends - heat.LABEL
+    ends = width - (latency.LADDER if width >= latency.LADDER_FROM else 0)
+    (line,) = (line[latency.LABEL : ends] for line in drawn(view, width) if any("⠀" < c <= "⣿" for c in line))
+    assert " " not in line and len(line) == ends - latency.LABEL
 
 
 def test_a_gap_in_the_data_stays_a_gap() -> None:
     view = View((point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9))), elapsed_s=2.0, length_s=2.0)
-    (line,) = (field(line) for line in drawn(view) if "⠀" < line[heat.LABEL] <= "⣿")
+    (line,) = (field(line) for line in drawn(view) if "⠀" < line[latency.LABEL] <= "⣿")
     assert line.strip().count(" ") > 40
 
 
 def test_it_fills_from_left_to_right_over_the_known_length() -> None:
     view = View(seconds(2.0, (MS, 9))[:30], elapsed_s=1.0, length_s=2.0)
-    (line,) = (field(line) for line in drawn(view) if "⠀" < line[heat.LABEL] <= "⣿")
+    (line,) = (field(line) for line in drawn(view) if "⠀" < line[latency.LABEL] <= "⣿")
     assert len(line.rstrip()) == pytest.approx(27, abs=1)
     assert drawn(view)[-1].split() == ["0", "s", "0.5", "1.0", "1.5", "2.0"]
 
@@ -70,14 +70,14 @@ def test_decades_are_labelled_where_they_begin() -> None:
 
 
 def test_a_rare_slow_operation_is_seen_and_the_many_have_another_colour() -> None:
-    lines = heat.draw(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY), 80, 9)
+    lines = latency.heat_map(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY), 80, 9)
     styles = {str(span.style) for line in lines for span in line.spans if "⠀" < line.plain[span.start] <= "⣿"}
     assert len(styles) == 2
 
 
 def test_stalls_are_red_and_what_is_sooner_than_the_limit_is_doubted() -> None:
     view = View(seconds(1.0, (MS, 99), (400 * MS, 1)), latency=LATENCY, marks=(Mark("limit", 8.3 * MS),))
-    lines = heat.draw(view, 80, 13)
+    lines = latency.heat_map(view, 80, 13)
     painted = [{str(span.style) for span in line.spans if "⠀" < line.plain[span.start] <= "⣿"} for line in lines]
     assert {BAD} in painted and {DOUBT} in painted
     assert any("╌╌╌" in line.plain for line in lines)
@@ -87,7 +87,7 @@ def test_stalls_are_red_and_what_is_sooner_than_the_limit_is_doubted() -> None:
 def test_beside_it_stand_the_percentiles_and_what_it_is_held_against() -> None:
     marks = (Mark("last", 1.5 * MS), Mark("publ.", 12 * MS), Mark("idle", 3 * MS))
     lines = drawn(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY, marks=marks), height=21)
-    beside = [line[80 - heat.LADDER :].split() for line in lines if len(line) > 80 - heat.LADDER + 1]
+    beside = [line[80 - latency.LADDER :].split() for line in lines if len(line) > 80 - latency.LADDER + 1]
     names = [words[0].strip("◂·╌") or words[1] for words in beside if words]
     assert names == ["max", "publ.", "p99", "idle", "p90", "last", "p50"]
 
@@ -104,7 +104,7 @@ def test_it_fits_whatever_room_there_is(width: int, height: int) -> None:
 
 def test_an_operation_that_has_not_returned_shows_while_it_lasts() -> None:
     stall = Stall(call="fdatasync", elapsed_s=0.5)
-    lines = heat.draw(View(seconds(2.0, (MS, 9))[:15], elapsed_s=1.0, length_s=2.0, stall=stall), 80, 9)
+    lines = latency.heat_map(View(seconds(2.0, (MS, 9))[:15], elapsed_s=1.0, length_s=2.0, stall=stall), 80, 9)
     (line,) = (line for line in lines if "▲" in line.plain)
     assert line.plain.count("▲") > 10
     assert BAD in {str(span.style) for span in line.spans}
@@ -129,14 +129,14 @@ def test_the_axis_seldom_moves() -> None:
 
 
 def test_a_sparkline_is_flat_where_nothing_changed_and_rises_with_the_latency() -> None:
-    assert set(bars.sparkline(seconds(1.0, (MS, 9)), 16)) == {"▁"}
+    assert set(charts.sparkline(seconds(1.0, (MS, 9)), 16)) == {"▁"}
     slower = tuple(point(at / 60, (MS if at < 30 else 12 * MS, 9)) for at in range(60))
-    drawn = bars.sparkline(slower, 16)
+    drawn = charts.sparkline(slower, 16)
     assert len(drawn) == 16 and drawn[0] == "▁" and drawn[-1] == "█"
-    assert bars.sparkline((), 16) == ""
+    assert charts.sparkline((), 16) == ""
 
 
 def test_a_curve_longer_than_its_points_has_no_holes_but_those_of_the_data() -> None:
-    assert set(bars.sparkline(seconds(2.0, (MS, 9), parts=20), 90)) == {"▁"}
+    assert set(charts.sparkline(seconds(2.0, (MS, 9), parts=20), 90)) == {"▁"}
     gap = (point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9)))
-    assert bars.sparkline(gap, 20).count(" ") == pytest.approx(17, abs=1)
+    assert charts.sparkline(gap, 20).count(" ") == pytest.approx(17, abs=1)

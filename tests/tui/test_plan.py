@@ -416,7 +416,7 @@ async def test_what_each_step_does_and_costs_is_drawn_where_there_is_room() -> N
         await app.workers.wait_for_complete()
         await pilot.pause()
         lines = shown(app)
-        title = next(at for at, line in enumerate(lines) if "where the data should be as calls return" in line)
+        title = next(at for at, line in enumerate(lines) if "where data should be after a call" in line)
         assert "page cache" in lines[title + 1] and "platter" in lines[title + 1]
         assert "write, no sync" in lines[title + 2] and "◂" in lines[title + 2]
         assert "1 s … 1 h" in lines[1] and "━" in lines[2]

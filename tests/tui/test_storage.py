@@ -14,7 +14,7 @@ from fstui.model.storage import Node, Reading, Target
 from fstui.report import inventory
 from fstui.runs.machine.local import LocalMachine
 from fstui.state import files, ledger, paths
-from fstui.tui.drawing import stack, storage
+from fstui.tui.drawing import io_path, storage
 from fstui.tui.rates import rates
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -261,23 +261,23 @@ def test_the_stack_is_a_tree_with_roles_rates_and_what_could_not_be_read() -> No
         because="zfs_nocacheflush",
     )
     target = screens.target("/db", "zfs", tank, mirror, *legs, log)
-    assert [line.plain.rstrip() for line in stack.tree(target, 80)] == [
-        "  zfs  rw,relatime                                 · passes it on",
+    assert [line.plain.rstrip() for line in io_path.tree(target, 80)] == [
+        "  zfs  rw,relatime                                 · passes flushes on",
         "  └ tank  zpool                             ✗ flush stops here: zfs_nocacheflush",
-        "    ├ mirror-0                                     · would pass it on",
+        "    ├ mirror-0                                     · would pass flushes on",
         "    │ ├ nvme0n1  mirror leg, PM9A3, 8.0 GT/s × 4   · write cache on, no FUA",
         "    │ │   not read: the drive's own word: root only",
         "    │ └ nvme1n1  mirror leg, PM9A3, 8.0 GT/s × 4   · write cache on, no FUA",
         "    │     not read: the drive's own word: root only",
         "    └ sdb  slog, sata 6.0 Gbps                     · write cache on, no FUA",
     ]
-    assert stack.path(target) == "/db · zfs › tank › mirror-0 › nvme0n1 › nvme1n1 › sdb"
+    assert io_path.path(target) == "/db · zfs › tank › mirror-0 › nvme0n1 › nvme1n1 › sdb"
 
 
 def test_a_device_is_drawn_as_what_it_is_to_the_layer_above() -> None:
     role = Reading(what="role", value="stripe", path="dmsetup table")  # of another volume
     volume = Node(id="dm-0", layer="block", kind="dm-linear", name="vg/root", below=("sda",))
-    drawn = stack.tree(Target(
+    drawn = io_path.tree(Target(
         path="/srv", mount_point="/srv", fstype="ext4", source="/dev/vg/root",
         stack=(screens.target("/srv", "ext4", volume).stack[0], volume, screens.disk("sda", readings=(role,))),
     ), 80)  # fmt: skip

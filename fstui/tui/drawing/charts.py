@@ -1,121 +1,172 @@
-"""Figures of the last minutes as charts side by side: an area of braille dots under each, two to a cell.
-
-They move on by whole cells, so that a line is sent only once in a while; what is drawn between is the same text.
-"""
+"""Bars, sparklines, axes, and area charts of the last minutes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from math import ceil, floor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import ceil, floor, log10
+from statistics import median
 from typing import Generic, NamedTuple, TypeVar
 
 from rich.text import Text
 
-from fstui.tui.drawing.bars import round_up
-from fstui.tui.drawing.cells import fit, fit_right, line, rule
+from fstui.model.steps import TimelinePoint
+from fstui.report.latency_map import LogScale, with_ends
+from fstui.tui.drawing.cells import Run, fit, fit_right, line, rule
 from fstui.tui.styles import DOUBT, FAINT, HEAD, HEAT
 
-Reading = TypeVar("Reading")
-LEAST_LINES = 6
-"""A rule, a chart of three lines with its name above, the times below; less says nothing."""
+Sample = TypeVar("Sample")
+MIN_AREA_LINES = 6
+"""Height of a rule, a name, three lines of chart and the time axis."""
 _LABEL = 8
-_TALLEST = 24
+_MAX_CHART_LINES = 24
 _WIDE = 110
-_FILLED = ((0x00, 0x40, 0x44, 0x46, 0x47), (0x00, 0x80, 0xA0, 0xB0, 0xB8))
-"""So many dots of a cell's left and right half, from the bottom up."""
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_BRAILLE = ((0x00, 0x40, 0x44, 0x46, 0x47), (0x00, 0x80, 0xA0, 0xB0, 0xB8))
+"""Braille dots for a column filled from the bottom with 0 to 4 dots: the left and the right half of a cell."""
 
 
-class Figure(NamedTuple, Generic[Reading]):
-    """One of the numbers that a stretch of time has; None: it was not counted."""
+def scale_around(values: Iterable[float]) -> LogScale:
+    """Return a scale of whole decades, at least two, that holds all positive values."""
+    known = [value for value in values if value > 0] or [1.0]
+    high = ceil(log10(max(known)) - 1e-9)
+    return LogScale(10.0 ** min(floor(log10(min(known)) + 1e-9), high - 2), 10.0**high)
+
+
+def bar(value: float, scale: LogScale, cells: int) -> str:
+    """Return a horizontal bar in steps of half a cell. A positive value always shows at least half a cell."""
+    halves = max(round(scale.place(value) * cells * 2), 1) if value > 0 else 0
+    return "━" * (halves // 2) + "╸" * (halves % 2)
+
+
+def columns(shares: Sequence[float], rows: int) -> list[list[str]]:
+    """Return a column of block characters for each share of the full height, topmost row first."""
+    eighths = [max(round(min(share, 1.0) * rows * 8), share > 0) for share in shares]
+    return [[_BLOCKS[max(min(high - 8 * row, 8), 0)] for high in eighths] for row in reversed(range(rows))]
+
+
+def round_up(value: float, ends: Sequence[float] = (1, 2, 3, 5, 10)) -> float:
+    """Return the end of an axis that holds the value: one of ``ends`` times a power of ten."""
+    power = 10.0 ** floor(log10(value))
+    return next(step * power for step in ends if step * power >= value * 0.999999)
+
+
+def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
+    """Draw the median latency over time: one decade is the full height, blank where no operation ended."""
+    known = [(point.t_s, end_s, point.p50_ns) for point, end_s in with_ends(timeline, 1.0) if point.p50_ns]
+    if not known:
+        return ""
+    first_s, last_s = known[0][0], known[-1][1]
+    cell_s = (last_s - first_s) / width or 1.0
+    parts: list[list[int]] = [[] for _ in range(width)]
+    for start_s, end_s, ns in known:
+        first = min(int((start_s - first_s) / cell_s), width - 1)
+        for x in range(first, max(round((end_s - first_s) / cell_s), first + 1)):
+            parts[min(x, width - 1)].append(ns)
+    typical = [median(part) if part else None for part in parts]
+    low = min(ns for ns in typical if ns)
+    decades = max(1.0, *(log10(ns / low) for ns in typical if ns))
+    return "".join(" " if ns is None else _BLOCKS[1 + min(int(log10(ns / low) / decades * 8), 7)] for ns in typical)
+
+
+def axis_labels(labels: Sequence[tuple[int, str]]) -> str:
+    """Place each label below its column. The first label starts there, the last ends there, the others are centred."""
+    text = ""
+    for number, (column, label) in enumerate(labels):
+        shift = 0 if number == 0 else len(label) - 1 if number == len(labels) - 1 else len(label) // 2
+        start = max(column - shift, 0)
+        text = text[:start].ljust(start) + label
+    return text
+
+
+class Figure(NamedTuple, Generic[Sample]):
+    """A number to chart. ``value`` returns None where it was not counted."""
 
     name: str
-    of: Callable[[Reading], float | None]
-    said: Callable[[float], str]
-    least: float
-    """The scale never ends below."""
+    value: Callable[[Sample], float | None]
+    words: Callable[[float], str]
+    min_scale: float
+    """The scale never ends below this value."""
     doubtful: float = float("inf")
+    """Values from here on are drawn in the colour of doubt."""
 
 
-class Room(NamedTuple):
-    """What a width leaves: so many charts beside each other, each so many cells wide, with so many for its dots."""
+class Layout(NamedTuple):
+    """Area charts side by side: how many, and the cells and seconds of each."""
 
     columns: int
-    each: int
+    chart_width: int
     cells: int
+    """Cells for dots; the rest is labels."""
     cell_s: int
-    """What a cell covers: seldom sent on a small terminal, whose line may be slow."""
+    """Seconds of one cell. A chart is sent once per cell, so a small terminal, whose line may be slow, has more."""
 
     @property
     def span_s(self) -> int:
         return self.cells * self.cell_s
 
 
-def room(width: int) -> Room:
-    """One to three of them."""
+def layout(width: int) -> Layout:
+    """Choose one to three charts side by side."""
     columns = 1 if width < 66 else 2 if width < 160 else 3
-    each = (width - 2) // columns
-    return Room(columns, each, each - _LABEL - 2, 4 if width >= _WIDE else 10)
+    chart_width = (width - 2) // columns
+    return Layout(columns, chart_width, chart_width - _LABEL - 2, 4 if width >= _WIDE else 10)
 
 
-def draw(
+def areas(
     name: str,
-    figures: Mapping[int, Sequence[Figure[Reading]]],
-    series: Sequence[Reading | None],
+    figures: Mapping[int, Sequence[Figure[Sample]]],
+    series: Sequence[Sample | None],
     width: int,
     height: int,
 ) -> list[Text]:
-    """At most so many lines. ``figures``: by how many stand beside each other; ``series``: two for each cell."""
-    space = room(width)
-    columns = space.columns
-    counted = [one for one in figures[columns] if any(now is not None and one.of(now) is not None for now in series)]
-    if not counted or height < LEAST_LINES:
+    """Draw area charts in at most this many lines; return no lines if there is too little room or nothing to draw.
+
+    ``figures`` lists what to chart first, by the number of charts side by side. ``series`` has two samples per cell.
+    """
+    room = layout(width)
+    counted = [
+        figure
+        for figure in figures[room.columns]
+        if any(sample is not None and figure.value(sample) is not None for sample in series)
+    ]
+    if not counted or height < MIN_AREA_LINES:
         return []
-    rows = min(max((height - 2) // 4, 1), ceil(len(counted) / columns))
-    tall = min((height - 2) // rows, _TALLEST)
-    shown = counted[: rows * columns]
-    lines = [rule(width, name, f"the last {_minutes(space.span_s)}")]
-    for first in range(0, len(shown), columns):
-        parts = [_chart(one, series, space.cells, tall) for one in shown[first : first + columns]]
-        lines += [line(*(run for part in parts for run in part[at])) for at in range(tall)]
-    return [*lines, line((_times(space), FAINT))]
+    rows = min(max((height - 2) // 4, 1), ceil(len(counted) / room.columns))
+    chart_height = min((height - 2) // rows, _MAX_CHART_LINES)
+    lines = [rule(width, name, f"the last {_minutes(room.span_s)}")]
+    for first in range(0, min(rows * room.columns, len(counted)), room.columns):
+        charts = [_area(figure, series, room.cells, chart_height) for figure in counted[first : first + room.columns]]
+        lines += [line(*(run for chart in charts for run in chart[at])) for at in range(chart_height)]
+    times = fit(f"{_minutes(room.span_s)} ago", room.cells - 4) + " now"
+    return [*lines, line((fit(" " * (_LABEL + 1) + times, room.chart_width) * room.columns, FAINT))]
 
 
-def _chart(
-    figure: Figure[Reading], series: Sequence[Reading | None], cells: int, height: int
-) -> list[list[tuple[str, str]]]:
-    values = [None if now is None else figure.of(now) for now in series]
-    known = [value for value in values if value is not None]
-    highest, rows = max(known), height - 1
-    scale = round_up(max(highest, figure.least))
+def _area(figure: Figure[Sample], series: Sequence[Sample | None], cells: int, height: int) -> list[list[Run]]:
+    values = [None if sample is None else figure.value(sample) for sample in series]
+    highest, rows = max(value for value in values if value is not None), height - 1
+    top = round_up(max(highest, figure.min_scale))
     head = f"  {figure.name}"
-    peak = f"at most {figure.said(highest)}" if highest else ""
-    beside = _LABEL + 2 + cells - len(head) - 2
-    drawn = [[(head, HEAD), (f"{fit_right(peak, beside)}  ", FAINT)]]
+    peak = f"at most {figure.words(highest)}" if highest else ""
+    drawn: list[list[Run]] = [[(head, HEAD), (f"{fit_right(peak, _LABEL + cells - len(head))}  ", FAINT)]]
     for row in reversed(range(rows)):
-        label = figure.said(scale) if row == rows - 1 else "0" if row == 0 else ""
-        filled = [_dots(value, scale, row, rows) for value in values]
-        dots = "".join(map(_cell, filled[::2], filled[1::2]))
-        style = DOUBT if (row + 0.5) / rows * scale >= figure.doubtful else HEAT[0]
-        drawn.append([(f"{label:>{_LABEL - 1}} {'┤' if label else '│'}", FAINT), (dots, style), (" ", "")])
+        label = figure.words(top) if row == rows - 1 else "0" if row == 0 else ""
+        dots = [_dots(value, top, row, rows) for value in values]
+        area = "".join(map(_braille, dots[::2], dots[1::2]))
+        style = DOUBT if (row + 0.5) / rows * top >= figure.doubtful else HEAT[0]
+        drawn.append([(f"{label:>{_LABEL - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
 
 
-def _cell(left: int, right: int) -> str:
-    """With so many dots in each of its halves."""
-    return chr(0x2800 + _FILLED[0][left] + _FILLED[1][right]) if left or right else " "
+def _braille(left: int, right: int) -> str:
+    return chr(0x2800 + _BRAILLE[0][left] + _BRAILLE[1][right]) if left or right else " "
 
 
-def _dots(value: float | None, scale: float, row: int, rows: int) -> int:
-    """Of four in that cell; what is zero still has a line at the bottom, what is not known has none."""
+def _dots(value: float | None, top: float, row: int, rows: int) -> int:
+    """Return how many of the four dots in this row are filled. Zero still shows one dot; an unknown value none."""
     if value is None:
         return 0
-    reached = max(floor(min(value / scale, 1) * rows * 4 + 0.5), 1)
-    return max(min(reached - 4 * row, 4), 0)
-
-
-def _times(space: Room) -> str:
-    words = fit(f"{_minutes(space.span_s)} ago", space.cells - 4) + " now"
-    return "".join(fit(" " * (_LABEL + 1) + words, space.each) for _ in range(space.columns))
+    filled = max(floor(min(value / top, 1) * rows * 4 + 0.5), 1)
+    return max(min(filled - 4 * row, 4), 0)
 
 
 def _minutes(seconds: float) -> str:

@@ -17,7 +17,7 @@ from fstui.report import trend
 from fstui.report.findings import leading
 from fstui.report.text import moment
 from fstui.runs.history import ALTERED, Summary
-from fstui.tui.drawing import bars
+from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import (
     Column,
     fit,
@@ -61,10 +61,10 @@ def rows(runs: Sequence[Summary], width: int) -> Rows:
     """Return a row for each run, by its path. The title of the bars names their scale."""
     bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
     columns = shown([replace(one, width=bar) if one.title == "BAR" else one for one in COLUMNS], width - 1)
-    scale = bars.scale(one.rate_per_s for one in runs)
+    scale = charts.scale_around(one.rate_per_s for one in runs)
     cells, day = {}, ""
     for one in runs:
-        drawn = bars.across(one.rate_per_s, scale, bar)
+        drawn = charts.bar(one.rate_per_s, scale, bar)
         cells[one.path] = _row(one, columns, drawn, same_day=one.started_at[:10] == day)
         day = one.started_at[:10]
     return Rows(columns, cells, {"BAR": f"{_short(scale.low)}…{_short(scale.high)}"})
@@ -95,7 +95,7 @@ def elsewhere(summaries: Sequence[Summary], chosen: Summary, width: int, height:
     newest.sort(key=lambda one: -one.rate_per_s)
     if len(newest) < 2 or height < 3:
         return []
-    scale = bars.scale(one.rate_per_s for one in newest)
+    scale = charts.scale_around(one.rate_per_s for one in newest)
     room = max((width - 4) * 2 // 5, 10)
     name = min(max(cell_len(_where(one)) for one in newest), room)
     cells = width - name - 17
@@ -107,7 +107,7 @@ def elsewhere(summaries: Sequence[Summary], chosen: Summary, width: int, height:
             line(
                 ("▌" if here else " ", HEAD), (f"{glyph} ", style), (fit_left(_where(one), name), HEAD if here else ""),
                 (f" {fit_right(rate(one.rate_per_s), 7)}/s ", HEAD if here else ""),
-                (bars.across(one.rate_per_s, scale, cells), not_bold(style)),
+                (charts.bar(one.rate_per_s, scale, cells), not_bold(style)),
             )
         )  # fmt: skip
     return lines
@@ -177,8 +177,8 @@ def _in_short(summary: Summary, width: int) -> list[Text]:
 
 
 def _upright(runs: Sequence[Summary], chosen: Summary, each: int, tall: int) -> list[Text]:
-    highest = bars.round_up(max(one.rate_per_s for one in runs), _ENDS)
-    signs = bars.upright([one.rate_per_s / highest for one in runs], tall)
+    highest = charts.round_up(max(one.rate_per_s for one in runs), _ENDS)
+    signs = charts.columns([one.rate_per_s / highest for one in runs], tall)
     lines = []
     for at, row in enumerate(signs):
         label = rate(highest) if at == 0 else rate(highest / 2) if at == tall // 2 and tall > 3 else ""

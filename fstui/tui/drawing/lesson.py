@@ -11,11 +11,11 @@ from rich.text import Text
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
 from fstui.report.glossary import standing_in, titled
+from fstui.report.latency_map import LogScale
 from fstui.runs.lessons import Choice, Found, Lesson, LessonRun, Planned
-from fstui.tui.drawing import bars, heat, stack, way
-from fstui.tui.drawing.bars import Scale
+from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import ACTION, clickable, fit, fit_right, line, rule, wrapped
-from fstui.tui.drawing.spread import Shown
+from fstui.tui.drawing.latency import Distribution
 from fstui.tui.progress import Progress
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, KEY, not_bold, step_style, verdict_style, verdict_word
 
@@ -23,7 +23,7 @@ STAGES = ("predict", "run", "compare", "explain", "question")
 _NAME, _BAR, _LEAST_BAR = 22, 22, 6
 _GROUPS = re.compile(r"(?<=\d) (?=\d{3})")
 """Between a number's thousands."""
-SCALE = Scale(1.0, 1e6)
+SCALE = LogScale(1.0, 1e6)
 """Of the rates' bars: the same for all lessons."""
 
 
@@ -118,16 +118,23 @@ def disks(lesson: Lesson, planned: Sequence[Planned], width: int) -> list[Text]:
     """What each run is done on, as this box would read it."""
     lines = [line(), rule(width, "its disks", "simulated")] if planned else []
     for run, plan in zip(lesson.runs, planned, strict=False):
-        lines += [line(("  " + run.label, HEAD)), *stack.tree(plan.target, width - 2)]
+        lines += [line(("  " + run.label, HEAD)), *io_path.tree(plan.target, width - 2)]
     return lines
 
 
 def ways(lesson: Lesson, planned: Sequence[Planned], width: int, *, told: bool) -> list[Text]:
     """Each run's steps, how far what they write has come when the call returns."""
-    lines = [line(), rule(width, way.TRUTH if told else way.TITLE, way.LEGEND if told else "")] if planned else []
+    lines = (
+        [
+            line(),
+            rule(width, io_path.ACTUAL_REACH if told else io_path.EXPECTED_REACH, io_path.REACH_LEGEND if told else ""),
+        ]
+        if planned
+        else []
+    )
     for run, plan in zip(lesson.runs, planned, strict=False):
-        asked = [way.Asked(step.name, step.settings) for step in plan.plan.steps]
-        first, *rest = way.lines(asked, plan.target, width, told=told, truth=plan.made)
+        steps = [(step.name, step.settings) for step in plan.plan.steps]
+        first, *rest = io_path.reach_lines(steps, plan.target, width, hidden=not told, actual=plan.made)
         head = line(("  " + run.label, HEAD))
         head.append_text(first[cell_len(head.plain) :] if first.plain[: cell_len(head.plain)].isspace() else line())
         lines += [head, *rest]
@@ -140,11 +147,11 @@ def live(progress: Progress, width: int, height: int) -> list[Text]:
     if step is None:
         return []
     length_s = step.length_s if isinstance(step, Snapshot) else step.elapsed_s
-    view = heat.View(step.timeline, step.elapsed_s, length_s or None, (), step.latency_ns)
-    return [rule(width, step.name), *heat.draw(view, width, height - 1)]
+    view = latency.View(step.timeline, step.elapsed_s, length_s or None, (), step.latency_ns)
+    return [rule(width, step.name), *latency.heat_map(view, width, height - 1)]
 
 
-def spreads(planned: Sequence[LessonRun], under_way: Mapping[str, Progress]) -> list[Shown]:
+def spreads(planned: Sequence[LessonRun], under_way: Mapping[str, Progress]) -> list[Distribution]:
     """The steps of all runs, as far as they have come."""
     shown = []
     for run in planned:
@@ -153,7 +160,7 @@ def spreads(planned: Sequence[LessonRun], under_way: Mapping[str, Progress]) -> 
             name = str(step["name"]) if len(planned) == 1 else f"{run.label}: {step['name']}"
             seen, _ = _seen(str(step["name"]), index, progress)
             style = HEAT[0] if seen is None or not seen.syncs else _style(progress)
-            shown.append(Shown(name, seen.timeline, seen.latency_ns, style) if seen else Shown(name))
+            shown.append(Distribution(name, seen.timeline, seen.latency_ns, style) if seen else Distribution(name))
     return shown
 
 
@@ -180,7 +187,7 @@ def _step(name: str, index: int, progress: Progress | None, cells: int) -> Text:
     flushes = sum(device.flushes or 0 for device in seen.counters)
     each = ratio(flushes / seen.syncs) if seen.syncs else "–"
     numbers = f"{fit_right(rate(seen.rate_per_s), 9)}{fit_right(p50, 9)}{fit_right(each, 12)}"
-    bar = bars.across(seen.rate_per_s, SCALE, cells) if cells else ""
+    bar = charts.bar(seen.rate_per_s, SCALE, cells) if cells else ""
     return line("  ", glyph, f" {fit(name, _NAME)}{numbers}  ", (bar, _style(progress) if seen.syncs else HEAT[0]))
 
 

@@ -10,7 +10,7 @@ from fstui.model.quantities import rate
 from fstui.report.glossary import titled
 from fstui.runs.lessons import Lesson, Planned
 from fstui.runs.lessons_taken import Taken
-from fstui.tui.drawing import bars
+from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, fit, fit_right, line, rule, shown, styled_row, wrapped
 from fstui.tui.drawing.lesson import SCALE, disks, meanings, paragraph, ways
 from fstui.tui.styles import DOUBT, FAINT, GOOD, HEAD, HEAT
@@ -78,7 +78,7 @@ def _measured(lesson: Lesson, done: Taken | None, width: int) -> list[Text]:
             name = str(step["name"])
             known = rates.get(f"{run.label}/{name}")
             label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
-            bar = (bars.across(known, SCALE, cells), HEAT[0]) if known else ("╌" * cells + " ?", FAINT)
+            bar = (charts.bar(known, SCALE, cells), HEAT[0]) if known else ("╌" * cells + " ?", FAINT)
             each = fit_right(f"{rate(known)}/s" if known else "", 12)
             lines.append(line(f"  {fit(label, _NAME)}{each}  ", bar))
     return lines

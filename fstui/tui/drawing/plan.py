@@ -15,13 +15,13 @@ from fstui.model.plan import Plan
 from fstui.model.quantities import clock, counted, short_size, size
 from fstui.model.storage import Target
 from fstui.report.figures import power_cut_writes, writes_at_most
+from fstui.report.latency_map import LogScale
 from fstui.report.scenarios import BY_HAND
 from fstui.runs import power_cut
 from fstui.runs.scenarios import Form, Scenario, Setting
 from fstui.tui import choices
 from fstui.tui.choices import Choices
-from fstui.tui.drawing import bars, stack, way
-from fstui.tui.drawing.bars import Scale
+from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, ends, fit, line, rule, shown, styled_row, window, wrapped
 from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, HEAT
 from fstui.tui.widgets.table import Rows
@@ -32,7 +32,7 @@ CURSOR = "reverse"
 _BAR = 12
 _MUCH, _FEWEST_STEPS = 10, 3
 """A tenth of the room that is free; fewer steps of many make no picture."""
-_SECONDS, _BYTES = Scale(1, 3600), Scale(1 << 20, 1 << 40)
+_SECONDS, _BYTES = LogScale(1, 3600), LogScale(1 << 20, 1 << 40)
 """Of the bars: a second to an hour, 1 MiB to 1 TiB."""
 COLUMNS = (
     Column("SCENARIO", 15),
@@ -68,7 +68,7 @@ class Cursor(msgspec.Struct, frozen=True):
 def title(directory: str, target: Target | None, simulated: str | None, width: int) -> Text:
     free = f"{short_size(target.space.free_bytes)} free" if target and target.space else ""
     device = next((node.model for node in target.lowest if node.model), "") if target else ""
-    where = stack.path(target) if target else directory
+    where = io_path.path(target) if target else directory
     name = ("fstui", HEAD), ("  SIMULATED" if simulated else "", HEAD)
     return ends([" ", *name, "  plan   ", where, f" {device}" if device else ""], free, width)
 
@@ -94,8 +94,8 @@ def _cost(plan: Plan | None) -> dict[str, str]:
     """Bars for how long it takes and how much it writes."""
     if plan is None:
         return {}
-    lasts = "" if plan.seconds is None else bars.across(plan.seconds, _SECONDS, _BAR)
-    return {"LASTS": lasts, "TAKES": bars.across(plan.max_bytes or 0, _BYTES, _BAR)}
+    lasts = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, _BAR)
+    return {"LASTS": lasts, "TAKES": charts.bar(plan.max_bytes or 0, _BYTES, _BAR)}
 
 
 def _taking(plan: Plan | None, room_bytes: int | None) -> str:
@@ -141,16 +141,16 @@ def _pictures(plan: Plan | None, read: Target | None, width: int, height: int) -
     """How far each step's data comes, then what it goes down through, where there is room for them."""
     if plan is None or read is None or not read.stack:
         return []
-    asked = [way.Asked(step.name, step.settings) for step in plan.steps if not step.skip]
-    fits = asked[: max(height - 3, 0)]
-    left_out = len(asked) - len(fits)
+    steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
+    fits = steps[: max(height - 3, 0)]
+    left_out = len(steps) - len(fits)
     if not fits or (left_out and len(fits) < _FEWEST_STEPS):
         return []
-    title = rule(width, way.TITLE, way.LEGEND)
-    drawn = [line(), title, *way.lines(fits, read, width)]
+    title = rule(width, io_path.EXPECTED_REACH, io_path.REACH_LEGEND)
+    drawn = [line(), title, *io_path.reach_lines(fits, read, width)]
     if left_out:
         return [*drawn[:-1], line((f"  … {left_out + 1} more steps", FAINT))]
-    tree = [line(), rule(width, "the way down"), *stack.tree(read, width)]
+    tree = [line(), rule(width, "I/O path"), *io_path.tree(read, width)]
     return [*drawn, *tree] if len(drawn) + len(tree) <= height else drawn
 
 

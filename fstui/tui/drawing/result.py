@@ -18,7 +18,7 @@ from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
 from fstui.report.text import speed_words
-from fstui.tui.drawing import bars, heat, report, stack
+from fstui.tui.drawing import charts, io_path, latency, report
 from fstui.tui.drawing.cells import (
     Column,
     distinct,
@@ -35,7 +35,7 @@ from fstui.tui.drawing.cells import (
     wrapped,
 )
 from fstui.tui.drawing.report import Section
-from fstui.tui.drawing.run import NONE, latency, told
+from fstui.tui.drawing.run import NONE, percentile, told
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, speed_style, step_style, verdict_style, verdict_word
 
 STEPS = (
@@ -68,7 +68,7 @@ _STATES: dict[downwards.State, str] = {"": "", "arrived": GOOD, "dropped": BAD, 
 
 def title(run: Run, width: int) -> Text:
     name = run.scenario.name if run.scenario else ""
-    where = stack.path(run.target) if run.target else ""
+    where = io_path.path(run.target) if run.target else ""
     when = datetime.fromisoformat(run.started_at).strftime("%-d %b %H:%M")
     status = "" if run.status == "finished" else f" · {run.status}"
     simulated = f" SIMULATED {run.simulated}" if run.simulated else ""
@@ -124,7 +124,7 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
 def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
     if step is None or not step.timeline:
         return []
-    return [rule(width, step.name), *heat.draw(heat.of_step(run, step), width, height - 1)]
+    return [rule(width, step.name), *latency.heat_map(latency.step_view(run, step), width, height - 1)]
 
 
 def told_by(run: Run, chosen: Finding | None) -> Step | None:
@@ -152,7 +152,7 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     for label, part in (("whole operation", whole), ("its write", step.write_ns), ("its sync", step.sync_ns)):
         if part is not None and step.settings.uniform:
             marks = " ".join(
-                f"{name} {latency(part, field)}"
+                f"{name} {percentile(part, field)}"
                 for name, field in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
                 if getattr(part, field) is not None
             )
@@ -239,12 +239,12 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
         values |= {
             "OVER TIME": _curve(step, columns),
             "STALLS": count(step.stalls.count) if step.stalls.count else NONE,
-            "P90": latency(step.latency_ns, "p90"),
-            "P99.9": latency(step.latency_ns, "p99_9"),
+            "P90": percentile(step.latency_ns, "p90"),
+            "P99.9": percentile(step.latency_ns, "p99_9"),
             "RATE/S": rate(step.rate_per_s),
-            "P50": latency(step.latency_ns, "p50"),
-            "P99": latency(step.latency_ns, "p99"),
-            "MAX": latency(step.latency_ns, "max"),
+            "P50": percentile(step.latency_ns, "p50"),
+            "P99": percentile(step.latency_ns, "p99"),
+            "MAX": percentile(step.latency_ns, "max"),
             "FLUSH/SYNC": NONE if per_sync is None else ratio(per_sync),
             "BYTES": NONE if arrived is None else ratio(arrived),
         }
@@ -254,7 +254,9 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
 
 
 def _curve(step: Step, columns: Sequence[Column]) -> str:
-    return next((bars.sparkline(step.timeline, column.width) for column in columns if column.title == "OVER TIME"), "")
+    return next(
+        (charts.sparkline(step.timeline, column.width) for column in columns if column.title == "OVER TIME"), ""
+    )
 
 
 _WIDTH, _GAP = 44, 2
@@ -276,8 +278,11 @@ def gallery(run: Run, width: int, height: int) -> list[Text]:
     return [text for first in range(0, len(drawn), per_row) for text in _beside(drawn[first : first + per_row], each)]
 
 
-def _map(run: Run, step: Step, axis: latency_map.Axis, width: int, height: int) -> list[Text]:
-    return [rule(width, step.name), *heat.draw(heat.of_step(run, step), width, height - 1, axis)]
+def _map(run: Run, step: Step, axis: latency_map.LogScale, width: int, height: int) -> list[Text]:
+    return [
+        rule(width, step.name),
+        *latency.heat_map(latency.step_view(run, step), width, height - 1, axis),
+    ]
 
 
 def _beside(maps: Sequence[list[Text]], width: int) -> list[Text]:

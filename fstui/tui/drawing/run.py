@@ -16,7 +16,7 @@ from fstui.model.storage import Node, Target
 from fstui.report import figures
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
-from fstui.tui.drawing import bars, stack
+from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import (
     Column,
     distinct,
@@ -61,7 +61,7 @@ def title(progress: Progress, simulated: str | None, width: int) -> Text:
     name = progress.plan.scenario.name
     mark = "  SIMULATED" if simulated else ""
     return ends(
-        [" ", ("fstui", HEAD), (mark, HEAD), "  ", (name, HEAD), f"   {stack.path(progress.target)}"], time, width
+        [" ", ("fstui", HEAD), (mark, HEAD), "  ", (name, HEAD), f"   {io_path.path(progress.target)}"], time, width
     )
 
 
@@ -189,7 +189,7 @@ def busy(rates: dict[str, Rate], target: Target) -> str:
     return "; ".join(parts)
 
 
-def latency(value: Latency | None, field: str) -> str:
+def percentile(value: Latency | None, field: str) -> str:
     """A percentile in words; a dash where there is none."""
     ns = getattr(value, field) if value else None
     return NONE if ns is None else duration_ns(ns)
@@ -235,11 +235,11 @@ def _said(columns: Sequence[Column], name: str, seen: Snapshot) -> str:
 def _numbers(seen: Step | Snapshot, settings: Settings, counts: figures.Counts) -> dict[str, str]:
     per_sync = counts.flushes_per_sync(seen, settings)
     return {
-        "OVER TIME": bars.sparkline(seen.timeline, 16),
+        "OVER TIME": charts.sparkline(seen.timeline, 16),
         "RATE/S": rate(seen.rate_per_s),
-        "P50": latency(seen.latency_ns, "p50"),
-        "P99": latency(seen.latency_ns, "p99"),
-        "MAX": latency(seen.latency_ns, "max"),
+        "P50": percentile(seen.latency_ns, "p50"),
+        "P99": percentile(seen.latency_ns, "p99"),
+        "MAX": percentile(seen.latency_ns, "max"),
         "FLUSH/SYNC": NONE if per_sync is None else ratio(per_sync),
     }
 

@@ -16,7 +16,7 @@ from fstui.model.quantities import counted, duration_ns, short_size, size
 from fstui.model.storage import Node, Target
 from fstui.report import findings
 from fstui.report.layers import in_memory
-from fstui.tui.drawing import stack
+from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Column, ends, fit, heading, labelled, line, row, rule, shown, window_of, wrapped
 from fstui.tui.rates import Rate, total
 from fstui.tui.styles import BAD, FAINT, HEAD, verdict_style
@@ -187,9 +187,9 @@ def detail(
     lines = [rule(width, entry.name, "nothing written")]
     over = {node: _activity(rate) for node, rate in rates.items()}
     if entry.target:
-        lines += stack.tree(entry.target, width, over if edges else None)
+        lines += io_path.tree(entry.target, width, over if edges else None)
     elif entry.device:
-        lines += [line(f"  {entry.device.id}  {stack.lowest((entry.device,))}: no mounted filesystem stands on it")]
+        lines += [line(f"  {entry.device.id}  {io_path.lowest((entry.device,))}: no mounted filesystem stands on it")]
     if not (entry.target and edges):
         devices = (node.id for node in entry.devices if node.id in rates)
         lines += [line((fit(f"  now   {device}: {over[device]}", width), FAINT)) for device in devices]
@@ -223,8 +223,8 @@ def _row(entry: Entry, columns: Sequence[Column], now: Rate, selected: bool) -> 
         "MOUNT": entry.name,
         "TYPE": entry.target.fstype if entry.target else "",
         "FREE": "–" if bytes_ is None else short_size(bytes_),
-        "LOWEST DEVICE": stack.lowest(entry.devices),
-        "STANDS ON": stack.layers(entry.target) if entry.target else "",
+        "LOWEST DEVICE": io_path.lowest(entry.devices),
+        "STANDS ON": io_path.layers(entry.target) if entry.target else "",
         "R/S": _number(now.reads),
         "W/S": _number(now.writes),
         "MB/S": "–" if now.written_bytes is None else f"{now.written_bytes / 1e6:.1f}",

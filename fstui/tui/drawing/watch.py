@@ -12,7 +12,7 @@ from fstui.model.quantities import clock, duration_ns, rate, size
 from fstui.model.storage import Target
 from fstui.model.watch import Watched
 from fstui.report import watch
-from fstui.tui.drawing import charts, stack
+from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, ends, heading, line, row, rule, shown, wrapped
 from fstui.tui.drawing.charts import Figure
 from fstui.tui.styles import FAINT, HEAD
@@ -67,7 +67,7 @@ class View(msgspec.Struct, frozen=True):
 
 
 def title(view: View, simulated: str | None, width: int) -> Text:
-    where = f"   {stack.path(view.target)}"
+    where = f"   {io_path.path(view.target)}"
     mark = "  SIMULATED" if simulated else ""
     return ends([" ", ("fstui", HEAD), (mark, HEAD), "  ", ("watch", HEAD), where], clock(view.elapsed_s), width)
 
@@ -87,9 +87,9 @@ def waits(view: View, width: int) -> list[Text]:
 
 def minutes(last: LastMinutes, width: int, height: int) -> list[Text]:
     """How it came to this; nothing where there is no room."""
-    space = charts.room(width)
+    space = charts.layout(width)
     series = last.series(space.cell_s, 2 * space.cells)
-    return charts.draw("all together", _BY_COLUMNS, series, width, height)
+    return charts.areas("all together", _BY_COLUMNS, series, width, height)
 
 
 def devices(view: View, width: int) -> list[Text]:

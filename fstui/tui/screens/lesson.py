@@ -18,8 +18,8 @@ from fstui.runs import lessons, lessons_taken, simulation
 from fstui.runs.lessons import Lesson, Planned
 from fstui.runs.runner import RunInProgress
 from fstui.tui.commands import BACK, GLOSSARY, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
+from fstui.tui.drawing import latency
 from fstui.tui.drawing import lesson as drawing
-from fstui.tui.drawing import spread
 from fstui.tui.drawing.cells import line, rule
 from fstui.tui.drawing.lesson import STAGES
 from fstui.tui.progress import Progress
@@ -235,7 +235,7 @@ class LessonScreen(BaseScreen):
 
     def _spread(self, width: int, height: int) -> list[Text]:
         steps = drawing.spreads(self.lesson.runs, self._under_way)
-        return spread.draw(steps, width, spread.height_for(len(steps), height))
+        return latency.distributions(steps, width, latency.distributions_height(len(steps), height))
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
         """The latencies of what runs now, else those of all steps."""
@@ -253,7 +253,7 @@ class LessonScreen(BaseScreen):
             below.styles.height = left if left >= LEAST_MAP else 0
         elif self._is_wide and self.stage != "explain":
             steps = sum(len(run.steps) for run in self.lesson.runs)
-            below.styles.height = spread.height_for(steps, free - self._lines_of_the_page() - 1)
+            below.styles.height = latency.distributions_height(steps, free - self._lines_of_the_page() - 1)
         else:
             below.styles.height = 0
 

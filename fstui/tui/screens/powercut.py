@@ -15,7 +15,7 @@ from fstui.model.quantities import counted
 from fstui.model.storage import Target
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command, bindings
-from fstui.tui.drawing import stack
+from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import ends, line, wrapped
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import DOUBT, FAINT, HEAD
@@ -155,7 +155,7 @@ class PowerCutScreen(BaseScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         survived = "" if self.survived is None else f"{counted(self.survived, 'cut')} survived"
-        return [ends([" ", ("fstui", HEAD), f"  power-cut   {stack.path(self._target)}"], survived, width)]
+        return [ends([" ", ("fstui", HEAD), f"  power-cut   {io_path.path(self._target)}"], survived, width)]
 
     def _draw_page(self, width: int, height: int) -> list[Text]:
         return [

@@ -19,9 +19,9 @@ from fstui.report.latency_map import Mark
 from fstui.runs.runner import RunInProgress
 from fstui.runs.simulation import name_of
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
-from fstui.tui.drawing import heat
+from fstui.tui.drawing import latency
 from fstui.tui.drawing import run as drawing
-from fstui.tui.drawing.heat import View
+from fstui.tui.drawing.latency import View
 from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.slices import Slices
@@ -75,7 +75,7 @@ class RunScreen(BaseScreen):
         yield self.lines("title", self._draw_title, classes="line")
         yield self.lines("table", self._draw_steps)
         yield self.lines("rule", self._draw_rule, classes="line")
-        yield Slices(lambda width, height: heat.draw(self._view(), width, height), id="map")
+        yield Slices(lambda width, height: latency.heat_map(self._view(), width, height), id="map")
         yield self.lines("ends", lambda width, height: drawing.both_ends(self.progress, width, height))
         yield self.lines("finding", lambda width, height: [drawing.finding(self.progress, width)], classes="line")
         yield self.lines("others", lambda width, height: [drawing.others(self.progress, width)], classes="line")

@@ -1,0 +1,177 @@
+"""The I/O path below a filesystem: its layers as a tree, and how far the data of each step gets down it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from fstui.model.quantities import short_size
+from fstui.model.settings import Settings
+from fstui.model.storage import Node, Target
+from fstui.report.layers import called, link, unread
+from fstui.report.reach import Place, Reach, places, reach
+from fstui.report.simulated import in_truth
+from fstui.runs.simulation import Simulated
+from fstui.tui.drawing.cells import Run, fit, line
+from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
+
+_MIN_NOTE_COLUMN = 36
+_MAX_NAME, _MIN_PLACE = 24, 13
+_SURVIVAL = {True: ("✓", "green"), False: ("✗", "yellow"), None: ("?", "")}
+
+EXPECTED_REACH = "where data should be after a call"
+"""Title for real storage: a layer that loses data is drawn as if it did what it reports."""
+ACTUAL_REACH = "where data is after a call"
+"""Title for simulated storage, whose behaviour is known."""
+REACH_LEGEND = "after a power cut: ✗ lost, ✓ kept"
+
+
+def tree(target: Target, width: int, edges: Mapping[str, str] | None = None) -> list[Text]:
+    """Draw each layer with what it does to a flush, topmost first.
+
+    A layer below two others is drawn once. ``edges`` has the text for the edge above each layer, by layer ID.
+    """
+    if not target.stack:
+        return []
+    seen: set[str] = set()
+    lines: list[Text] = []
+
+    def draw(node: Node, role: str, lead: str, indent: str, stopped: bool) -> None:
+        seen.add(node.id)
+        top = node is target.stack[0]
+        if edges and (words := edges.get(node.id)):
+            sign = ("╳ ", BAD) if stopped else ("│ ", "")
+            lines.append(line(lead[:-2], sign, (fit(words, width - cell_len(lead)).rstrip(), FAINT)))
+        facts = ",".join(target.mount_options) if top else _facts(node, role)
+        name = target.fstype if top else _name(node)
+        lines.extend(_layer(f"{lead}{name}  {facts}", _note(node, stopped), width))
+        for reading in node.state:
+            lines.append(line(f"{indent}  ", (f"! {reading.what} {reading.value}", DOUBT)))
+        for missing in unread(node):
+            lines.append(line((fit(f"{indent}  not read: {missing}", width).rstrip(), FAINT)))
+        below = [target.node(name) for name in node.below if name not in seen]
+        for number, layer in enumerate(below, 1):
+            branch, more = ("└ ", "  ") if number == len(below) else ("├ ", "│ ")
+            if layer.id not in seen:
+                layer_role = node.below_roles.get(layer.id, "")
+                draw(layer, layer_role, indent + branch, indent + more, stopped or node.sync == "stops")
+
+    draw(target.stack[0], "", "  ", "  ", False)
+    return lines
+
+
+def lowest(nodes: Sequence[Node]) -> str:
+    """Name the lowest devices in one or two words: ``sdb hdd-7200``, ``4 × ssd-plp``, ``memory``."""
+    if not nodes:
+        return "–"
+    if len(nodes) > 1:
+        classes = {_class(node) for node in nodes}
+        return f"{len(nodes)} × {classes.pop() or 'devices'}" if len(classes) == 1 else f"{len(nodes)} devices"
+    node = nodes[0]
+    if node.layer in ("memory", "remote"):
+        return node.name if node.layer == "remote" else "memory"
+    return f"{node.id} {_class(node)}".strip()
+
+
+def path(target: Target) -> str:
+    """Return the directory, the filesystem and the layers below: ``/srv/data · ext4 › sda1 › sda``."""
+    below = layers(target)
+    return " · ".join(part for part in (target.path, target.fstype) if part) + (f" › {below}" if below else "")
+
+
+def layers(target: Target) -> str:
+    """Return the layers below the filesystem: ``dm-2 › sdb``."""
+    return " › ".join(_name(node) for node in target.stack[1:] if node.layer != "remote")
+
+
+def reach_lines(
+    steps: Sequence[tuple[str, Settings]],
+    target: Target,
+    width: int,
+    *,
+    hidden: bool = False,
+    actual: Simulated | None = None,
+) -> list[Text]:
+    """Draw a heading with the places, and a bar for each named step that ends where its data is.
+
+    ``hidden`` draws question marks for the student to answer. ``actual`` is the simulated machine whose real
+    behaviour is drawn instead of what its layers report.
+    """
+    below = places(target)
+    names = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME, width // 3)
+    room = width - names - 4
+    each = max((room - 2) // (len(below) + 1), min(_MIN_PLACE, room // len(below)))
+    heads = [
+        (fit(f"{_SURVIVAL[place.kept][0]} {place.name}", each - 1) + " ", "" if hidden else _SURVIVAL[place.kept][1])
+        for place in below
+    ]
+    drawn = [line(" " * (names + 4), *heads)]
+    for name, settings in steps:
+        found = reach(settings, target, below)
+        found = in_truth(actual, found, below) if actual and found else found
+        bar = [("╌" * (each * len(below)), FAINT), (" ?", "")] if hidden else _reach_bar(found, below, each, room)
+        drawn.append(line(f"  {fit(name, names)}  ", *bar))
+    return drawn
+
+
+def _reach_bar(found: Reach | None, below: Sequence[Place], each: int, room: int) -> list[Run]:
+    if found is None:
+        return [(fit("depends on the program", room).rstrip(), FAINT)]
+    kept = below[found.place].kept
+    style = BAD if found.stopped else GOOD if kept else DOUBT if kept is False else ""
+    skipped = "╌" * each if found.past_memory and found.place else ""
+    end = each * found.place + min(each // 2, 6)
+    bar = "━" * max(end - len(skipped), 1) + ("✗" if found.stopped else "◂")
+    left = room - len(skipped) - len(bar) - 1
+    note = f" {fit(found.note, left).rstrip()}" if found.note and left > 4 else ""
+    return [(skipped, FAINT), (bar, style), (note, FAINT)]
+
+
+def _layer(left: str, note: Run, width: int) -> list[Text]:
+    # The note about flushes matters more than the end of a list of mount options.
+    column = max(min(width * 51 // 80, width - cell_len(note[0])), _MIN_NOTE_COLUMN)
+    if width < 70:
+        return [line(fit(left, width)), line("      ", note)] if note[0] else [line(fit(left, width))]
+    return [line(fit(left, column - 1) + " ", (fit(note[0], width - column).rstrip(), note[1]))]
+
+
+def _name(node: Node) -> str:
+    names = {"block": node.id, "filesystem": node.kind, "memory": node.id.partition(":")[2]}
+    return names.get(node.layer) or node.name
+
+
+def _note(node: Node, stopped: bool) -> Run:
+    if node.sync == "stops" and stopped:
+        return f"· {node.because}", FAINT
+    if node.sync == "stops":
+        return f"✗ flush stops here: {node.because}", BAD
+    if node.lowest and node.write_cache:
+        cache = "on" if node.write_cache == "write back" else "off"
+        fua = {True: ", FUA", False: ", no FUA", None: ""}[node.fua]
+        return f"· write cache {cache}{fua}", ""
+    if node.sync == "passes":
+        return "· would pass flushes on" if stopped else "· passes flushes on", FAINT
+    return (f"? {node.because}", "") if node.because else ("", "")
+
+
+def _facts(node: Node, role: str) -> str:
+    medium = node.medium
+    kind = called(node)
+    facts = [
+        role,
+        node.model or (node.name if node.name != _name(node) and node.name != node.id else ""),
+        "" if _name(node).startswith(kind) else kind,
+        link(node),
+        f"{medium.rpm} rpm" if medium and medium.rpm else "",
+        medium.class_ if medium and not medium.rpm and medium.class_ != "unknown" else "",
+        short_size(node.size_bytes) + "iB" if node.size_bytes and node.layer == "block" and not node.model else "",
+    ]
+    return ", ".join(fact.strip() for fact in dict.fromkeys(facts) if fact)
+
+
+def _class(node: Node) -> str:
+    if node.medium and node.medium.class_ != "unknown":
+        return node.medium.class_
+    return node.link or ""

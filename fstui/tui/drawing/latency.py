@@ -1,0 +1,284 @@
+"""Latency as a heat map over time, and the latency distributions of several steps on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import floor
+from typing import NamedTuple
+
+import msgspec
+from rich.text import Text
+
+from fstui.model.quantities import duration_ns
+from fstui.model.run import Run
+from fstui.model.steps import Latency, Stall, Step, TimelinePoint
+from fstui.report import latency_map
+from fstui.report.latency_map import LogScale, Mark, Slice
+from fstui.tui.drawing.cells import Run as Words
+from fstui.tui.drawing.cells import fit, line, rule
+from fstui.tui.drawing.charts import axis_labels, columns
+from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, HEAT
+
+LABEL = 9
+LADDER = 17
+"""Width of the percentiles and reference values to the right of the map."""
+LADDER_FROM = 54
+"""Narrower maps have no ladder."""
+COLUMN_S = 1.0
+"""Seconds per column of a step that runs until it is stopped."""
+_DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
+"""Braille dots of the left and the right half of a cell, from the bottom up."""
+_SOME, _MANY = 0.02, 0.25
+_REFERENCES = ("limit", "last", "publ.", "idle")
+
+DISTRIBUTION_AXIS = LogScale(1e3, 1e9)
+"""1 µs to 1 s for every step, so that nothing moves while results arrive."""
+_DISTRIBUTION_NAME = 24
+_MIN_ROWS, _MAX_ROWS = 3, 16
+_ALL_LABELS_FROM = 56
+"""Fewer columns have room for every third label only."""
+
+
+class View(msgspec.Struct, frozen=True):
+    """What a heat map shows. ``length_s`` is None for a step that runs until it is stopped."""
+
+    timeline: Sequence[TimelinePoint] = ()
+    elapsed_s: float = 0.0
+    length_s: float | None = 1.0
+    marks: tuple[Mark, ...] = ()
+    latency: Latency | None = None
+    stall: Stall | None = None
+    failed: bool = False
+
+
+class Window(msgspec.Struct, frozen=True):
+    """The seconds that the columns of a map cover."""
+
+    start_s: float
+    length_s: float
+    columns: int
+
+    def dot(self, at_s: float) -> int:
+        """Return the column of dots for a time. A cell has two."""
+        return floor((at_s - self.start_s) / self.length_s * 2 * self.columns + 0.5)
+
+
+def step_view(run: Run, step: Step) -> View:
+    """Return the whole of a finished step."""
+    marks = latency_map.of_step(run, step)
+    failed = step.error is not None
+    return View(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
+
+
+def heat_map(view: View, width: int, height: int, axis: LogScale | None = None) -> list[Text]:
+    """Draw the map, highest latency first, and the time axis below it.
+
+    A braille dot marks where operations lie, with 2 × 4 dots per cell. The style of a cell shows its share of the
+    operations in its column; red is a stall, yellow is faster than the device can be. A step of known length fills the
+    map from left to right; a step without one scrolls by whole columns. ``axis`` is shared with other maps.
+    """
+    ladder_width = LADDER if width >= LADDER_FROM else 0
+    cells, rows = max(width - LABEL - ladder_width, 4), max(height - 1, 1)
+    stalled_ns = view.stall.elapsed_s * 1e9 if view.stall else 0.0
+    axis = axis or latency_map.axis(view.timeline, view.marks, stalled_ns)
+    window = _window(view, cells)
+    drawn = _cells(view, axis, window, rows)
+    labels, ladder = _labels(axis, rows), _ladder(view, axis, rows) if ladder_width else {}
+    return [
+        *(line((labels[row], FAINT), *_runs(drawn[row]), *ladder.get(row, ())) for row in reversed(range(rows))),
+        line((_time_axis(window), FAINT)),
+    ]
+
+
+def _window(view: View, columns: int) -> Window:
+    if view.length_s:
+        return Window(0.0, max(view.length_s, 1e-3), columns)
+    start_s = max(floor(view.elapsed_s / COLUMN_S) + 1 - columns, 0) * COLUMN_S
+    return Window(start_s, columns * COLUMN_S, columns)
+
+
+def _cells(view: View, axis: LogScale, window: Window, rows: int) -> list[list[Words]]:
+    """Return the character and style of each cell, the lowest row first."""
+    bits = [[0] * window.columns for _ in range(rows)]
+    shares = [[0.0] * window.columns for _ in range(rows)]
+    dot = cache(lambda ns: _place(axis, ns, rows * 4))  # all slices share the same few edges
+    for piece in latency_map.slices(view.timeline, window.length_s / window.columns):
+        first, (lit, held) = window.dot(piece.start_s), _lit(piece, dot)
+        for x in range(max(first, 0), min(max(window.dot(piece.end_s), first + 1), 2 * window.columns)):
+            for y in lit:
+                bits[y // 4][x // 2] |= _DOTS[x % 2][y % 4]
+            for row, share in held.items():
+                shares[row][x // 2] = max(shares[row][x // 2], share)
+    styles = [_row_style(view, axis, row, rows) for row in range(rows)]
+    drawn = [
+        [(chr(0x2800 + bits[row][x]), styles[row] or _heat(shares[row][x])) if bits[row][x] else (" ", "")
+         for x in range(window.columns)]
+        for row in range(rows)
+    ]  # fmt: skip
+    _draw_marks(drawn, view, axis, rows)
+    _draw_trouble(drawn, view, axis, window, rows)
+    return drawn
+
+
+def _lit(piece: Slice, dot: Callable[[float], int]) -> tuple[set[int], dict[int, float]]:
+    """Return the dots of one slice, and the share of its operations in each row."""
+    lit: set[int] = set()
+    held: dict[int, float] = {}
+    for lower, upper, share in piece.cells:
+        dots = range(dot(lower), dot(upper * 0.999) + 1)
+        lit.update(dots)
+        for y in dots:
+            held[y // 4] = held.get(y // 4, 0.0) + share / len(dots)
+    return lit, held
+
+
+def _place(axis: LogScale, ns: float, places: int) -> int:
+    return min(int(axis.place(ns) * places), places - 1)
+
+
+def _row_style(view: View, axis: LogScale, row: int, rows: int) -> str:
+    """Return the style of a row of stalls or of impossibly short latencies; empty for any other row."""
+    middle_ns = axis.value((row + 0.5) / rows)
+    if latency_map.is_stall(middle_ns, view.latency):
+        return BAD
+    limit = next((mark.ns for mark in view.marks if mark.name == "limit"), 0.0)
+    return DOUBT if middle_ns < limit / 2 else ""
+
+
+def _heat(share: float) -> str:
+    return HEAT[0] if share < _SOME else HEAT[1] if share < _MANY else HEAT[2]
+
+
+def _draw_marks(drawn: list[list[Words]], view: View, axis: LogScale, rows: int) -> None:
+    """Draw a horizontal line for each reference value, in cells without operations only."""
+    for mark in view.marks:
+        if axis.holds(mark.ns):
+            row = drawn[_place(axis, mark.ns, rows)]
+            sign = "╌" if mark.name == "limit" else "·"
+            row[:] = [cell if cell[0] != " " else (sign, FAINT) for cell in row]
+
+
+def _draw_trouble(drawn: list[list[Words]], view: View, axis: LogScale, window: Window, rows: int) -> None:
+    """Draw an operation that has not returned, or the error that ended the step."""
+    column = min(max(window.dot(view.elapsed_s) // 2, 0), window.columns - 1)
+    if view.stall:
+        first = min(max(window.dot(view.elapsed_s - view.stall.elapsed_s) // 2, 0), column)
+        for x in range(first, column + 1):
+            drawn[_place(axis, view.stall.elapsed_s * 1e9, rows)][x] = ("▲", BAD)
+    if view.failed:
+        for row in drawn:
+            row[column] = ("✗", BAD)
+
+
+def _runs(cells: Sequence[Words]) -> list[Words]:
+    """Join neighbours of one style into one run; a blank takes any style."""
+    runs: list[Words] = []
+    for sign, style in cells:
+        if runs and (style == runs[-1][1] or sign == " "):
+            runs[-1] = (runs[-1][0] + sign, runs[-1][1])
+        else:
+            runs.append((sign, style))
+    return runs
+
+
+def _labels(axis: LogScale, rows: int) -> list[str]:
+    """Label each decade on the row in which it begins."""
+    labels = [" " * (LABEL - 1) + "│"] * rows
+    for exponent in axis.decades():
+        if axis.place(10.0**exponent) < 1:
+            labels[_place(axis, 10.0**exponent * 1.001, rows)] = f"{_decade(exponent):>{LABEL - 2}} ┤"
+    return labels
+
+
+def _decade(exponent: int) -> str:
+    unit, power = {0: ("ns", 0), 1: ("µs", 3), 2: ("ms", 6), 3: ("s", 9)}[min(exponent // 3, 3)]
+    return f"{10 ** (exponent - power)} {unit}"
+
+
+def _ladder(view: View, axis: LogScale, rows: int) -> dict[int, list[Words]]:
+    """Return percentiles and reference values by row, each as near to its own row as the others allow."""
+    percentiles = latency_map.ladder(view.latency)
+    marks = [mark for mark in view.marks if axis.holds(mark.ns)]
+    chosen = [*percentiles[:3], *marks, *percentiles[3:]][:rows]
+    chosen.sort(key=lambda mark: (mark.ns, mark.name == "max"))
+    places = [_place(axis, mark.ns, rows) for mark in chosen]
+    for at in range(1, len(places)):
+        places[at] = max(places[at], places[at - 1] + 1)
+    for at in reversed(range(len(places))):
+        places[at] = min(places[at], rows - len(places) + at)
+    return {row: _rung(mark) for row, mark in zip(places, chosen, strict=True)}
+
+
+def _rung(mark: Mark) -> list[Words]:
+    is_reference = mark.name in _REFERENCES
+    sign = ("╌" if mark.name == "limit" else "·") if is_reference else "◂"
+    return [(f" {sign}{fit(mark.name, 6)}", FAINT), (f"{duration_ns(mark.ns):>8}", FAINT if is_reference else "")]
+
+
+def _time_axis(window: Window) -> str:
+    quarter_s = window.length_s / 4
+    digits = next((digits for digits in (0, 1) if not round(quarter_s * 10**digits, 6) % 1), 2)
+    quarters = [
+        (LABEL + window.columns * part // 4, f"{window.start_s + quarter_s * part:.{digits}f}") for part in range(1, 5)
+    ]
+    end, label = quarters.pop()
+    return axis_labels([(LABEL - 1, f"{window.start_s:.0f} s"), *quarters, (end - 1, label)])
+
+
+class Distribution(NamedTuple):
+    """The latencies of one step; ``latency`` is None before it was measured."""
+
+    name: str
+    timeline: Sequence[TimelinePoint] = ()
+    latency: Latency | None = None
+    style: str = ""
+
+
+def distributions_height(steps: int, max_height: int) -> int:
+    """Return the lines that this many distributions take; 0 if they do not fit."""
+    rows = min((max_height - 2) // max(steps, 1), _MAX_ROWS)
+    return rows * steps + 2 if rows >= _MIN_ROWS else 0
+
+
+def distributions(steps: Sequence[Distribution], width: int, height: int) -> list[Text]:
+    """Draw the distribution of each step on one axis; return no lines if they do not fit."""
+    rows = (height - 2) // max(len(steps), 1)
+    if rows < _MIN_ROWS:
+        return []
+    cells = max(width - _DISTRIBUTION_NAME - 3, 8)
+    lines = [rule(width, "how long an operation takes", "the same scale for all")]
+    for step in steps:
+        lines += _distribution(step, rows, cells)
+    exponents = list(DISTRIBUTION_AXIS.decades())[:: 1 if cells >= _ALL_LABELS_FROM else 3]
+    first = _DISTRIBUTION_NAME + 2
+    labels = [
+        (first + int(DISTRIBUTION_AXIS.place(10.0**each) * (cells - 1) + 1e-9), _decade(each)) for each in exponents
+    ]
+    return [*lines, line((axis_labels(labels), FAINT))]
+
+
+def _distribution(step: Distribution, rows: int, cells: int) -> list[Text]:
+    words = [(step.name, HEAD), ("not measured yet", FAINT)]
+    if step.latency is not None:
+        times = [("median", step.latency.p50), ("longest", step.latency.max)]
+        words = [(step.name, HEAD), *((f"{name:<11} {duration_ns(ns):>8}", "") for name, ns in times)]
+    words += [("", "")] * rows
+    drawn = [
+        line((fit(f"  {text}", _DISTRIBUTION_NAME), style), (" │", FAINT), ("".join(row), step.style))
+        for row, (text, style) in zip(columns(_shares(step.timeline, cells), rows - 1), words, strict=False)
+    ]
+    text, style = words[rows - 1]
+    return [*drawn, line((fit(f"  {text}", _DISTRIBUTION_NAME), style), (" └" + "─" * cells, FAINT))]
+
+
+def _shares(timeline: Sequence[TimelinePoint], cells: int) -> list[float]:
+    """Return the share of each column, compared with the fullest."""
+    held = [0.0] * cells
+    for piece in latency_map.slices(timeline):
+        for lower, upper, share in piece.cells:
+            first, last = (int(DISTRIBUTION_AXIS.place(ns) * (cells - 1)) for ns in (lower, upper * 0.999))
+            for column in range(first, last + 1):
+                held[column] += share / (last - first + 1)
+    fullest = max(held) or 1.0
+    return [one / fullest for one in held]
