@@ -118,7 +118,7 @@ def _ask(cut: Cut, concerns: Sequence[str]) -> None:
 
 def _tell(cut: Cut) -> None:
     for way in cut.plan.ways:
-        say(f"  {way}, {cut.plan.asked.writers} writer(s)")
+        say(f"  {way}, {cut.plan.settings.writers} writer(s)")
     most = short_size(cut.plan.room_bytes)
     say(f"  into {cut.header.directory}, at most {most}; it stays there until it is verified")
 

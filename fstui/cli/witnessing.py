@@ -56,7 +56,7 @@ class _Face:
             return
         self._introduced = True
         say(f"{header.host.hostname}: {header.directory} on {header.target.fstype}")
-        if self._witness.on_the_same_box:
+        if self._witness.on_the_same_host:
             say("! the writer runs on this very box: this log loses its power with it. Put the witness elsewhere.")
 
     def _concluded(self, trouble: str, interrupted: bool) -> int:

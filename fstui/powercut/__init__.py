@@ -1,20 +1,21 @@
-"""The power-cut check: the only proof that storage keeps what it has acknowledged.
+"""The power-cut test: the only proof that storage keeps what it has acknowledged.
 
-The box writes numbered records and acknowledges each one, once its sync has returned, to a witness on another machine.
-Its plug is pulled. When it is up again, the witness's log says what must be there, and the records say what is there.
+A writer on the tested host writes numbered records, and acknowledges each to a witness on another machine once its sync
+has returned. Then the power is cut. After the restart, the witness's log lists the records that must exist, and they
+are compared with those that do exist. Only ``runs.power_cut`` imports this package; it must not import an interface.
 
 ===================== =======================================================================================
-``records``           what a record looks like, which file it goes to, what a block that was read back holds
-``log``               the lines that the writer prints and the witness keeps
-``header``            the first of these lines: all that must be known when the box has lost its power
-``plan``              what can be set, and what a writer will do with it
-``writer``            child: forks the writers, hears who ends them (``output``: the files of one)
-``writing``           the writer's process, seen from its parent
-``witness``           keeps the log durably, on another machine
+``records``           the format of a record, the file it goes to, and what a block contains that was read back
+``log``               the lines that the writer prints and the witness stores
+``header``            the first of these lines: everything that is needed after the power cut
+``plan``              the settings, and what the writer will do
+``writer``            child: starts and stops the writing processes (``output``: the files of one)
+``writing``           the parent's side of the writer
+``witness``           stores the log durably, on another machine
 ``readback``          child: compares the files with the log, changes nothing
-``verification``      from a log and a directory to a judged run
-``figures``           what was acknowledged against what was read back, in numbers
-``power_cuts``        the history: which were verified, how many a storage has survived, which still wait
+``verification``      compares a log with a directory and returns a judged run
+``figures``           the numbers of acknowledged, present and lost records
+``power_cuts``        the history: verified cuts, survived cuts, and cuts that are not yet verified
 ===================== =======================================================================================
 
 The children (writer, output, readback) import only the standard library, the wire, records and log.

@@ -1,4 +1,4 @@
-"""What was acknowledged against what was read back → the figures that are judged."""
+"""Compare acknowledged records with those that were read back, and return the figures for the judge."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ _LOST = ("missing", "stale", "torn", "misplaced", "unreadable")
 
 
 class Witnessed(NamedTuple):
-    """What the witness has."""
+    """The witness's log."""
 
     log: Log
     header: Header
     cut_off: bool
-    """The log ended within a line, which was left out."""
+    """The log ended within a line, which was ignored."""
 
 
 class Declared(NamedTuple):
-    """What the user says, because no box can see it."""
+    """What only the user can know about the cut."""
 
     storage_was_cut: bool = False
     unmountable: bool = False
 
 
 class ReadBack:
-    """What the reader of the records said."""
+    """The results of the child that reads the records."""
 
     def __init__(self) -> None:
         self.error: str | None = None
         self.found = False
         self.ended: str | None = None
-        """The mark that the writer leaves where no power is cut: why it stopped."""
+        """Why the writer stopped, if it stopped by itself."""
         self.read_only = False
         self.sums: dict[int, dict[str, int]] = {}
         """By writer."""
         self.lost: dict[int, list[tuple[int, str]]] = {}
-        """By writer: sequence and kind, the oldest first."""
+        """By writer: sequence number and kind, the oldest first."""
 
-    def hear(self, line: dict[str, Any]) -> None:
-        """One line of the reader's."""
+    def add(self, line: dict[str, Any]) -> None:
+        """Add one line of the child's output."""
         if "error" in line:
             self.error = line["error"]
         elif "found" in line:
@@ -56,7 +56,7 @@ class ReadBack:
 
 
 def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_before: int) -> PowerCutFigures:
-    """All that the rule looks at."""
+    """Return the figures that the rule ``power-cut`` needs."""
     log, header, cut_off = witnessed
     now = boot_id()
     kinds = Counter(kind for lost in read.lost.values() for _, kind in lost)
@@ -82,7 +82,7 @@ def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_befor
 
 
 def _by_claim(log: Log, header: Header, read: ReadBack) -> dict[str, dict[str, int]]:
-    """Apart for each way to sync and to write, as each claims for itself that a record is durable."""
+    """Return the numbers separately for each combination of sync and write method."""
     claims: dict[str, Counter[str]] = {}
     for stream in header.streams:
         sums = claims.setdefault(f"{stream.sync}, {stream.writes}", Counter())

@@ -1,4 +1,4 @@
-"""The first line of the writer's output."""
+"""The first line of the writer's output: everything that is needed after the power cut."""
 
 from __future__ import annotations
 
@@ -23,53 +23,53 @@ _RUN_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class Header(Base, frozen=True, kw_only=True):
-    """All that must be known of the run when its box has lost its power."""
+    """The header of a power-cut test."""
 
     fstui: str = FORMAT
     run: str
     started_at: str
     boot: str
-    """/proc/sys/kernel/random/boot_id: another one afterwards means that the box has booted again."""
+    """/proc/sys/kernel/random/boot_id. A different one later means that the host has booted again."""
     host: Host
     directory: str
-    """The run's own, with the records."""
+    """The directory with the records."""
     fsid: int
     """statvfs(3) f_fsid of its filesystem."""
     target: Target
-    """The stack beneath, with its settings and its identity, as they were."""
+    """The stack with its settings and its identity before the cut."""
     scenario: ScenarioRef
     streams: tuple[Stream, ...]
-    """One per writer, in their order."""
+    """One per writer, in order."""
     version: str
 
     @property
-    def asked(self) -> Settings:
-        """What the writers were asked for. Raises msgspec.ValidationError."""
+    def settings(self) -> Settings:
+        """The settings of the writers. Raise msgspec.ValidationError."""
         return measures.settings_from({**self.scenario.settings, measures.TAG: "powercut"})
 
 
 def decode_header(fields: dict[str, Any]) -> Header:
-    """Raises Refused."""
+    """Return the header. Raise Refused if a field is invalid."""
     try:
         header = msgspec.convert(fields, Header)
-        _ = header.asked
-        encode(header)  # what it says is saved with the run: numbers and texts that no document can hold are refused
+        _ = header.settings
+        encode(header)  # it is saved with the run, so numbers and texts that JSON cannot hold are refused
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
         raise _no_header(str(error)) from None
     if not _RUN_ID.fullmatch(header.run):
-        raise _no_header("its run is no id of 16 hexadecimal digits")
+        raise _no_header("its run id is not 16 hexadecimal digits")
     writers = [stream.writer for stream in header.streams]
     if writers != list(range(len(writers))) or not all(stream.is_possible for stream in header.streams):
-        raise _no_header("its streams are none that a writer makes")
+        raise _no_header("its streams are invalid")
     return header
 
 
 def _no_header(why: str) -> Refused:
-    return Refused(f"the log's first line is no header of a power-cut run: {why}")
+    return Refused(f"the first line of the log is no header of a power-cut test: {why}")
 
 
 def boot_id() -> str:
-    """Of this boot; empty where /proc does not say."""
+    """Return the id of this boot, or an empty string if /proc does not contain it."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

@@ -1,14 +1,14 @@
-"""What the writer of the power-cut check prints, line by line, and the log that the witness keeps of it.
+"""The lines that the writer of the power-cut test prints, and the log that the witness makes of them.
 
-The first line is the header, a JSON object with ``"fstui": "powercut/1"``. Then, in any mixture:
+The first line is the header, a JSON object with ``"fstui": "powercut/1"``. Then, in any order:
 
-``ack WRITER SEQUENCE MS``  this record's sync has returned, MS milliseconds after the header
-``alive MS``                once a second, also while the storage hangs: a line that stays away means a dead connection
-``end MS REASON``           the writer stopped in good order: no power was cut while it wrote; or its storage failed,
-                            ``failed: …``
+``ack WRITER SEQUENCE MS``  the sync of this record returned, MS milliseconds after the header
+``alive MS``                once a second, even if the storage hangs; if it is missing, the connection is dead
+``end MS REASON``           the writer stopped by itself, so no power was cut while it wrote; or its storage failed
+                            (``failed: …``)
 
-A writer's sequences follow each other without a gap. A log ends anywhere; what stands after its last newline is not
-read. It comes from outside: whatever it holds, only BadLog is raised.
+The sequence numbers of a writer have no gaps. A log may end anywhere: text after its last newline is ignored. Logs are
+untrusted input: for any content, only BadLog is raised.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any, NamedTuple
 
 FORMAT = "powercut/1"
 GONE = "the reader of its acknowledgements has gone"
-"""Why a writer ends whose connection broke: the box itself is well."""
+"""The reason for which a writer ends after its connection broke; the host itself is running."""
 LONGEST_HEADER, LONGEST_LINE = 4 << 20, 4096
-"""Bytes. The header holds the whole stack; a reason to end is one sentence."""
+"""Bytes. The header contains the whole stack; the reason of an end is one sentence."""
 FAILED = "failed: "
-"""How the reason begins of a writer whose storage answered with an error: its power may be gone."""
+"""Prefix of the reason if the storage returned an error: its power may have been cut."""
 _MOST_DIGITS = 18
-"""Of a number: it fits into 64 bits."""
+"""Of a number, so that it fits into 64 bits."""
 
 
-class BadLog(Exception):  # noqa: N818  said to the user as it is
-    """This is not the log of a power-cut run; the message says why."""
+class BadLog(Exception):  # noqa: N818  printed as it is
+    """The data is no log of a power-cut test; the message says why."""
 
 
 class Ack(NamedTuple):
@@ -42,20 +42,20 @@ class Ack(NamedTuple):
 
 
 class Alive(NamedTuple):
-    """The writer lives."""
+    """A sign of life from the writer."""
 
     at_ms: int
 
 
 class End(NamedTuple):
-    """The writer's own end."""
+    """The writer stopped by itself."""
 
     at_ms: int
     reason: str
 
 
 class Acknowledged:
-    """What one writer acknowledged: ``first`` to ``last``, and when."""
+    """The records that one writer acknowledged, ``first`` to ``last``, and when."""
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -63,16 +63,15 @@ class Acknowledged:
 
     @property
     def last(self) -> int:
-        """The newest sequence."""
         return self.first + len(self.at_ms) - 1
 
     def when(self, sequence: int) -> int:
-        """Milliseconds after the header."""
+        """Return the time of an acknowledgement in milliseconds after the header."""
         return self.at_ms[sequence - self.first]
 
 
 class Log:
-    """A run's header and what was acknowledged of it."""
+    """The header of a test and all acknowledgements."""
 
     def __init__(self, header: dict[str, Any]) -> None:
         self.header = header
@@ -80,22 +79,22 @@ class Log:
         self.newest: Ack | None = None
         self.ended: str | None = None
         self.last_ms = 0
-        """The newest acknowledgement."""
+        """Time of the newest acknowledgement."""
         self.heard_ms = 0
-        """The newest line of any kind."""
+        """Time of the newest line of any kind."""
 
     @property
     def failed(self) -> bool:
-        """It ended by an error of its storage, as where a disk alone loses its power."""
+        """Whether the storage returned an error, as after a power cut of the disk alone."""
         return self.ended is not None and self.ended.startswith(FAILED)
 
     @property
     def acknowledged(self) -> int:
-        """How many records."""
+        """The number of acknowledged records."""
         return sum(len(writer.at_ms) for writer in self.writers.values())
 
     def add(self, line: bytes) -> None:
-        """One more line, without its newline. Raises BadLog."""
+        """Add a line without its newline. Raise BadLog."""
         match parse_line(line):
             case Ack(writer, sequence, at_ms) as ack:
                 known = self.writers.setdefault(writer, Acknowledged(sequence))
@@ -112,7 +111,7 @@ class Log:
 
 
 def parse_line(line: bytes) -> Ack | Alive | End:
-    """Any line but the header. Raises BadLog."""
+    """Parse any line except the header. Raise BadLog."""
     try:
         match line[: LONGEST_LINE + 1].split(b" "):
             case [b"ack", writer, sequence, at_ms]:
@@ -123,26 +122,26 @@ def parse_line(line: bytes) -> Ack | Alive | End:
                 return End(_number(at_ms), b" ".join(reason).decode(errors="backslashreplace"))
     except ValueError:
         pass
-    raise BadLog(f"{_beginning(line)} is no line of a power-cut run")
+    raise BadLog(f"{_beginning(line)} is no line of a power-cut test")
 
 
 def _number(digits: bytes) -> int:
-    """Raises ValueError: int() would take signs, blanks and underscores as well, and what fits into no field."""
+    # int() also accepts signs, blanks, underscores and any number of digits
     if not digits.isdigit() or len(digits) > _MOST_DIGITS:
         raise ValueError
     return int(digits)
 
 
 def parse_header(line: bytes) -> dict[str, Any]:
-    """The first line. Raises BadLog."""
+    """Parse the first line. Raise BadLog."""
     try:
         header = json.loads(line) if len(line) <= LONGEST_HEADER else None
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or not str(header.get("fstui", "")).startswith("powercut/"):
-        raise BadLog(f"it begins with {_beginning(line)}, not with a power-cut run's header")
+        raise BadLog(f"it begins with {_beginning(line)}, not with the header of a power-cut test")
     if header["fstui"] != FORMAT:
-        raise BadLog(f"its format is {str(header['fstui'])[:20]!r}, and this fstui reads {FORMAT!r}")
+        raise BadLog(f"its format is {str(header['fstui'])[:20]!r}; this version of fstui reads {FORMAT!r}")
     return header
 
 
@@ -151,9 +150,9 @@ def _beginning(line: bytes) -> str:
 
 
 def parse(data: bytes) -> Log:
-    """A whole log. A last line that was cut off is left out. Raises BadLog, with the number of the line."""
+    """Parse a whole log and ignore an incomplete last line. Raise BadLog with the line number."""
     if not data:
-        raise BadLog("it is empty: the witness saw nothing")
+        raise BadLog("it is empty: the witness received nothing")
     *lines, _ = data.split(b"\n")
     if not lines:
         raise BadLog("it ends within its first line: nothing was acknowledged")
@@ -166,16 +165,16 @@ def parse(data: bytes) -> Log:
     return log
 
 
-class Lines:
-    """The log while it arrives, in any pieces → its whole lines."""
+class LineBuffer:
+    """Splits data that arrives in pieces into complete lines."""
 
     def __init__(self) -> None:
         self.rest = b""
-        """What came after the last newline."""
+        """The data after the last newline."""
 
     def feed(self, data: bytes, longest: int) -> Iterator[bytes]:
-        """The lines that are whole now. Then raises BadLog where the next has no end: what is kept is bounded."""
+        """Yield the complete lines. Raise BadLog if the incomplete one is longer than ``longest`` bytes."""
         *lines, self.rest = (self.rest + data).split(b"\n")
         yield from lines
         if len(self.rest) > longest:
-            raise BadLog(f"{_beginning(self.rest)} goes on for more than {longest} bytes without an end of line")
+            raise BadLog(f"{_beginning(self.rest)} continues for more than {longest} bytes without a newline")

@@ -1,4 +1,4 @@
-"""One writer's files: prepared before the first acknowledgement, then written record by record, each made durable."""
+"""The files of one writer: prepared before the first acknowledgement, then written and synced record by record."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def sync_directory(path: str) -> None:
 
 
 def prepare(directory: str, run: str, streams: list[Stream]) -> tuple[int, int]:
-    """Make the directory and what is overwritten, all of it durable; its device and inode. Raises CallError."""
-    held = calling("mkdir", make, directory)
-    os.fchdir(held)
+    """Create and sync the directory and the files to overwrite. Return device and inode. Raise CallError."""
+    directory_fd = calling("mkdir", make, directory)
+    os.fchdir(directory_fd)
     for stream in streams:
         home = f"w{stream.writer}"
         calling("mkdir", os.mkdir, home, 0o700)
@@ -39,12 +39,12 @@ def prepare(directory: str, run: str, streams: list[Stream]) -> tuple[int, int]:
         sync_directory(home)
     sync_directory(".")
     sync_directory("..")
-    found = os.fstat(held)
+    found = os.fstat(directory_fd)
     return found.st_dev, found.st_ino
 
 
 def fill(stream: Stream, home: str, run: str) -> None:
-    """The records that the first round overwrites; for the others, see that such a file can be opened."""
+    """Write the records that are overwritten later. For the other methods, check that a file can be opened."""
     fd = calling("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         if stream.goes_round:
@@ -59,8 +59,7 @@ def fill(stream: Stream, home: str, run: str) -> None:
 
 
 class Output:
-    """One writer's files in the run's directory, which it has entered. A record is durable, by the chosen sync's word,
-    when ``put`` returns."""
+    """The files of one writer, whose current directory is that of the test."""
 
     def __init__(self, run: str, stream: Stream) -> None:
         self.run = run
@@ -71,12 +70,12 @@ class Output:
         if stream.writes == "append":
             self.flags |= os.O_APPEND
         self.sync = SYNCS.get(stream.sync)
-        self.buffer = mmap.mmap(-1, stream.block_bytes)  # page-aligned, as O_DIRECT wants it
+        self.buffer = mmap.mmap(-1, stream.block_bytes)  # page-aligned, as O_DIRECT requires
         self.number = -1
         self.fd = -1
 
     def put(self, sequence: int) -> None:
-        """Write the record and make it durable. Raises CallError."""
+        """Write and sync the record. Raise CallError."""
         number, offset = self.stream.place(sequence)
         new = number != self.number
         if new:
@@ -96,7 +95,7 @@ class Output:
         self.number = number
 
     def retire(self, sequence: int) -> None:
-        """This record was acknowledged: the file that is too old now goes."""
+        """Remove the file that is no longer needed after this record was acknowledged."""
         number, offset = self.stream.place(sequence)
         old = number - self.stream.kept_files
         if offset == 0 and old >= 0 and not self.stream.goes_round:

@@ -1,4 +1,4 @@
-"""What can be set of the power-cut check, and what a writer will do with it."""
+"""The settings of the power-cut test, and the plan that follows from them."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ NAME = "power-cut"
 FORM = Form(
     name=NAME,
     title="Power cut with a witness",
-    question="Pull the plug: is every acknowledged record there?",
+    question="After a power cut, does every acknowledged record exist?",
     help="""
-The only proof. Numbered records are written here and acknowledged, one by one, to a witness on another machine; then
-you pull the plug, and after the reboot every acknowledged record must be there. It runs by hand: this box cannot see
-its own power go. One way to sync at a time tells most, since each real flush also saves what the other ways only
-claimed to have saved.
+This is the only proof of durability. A writer acknowledges numbered records to a witness on another machine. Then you
+cut the power. After the restart, every acknowledged record must exist. A person must do it, because this host cannot
+observe its own power cut. Test one sync method at a time: every real flush also saves the records of the other methods.
 """,
     settings={
-        "seconds": Setting(value=0, unit="s", min=0, max=86400, help="0: until the power goes"),
-        "sync": Setting(value=["fdatasync"], choices=list(get_args(Sync)), help="what a record is acknowledged after"),
+        "seconds": Setting(value=0, unit="s", min=0, max=86400, help="0: until the power is cut"),
+        "sync": Setting(
+            value=["fdatasync"], choices=list(get_args(Sync)), help="how a record is synced before it is acknowledged"
+        ),
         "writes": Setting(
             value=["overwrite", "append", "create"],
             choices=list(get_args(Writes)),
-            help="where it goes; create: a new file each",
+            help="where records are written; create: a new file for each",
         ),
-        "writers": Setting(value=1, min=1, max=16, help="writers for each of these ways"),
+        "writers": Setting(value=1, min=1, max=16, help="writers for each combination"),
         "pace": Setting(
-            value=1000, unit="/s", min=0, max=100_000, help="records at the most, per writer; 0: as fast as it goes"
+            value=1000, unit="/s", min=0, max=100_000, help="the most records per second and writer; 0: no limit"
         ),
         "block": Setting(value=4096, unit="bytes", choices=[4096, 16384, 65536], help="bytes per record"),
         "file": Setting(value=4 << 20, unit="bytes", min=131_072, max=MOST_FILE_BYTES, help="bytes kept per writer"),
     },
 )
 NEEDS_A_PERSON = (
-    "the power-cut check needs a person and a witness on another machine: 'ssh BOX fstui powercut write DIR | fstui "
-    "powercut witness acks.log' there, then pull the plug; 'fstui powercut --help' says how"
+    "the power-cut test needs a person and a witness on another machine. Run there: 'ssh HOST fstui powercut write DIR "
+    "| fstui powercut witness acks.log', then cut the power of HOST. See 'fstui powercut --help'."
 )
 
 
@@ -52,50 +53,50 @@ class Plan(Base, frozen=True, kw_only=True):
     """What the writer will do, before the first byte is written."""
 
     scenario: ScenarioRef
-    """The settings as a run document has them."""
-    asked: PowerCut
+    """The settings in the form of a run document."""
+    settings: PowerCut
     """The same settings, typed."""
     streams: tuple[Stream, ...]
-    """All of them at the same time."""
+    """They run at the same time."""
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """``fdatasync append`` …: how its streams sync, and where they write."""
+        """The combinations of sync and write method: ``fdatasync append`` …"""
         return tuple(dict.fromkeys(f"{stream.sync} {stream.writes}" for stream in self.streams))
 
     @property
     def room_bytes(self) -> int:
-        """Taken at most at one time."""
+        """The most space in use at any time."""
         return sum(stream.most_bytes for stream in self.streams)
 
     @property
     def bytes_per_s(self) -> int | None:
-        """Written each second; None where that is as much as it can."""
-        return int(sum(self.asked.pace * stream.block_bytes for stream in self.streams)) or None
+        """Bytes written per second; None without a limit."""
+        return int(sum(self.settings.pace * stream.block_bytes for stream in self.streams)) or None
 
     @property
     def max_bytes(self) -> int | None:
-        """Written at most; None where nothing but the cut sets an end."""
+        """The most bytes written; None if only the cut ends the test."""
         each_second = self.bytes_per_s
-        seconds = self.asked.seconds
+        seconds = self.settings.seconds
         return self.room_bytes + int(seconds * each_second) if seconds and each_second else None
 
 
 def make_plan(settings: Mapping[str, str]) -> Plan:
-    """Of the user's ``key=value`` pairs. Raises Refused where one cannot be."""
+    """Return the plan for the user's ``key=value`` pairs. Raise Refused for an invalid one."""
     values = chosen(FORM, settings)
-    asked = msgspec.convert(values, PowerCut)
-    ways = product(msgspec.convert(asked.sync, tuple[Sync, ...]), msgspec.convert(asked.writes, tuple[Writes, ...]))
-    each = [way for way in dict.fromkeys(ways) for _ in range(asked.writers)]
+    typed = msgspec.convert(values, PowerCut)
+    ways = product(msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...]))
+    each = [way for way in dict.fromkeys(ways) for _ in range(typed.writers)]
     return Plan(
         scenario=ScenarioRef(name=NAME, title=FORM.title, settings=values),
-        asked=asked,
-        streams=tuple(Stream.of(number, *way, asked.block, asked.file) for number, way in enumerate(each)),
+        settings=typed,
+        streams=tuple(Stream.of(number, *way, typed.block, typed.file) for number, way in enumerate(each)),
     )
 
 
 def write_command(directory: str, settings: Mapping[str, str]) -> str:
-    """The writer's command line, for the box whose power is to be cut."""
+    """Return the command line of the writer, for the host whose power will be cut."""
     words = ["fstui", "powercut", "write", directory]
     for key, value in settings.items():
         words += ["--set", f"{key}={value}"]

@@ -1,7 +1,7 @@
-"""Power cuts in the history: which were verified, how many a storage has survived, which are still to be verified.
+"""Power cuts in the history: verified cuts, survived cuts of a target, and cuts that are not yet verified.
 
-A cut is one run of the writer, by its id: verified twice, it counts once. Cuts add up per target identity (of the time
-when the records were written) since that identity's last loss.
+A cut is identified by the id of its writer, so verifying it twice counts once. Survived cuts are counted per target
+identity (at the time of writing), since the last loss of that identity.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fstui.state.ledger import Entry
 
 
 class Saved(NamedTuple):
-    """A verification that was saved."""
+    """A saved verification."""
 
     path: Path
     run: Run
@@ -28,12 +28,12 @@ class Saved(NamedTuple):
 
 
 def figures_of(run: Run) -> PowerCutFigures | None:
-    """The figures of a power-cut run, or None where it is another one."""
+    """Return the figures of a power-cut run, or None for any other run."""
     return next((step.figures for step in run.steps if isinstance(step.figures, PowerCutFigures)), None)
 
 
 def verified() -> Iterator[Saved]:
-    """Every verification, newest first; one that was altered since proves nothing."""
+    """Yield every verification, newest first. Altered ones are skipped, because they prove nothing."""
     for summary in runs.history():
         if summary.scenario == NAME and not (summary.unreadable or summary.altered):
             try:
@@ -45,16 +45,16 @@ def verified() -> Iterator[Saved]:
 
 
 class Earlier(NamedTuple):
-    """What was there when a cut is verified."""
+    """What is known when a cut is verified."""
 
     decided: Saved | None
-    """The newest verification of the same cut that decided something."""
+    """The newest conclusive verification of the same cut."""
     survived: int
-    """How many other cuts its storage has survived since its last loss."""
+    """How many other cuts the target has survived since its last loss."""
 
 
 def earlier(cut: str, identity: str) -> Earlier:
-    """Before this cut's verification."""
+    """Return what is known before the verification of this cut."""
     saved = list(verified())
     return Earlier(_decided(saved, cut), _survived(saved, identity, besides=cut))
 
@@ -63,13 +63,13 @@ class SoFar(NamedTuple):
     """What is known before a cut."""
 
     survived: int
-    """How many its storage has survived since its last loss."""
+    """How many cuts the target has survived since its last loss."""
     pending: list[Entry]
-    """Cuts, of whatever storage, that wait to be verified."""
+    """Cuts of any target that are not yet verified."""
 
 
 def so_far(identity: str) -> SoFar:
-    """Of that storage; an empty identity is none."""
+    """Return the state for a target; an empty identity means that there is none."""
     return SoFar(_survived(verified(), identity) if identity else 0, pending())
 
 
@@ -87,25 +87,25 @@ def _survived(saved: Iterable[Saved], identity: str, besides: str = "") -> int:
 
 
 def _decided(saved: Iterable[Saved], cut: str) -> Saved | None:
-    """One before the cut decides nothing."""
+    """Return the newest conclusive verification."""
     of_cut = (found for found in saved if found.figures.cut == cut)
     return next((found for found in of_cut if found.figures.decides), None)
 
 
 def pending() -> list[Entry]:
-    """Directories of cuts that nobody has verified yet, whose writer is dead: they must survive until then."""
+    """Return the directories of unverified cuts whose writer is dead. They must not be removed before verification."""
     return _unverified(ledger.stale())
 
 
 def left_behind() -> list[Entry]:
-    """What killed runs have left, and what cuts that are verified have: all that may be removed without a question."""
+    """Return what killed runs and verified cuts left behind: everything that can be removed without asking."""
     stale = ledger.stale()
     kept = _unverified(stale)
     return [entry for entry in stale if entry not in kept]
 
 
 def _unverified(entries: list[Entry]) -> list[Entry]:
-    """Those of cuts that nothing saved has decided. The saved runs are read once, and only where there is a cut."""
+    """Return the entries of cuts without a conclusive verification. Reads the saved runs only if there is a cut."""
     cuts = [entry for entry in entries if Path(entry.what).name.startswith(PREFIX)]
     decided = {saved.figures.cut for saved in verified() if saved.figures.decides} if cuts else set()
     return [entry for entry in cuts if Path(entry.what).name.removeprefix(PREFIX) not in decided]

@@ -1,12 +1,11 @@
-"""Child: reads the records of a power-cut run back and changes nothing. It is left where the storage hangs.
+"""Child: reads the records of a power-cut test back, and changes nothing. It is abandoned if the storage hangs.
 
-stdin: one JSON line: ``directory``, ``run``, ``streams``, ``last`` (writer → the newest acknowledged sequence).
-stdout: JSON lines: ``error`` where the directory cannot be looked into; ``found`` with ``ended`` (the writer's own
-end) and ``others`` (records of other runs); then, per writer, ``lost`` ([sequence, kind] each) and its sums.
+stdin: one JSON line: ``directory``, ``run``, ``streams``, ``last`` (the newest acknowledged sequence by writer).
+stdout: JSON lines: ``error`` if the directory cannot be read; ``found`` with ``ended`` (why the writer stopped by
+itself) and ``others`` (records of other tests); then for each writer ``lost`` ([sequence, kind] each) and its sums.
 
-What must be there of an acknowledged record: itself, or, where a file is overwritten, a newer one in its place. One
-write per writer may have been in flight: the place of the record after the newest may be torn or unreadable, and counts
-as ``in_flight``.
+An acknowledged record must exist, or, in an overwritten file, a newer one in its place. One write per writer may have
+been in flight: the place after the newest record may be torn or unreadable, and counts as ``in_flight``.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def say(**fields: Any) -> None:
 
 
 def open_to_read(path: str) -> int:
-    """Past the page cache where the filesystem lets us: the question is what the disk has."""
+    """Open the file, bypassing the page cache if possible, because the question is what the disk contains."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         return os.open(path, flags | os.O_DIRECT)
@@ -44,7 +43,7 @@ def open_to_read(path: str) -> int:
 
 
 class Files:
-    """One writer's files, block by block."""
+    """Reads the files of one writer block by block."""
 
     def __init__(self, home: str, run: str, stream: Stream) -> None:
         self.home = home
@@ -54,21 +53,21 @@ class Files:
         self._blocks: dict[int, dict[int, Record]] = {}
 
     def numbers(self) -> list[int]:
-        """Of the files that are there."""
+        """Return the numbers of the existing files."""
         try:
             return sorted(int(name) for name in os.listdir(self.home) if name.isdecimal())
         except OSError:
             return []
 
     def at(self, number: int, offset: int) -> Record:
-        """What stands there."""
+        """Return the record at this place."""
         if number not in self._blocks:
             self._blocks[number] = dict(self.read(number))
         everywhere = self._blocks[number].get(-1)
         return everywhere or self._blocks[number].get(offset, Record("missing"))
 
     def intact(self) -> Iterator[int]:
-        """The sequences of our own intact records, where they belong, in every file that is there."""
+        """Yield the sequence numbers of the writer's intact records that are in the right place."""
         for number in self.numbers():
             self.at(number, 0)
             for offset, found in self._blocks[number].items():
@@ -76,12 +75,12 @@ class Files:
                     yield found.sequence
 
     def own(self, found: Record, number: int, offset: int) -> bool:
-        """Ours, and where it belongs."""
+        """Return whether the record belongs to this writer and to this place."""
         here = self.stream.place(found.sequence) == (number, offset)
         return here and (found.run, found.writer) == (self.run, self.stream.writer)
 
     def read(self, number: int) -> Iterator[tuple[int, Record]]:
-        """(offset, what is there); offset -1: it holds for the whole file."""
+        """Yield (offset, record); offset -1 applies to the whole file."""
         try:
             fd = open_to_read(f"{self.home}/{number}")
         except FileNotFoundError:
@@ -104,7 +103,7 @@ class Files:
             except OSError as error:
                 if error.errno != errno.EINVAL:
                     raise
-                fcntl.fcntl(fd, fcntl.F_SETFL, 0)  # no O_DIRECT here after all
+                fcntl.fcntl(fd, fcntl.F_SETFL, 0)  # this filesystem accepts O_DIRECT only in open(2)
                 got = os.preadv(fd, [self.buffer], offset)
         except OSError:
             return Record("unreadable")
@@ -112,7 +111,7 @@ class Files:
 
 
 class Comparison:
-    """One writer's acknowledgements against its files."""
+    """Compares the acknowledgements of one writer with its files."""
 
     def __init__(self, directory: str, run: str, stream: Stream, last: int) -> None:
         self.run = run
@@ -125,7 +124,7 @@ class Comparison:
         self.newer = self.in_flight = self.unpromised = 0
 
     def compare(self) -> None:
-        """Look at every record that must still be there."""
+        """Check every record that must still exist."""
         for sequence in self.expected():
             number, offset = self.stream.place(sequence)
             found = self.files.at(number, offset)
@@ -141,7 +140,7 @@ class Comparison:
                 self.lost[sequence] = "missing" if kind == "no file" else kind
 
     def expected(self) -> range:
-        """Acknowledged, and neither overwritten nor removed since by a newer one."""
+        """Return the acknowledged sequence numbers that no newer record has overwritten or removed."""
         stream = self.stream
         if stream.goes_round:
             return range(max(stream.first, self.last - stream.per_file + 1), self.last + 1)
@@ -179,7 +178,7 @@ class Comparison:
 
 
 def own_end(directory: str) -> str | None:
-    """Why the writer stopped in good order; None where it did not."""
+    """Return why the writer stopped by itself; None if it did not."""
     try:
         fd = os.open(f"{directory}/{ENDED}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -193,8 +192,8 @@ def own_end(directory: str) -> str | None:
 
 
 def main() -> None:
-    asked = json.loads(sys.stdin.readline())
-    directory: str = asked["directory"]
+    request = json.loads(sys.stdin.readline())
+    directory: str = request["directory"]
     home, own_name = os.path.split(directory)
     try:
         names = os.listdir(home)
@@ -206,11 +205,11 @@ def main() -> None:
         return
     others = sorted(name for name in names if name.startswith(PREFIX) and name != own_name)
     say(found=found, ended=own_end(directory) if found else None, others=others[:10])
-    for fields in asked["streams"] if found else ():
+    for fields in request["streams"] if found else ():
         stream = Stream(*fields)
-        last = asked["last"].get(str(stream.writer))
+        last = request["last"].get(str(stream.writer))
         if last is not None:
-            comparison = Comparison(directory, asked["run"], stream, last)
+            comparison = Comparison(directory, request["run"], stream, last)
             comparison.compare()
             comparison.say()
 

@@ -1,4 +1,4 @@
-"""The records of the power-cut check: what one looks like, where it goes, and what a block that was read back holds.
+"""The records of the power-cut test: their format, their place, and what a block contains that was read back.
 
 Format 1. A record fills one block; numbers are little-endian.
 
@@ -9,16 +9,16 @@ offset bytes meaning
 8      8     run id (16 hexadecimal digits in names and lines)
 16     4     writer, from 0
 20     4     length of the record in bytes, this header included
-24     8     sequence: one more with every record of this writer
-32     8     generation: how often its place was written before (overwrite), the number of its file (others)
+24     8     sequence number of this writer, from 0
+32     8     generation: how often its place was overwritten (overwrite), or the number of its file (others)
 40     4     CRC-32 (zlib) of all other bytes of the record
-44     …     SHAKE-128 of the first 40 bytes, so that no two records share a sector
+44     …     SHAKE-128 of the first 40 bytes, so that no two records have equal sectors
 ====== ===== ==========================================================================================
 
-The files of writer N are ``wN/0``, ``wN/1``, … below the run's directory. An *overwrite* goes round one file that was
-filled with the records 0, 1, 2 … before the first acknowledgement. *append* and *create* (one record a file) go on to a
-new file when one is full and then remove the oldest: a file goes once a record of the ``kept_files``-th after it is
-acknowledged.
+The files of writer N are ``wN/0``, ``wN/1``, … in the directory of the test. *overwrite* rewrites one file again and
+again, which was filled with the records 0, 1, 2 … before the first acknowledgement. *append* and *create* (one record
+per file) start a new file when one is full. They remove a file when a record of the ``kept_files``-th file after it has
+been acknowledged.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import zlib
 from typing import Literal, NamedTuple
 
 PREFIX = ".fstui-powercut-"
-"""Of a run's directory; its id follows."""
+"""Of the name of the test's directory; the id follows."""
 ENDED = "ended"
-"""A file in the run's directory: the writer stopped in good order, and why. Then no power was cut while it wrote."""
+"""A file in that directory, with the reason why the writer stopped by itself: no power was cut while it wrote."""
 MAGIC = b"fstuiPC1"
 _HEAD = struct.Struct("<8s8sIIQQ")
 _CRC = struct.Struct("<I")
@@ -43,13 +43,13 @@ MOST_WRITERS = 256
 
 Sync = Literal["fsync", "fdatasync", "O_DSYNC", "O_DIRECT+O_DSYNC"]
 Writes = Literal["overwrite", "append", "create", "create-no-dirsync"]
-"""``create``: one new file per record, and an fsync of the directory; ``create-no-dirsync``: without it."""
+"""``create``: one new file per record, with an fsync of the directory. ``create-no-dirsync``: without that fsync."""
 Kind = Literal["intact", "empty", "torn", "missing", "no file", "unreadable"]
-"""The last three: there was no block to look at."""
+"""For the last three there was no block to look at."""
 
 
 class Record(NamedTuple):
-    """What stands in a record's place. Only of an intact one do the other fields mean anything."""
+    """What is in the place of a record. The other fields are valid only for an intact record."""
 
     kind: Kind
     run: str = ""
@@ -58,20 +58,23 @@ class Record(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """What one writer does, and where its records go."""
+    """The work of one writer, and the places of its records."""
 
     writer: int
     sync: Sync
     writes: Writes
     block_bytes: int
     per_file: int
-    """Records in one file."""
+    """Records per file."""
     kept_files: int
-    """The newest files that are there at any time."""
+    """How many of the newest files exist at any time."""
 
     @classmethod
     def of(cls, writer: int, sync: Sync, writes: Writes, block_bytes: int, file_bytes: int) -> Stream:
-        """``file_bytes``: what is overwritten, what one file of a log takes, or what all kept new files take."""
+        """Return the stream for these settings.
+
+        ``file_bytes`` is the size of the overwritten file, of one appended file, or of all new files together.
+        """
         records = max(2, file_bytes // block_bytes)
         one_a_file = writes.startswith("create")
         return cls(
@@ -85,7 +88,7 @@ class Stream(NamedTuple):
 
     @property
     def is_possible(self) -> bool:
-        """Some writer may have been asked for it. A log comes from outside, and its numbers size what is read."""
+        """Whether the numbers are within the limits. They come from an untrusted log and determine how much is read."""
         return (
             0 <= self.writer < MOST_WRITERS
             and self.block_bytes in BLOCK_BYTES
@@ -96,32 +99,32 @@ class Stream(NamedTuple):
 
     @property
     def goes_round(self) -> bool:
-        """It rewrites one file that is there already."""
+        """Whether it overwrites one existing file."""
         return self.writes == "overwrite"
 
     @property
     def syncs_directory(self) -> bool:
-        """A new file's name is made durable before its first record is acknowledged."""
+        """Whether the directory is synced before the first record of a new file is acknowledged."""
         return self.writes != "create-no-dirsync"
 
     @property
     def first(self) -> int:
-        """The sequence of the first record that is acknowledged: those before it fill the file."""
+        """The first acknowledged sequence number; earlier records fill the file."""
         return self.per_file if self.goes_round else 0
 
     @property
     def most_bytes(self) -> int:
-        """What its files take at any time: a new one is begun before the oldest goes."""
+        """The most space that its files use; a new one is started before the oldest is removed."""
         files = self.kept_files if self.goes_round else self.kept_files + 1
         return files * self.per_file * self.block_bytes
 
     def place(self, sequence: int) -> tuple[int, int]:
-        """The number of its file, and its offset there."""
+        """Return the number of the record's file, and its offset in that file."""
         number, index = divmod(sequence, self.per_file)
         return (0 if self.goes_round else number), index * self.block_bytes
 
     def pack(self, run: str, sequence: int) -> bytes:
-        """The record."""
+        """Return the record as bytes."""
         generation = sequence // self.per_file
         head = _HEAD.pack(MAGIC, bytes.fromhex(run), self.writer, self.block_bytes, sequence, generation)
         body = hashlib.shake_128(head).digest(self.block_bytes - _BODY_AT)
@@ -129,7 +132,7 @@ class Stream(NamedTuple):
 
 
 def unpack(block: bytes | memoryview) -> Record:
-    """What the block holds. A block that is partly one record and partly another is torn; so is any foreign data."""
+    """Return what the block contains. A mixture of two records is torn, and so is any foreign data."""
     if len(block) < _BODY_AT or bytes(block[: len(MAGIC)]) != MAGIC:
         return Record("torn" if any(block) else "empty")
     _, run, writer, length, sequence, _ = _HEAD.unpack_from(block)

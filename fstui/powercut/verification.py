@@ -1,6 +1,7 @@
-"""After the power cut: the witness's log against the records that are there, as a judged run of one step.
+"""Verification after a power cut: compare the witness's log with the records, and return a judged run of one step.
 
-Nothing is written to the storage, and nothing is saved before all was read: an interrupted check changes nothing.
+Nothing is written to the tested storage. Nothing is saved before everything was read, so an interrupted verification
+changes nothing.
 """
 
 from __future__ import annotations
@@ -40,57 +41,59 @@ READ_S = 30.0
 REAP_S = 0.5
 
 
-class Box(Protocol):
-    """Where the records are."""
+class Machine(Protocol):
+    """The host with the records."""
 
     def survey(self) -> Inventory:
-        """Every filesystem with its stack."""
+        """Return every filesystem with its stack."""
 
     async def inspect(self, directory: str) -> Place:
-        """Resolve a directory. Raises Refused."""
+        """Resolve a directory. Raise Refused."""
 
 
 class Verified(NamedTuple):
-    """The run, and where it is saved already: a cut that was decided before and whose records are gone by now."""
+    """The judged run. ``saved_to`` is set if this cut was verified before and its records have been removed since."""
 
     run: Run
     saved_to: str | None = None
 
 
-async def verify(directory: str, witnessed: Witnessed, earlier: Earlier, box: Box, declared: Declared) -> Verified:
-    """The run of this cut, judged and not yet saved. Raises Refused with a sentence for the user."""
+async def verify(
+    directory: str, witnessed: Witnessed, earlier: Earlier, machine: Machine, declared: Declared
+) -> Verified:
+    """Return the judged run of this cut, not yet saved. Raise Refused with a sentence for the user."""
     began = time.monotonic()
     header = witnessed.header
     if declared.unmountable:
-        await _see_that_it_is_not_there(directory, header, box)
+        await _check_unmountable(directory, header, machine)
         read, target = ReadBack(), header.target
     else:
-        read, target = await _looked_at(directory, witnessed, box, declared, known=earlier.decided is not None)
+        read, target = await _read_records(directory, witnessed, machine, declared, known=earlier.decided is not None)
         if earlier.decided and not read.found:
             return Verified(earlier.decided.run, str(earlier.decided.path))
     step = _step(witnessed, figures(witnessed, read, declared, earlier.survived))
-    return Verified(_judged(step, header, target, box.survey().host, began))
+    return Verified(_judged(step, header, target, machine.survey().host, began))
 
 
-async def _looked_at(
-    directory: str, witnessed: Witnessed, box: Box, declared: Declared, *, known: bool
+async def _read_records(
+    directory: str, witnessed: Witnessed, machine: Machine, declared: Declared, *, known: bool
 ) -> tuple[ReadBack, Target]:
-    """What became of the records, and the stack that they are on. ``known``: this cut was decided before."""
+    """Return the state of the records and the stack below them. ``known``: this cut was verified before."""
     header = witnessed.header
-    place = await _place(directory, box)
-    inventory = box.survey()
+    place = await _place(directory, machine)
+    inventory = machine.survey()
     now = target_of(place.path, inventory)
-    _see_that_it_is_this_box(header, inventory.host, declared)
+    _check_host(header, inventory.host, declared)
     read = await _records(place, witnessed)
     if not read.found and not known:
-        _see_that_it_is_this_filesystem(header, now, place)
+        _check_filesystem(header, now, place)
     read.read_only = "ro" in now.mount_options
     return read, _with_state_of(header.target, now)
 
 
 async def read_file(file: str) -> bytes:
-    """The log in that file, by a child: its disk may hang as well. Raises Refused."""
-    path = os.path.expanduser(file)  # noqa: ASYNC240, PTH111  a name: nothing is touched here
+    """Read the log file in a child process, because its disk may hang, too. Raise Refused."""
+    path = os.path.expanduser(file)  # noqa: ASYNC240, PTH111  does not access the disk
     child = await asyncio.create_subprocess_exec("cat", "--", path, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     try:
         data, trouble = await asyncio.wait_for(child.communicate(), READ_S)
@@ -103,95 +106,94 @@ async def read_file(file: str) -> bytes:
 
 
 def read_log(data: bytes) -> Witnessed:
-    """The witness's log. Raises Refused where it is empty, of something else, damaged, or acknowledges nothing."""
+    """Parse the witness's log. Raise Refused if it is empty, damaged, or contains no acknowledgement."""
     try:
         log = lines.parse(data)
         header = decode_header(log.header)
-        _see_that_it_is_whole(log, header)
+        _check_complete(log, header)
     except BadLog as bad:
         raise Refused(f"the witness's log: {bad}. Nothing was verified.") from None
     if not log.acknowledged:
         raise Refused(
-            "the witness's log: not one record was acknowledged before it ended, so there is nothing to verify. "
+            "the witness's log contains no acknowledgement, so there is nothing to verify. "
             "Cut the power after the witness has shown acknowledgements."
         )
     return Witnessed(log, header, cut_off=not data.endswith(b"\n"))
 
 
-def _see_that_it_is_whole(log: Log, header: Header) -> None:
+def _check_complete(log: Log, header: Header) -> None:
     for number, writer in log.writers.items():
         if number >= len(header.streams):
-            raise BadLog(f"writer {number} is not in its header: it is not the log of one run")
+            raise BadLog(f"writer {number} is not in its header: it is not the log of one test")
         if writer.first != header.streams[number].first:
             raise BadLog(f"writer {number} begins with record {writer.first}: lines are missing")
 
 
-async def _place(directory: str, box: Box) -> Place:
+async def _place(directory: str, machine: Machine) -> Place:
     try:
-        return await box.inspect(directory)
+        return await machine.inspect(directory)
     except Refused as refusal:
         raise Refused(
-            f"{refusal} If its filesystem is not mounted, mount it first; if it cannot be mounted any more since the "
-            "cut, say so: --unmountable"
+            f"{refusal} Mount its filesystem first. If it cannot be mounted any more since the cut, add --unmountable."
         ) from None
 
 
-async def _see_that_it_is_not_there(directory: str, header: Header, box: Box) -> None:
+async def _check_unmountable(directory: str, header: Header, machine: Machine) -> None:
     try:
-        place = await box.inspect(directory)
+        place = await machine.inspect(directory)
     except Refused:
         return
     if (await _read_back(place, header, {})).found:
-        raise Refused(f"--unmountable, but {place.path} is mounted and holds the records: verify without it")
+        raise Refused(f"{place.path} is mounted and contains the records: verify without --unmountable")
 
 
-def _see_that_it_is_this_box(header: Header, host: Host, declared: Declared) -> None:
+def _check_host(header: Header, host: Host, declared: Declared) -> None:
     if header.host.hostname != host.hostname and not declared.storage_was_cut:
         raise Refused(
-            f"the log is of {header.host.hostname}, and this is {host.hostname}. Verify there; or, where "
-            "the disk was moved here after its power was cut, add --storage-was-cut."
+            f"the log is from {header.host.hostname}, and this host is {host.hostname}. Verify there. If the disk was "
+            "moved here after its power was cut, add --storage-was-cut."
         )
 
 
-def _see_that_it_is_this_filesystem(header: Header, now: Target, place: Place) -> None:
+def _check_filesystem(header: Header, now: Target, place: Place) -> None:
     then = header.target
     if now.identity == then.identity or (now.fstype, place.fsid) == (then.fstype, header.fsid):
         return
     raise Refused(
-        f"the log is of {then.fstype} {then.source} on {then.mount_point}, and "
-        f"{place.path} is on {now.fstype} {now.source}: mount the former, and name the directory "
-        "that was written to. If it cannot be mounted any more since the cut, say so: --unmountable"
+        f"the log is from {then.fstype} {then.source} on {then.mount_point}, but {place.path} is on {now.fstype} "
+        f"{now.source}. Mount the former, and give the directory that was written to. If it cannot be mounted any more "
+        "since the cut, add --unmountable."
     )
 
 
 async def _records(place: Place, witnessed: Witnessed) -> ReadBack:
-    """What became of them. Raises Refused where they cannot be read."""
+    """Return the state of the records. Raise Refused if they cannot be read."""
     log, header, _ = witnessed
     read = await _read_back(place, header, {number: writer.last for number, writer in log.writers.items()})
     if read.error is not None:
         raise Refused(
-            f"{place.path}: the records cannot be read: {read.error}. Verify as the user that wrote them; "
-            "if the filesystem is damaged, have it checked (fsck) and verify again; if it is beyond that: --unmountable"
+            f"{place.path}: the records cannot be read: {read.error}. Verify as the user that wrote them. If the "
+            "filesystem is damaged, repair it (fsck) and verify again, or add --unmountable if that is impossible."
         )
     if read.found and read.sums.keys() != log.writers.keys():
-        raise Refused("the records could not be read to the end; nothing was saved. Verify again.")
+        raise Refused("the records could not be read completely, and nothing was saved. Verify again.")
     return read
 
 
 async def _read_back(place: Place, header: Header, last: dict[int, int]) -> ReadBack:
-    """Have it read by a child, which is killed where this is cancelled. ``last``: the newest record of each writer."""
+    """Read the records in a child, which is killed on cancellation. ``last``: the newest record of each writer."""
     read = ReadBack()
     child = await Child.start("powercut.readback")
     try:
-        asked = {
+        request = {
             "directory": str(Path(place.path) / (PREFIX + header.run)),
             "run": header.run,
             "streams": header.streams,
             "last": last,
         }
-        child.send(json.dumps(asked))
+        child.send(json.dumps(request))
         while line := await child.read_line():
-            read.hear(json.loads(line))
+            read.add(json.loads(line))
     finally:
         if await child.reap(REAP_S) is None:
             child.abandon()
@@ -203,7 +205,7 @@ def _step(witnessed: Witnessed, measured: PowerCutFigures) -> Step:
     elapsed_s = log.last_ms / 1e3
     return Step(
         name="power cut",
-        settings=header.asked,
+        settings=header.settings,
         ops=log.acknowledged,
         syncs=log.acknowledged,
         bytes=sum(len(acks.at_ms) * header.streams[number].block_bytes for number, acks in log.writers.items()),
@@ -229,7 +231,7 @@ def _judged(step: Step, header: Header, target: Target, host: Host, began: float
 
 
 def _with_state_of(then: Target, now: Target) -> Target:
-    """The stack as it was written to, with what is wrong with its layers today."""
+    """Return the stack as it was before the cut, with the current faults of its layers."""
     states = {node.id: node.state for node in now.stack}
     stack = tuple(msgspec.structs.replace(node, state=states.get(node.id, ())) for node in then.stack)
     return msgspec.structs.replace(then, stack=stack)

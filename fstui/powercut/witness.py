@@ -1,6 +1,7 @@
-"""The witness: keeps what the writer of the power-cut check acknowledges, on a machine that keeps its power.
+"""The witness: stores the acknowledgements of the power-cut test, on a machine that keeps its power.
 
-Every line goes to the file as it came; the file is synced at most every 200 ms, and what is durable here is said.
+Every line is appended to the log file. The file is synced at least every 200 ms while lines arrive, and the number of
+durable acknowledgements is reported.
 """
 
 from __future__ import annotations
@@ -14,51 +15,51 @@ from typing import NamedTuple
 
 from fstui.model.errors import Refused
 from fstui.powercut.header import Header, boot_id, decode_header
-from fstui.powercut.log import LONGEST_HEADER, LONGEST_LINE, Ack, BadLog, Lines, Log, parse_header
+from fstui.powercut.log import LONGEST_HEADER, LONGEST_LINE, Ack, BadLog, LineBuffer, Log, parse_header
 from fstui.state.files import sync_directory
 
 SYNC_S = 0.2
 SILENT_S = 3.0
-"""The writer shows a sign of life every second."""
+"""After this time without a line, the power or the network is gone: the writer prints one every second."""
 RATE_S = 2.0
 _READ_BYTES = 1 << 16
 
 
 class View(NamedTuple):
-    """What the witness shows."""
+    """What the witness displays."""
 
     acknowledged: int
     durable: int
-    """Of these, how many are synced to the file."""
+    """How many of them are synced to the log file."""
     rate_per_s: float
     last: Ack | None
     since_ack_s: float
     since_line_s: float
-    """Since any sign of life."""
+    """Since the last line of any kind."""
 
 
-class LogFull(Exception):  # noqa: N818  said to the user
-    """The log could not be written; what it holds up to its last sync stands."""
+class LogFull(Exception):  # noqa: N818  printed as it is
+    """The log could not be written. Everything up to its last sync is valid."""
 
 
 class Witness:
-    """One log."""
+    """Stores one log."""
 
     def __init__(self, path: Path) -> None:
-        """Make the file. Raises Refused where it exists already or cannot be made."""
+        """Create the file. Raise Refused if it exists or cannot be created."""
         self.path = path
-        self._fd = _made(path)
+        self._fd = _create(path)
         self.log: Log | None = None
         self.header: Header | None = None
         self.durable = 0
-        self._lines = Lines()
+        self._lines = LineBuffer()
         self._dirty = False
         now = time.monotonic()
         self._synced_at = self._line_at = self._ack_at = now
         self._recent: list[tuple[float, int]] = [(now, 0)]
 
     def listen(self, source: int, show: Callable[[View], None], every_s: float) -> None:
-        """Until the writer's end or the connection's. Raises BadLog, LogFull; KeyboardInterrupt passes through."""
+        """Read until the writer or the connection ends. Raise BadLog, LogFull; KeyboardInterrupt is not caught."""
         shown_at = 0.0
         while True:
             readable, _, _ = select.select([source], [], [], min(SYNC_S, every_s))
@@ -66,7 +67,7 @@ class Witness:
                 data = os.read(source, _READ_BYTES)
                 if not data:
                     return
-                self._hear(data)
+                self._receive(data)
             now = time.monotonic()
             if self._dirty and now - self._synced_at >= SYNC_S:
                 self.sync()
@@ -75,17 +76,17 @@ class Witness:
                 show(self.view())
 
     @property
-    def on_the_same_box(self) -> bool:
-        """The witness would lose its power with the box that it watches."""
+    def on_the_same_host(self) -> bool:
+        """Whether the writer runs on this host, so that the witness would lose its power, too."""
         return self.header is not None and bool(boot_id()) and self.header.boot == boot_id()
 
     @property
     def cut_off(self) -> bool:
-        """Something came after the last whole line; it is not kept."""
+        """Whether data arrived after the last complete line; it is not stored."""
         return bool(self._lines.rest) and self.log is not None
 
     def view(self) -> View:
-        """As it is now."""
+        """Return the current state."""
         now = time.monotonic()
         acknowledged = self.log.acknowledged if self.log else 0
         self._recent.append((now, acknowledged))
@@ -97,7 +98,7 @@ class Witness:
         return View(acknowledged, self.durable, rate, last, now - self._ack_at, now - self._line_at)
 
     def sync(self) -> None:
-        """Make durable what came so far. Raises LogFull."""
+        """Sync the log. Raise LogFull."""
         try:
             os.fdatasync(self._fd)
         except OSError as error:
@@ -107,7 +108,7 @@ class Witness:
         self.durable = self.log.acknowledged if self.log else 0
 
     def close(self) -> None:
-        """Keep everything; an empty log is removed. Raises LogFull."""
+        """Sync and close the log; remove it if it is empty. Raise LogFull."""
         try:
             if self.log is None:
                 self.path.unlink(missing_ok=True)
@@ -116,7 +117,7 @@ class Witness:
         finally:
             os.close(self._fd)
 
-    def _hear(self, data: bytes) -> None:
+    def _receive(self, data: bytes) -> None:
         self._line_at = time.monotonic()
         kept = []
         try:
@@ -124,7 +125,7 @@ class Witness:
                 self._read(line)
                 if self.log is not None:
                     kept.append(line + b"\n")
-        finally:  # what came before a damaged line was acknowledged
+        finally:  # lines before a damaged one are valid
             self._write(b"".join(kept))
 
     def _read(self, line: bytes) -> None:
@@ -137,7 +138,7 @@ class Witness:
             self._ack_at = self._line_at
 
     def _begin(self, line: bytes) -> None:
-        """The header. What a login shell may print before it is passed over."""
+        """Read the header, and skip text that a login shell printed before it."""
         try:
             fields = parse_header(line)
         except BadLog:
@@ -162,13 +163,13 @@ class Witness:
         return LogFull(f"{self.path}: {error.strerror}")
 
 
-def _made(path: Path) -> int:
-    """The new log's file descriptor. Raises Refused."""
+def _create(path: Path) -> int:
+    """Create the log and return its file descriptor. Raise Refused."""
     try:
         fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
         sync_directory(path.resolve().parent)
     except FileExistsError:
-        raise Refused(f"{path} exists already: every cut has a log of its own, name a new file") from None
+        raise Refused(f"{path} already exists: name a new file, because every cut needs its own log") from None
     except OSError as error:
-        raise Refused(f"{path}: {error.strerror}. The witness needs a place for its log.") from None
+        raise Refused(f"cannot create {path}: {error.strerror}. Choose another place for the log.") from None
     return fd

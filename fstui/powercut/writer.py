@@ -1,12 +1,12 @@
-"""Child: the writer of the power-cut check. Its stdout is not for its parent but for a witness on another machine.
+"""Child: the writer of the power-cut test. Its stdout goes to a witness on another machine, not to its parent.
 
-Each writer is a process: it writes a record, makes it durable, and only then prints its acknowledgement, one write(2)
-of one line to the stdout that all share. The first process does no I/O on the storage: it prints a line a second to
-show that it lives, and hears the end. Lines: ``fstui.powercut.log``; records and files: ``fstui.powercut.records``.
+Each writer is a process. It writes a record, syncs it, and only then prints its acknowledgement: one write(2) of one
+line to the shared stdout. The first process does no I/O on the storage. It prints a sign of life every second and waits
+for the end. ``fstui.powercut.log`` defines the lines, ``fstui.powercut.records`` the records and files.
 
-stdin: settings as one JSON line (``directory`` to be made, ``run``, ``header``, ``streams``, ``seconds``, ``pace``),
-then ``stop REASON``; a closed stdin is a stop as well. stderr, for the parent: JSON lines ``ready``, ``refused``
-(before the first record), ``ended`` with ``failed``. The directory stays: it is read back after the cut.
+stdin: settings as one JSON line (``directory`` to create, ``run``, ``header``, ``streams``, ``seconds``, ``pace``),
+then ``stop REASON``; a closed stdin also stops. stderr, for the parent: JSON lines ``ready``, ``refused`` (before the
+first record), ``ended`` with ``failed``. The directory is kept: it is read back after the cut.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from fstui.powercut.records import ENDED, Stream
 
 ALIVE_S = 1.0
 STOP_NS = 5_000_000_000
-"""So long an operation in flight is waited for after a stop."""
+"""How long to wait for an operation in flight after a stop."""
 NAP_S = 0.05
 
 
-class Why(NamedTuple):
-    """Why it ends, other than by a power cut."""
+class Ending(NamedTuple):
+    """Why the writer ends without a power cut."""
 
     reason: str
     failed: bool = False
 
 
 def report(**fields: Any) -> None:
-    """One line for the parent, who may be gone."""
+    """Print one line for the parent, which may have died."""
     with suppress(OSError):
         os.write(2, json.dumps(fields).encode() + b"\n")
 
 
 def write_records(output: Output, began_ns: int, pause_ns: int, stopping: Callable[[], bool]) -> None:
-    """Until the stop. Raises CallError; BrokenPipeError where nobody reads the acknowledgements any more."""
+    """Write records until stopped. Raise CallError; BrokenPipeError if nothing reads the acknowledgements."""
     writer, sequence = output.stream.writer, output.stream.first
     due = clock()
     while not stopping():
@@ -63,7 +63,8 @@ def write_records(output: Output, began_ns: int, pause_ns: int, stopping: Callab
 
 
 class Coordinator:
-    """Forks what does I/O, and hears whoever is first: the parent, the clock, a writer that failed, the reader."""
+    """The first process: starts the writers, and ends them for whichever comes first: a stop by the parent, the end of
+    the time, a failed writer, a closed stdout."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.directory: str = settings["directory"]
@@ -77,17 +78,17 @@ class Coordinator:
         self.pid = os.getpid()
         self.began_ns = 0
         self.children: list[int] = []
-        self.heard = b""
+        self.received = b""
 
     def go(self) -> int:
-        """The exit status."""
+        """Run to the end and return the exit status."""
         if not self.prepared():
             return 2
         self.began_ns = clock()
         try:
             write_line(self.header.encode() + b"\n")
         except BrokenPipeError:
-            return self.end(Why(GONE))
+            return self.end(Ending(GONE))
         report(ready=True)
         failures_out, failures_in = os.pipe()
         for stream in self.streams:
@@ -96,33 +97,33 @@ class Coordinator:
         return self.end(self.watch(failures_out))
 
     def prepared(self) -> bool:
-        """In a child: it is left where the storage hangs."""
-        said_out, said_in = os.pipe()
-        child = fork(lambda: self.preparer(said_in))
-        os.close(said_in)
-        while not select.select([said_out], [], [], NAP_S)[0]:
+        """Create the files in a child, which is abandoned if the storage hangs. Return whether that succeeded."""
+        result_out, result_in = os.pipe()
+        child = fork(lambda: self.preparer(result_in))
+        os.close(result_in)
+        while not select.select([result_out], [], [], NAP_S)[0]:
             if (reason := self.stopped()) is not None:
                 os.kill(child, signal.SIGKILL)
                 report(refused=f"stopped before the first record: {reason}")
                 return False
-        said = json.loads(os.read(said_out, 4096) or b'{"refused": "it was killed"}')
+        result = json.loads(os.read(result_out, 4096) or b'{"refused": "it was killed"}')
         os.waitpid(child, 0)
-        if "refused" in said:
-            report(**said)
+        if "refused" in result:
+            report(**result)
             return False
-        self.identity = said["identity"]
+        self.identity = result["identity"]
         return True
 
-    def preparer(self, said_in: int) -> int:
+    def preparer(self, result_in: int) -> int:
         try:
-            said: dict[str, Any] = {"identity": prepare(self.directory, self.run, self.streams)}
+            result: dict[str, Any] = {"identity": prepare(self.directory, self.run, self.streams)}
         except CallError as failure:
-            said = {"refused": f"{failure.call}: {failure}"[:1000]}
-        os.write(said_in, json.dumps(said).encode())
+            result = {"refused": f"{failure.call}: {failure}"[:1000]}
+        os.write(result_in, json.dumps(result).encode())
         return 0
 
     def enter(self) -> None:
-        """In a child: what it writes lies in the directory that was made, whatever its name leads to by now."""
+        """In a child: enter the directory that was created, even if its name leads elsewhere now."""
         calling("chdir", enter, self.directory, self.identity)
 
     def writer(self, stream: Stream, failures_in: int) -> int:
@@ -139,27 +140,27 @@ class Coordinator:
         return 0
 
     def writer_is_to_stop(self) -> bool:
-        """Asked in a writer: the flag is set, or the first process was killed."""
+        """In a writer: return whether the flag is set or the first process has died."""
         return bool(self.stop_flag[0]) or os.getppid() != self.pid
 
-    def watch(self, failures: int) -> Why:
-        """Show that we live, until there is a reason to end."""
+    def watch(self, failures: int) -> Ending:
+        """Print signs of life until there is a reason to end."""
         due = clock()
         while True:
             if clock() >= due:
                 due += int(ALIVE_S * 1e9)
-                if not self.said(b"alive %d\n" % self.elapsed_ms()):
-                    return Why(GONE)
+                if not self.print_line(b"alive %d\n" % self.elapsed_ms()):
+                    return Ending(GONE)
             if select.select([failures], [], [], NAP_S)[0]:
                 words = os.read(failures, 4096).decode().partition("\n")[0]
-                return Why(words or "its writers were killed", failed=words != GONE)
+                return Ending(words or "its writers were killed", failed=words != GONE)
             if (reason := self.stopped()) is not None:
-                return Why(reason)
+                return Ending(reason)
             if self.length_ns and clock() - self.began_ns >= self.length_ns:
-                return Why("its time was over")
+                return Ending("its time was over")
 
-    def said(self, line: bytes) -> bool:
-        """Print it, unless the reader has stalled: it hears nothing more anyway. False: there is none any more."""
+    def print_line(self, line: bytes) -> bool:
+        """Print the line, unless the reader has stalled. Return False if stdout is closed."""
         try:
             if select.select([], [1], [], 0)[1]:
                 write_line(line)
@@ -168,26 +169,26 @@ class Coordinator:
         return True
 
     def stopped(self) -> str | None:
-        """The reason that came on stdin, or that stdin was closed."""
+        """Return the reason that arrived on stdin, or that stdin was closed; None if neither happened."""
         if not select.select([0], [], [], 0)[0]:
             return None
         data = os.read(0, 4096)
-        self.heard += data
-        word, _, reason = self.heard.decode().partition("\n")[0].partition(" ")
-        return reason if word == "stop" else None if data else "whoever started it has gone"
+        self.received += data
+        word, _, reason = self.received.decode().partition("\n")[0].partition(" ")
+        return reason if word == "stop" else None if data else "its parent has died"
 
-    def end(self, why: Why) -> int:
-        """Stop the writers, leave the mark that no power was cut, and say so."""
+    def end(self, ending: Ending) -> int:
+        """Stop the writers, record that no power was cut, and report the end."""
         self.stop_flag[0] = 1
         until_ns = clock() + STOP_NS
         for child in self.children:
             ended(child, until_ns)
-        mark = fork(lambda: self.mark(why.reason))
+        mark = fork(lambda: self.mark(ending.reason))
         ended(mark, clock() + STOP_NS)
-        reason = (FAILED if why.failed else "") + why.reason.replace("\n", " ")
-        self.said(b"end %d %s\n" % (self.elapsed_ms(), reason.encode()))
-        report(ended=why.reason, failed=why.failed)
-        return 1 if why.failed else 0
+        reason = (FAILED if ending.failed else "") + ending.reason.replace("\n", " ")
+        self.print_line(b"end %d %s\n" % (self.elapsed_ms(), reason.encode()))
+        report(ended=ending.reason, failed=ending.failed)
+        return 1 if ending.failed else 0
 
     def mark(self, reason: str) -> int:
         try:
@@ -205,13 +206,13 @@ class Coordinator:
 
 
 def write_line(line: bytes) -> None:
-    """All of it; only a header can be too long for one write."""
+    """Write the whole line; only a header can need more than one write(2)."""
     while line:
         line = line[os.write(1, line) :]
 
 
 def fork(work: Callable[[], int]) -> int:
-    """A child that does the work and ends with what it returns."""
+    """Start a child that does the work and exits with its result. Return its process id."""
     child = os.fork()
     if child:
         return child
@@ -225,7 +226,7 @@ def fork(work: Callable[[], int]) -> int:
 
 
 def ended(child: int, until_ns: int) -> bool:
-    """Reap it; False where it is stuck in the kernel: it is killed, and dies when the kernel lets it."""
+    """Reap the child. If it is stuck in the kernel, kill it (it dies when the kernel returns) and return False."""
     while os.waitpid(child, os.WNOHANG)[0] == 0:
         if clock() > until_ns:
             os.kill(child, signal.SIGKILL)
@@ -235,7 +236,7 @@ def ended(child: int, until_ns: int) -> bool:
 
 
 def main() -> NoReturn:
-    # a SIGHUP or Ctrl-C is for the parent: it says stop
+    # SIGHUP and Ctrl-C are for the parent, which then sends stop
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     sys.exit(Coordinator(read_settings()).go())

@@ -1,4 +1,4 @@
-"""The power-cut check's writer, seen from its parent: what it will write, and its process while it runs."""
+"""The parent's side of the power-cut test's writer: prepare a cut, start the process, wait for its end."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from fstui.state.noting import note
 from fstui.state.workspace import remove_left_behind
 
 _END_S = 20.0
-"""The writer gives its own processes 5 s each."""
+"""The writer itself waits up to 5 s for each of its processes."""
 
 
 class Cut(NamedTuple):
-    """What is about to be written, until the power goes."""
+    """A test that is ready to start."""
 
     header: Header
     plan: Plan
     on_root: bool
-    """The records go to the root filesystem: the box itself may not come back."""
+    """The records go to the root filesystem, so the host may not start again."""
 
 
 class End(NamedTuple):
-    """The writer's own end: no power was cut."""
+    """Why the writer ended without a power cut."""
 
     reason: str
     failed: bool = False
 
     @property
     def reader_gone(self) -> bool:
-        """The connection to the witness is broken."""
+        """Whether the connection to the witness broke."""
         return self.reason == GONE
 
 
 def make_cut(plan: Plan, target: Target, fsid: int, inventory: Inventory) -> Cut:
-    """A run of its own; nothing is written yet. ``target`` is the resolved directory, ``fsid`` its filesystem's."""
+    """Prepare a test; nothing is written yet. ``target`` is the resolved directory, ``fsid`` that of its filesystem."""
     run = secrets.token_hex(8)
     header = Header(
         run=run,
@@ -67,17 +67,17 @@ def make_cut(plan: Plan, target: Target, fsid: int, inventory: Inventory) -> Cut
 
 
 class Writing:
-    """The writer while it runs. Its acknowledgements go straight to our stdout."""
+    """The running writer. Its acknowledgements go directly to the stdout of fstui."""
 
     def __init__(self, cut: Cut, process: asyncio.subprocess.Process, entry: ledger.Entry) -> None:
         self._cut = cut
         self._process = process
         self._entry = entry
-        self._asked_to_stop = False
+        self._stopping = False
 
     @classmethod
     async def start(cls, cut: Cut) -> Writing:
-        """Note the directory in the ledger and start the writer. Raises Refused, OSError."""
+        """Record the directory in the ledger and start the writer. Raise Refused, OSError."""
         try:
             mount_point = cut.header.target.mount_point
             entry = await note(cut.header.run, "directory", cut.header.directory, mount_point)
@@ -91,29 +91,29 @@ class Writing:
             start_new_session=True,
         )
         writing = cls(cut, process, entry)
-        writing._say(
+        writing._send(
             json.dumps(
                 {
                     "directory": cut.header.directory,
                     "run": cut.header.run,
                     "header": encode(cut.header).decode(),
                     "streams": cut.plan.streams,
-                    "seconds": cut.plan.asked.seconds,
-                    "pace": cut.plan.asked.pace,
+                    "seconds": cut.plan.settings.seconds,
+                    "pace": cut.plan.settings.pace,
                 }
             )
         )
         return writing
 
     def stop(self, reason: str) -> None:
-        """End in good order. A second time: end at once, and leave no mark."""
-        if self._asked_to_stop:
+        """Ask the writer to stop. The second call kills it."""
+        if self._stopping:
             self._kill()
-        self._asked_to_stop = True
-        self._say(f"stop {reason}")
+        self._stopping = True
+        self._send(f"stop {reason}")
 
     async def ready(self) -> None:
-        """Wait until the first acknowledgements may come. Raises Refused where it cannot begin; nothing is left."""
+        """Wait until the writer is ready. Raise Refused if it cannot start; nothing is left behind."""
         answer = await self._next()
         if answer is None or "refused" in answer:
             await self._process.wait()
@@ -122,7 +122,7 @@ class Writing:
             raise Refused(f"{self._cut.header.directory}: {reason}." + (f" {left}" if left else ""))
 
     async def ended(self) -> End:
-        """Wait for the end; only a power cut prevents it."""
+        """Wait until the writer ends."""
         answer = await self._next()
         try:
             await asyncio.wait_for(self._process.wait(), _END_S)
@@ -137,13 +137,13 @@ class Writing:
         while line := await self._process.stderr.readline():
             try:
                 answer = json.loads(line)
-            except ValueError:  # what Python itself says of a fault
+            except ValueError:  # a traceback, for example
                 continue
             if isinstance(answer, dict) and answer.keys() & {"ready", "refused", "ended"}:
                 return answer
         return None
 
-    def _say(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         stdin = self._process.stdin
         if stdin is not None and not stdin.is_closing():
             stdin.write(line.encode(errors="surrogateescape") + b"\n")
@@ -154,9 +154,9 @@ class Writing:
 
 
 def is_root(target: Target, inventory: Inventory) -> bool:
-    """It is the root filesystem, or a part of it that is mounted elsewhere."""
-    root = next((held for held in inventory.filesystems if held.mount_point == "/"), None)
+    """Return whether the target is on the root filesystem, even if that is mounted elsewhere, too."""
+    root = next((each for each in inventory.filesystems if each.mount_point == "/"), None)
     if target.mount_point == "/" or root is None:
         return target.mount_point == "/"
-    below = [held.stack[0].below if held.stack else () for held in (target, root)]
+    below = [each.stack[0].below if each.stack else () for each in (target, root)]
     return bool(below[0]) and below[0] == below[1]

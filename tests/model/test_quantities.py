@@ -83,11 +83,11 @@ KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
         (ratio, 0.974, "0.97"),
     ],
 )  # fmt: skip
-def test_a_number_reads_as(words: Callable[[float], str], number: float, text: str) -> None:
+def test_number_formats(words: Callable[[float], str], number: float, text: str) -> None:
     assert words(number) == text
 
 
 @pytest.mark.parametrize(("number", "words"), [(0, "0 steps"), (1, "1 step"), (8, "8 steps"), (1200, "1 200 steps")])
-def test_things_are_counted(number: int, words: str) -> None:
+def test_plurals(number: int, words: str) -> None:
     assert counted(number, "step") == words
     assert counted(number, "box") == words.replace("step", "box").replace("boxs", "boxes")

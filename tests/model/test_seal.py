@@ -16,7 +16,7 @@ from tests.hostile import everywhere
 
 
 @pytest.mark.parametrize("run", [screens.RUN, everywhere(screens.RUN)], ids=["prepared", "hostile names"])
-def test_as_it_was_written_indented_and_read_again_it_is_the_same_document(run: Run) -> None:
+def test_digest_ignores_indentation(run: Run) -> None:
     written = encode(sealed(run))
     for document in (written, written + b"\n", indented(sealed(run)), json.dumps(json.loads(written)).encode()):
         assert not is_altered(document)
@@ -24,7 +24,7 @@ def test_as_it_was_written_indented_and_read_again_it_is_the_same_document(run: 
 
 
 @given(st.data())
-def test_any_byte_that_changes_what_it_says_is_seen(data: st.DataObject) -> None:
+def test_any_changed_value_is_detected(data: st.DataObject) -> None:
     written = encode(sealed(screens.RUN))
     at = data.draw(st.integers(0, len(written) - 1))
     changed = written[:at] + data.draw(st.binary(min_size=1, max_size=1)) + written[at + 1 :]
@@ -35,12 +35,12 @@ def test_any_byte_that_changes_what_it_says_is_seen(data: st.DataObject) -> None
     assert is_altered(changed) != same or not json.loads(changed).get("digest")
 
 
-def test_a_verdict_that_was_made_better_by_hand_is_seen() -> None:
+def test_edited_verdict_is_detected() -> None:
     lied = replace(sealed(screens.RUN), verdict="kept")
     assert is_altered(encode(lied)) and is_altered(indented(lied))
     assert not is_altered(encode(sealed(lied)))
 
 
 @pytest.mark.parametrize("document", [encode(screens.RUN), b"", b"[]", b"no json", b'{"digest": ""}', b"[" * 100_000])
-def test_what_has_no_digest_is_not_called_altered(document: bytes) -> None:
+def test_document_without_digest_is_not_altered(document: bytes) -> None:
     assert not is_altered(document)

@@ -23,7 +23,7 @@ def fields(header: Header, **changed: Any) -> dict[str, Any]:
     return {**parse_header(encode(header)), **changed}
 
 
-def test_it_comes_back_as_it_was_written(written: Header) -> None:
+def test_header_survives_encoding(written: Header) -> None:
     assert decode_header(fields(written)) == written
 
 
@@ -31,7 +31,7 @@ REQUIRED = sorted(set(Header.__struct_fields__) - {"fstui"})
 
 
 @pytest.mark.parametrize("missing", REQUIRED)
-def test_a_header_without_one_of_its_fields_is_none(written: Header, missing: str) -> None:
+def test_header_with_a_missing_field_is_refused(written: Header, missing: str) -> None:
     less = fields(written)
     del less[missing]
     with pytest.raises(Refused, match="no header"):
@@ -62,6 +62,6 @@ STREAM = [0, "fsync", "append", 4096, 8, 2]
     ],
     ids=str,
 )
-def test_what_no_writer_has_written_is_no_header(written: Header, changed: dict[str, Any]) -> None:
+def test_impossible_header_is_refused(written: Header, changed: dict[str, Any]) -> None:
     with pytest.raises(Refused, match="no header"):
         decode_header(fields(written, **changed))

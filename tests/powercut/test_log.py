@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.powercut.log import LONGEST_HEADER, LONGEST_LINE, BadLog, Lines, Log, parse
+from fstui.powercut.log import LONGEST_HEADER, LONGEST_LINE, BadLog, LineBuffer, Log, parse
 
 HEADER = b'{"fstui":"powercut/1","run":"00112233445566ff"}\n'
 
 
-def test_a_log_knows_what_each_writer_acknowledged_and_when() -> None:
+def test_log_contains_acknowledgements_and_times() -> None:
     log = parse(HEADER + b"alive 0\nack 0 8 10\nack 1 0 11\nack 0 9 20\nalive 1000\n")
     assert log.acknowledged == 3
     assert (log.writers[0].first, log.writers[0].last) == (8, 9)
@@ -15,12 +15,12 @@ def test_a_log_knows_what_each_writer_acknowledged_and_when() -> None:
     assert (log.last_ms, log.heard_ms, log.ended) == (20, 1000, None)
 
 
-def test_the_writers_own_end_is_told_from_a_broken_connection() -> None:
+def test_writers_end_differs_from_a_broken_connection() -> None:
     assert parse(HEADER + b"ack 0 0 1\nend 900 stopped by SIGINT\n").ended == "stopped by SIGINT"
     assert parse(HEADER + b"ack 0 0 1\n").ended is None
 
 
-def test_a_last_line_that_was_cut_off_is_not_read() -> None:
+def test_last_incomplete_line_is_not_parsed() -> None:
     assert parse(HEADER + b"ack 0 8 10\nack 0 9 1").writers[0].last == 8
     assert parse(HEADER + b"ack 0 8 10\nend 9").ended is None
 
@@ -59,7 +59,7 @@ def test_a_last_line_that_was_cut_off_is_not_read() -> None:
         (b'{"fstui":"powercut/1","run":"' + b"x" * LONGEST_HEADER + b'"}\n', "header"),
     ],
 )
-def test_what_is_no_log_says_why(data: bytes, why: str) -> None:
+def test_invalid_log_has_a_reason(data: bytes, why: str) -> None:
     with pytest.raises(BadLog, match=why):
         parse(data)
 
@@ -75,7 +75,7 @@ LINE = st.one_of(
 
 
 @given(st.binary(), st.lists(LINE))
-def test_whatever_a_log_holds_it_is_read_or_refused(before: bytes, lines: list[bytes]) -> None:
+def test_any_content_is_parsed_or_refused(before: bytes, lines: list[bytes]) -> None:
     for data in (before, HEADER + b"\n".join(lines)):
         try:
             assert isinstance(parse(data), Log)
@@ -84,16 +84,16 @@ def test_whatever_a_log_holds_it_is_read_or_refused(before: bytes, lines: list[b
 
 
 @given(st.binary(max_size=300), st.integers(1, 50))
-def test_lines_come_whole_in_whatever_pieces_they_arrive(data: bytes, size: int) -> None:
-    lines = Lines()
+def test_lines_are_complete_for_any_pieces(data: bytes, size: int) -> None:
+    lines = LineBuffer()
     heard = [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size], 1000)]
     assert heard == data.split(b"\n")[:-1]
     assert lines.rest == data.split(b"\n")[-1]
 
 
-def test_a_line_without_an_end_is_refused_after_those_before_it() -> None:
-    lines, heard = Lines(), []
-    with pytest.raises(BadLog, match="without an end of line"):
+def test_endless_line_is_refused_after_complete_ones() -> None:
+    lines, heard = LineBuffer(), []
+    with pytest.raises(BadLog, match="without a newline"):
         for line in lines.feed(b"alive 1\nalive 2\n" + b"x" * 101, 100):
             heard.append(line)
     assert heard == [b"alive 1", b"alive 2"]

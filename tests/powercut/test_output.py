@@ -30,9 +30,7 @@ def half_a_second_block() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("half_a_second_block")
-def test_what_is_filled_with_half_a_record_is_said_to_have_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_short_write_while_filling_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "w0").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CallError) as failed:
@@ -41,7 +39,7 @@ def test_what_is_filled_with_half_a_record_is_said_to_have_failed(
 
 
 @pytest.mark.usefixtures("half_a_second_block")
-def test_half_a_record_is_never_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_write_is_never_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "w0").mkdir()
     (tmp_path / "w0" / "0").touch()
     monkeypatch.chdir(tmp_path)

@@ -8,7 +8,7 @@ from fstui.powercut.plan import make_plan, write_command
 KIB, MIB = 1 << 10, 1 << 20
 
 
-def test_without_a_word_it_writes_in_three_ways_at_once() -> None:
+def test_default_settings_write_in_three_ways() -> None:
     plan = make_plan({})
     assert plan.ways == ("fdatasync overwrite", "fdatasync append", "fdatasync create")
     assert [stream.writer for stream in plan.streams] == [0, 1, 2]
@@ -17,22 +17,22 @@ def test_without_a_word_it_writes_in_three_ways_at_once() -> None:
     assert plan.max_bytes is None
 
 
-def test_every_way_to_sync_writes_in_every_way_with_so_many_writers() -> None:
+def test_plan_has_every_combination_for_each_writer() -> None:
     plan = make_plan({"sync": "fsync,O_DSYNC", "writes": "append,create", "writers": "2", "block": "16K"})
     assert plan.ways == ("fsync append", "fsync create", "O_DSYNC append", "O_DSYNC create")
     assert [(stream.sync, stream.writes) for stream in plan.streams[:3]] == [("fsync", "append")] * 2 + [
         ("fsync", "create")
     ]
     assert {stream.block_bytes for stream in plan.streams} == {16 * KIB}
-    assert plan.asked.writers == 2
+    assert plan.settings.writers == 2
 
 
-def test_a_log_takes_three_files_while_the_oldest_goes() -> None:
+def test_append_uses_three_files_at_a_time() -> None:
     rooms = {writes: make_plan({"writes": writes}).room_bytes for writes in ("overwrite", "append", "create")}
     assert rooms == {"overwrite": 4 * MIB, "append": 12 * MIB, "create": 4 * MIB + 4 * KIB}
 
 
-def test_an_end_bounds_what_is_written_unless_it_goes_as_fast_as_it_can() -> None:
+def test_written_bytes_are_bounded_by_seconds_and_pace() -> None:
     plan = make_plan({"seconds": "0.5", "writes": "overwrite"})
     assert plan.max_bytes == 4 * MIB + 500 * 4096
     unpaced = make_plan({"seconds": "0.5", "pace": "0"})
@@ -55,11 +55,11 @@ def test_an_end_bounds_what_is_written_unless_it_goes_as_fast_as_it_can() -> Non
         ("speed", "1", "power-cut has no setting 'speed'. It has: seconds, sync, writes, writers, pace, block, file."),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused(setting: str, value: str, said: str) -> None:
+def test_invalid_setting_is_refused(setting: str, value: str, said: str) -> None:
     with pytest.raises(Refused) as refused:
         make_plan({setting: value})
     assert said in str(refused.value)
 
 
-def test_the_command_line_says_the_same_again() -> None:
+def test_write_command_repeats_the_settings() -> None:
     assert write_command("/my data", {"sync": "fsync"}) == "fstui powercut write '/my data' --set sync=fsync"

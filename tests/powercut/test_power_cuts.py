@@ -33,7 +33,7 @@ REWORDED = {
 
 
 @pytest.mark.parametrize("name", ["kept", "lost"])
-def test_a_cut_of_the_first_version_is_judged_as_it_was(name: str) -> None:
+def test_cut_of_the_first_version_is_judged_alike(name: str) -> None:
     run = first_version(name)
     assert run.verdict == name
     again, sentence = judge(run), REWORDED.get(name, run.sentence)
@@ -42,7 +42,7 @@ def test_a_cut_of_the_first_version_is_judged_as_it_was(name: str) -> None:
     assert again.findings == (replace(found, sentence=REWORDED.get(name, found.sentence)),)
 
 
-def test_its_settings_and_figures_are_typed() -> None:
+def test_settings_and_figures_are_typed() -> None:
     run = first_version("lost")
     (step,) = run.steps
     assert isinstance(step.settings, PowerCut)
@@ -52,7 +52,7 @@ def test_its_settings_and_figures_are_typed() -> None:
     assert (found.missing, found.checked) == (1, 124)
 
 
-def test_it_counts_among_those_that_its_storage_survived() -> None:
+def test_saved_cut_counts_as_survived() -> None:
     run = first_version("kept")
     path = runs.save(run)
     found = power_cuts.figures_of(run)
@@ -64,7 +64,7 @@ def test_it_counts_among_those_that_its_storage_survived() -> None:
     assert survived == 0
 
 
-def test_one_that_was_altered_since_counts_no_more() -> None:
+def test_altered_verification_does_not_count() -> None:
     run = sealed(first_version("kept"))
     found = power_cuts.figures_of(run)
     assert found is not None
@@ -74,7 +74,7 @@ def test_one_that_was_altered_since_counts_no_more() -> None:
     assert power_cuts.so_far(found.identity).survived == 1
 
 
-def test_however_many_cuts_wait_the_saved_runs_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_runs_are_read_once_for_many_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
     for number in range(30):

@@ -39,7 +39,7 @@ WAYS = ["overwrite", "append", "create", "create-no-dirsync"]
 
 @pytest.mark.parametrize("writes", WAYS)
 @pytest.mark.parametrize("last", [8, 9, 15, 16, 17, 40])
-def test_an_honest_disk_has_everything(directory: Path, writes: Writes, last: int) -> None:
+def test_durable_disk_has_every_record(directory: Path, writes: Writes, last: int) -> None:
     of = stream(writes)
     lay_down(directory, of, last)
     sums, lost = compared(directory, of, last)
@@ -50,7 +50,7 @@ def test_an_honest_disk_has_everything(directory: Path, writes: Writes, last: in
 
 @pytest.mark.parametrize("writes", WAYS)
 @pytest.mark.parametrize("ahead", [1, 5, 30])
-def test_a_writer_that_was_ahead_of_its_witness_is_no_loss(directory: Path, writes: Writes, ahead: int) -> None:
+def test_unacknowledged_newer_record_is_no_loss(directory: Path, writes: Writes, ahead: int) -> None:
     of = stream(writes)
     lay_down(directory, of, 20 + ahead)
     sums, lost = compared(directory, of, 20)
@@ -58,7 +58,7 @@ def test_a_writer_that_was_ahead_of_its_witness_is_no_loss(directory: Path, writ
     assert sums["newer"] == (min(ahead, 8) if writes == "overwrite" else 0)
 
 
-def test_an_older_record_in_its_place_is_stale(directory: Path) -> None:
+def test_older_record_in_its_place_is_stale(directory: Path) -> None:
     of = stream()
     home = lay_down(directory, of, 20)
     put(home, of, 18, of.pack(RUN, 10))
@@ -67,7 +67,7 @@ def test_an_older_record_in_its_place_is_stale(directory: Path) -> None:
     assert (sums["checked"], sums["present"], sums["reordered"]) == (8, 7, 1)
 
 
-def test_the_newest_ones_lost_are_not_called_reordered(directory: Path) -> None:
+def test_losing_the_newest_records_is_not_reordering(directory: Path) -> None:
     of = stream()
     home = lay_down(directory, of, 20)
     for sequence in (19, 20):
@@ -78,7 +78,7 @@ def test_the_newest_ones_lost_are_not_called_reordered(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("writes", ["overwrite", "append", "create"])
-def test_a_damaged_record_is_torn(directory: Path, writes: Writes) -> None:
+def test_damaged_record_is_torn(directory: Path, writes: Writes) -> None:
     of = stream(writes)
     home = lay_down(directory, of, 20)
     put(home, of, 18, of.pack(RUN, 18)[:512] + of.pack(RUN, 10)[512:])
@@ -86,14 +86,14 @@ def test_a_damaged_record_is_torn(directory: Path, writes: Writes) -> None:
 
 
 @pytest.mark.parametrize("writes", ["overwrite", "append", "create"])
-def test_zeros_where_a_record_was_are_a_missing_one(directory: Path, writes: Writes) -> None:
+def test_zeros_are_a_missing_record(directory: Path, writes: Writes) -> None:
     of = stream(writes)
     home = lay_down(directory, of, 20)
     put(home, of, 18, bytes(BLOCK))
     assert compared(directory, of, 20)[1] == {18: "missing"}
 
 
-def test_a_log_that_is_too_short_misses_its_end(directory: Path) -> None:
+def test_truncated_file_misses_its_last_records(directory: Path) -> None:
     of = stream("append")
     home = lay_down(directory, of, 20)
     name, offset = at(of, 19)
@@ -102,7 +102,7 @@ def test_a_log_that_is_too_short_misses_its_end(directory: Path) -> None:
     assert compared(directory, of, 20)[1] == {19: "torn", 20: "missing"}
 
 
-def test_a_new_file_that_is_gone_is_missing_only_if_its_directory_was_synced(directory: Path) -> None:
+def test_missing_file_counts_only_if_its_directory_was_synced(directory: Path) -> None:
     synced, unsynced = stream("create", writer=0), stream("create-no-dirsync", writer=1)
     for of in (synced, unsynced):
         (lay_down(directory, of, 20) / "19").unlink()
@@ -112,13 +112,13 @@ def test_a_new_file_that_is_gone_is_missing_only_if_its_directory_was_synced(dir
     assert sums["unpromised"] == 1
 
 
-def test_an_unsynced_name_excuses_no_damage(directory: Path) -> None:
+def test_unsynced_directory_does_not_excuse_damage(directory: Path) -> None:
     of = stream("create-no-dirsync")
     put(lay_down(directory, of, 20), of, 19, bytes(BLOCK))
     assert compared(directory, of, 20)[1] == {19: "missing"}
 
 
-def test_another_places_record_is_misplaced(directory: Path) -> None:
+def test_record_of_another_place_is_misplaced(directory: Path) -> None:
     of, other = stream(), stream(writer=1)
     home = lay_down(directory, of, 20)
     put(home, of, 15, of.pack(RUN, 14))
@@ -127,7 +127,7 @@ def test_another_places_record_is_misplaced(directory: Path) -> None:
     assert compared(directory, of, 20)[1] == {15: "misplaced", 16: "misplaced", 17: "misplaced"}
 
 
-def test_the_one_place_that_was_being_written_may_be_torn(directory: Path) -> None:
+def test_place_in_flight_may_be_torn(directory: Path) -> None:
     of = stream()
     home = lay_down(directory, of, 20)
     put(home, of, 13, of.pack(RUN, 21)[:2048] + of.pack(RUN, 13)[2048:])  # where 21 goes
@@ -136,7 +136,7 @@ def test_the_one_place_that_was_being_written_may_be_torn(directory: Path) -> No
     assert (sums["in_flight"], sums["checked"]) == (1, 7)
 
 
-def test_where_the_writer_was_ahead_the_torn_place_is_further_on(directory: Path) -> None:
+def test_place_in_flight_follows_the_newest_record(directory: Path) -> None:
     of = stream()
     home = lay_down(directory, of, 22)
     put(home, of, 15, of.pack(RUN, 23)[:2048] + of.pack(RUN, 15)[2048:])
@@ -145,7 +145,7 @@ def test_where_the_writer_was_ahead_the_torn_place_is_further_on(directory: Path
     assert compared(directory, of, 20)[1] == {16: "torn"}
 
 
-def test_the_place_that_was_being_written_may_not_be_stale_or_empty(directory: Path) -> None:
+def test_place_in_flight_may_not_be_stale_or_empty(directory: Path) -> None:
     of = stream()
     home = lay_down(directory, of, 20)
     put(home, of, 13, bytes(BLOCK))
@@ -155,7 +155,7 @@ def test_the_place_that_was_being_written_may_not_be_stale_or_empty(directory: P
 
 
 @pytest.mark.parametrize("writes", ["overwrite", "append", "create"])
-def test_a_writers_directory_that_is_gone_loses_all_of_it(directory: Path, writes: Writes) -> None:
+def test_missing_writer_directory_loses_everything(directory: Path, writes: Writes) -> None:
     of = stream(writes)
     directory.mkdir()
     sums, lost = compared(directory, of, 20)
@@ -164,7 +164,7 @@ def test_a_writers_directory_that_is_gone_loses_all_of_it(directory: Path, write
     assert len(lost) == sums["checked"] >= 5
 
 
-def test_files_that_come_back_after_their_removal_are_no_news(directory: Path) -> None:
+def test_reappearing_removed_files_are_ignored(directory: Path) -> None:
     of = stream("append")
     home = lay_down(directory, of, 40)
     assert not (home / "2").exists()
@@ -172,7 +172,7 @@ def test_files_that_come_back_after_their_removal_are_no_news(directory: Path) -
     assert compared(directory, of, 40)[1] == {}
 
 
-def test_a_symbolic_link_in_the_place_of_a_file_is_not_followed(directory: Path, tmp_path: Path) -> None:
+def test_symbolic_link_is_not_followed(directory: Path, tmp_path: Path) -> None:
     of = stream("create")
     home = lay_down(directory, of, 20)
     (tmp_path / "elsewhere").write_bytes((home / "19").read_bytes())
@@ -181,24 +181,24 @@ def test_a_symbolic_link_in_the_place_of_a_file_is_not_followed(directory: Path,
     assert compared(directory, of, 20)[1] == {19: "unreadable"}
 
 
-def test_a_directory_that_is_gone_is_told_with_what_is_there_instead(directory: Path) -> None:
+def test_missing_directory_is_reported_with_others(directory: Path) -> None:
     other = directory.with_name(f"{PREFIX}ffff")
     other.mkdir()
     assert read_back(directory, [stream()], {0: 20}) == [{"found": False, "ended": None, "others": [other.name]}]
 
 
-def test_a_directory_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_unreadable_directory_is_reported(tmp_path: Path) -> None:
     (line,) = read_back(tmp_path / "none" / f"{PREFIX}{RUN}", [stream()], {0: 20})
     assert "No such file" in line["error"]
 
 
-def test_the_writers_own_end_is_told(directory: Path) -> None:
+def test_writers_end_is_reported(directory: Path) -> None:
     lay_down(directory, stream(), 20)
     (directory / ENDED).write_text("stopped by SIGTERM")
     assert read_back(directory, [stream()], {0: 20})[0]["ended"] == "stopped by SIGTERM"
 
 
-def test_what_was_lost_comes_in_lines_that_are_not_too_long(directory: Path) -> None:
+def test_lost_records_are_split_into_short_lines(directory: Path) -> None:
     of = stream(records=4096)
     (directory / "w0").mkdir(parents=True)
     _, *lines = read_back(directory, [of], {0: 9000})
@@ -206,6 +206,6 @@ def test_what_was_lost_comes_in_lines_that_are_not_too_long(directory: Path) -> 
     assert max(len(json.dumps(line)) for line in lines) < 1 << 15
 
 
-def test_a_writer_that_the_witness_never_heard_of_is_not_looked_at(directory: Path) -> None:
+def test_writer_without_acknowledgements_is_skipped(directory: Path) -> None:
     lay_down(directory, stream(), 20)
     assert len(read_back(directory, [stream(), stream(writer=1)], {0: 20})) == 2

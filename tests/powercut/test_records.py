@@ -11,20 +11,20 @@ from fstui.powercut.records import MOST_FILE_BYTES, Stream, Writes, unpack
 from tests.powercut.honest import BLOCK, RUN, stream
 
 
-def test_a_record_fills_its_block_and_says_whose_it_is() -> None:
+def test_record_fills_its_block_and_names_its_writer() -> None:
     found = unpack(stream(writer=3).pack(RUN, 77))
     assert (found.kind, found.run, found.writer, found.sequence) == ("intact", RUN, 3, 77)
     assert len(stream().pack(RUN, 77)) == BLOCK
 
 
-def test_a_record_is_laid_out_as_documented() -> None:
+def test_record_layout_is_as_documented() -> None:
     block = stream(writer=3, records=8).pack(RUN, 77)
     magic, run, writer, length, sequence, generation, crc = struct.unpack_from("<8s8sIIQQI", block)
     assert (magic, run.hex(), writer, length, sequence, generation) == (b"fstuiPC1", RUN, 3, BLOCK, 77, 9)
     assert crc == zlib.crc32(block[:40] + block[44:])
 
 
-def test_no_two_records_share_a_sector_beyond_their_header() -> None:
+def test_no_two_records_have_equal_sectors() -> None:
     sectors = [
         of.pack(run, sequence)[at : at + 512]
         for of in (stream(writer=0), stream(writer=1))
@@ -36,21 +36,21 @@ def test_no_two_records_share_a_sector_beyond_their_header() -> None:
 
 
 @given(byte=st.integers(0, BLOCK - 1), change=st.integers(1, 255))
-def test_any_changed_byte_shows(byte: int, change: int) -> None:
+def test_any_changed_byte_is_detected(byte: int, change: int) -> None:
     block = bytearray(stream().pack(RUN, 9))
     block[byte] ^= change
     assert unpack(bytes(block)).kind == "torn"
 
 
 @pytest.mark.parametrize("sectors", range(1, 8))
-def test_a_block_that_is_half_old_and_half_new_is_torn(sectors: int) -> None:
+def test_half_old_half_new_block_is_torn(sectors: int) -> None:
     old, new = stream().pack(RUN, 1), stream().pack(RUN, 9)
     cut = sectors * 512
     assert unpack(new[:cut] + old[cut:]).kind == "torn"
     assert unpack(old[:cut] + new[cut:]).kind == "torn"
 
 
-def test_a_block_that_was_never_written_is_empty_and_one_of_others_is_torn() -> None:
+def test_unwritten_block_is_empty_foreign_block_is_torn() -> None:
     assert unpack(bytes(BLOCK)).kind == "empty"
     assert unpack(bytes(BLOCK - 1) + b"x").kind == "torn"
     assert unpack(stream().pack(RUN, 1)[:100]).kind == "torn"
@@ -58,35 +58,35 @@ def test_a_block_that_was_never_written_is_empty_and_one_of_others_is_torn() -> 
 
 
 @given(st.one_of(st.binary(max_size=100), st.binary(max_size=60).map(lambda rest: b"fstuiPC1" + rest)))
-def test_whatever_a_block_holds_it_has_a_kind(block: bytes) -> None:
+def test_every_block_content_has_a_kind(block: bytes) -> None:
     assert unpack(block).kind in {"empty", "torn"}
 
 
 @pytest.mark.parametrize("writes", get_args(Writes))
 @pytest.mark.parametrize("block", [4096, 65536])
 @pytest.mark.parametrize("file", [131_072, MOST_FILE_BYTES])
-def test_whatever_can_be_set_is_possible(writes: Writes, block: int, file: int) -> None:
+def test_every_setting_gives_a_possible_stream(writes: Writes, block: int, file: int) -> None:
     assert Stream.of(0, "fsync", writes, block, file).is_possible
 
 
-def test_an_overwrite_goes_round_one_file_after_what_fills_it() -> None:
+def test_overwrite_reuses_one_filled_file() -> None:
     of = stream("overwrite", records=8)
     assert of.first == 8
     assert [of.place(sequence) for sequence in (8, 9, 16)] == [(0, 0), (0, BLOCK), (0, 0)]
 
 
 @pytest.mark.parametrize(("writes", "per_file", "kept"), [("append", 8, 2), ("create", 1, 8)])
-def test_a_log_goes_on_to_new_files(writes: Writes, per_file: int, kept: int) -> None:
+def test_append_continues_in_new_files(writes: Writes, per_file: int, kept: int) -> None:
     of = stream(writes, records=8)
     assert (of.first, of.per_file, of.kept_files) == (0, per_file, kept)
     assert of.place(9) == (9 // per_file, 9 % per_file * BLOCK)
 
 
-def test_only_one_way_leaves_the_directory_unsynced() -> None:
+def test_only_create_no_dirsync_skips_the_directory() -> None:
     assert [w for w in ("overwrite", "append", "create", "create-no-dirsync") if not stream(w).syncs_directory] == [
         "create-no-dirsync"
     ]
 
 
-def test_a_stream_survives_the_header() -> None:
+def test_stream_survives_the_header() -> None:
     assert Stream(*json.loads(json.dumps(stream("append", writer=2)))) == stream("append", writer=2)

@@ -85,7 +85,7 @@ def figures(run: Run) -> PowerCutFigures:
     return found
 
 
-async def test_all_records_there_after_a_cut_are_kept(box: Box) -> None:
+async def test_all_records_present_after_a_cut_is_kept(box: Box) -> None:
     run = await box.check()
     assert run.verdict == "kept"
     assert run.findings[0].title == "kept (1 cut)"
@@ -94,7 +94,7 @@ async def test_all_records_there_after_a_cut_are_kept(box: Box) -> None:
     assert found.rebooted
 
 
-async def test_a_run_of_one_step_that_is_judged_the_same_again(box: Box) -> None:
+async def test_saved_verification_is_judged_alike_again(box: Box) -> None:
     run = await box.check()
     (step,) = run.steps
     assert (step.settings.probe, step.ops, step.elapsed_s) == ("powercut", 150, 0.81)
@@ -102,7 +102,7 @@ async def test_a_run_of_one_step_that_is_judged_the_same_again(box: Box) -> None
     assert run.speed == Speed()  # of a power cut nobody asks how fast
 
 
-async def test_one_lost_record_is_enough(box: Box) -> None:
+async def test_one_lost_record_is_lost(box: Box) -> None:
     box.spoil(95, box.streams[0].pack(box.cut.header.run, 63))
     run = await box.check()
     assert (run.verdict, run.confidence) == ("lost", "high")
@@ -112,7 +112,7 @@ async def test_one_lost_record_is_enough(box: Box) -> None:
     assert figures(run).by_claim["fdatasync, append"]["lost"] == 0
 
 
-async def test_how_old_what_was_lost_is_counts_back_from_the_last_acknowledgement(box: Box) -> None:
+async def test_age_of_a_loss_counts_from_the_last_acknowledgement(box: Box) -> None:
     box.spoil(70)  # acknowledged as the 39th, 390 ms after the header; the last one after 810 ms
     box.spoil(99)
     run = await box.check()
@@ -120,7 +120,7 @@ async def test_how_old_what_was_lost_is_counts_back_from_the_last_acknowledgemen
     assert "0.4 s before the last one" in run.sentence
 
 
-async def test_each_kind_of_loss_is_counted_for_itself(box: Box) -> None:
+async def test_each_kind_of_loss_is_counted_separately(box: Box) -> None:
     run_id, of = box.cut.header.run, box.streams[0]
     box.spoil(95, of.pack(run_id, 63))
     box.spoil(96, of.pack(run_id, 96)[:512] + of.pack(run_id, 64)[512:])
@@ -132,14 +132,14 @@ async def test_each_kind_of_loss_is_counted_for_itself(box: Box) -> None:
     assert found.reordered == 4
 
 
-async def test_without_a_new_boot_nothing_is_proven(box: Box) -> None:
+async def test_nothing_is_proven_without_a_new_boot(box: Box) -> None:
     box.boot = box.cut.header.boot
     run = await box.check()
     assert run.verdict == "cannot-tell"
     assert "has not booted again" in run.sentence
 
 
-async def test_a_record_that_is_lost_without_any_cut_is_lost(box: Box) -> None:
+async def test_record_lost_without_a_cut_is_lost(box: Box) -> None:
     box.boot = box.cut.header.boot
     box.spoil(95)
     run = await box.check()
@@ -147,7 +147,7 @@ async def test_a_record_that_is_lost_without_any_cut_is_lost(box: Box) -> None:
     assert "No power was cut that could be seen" in run.sentence
 
 
-async def test_the_user_may_say_that_the_storage_alone_was_cut(box: Box) -> None:
+async def test_user_may_declare_that_only_the_storage_was_cut(box: Box) -> None:
     box.boot = box.cut.header.boot
     run = await box.check(storage_was_cut=True)
     assert run.verdict == "kept"
@@ -155,7 +155,7 @@ async def test_the_user_may_say_that_the_storage_alone_was_cut(box: Box) -> None
 
 
 @pytest.mark.parametrize("where", ["in the log", "on the disk"])
-async def test_a_writer_that_had_stopped_proves_nothing(box: Box, where: str) -> None:
+async def test_stopped_writer_proves_nothing(box: Box, where: str) -> None:
     log = box.log()
     if where == "in the log":
         log += b"end 900 stopped by SIGTERM\n"
@@ -166,7 +166,7 @@ async def test_a_writer_that_had_stopped_proves_nothing(box: Box, where: str) ->
     assert "stopped by SIGTERM" in run.sentence
 
 
-async def test_a_writer_whose_storage_failed_was_cut_where_the_user_says_so(box: Box) -> None:
+async def test_storage_error_counts_as_a_cut_if_declared(box: Box) -> None:
     """A disk that loses its power alone answers with errors, and its writer ends by them."""
     log = box.log() + b"end 900 failed: writer 0 (fdatasync, overwrite): fdatasync: [Errno 5] Input/output error\n"
     assert (await box.check(log)).verdict == "cannot-tell"
@@ -174,13 +174,13 @@ async def test_a_writer_whose_storage_failed_was_cut_where_the_user_says_so(box:
     assert (await box.check(box.log() + b"end 900 stopped\n", storage_was_cut=True)).verdict == "cannot-tell"
 
 
-async def test_a_directory_that_is_gone_after_a_cut_is_lost(tmp_path: Path) -> None:
+async def test_directory_missing_after_a_cut_is_lost(tmp_path: Path) -> None:
     run = await (await a_box(tmp_path / "target")).check()
     assert run.verdict == "lost"
     assert "all 150 acknowledged records are gone" in run.findings[0].title
 
 
-async def test_a_directory_that_is_gone_without_a_cut_was_removed_by_somebody(tmp_path: Path) -> None:
+async def test_directory_missing_without_a_cut_proves_nothing(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
     box.boot = box.cut.header.boot
     run = await box.check()
@@ -188,7 +188,7 @@ async def test_a_directory_that_is_gone_without_a_cut_was_removed_by_somebody(tm
     assert "somebody removed it" in run.sentence
 
 
-async def test_a_filesystem_that_cannot_be_mounted_is_lost_by_the_users_word(tmp_path: Path) -> None:
+async def test_unmountable_filesystem_is_lost(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
     box.target = tmp_path / "not there"
     with pytest.raises(Refused, match="--unmountable"):
@@ -198,8 +198,8 @@ async def test_a_filesystem_that_cannot_be_mounted_is_lost_by_the_users_word(tmp
     assert "cannot be mounted any more, as you say" in run.sentence
 
 
-async def test_what_is_there_is_not_unmountable(box: Box) -> None:
-    with pytest.raises(Refused, match="holds the records"):
+async def test_mounted_filesystem_is_not_unmountable(box: Box) -> None:
+    with pytest.raises(Refused, match="contains the records"):
         await box.check(unmountable=True)
 
 
@@ -216,24 +216,24 @@ def changed(box: Box, **fields: Any) -> bytes:
     return msgspec.json.encode(told) + b"\n" + rest
 
 
-async def test_a_log_of_another_box_is_told(box: Box) -> None:
-    with pytest.raises(Refused, match="the log is of db9"):
+async def test_log_of_another_host_is_refused(box: Box) -> None:
+    with pytest.raises(Refused, match="the log is from db9"):
         await box.check(changed(box, host__hostname="db9"))
 
 
-async def test_a_log_of_another_filesystem_is_told_and_not_taken_for_a_loss(tmp_path: Path) -> None:
+async def test_log_of_another_filesystem_is_refused(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
     log = changed(box, target__identity="0", fsid=1, target__source="/dev/sdz9", target__mount_point="/data")
-    with pytest.raises(Refused, match=r"the log is of \S+ /dev/sdz9 on /data.*mount the former"):
+    with pytest.raises(Refused, match=r"the log is from \S+ /dev/sdz9 on /data.*Mount the former"):
         await box.check(log)
 
 
-async def test_a_changed_mount_option_does_not_hide_a_loss(tmp_path: Path) -> None:
+async def test_changed_mount_option_does_not_hide_a_loss(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
     assert (await box.check(changed(box, target__identity="0"))).verdict == "lost"
 
 
-async def test_a_log_of_another_run_is_no_loss_where_that_one_was_decided(box: Box) -> None:
+async def test_verified_cut_with_removed_records_is_no_loss(box: Box) -> None:
     first = await box.check_and_save()
     for path in sorted(box.directory.rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
@@ -247,19 +247,19 @@ async def test_a_log_of_another_run_is_no_loss_where_that_one_was_decided(box: B
     [
         (lambda log: b"", "it is empty"),
         (lambda log: log[:50], "within its first line"),
-        (lambda log: log.partition(b"\n")[0] + b"\n", "not one record was acknowledged"),
-        (lambda log: log.partition(b"\n")[0] + b"\nack 0 3", "not one record was acknowledged"),
+        (lambda log: log.partition(b"\n")[0] + b"\n", "contains no acknowledgement"),
+        (lambda log: log.partition(b"\n")[0] + b"\nack 0 3", "contains no acknowledgement"),
         (lambda log: log.replace(b"ack 0 40 ", b"ack 0 41 "), "lines are missing"),
         (lambda log: log.replace(b"ack 0 32 90\n", b"").replace(b"ack 0 32 10\n", b""), "lines are missing"),
         (lambda log: log + b"ack 9 0 900\n", "writer 9 is not in its header"),
         (lambda log: b'{"fstui":"powercut/1"}\n' + log.partition(b"\n")[2], "no header"),
-        (lambda log: b"hello\n", "not with a power-cut run's header"),
-        (lambda log: log + b"ack 0 101 " + b"9" * 30 + b"\n", "is no line of a power-cut run"),
-        (lambda log: log + b"ack 0 101 -1\n", "is no line of a power-cut run"),
+        (lambda log: b"hello\n", "not with the header of a power-cut test"),
+        (lambda log: log + b"ack 0 101 " + b"9" * 30 + b"\n", "is no line of a power-cut test"),
+        (lambda log: log + b"ack 0 101 -1\n", "is no line of a power-cut test"),
         (lambda log: re.sub(rb'"run":"[^"]*"', b'"run":"../../../etc"', log), "no header"),
     ],
 )
-async def test_a_log_that_is_none_is_refused_and_nothing_is_saved(box: Box, damage: Any, why: str) -> None:
+async def test_invalid_log_is_refused_and_nothing_is_saved(box: Box, damage: Any, why: str) -> None:
     log = damage(box.log())
     assert log != box.log()
     with pytest.raises(Refused, match=why):
@@ -267,14 +267,14 @@ async def test_a_log_that_is_none_is_refused_and_nothing_is_saved(box: Box, dama
     assert list(power_cuts.verified()) == []
 
 
-async def test_a_log_that_was_cut_off_in_a_line_is_read_up_to_there(box: Box) -> None:
+async def test_incomplete_last_line_is_ignored(box: Box) -> None:
     run = await box.check(box.log()[:-3])
     assert run.verdict == "kept"
     assert figures(run).log_cut_off
     assert figures(run).acknowledged == 149
 
 
-async def test_cuts_add_up_for_the_same_target_and_each_counts_once(tmp_path: Path) -> None:
+async def test_cuts_of_a_target_add_up_once_each(tmp_path: Path) -> None:
     for expected in ("kept (1 cut)", "kept (2 cuts)", "kept (3 cuts)"):
         box = await a_box(tmp_path / "target")
         box.lay_down()
@@ -282,7 +282,7 @@ async def test_cuts_add_up_for_the_same_target_and_each_counts_once(tmp_path: Pa
         assert (await box.check_and_save()).findings[0].title == expected
 
 
-async def test_a_changed_identity_starts_again(tmp_path: Path) -> None:
+async def test_changed_identity_restarts_the_count(tmp_path: Path) -> None:
     for _ in range(2):
         box = await a_box(tmp_path / "target")
         box.lay_down()
@@ -290,7 +290,7 @@ async def test_a_changed_identity_starts_again(tmp_path: Path) -> None:
     assert (await box.check(changed(box, target__identity="another"))).findings[0].title == "kept (1 cut)"
 
 
-async def test_a_loss_starts_again(tmp_path: Path) -> None:
+async def test_loss_restarts_the_count(tmp_path: Path) -> None:
     for spoilt in (False, True, False):
         box = await a_box(tmp_path / "target")
         box.lay_down()
@@ -303,7 +303,7 @@ async def test_a_loss_starts_again(tmp_path: Path) -> None:
     assert run.findings[0].title == "kept (1 cut)"
 
 
-async def test_five_cuts_say_more_than_one(tmp_path: Path) -> None:
+async def test_five_cuts_give_more_confidence_than_one(tmp_path: Path) -> None:
     runs = []
     for _ in range(5):
         box = await a_box(tmp_path / "target")
@@ -323,7 +323,7 @@ async def test_reading_back_writes_nothing(box: Box) -> None:
     assert everything() == before
 
 
-async def test_ways_to_sync_are_told_apart(tmp_path: Path) -> None:
+async def test_sync_methods_are_counted_separately(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target", sync="fsync,O_DSYNC", writes="overwrite")
     box.lay_down()
     box.spoil(79, writer=1)
@@ -334,7 +334,7 @@ async def test_ways_to_sync_are_told_apart(tmp_path: Path) -> None:
     }
 
 
-async def test_a_check_that_is_interrupted_changes_nothing(box: Box) -> None:
+async def test_interrupted_verification_changes_nothing(box: Box) -> None:
     checking = asyncio.ensure_future(box.check_and_save())
     await asyncio.wait({checking}, timeout=0)  # it has begun
     checking.cancel()

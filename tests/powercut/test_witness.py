@@ -42,7 +42,7 @@ def hear(witness: Witness, *pieces: bytes) -> list[View]:
     return views
 
 
-def test_every_line_is_kept_as_it_came(tmp_path: Path, whole: bytes) -> None:
+def test_every_line_is_stored_unchanged(tmp_path: Path, whole: bytes) -> None:
     witness = Witness(tmp_path / "acks.log")
     hear(witness, whole)
     witness.close()
@@ -50,14 +50,14 @@ def test_every_line_is_kept_as_it_came(tmp_path: Path, whole: bytes) -> None:
     assert witness.durable == 41
 
 
-def test_lines_may_come_in_any_pieces(tmp_path: Path, whole: bytes) -> None:
+def test_lines_may_arrive_in_pieces(tmp_path: Path, whole: bytes) -> None:
     witness = Witness(tmp_path / "acks.log")
     hear(witness, *(whole[at : at + 700] for at in range(0, len(whole), 700)))
     witness.close()
     assert (tmp_path / "acks.log").read_bytes() == whole
 
 
-def test_a_line_that_was_cut_off_is_not_kept(tmp_path: Path, whole: bytes) -> None:
+def test_incomplete_line_is_not_stored(tmp_path: Path, whole: bytes) -> None:
     witness = Witness(tmp_path / "acks.log")
     hear(witness, whole[:-3])
     witness.close()
@@ -65,14 +65,14 @@ def test_a_line_that_was_cut_off_is_not_kept(tmp_path: Path, whole: bytes) -> No
     assert lines.parse((tmp_path / "acks.log").read_bytes()).writers[0].last == 39
 
 
-def test_what_a_login_shell_prints_first_is_passed_over(tmp_path: Path, whole: bytes) -> None:
+def test_output_of_a_login_shell_is_skipped(tmp_path: Path, whole: bytes) -> None:
     witness = Witness(tmp_path / "acks.log")
     hear(witness, b"Welcome to db7\nYou have mail.\n" + whole)
     witness.close()
     assert (tmp_path / "acks.log").read_bytes() == whole
 
 
-def test_it_shows_the_last_acknowledgement_and_what_is_durable(tmp_path: Path, whole: bytes) -> None:
+def test_view_shows_last_and_durable_acknowledgements(tmp_path: Path, whole: bytes) -> None:
     witness = Witness(tmp_path / "acks.log")
     hear(witness, whole)
     witness.sync()
@@ -82,7 +82,7 @@ def test_it_shows_the_last_acknowledgement_and_what_is_durable(tmp_path: Path, w
     witness.close()
 
 
-def test_a_sign_of_life_is_no_acknowledgement(tmp_path: Path, whole: bytes) -> None:
+def test_sign_of_life_is_no_acknowledgement(tmp_path: Path, whole: bytes) -> None:
     witness = Witness(tmp_path / "acks.log")
     hear(witness, whole)
     before = witness.view()
@@ -93,33 +93,33 @@ def test_a_sign_of_life_is_no_acknowledgement(tmp_path: Path, whole: bytes) -> N
     witness.close()
 
 
-def test_an_existing_file_is_never_written_to(tmp_path: Path) -> None:
+def test_existing_file_is_never_written(tmp_path: Path) -> None:
     (tmp_path / "acks.log").write_text("of another cut")
-    with pytest.raises(Refused, match="exists already"):
+    with pytest.raises(Refused, match="already exists"):
         Witness(tmp_path / "acks.log")
     assert (tmp_path / "acks.log").read_text() == "of another cut"
 
 
-def test_a_place_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_missing_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="No such file"):
         Witness(tmp_path / "none" / "acks.log")
 
 
-def test_a_log_of_nothing_is_not_left_behind(tmp_path: Path) -> None:
+def test_empty_log_is_removed(tmp_path: Path) -> None:
     witness = Witness(tmp_path / "acks.log")
     hear(witness, b"bash: fstui: command not found\n")
     witness.close()
     assert not (tmp_path / "acks.log").exists()
 
 
-def test_damage_ends_it(tmp_path: Path, whole: bytes) -> None:
+def test_damaged_line_ends_the_witness(tmp_path: Path, whole: bytes) -> None:
     witness = Witness(tmp_path / "acks.log")
-    with pytest.raises(BadLog, match="no line of a power-cut run"):
+    with pytest.raises(BadLog, match="no line of a power-cut test"):
         hear(witness, whole + b"segfault\n")
     witness.close()
 
 
-def test_what_was_acknowledged_before_the_damage_is_kept(tmp_path: Path, whole: bytes) -> None:
+def test_acknowledgements_before_damage_are_kept(tmp_path: Path, whole: bytes) -> None:
     witness = Witness(tmp_path / "acks.log")
     with pytest.raises(BadLog):
         hear(witness, whole + b"segfault\n" + b"ack 0 41 999\n")
@@ -129,12 +129,12 @@ def test_what_was_acknowledged_before_the_damage_is_kept(tmp_path: Path, whole: 
 
 
 @pytest.mark.parametrize("spoken", [True, False])
-def test_a_stream_without_lines_is_not_kept_in_memory(tmp_path: Path, whole: bytes, spoken: bool) -> None:
+def test_data_without_newlines_is_not_buffered(tmp_path: Path, whole: bytes, spoken: bool) -> None:
     """As /dev/zero would be, or a login shell that never comes to the writer."""
     witness = Witness(tmp_path / "acks.log")
     if spoken:
         hear(witness, whole)
-    with pytest.raises(BadLog, match="without an end of line"), Path("/dev/zero").open("rb") as endless:
+    with pytest.raises(BadLog, match="without a newline"), Path("/dev/zero").open("rb") as endless:
         witness.listen(endless.fileno(), lambda view: None, 1.0)
     witness.close()
     assert (tmp_path / "acks.log").exists() == spoken
@@ -151,7 +151,7 @@ def small_disk() -> Iterator[int]:
     signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_full_disk_is_said_and_the_log_stands_up_to_there(tmp_path: Path, whole: bytes, small_disk: int) -> None:
+def test_full_disk_is_reported_and_log_is_valid(tmp_path: Path, whole: bytes, small_disk: int) -> None:
     witness = Witness(tmp_path / "acks.log")
     more = b"".join(b"ack 0 %d 999\n" % sequence for sequence in range(41, 2000))
     with pytest.raises(LogFull, match=os.strerror(errno.EFBIG)):
@@ -165,7 +165,7 @@ def run(file: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command("powercut", "witness", str(file)), input=data, capture_output=True, check=False)
 
 
-def test_a_broken_connection_and_the_writers_end_are_told_apart(tmp_path: Path, whole: bytes) -> None:
+def test_broken_connection_differs_from_writers_end(tmp_path: Path, whole: bytes) -> None:
     broken = run(tmp_path / "a.log", whole)
     assert broken.returncode == 0
     assert b"connection broke" in broken.stderr and b"41 acknowledgements are kept" in broken.stderr
@@ -176,20 +176,20 @@ def test_a_broken_connection_and_the_writers_end_are_told_apart(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("data", [b"", b"command not found\n"])
-def test_a_writer_that_never_spoke_is_a_failure(tmp_path: Path, data: bytes) -> None:
+def test_silent_writer_is_a_failure(tmp_path: Path, data: bytes) -> None:
     done = run(tmp_path / "a.log", data)
     assert done.returncode == 1
     assert b"no writer spoke" in done.stderr
 
 
-def test_a_witness_on_the_same_box_is_warned_about(tmp_path: Path, whole: bytes) -> None:
+def test_witness_on_the_same_host_gets_a_warning(tmp_path: Path, whole: bytes) -> None:
     header, _, rest = whole.partition(b"\n")
     here = {**msgspec.json.decode(header), "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip()}
     assert b"on this very box" in run(tmp_path / "a.log", msgspec.json.encode(here) + b"\n" + rest).stderr
     assert b"on this very box" not in run(tmp_path / "b.log", whole).stderr
 
 
-def test_nothing_but_the_story_is_printed_and_no_escape(tmp_path: Path, whole: bytes) -> None:
+def test_no_escape_sequences_are_printed(tmp_path: Path, whole: bytes) -> None:
     done = run(tmp_path / "a.log", whole)
     assert done.stdout == b""
     assert b"\x1b" not in done.stderr

@@ -105,7 +105,7 @@ EVERY_WAY = ("--set", "sync=fsync,fdatasync,O_DSYNC,O_DIRECT+O_DSYNC", "--set")
 
 
 @pytest.mark.parametrize("writes", ["overwrite", "append", "create", "create-no-dirsync"])
-def test_what_is_acknowledged_is_there_whichever_way_it_is_written(write: Write, writes: str) -> None:
+def test_acknowledged_records_exist_for_every_method(write: Write, writes: str) -> None:
     writer = write(*EVERY_WAY, f"writes={writes}")
     log, _ = lines_until(writer, each_writer(40))
     writer.send_signal(signal.SIGTERM)
@@ -123,7 +123,7 @@ def test_what_is_acknowledged_is_there_whichever_way_it_is_written(write: Write,
         assert found.kind == "intact" and found.sequence >= acknowledged.last
 
 
-def test_the_header_comes_first_and_says_all_that_is_needed_afterwards(write: Write, target: Path) -> None:
+def test_header_is_the_first_line_and_complete(write: Write, target: Path) -> None:
     log, _ = lines_until(write("--set", "writes=append", "--set", "writers=3"), lambda log: log.acknowledged > 0)
     header = log.header
     assert header["directory"] == str(target / f"{PREFIX}{header['run']}")
@@ -134,7 +134,7 @@ def test_the_header_comes_first_and_says_all_that_is_needed_afterwards(write: Wr
     assert header["scenario"]["settings"]["writes"] == ["append"]
 
 
-def test_old_files_go_only_when_newer_records_are_acknowledged(write: Write) -> None:
+def test_old_files_are_removed_after_newer_acknowledgements(write: Write) -> None:
     writer = write("--set", "writes=create")
     log, _ = lines_until(writer, each_writer(100))
     writer.send_signal(signal.SIGTERM)
@@ -150,7 +150,7 @@ def test_old_files_go_only_when_newer_records_are_acknowledged(write: Write) -> 
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_stop_is_said_on_both_ends_and_marked_on_the_disk(write: Write, number: signal.Signals, code: int) -> None:
+def test_stop_is_reported_and_marked_on_disk(write: Write, number: signal.Signals, code: int) -> None:
     writer = write()
     log, _ = lines_until(writer, lambda log: log.acknowledged > 3)
     writer.send_signal(number)
@@ -162,14 +162,14 @@ def test_a_stop_is_said_on_both_ends_and_marked_on_the_disk(write: Write, number
     assert reason in story.decode() and "--pending" in story.decode()
 
 
-def test_it_ends_by_itself_after_the_seconds_asked_for(write: Write) -> None:
+def test_writer_ends_after_its_seconds(write: Write) -> None:
     writer = write("--set", "seconds=0.2")
     out, _ = writer.communicate()
     assert writer.returncode == 0
     assert lines.parse(out).ended == "its time was over"
 
 
-def test_a_reader_that_goes_away_ends_it(write: Write) -> None:
+def test_writer_ends_when_its_reader_goes_away(write: Write) -> None:
     writer = write()
     log, _ = lines_until(writer, lambda log: log.acknowledged > 3)
     assert writer.stdout
@@ -178,14 +178,14 @@ def test_a_reader_that_goes_away_ends_it(write: Write) -> None:
     assert "gone" in (Path(log.header["directory"]) / ENDED).read_text()
 
 
-def test_signs_of_life_come_without_acknowledgements_too(write: Write) -> None:
+def test_signs_of_life_continue_without_acknowledgements(write: Write) -> None:
     writer = write("--set", "pace=1", "--set", "writes=append")
     assert writer.stdout
     lines = [writer.stdout.readline() for _ in range(6)]
     assert sum(line.startswith(b"alive ") for line in lines) >= 2
 
 
-def test_its_directory_waits_for_the_check_and_clean_leaves_it_alone(write: Write) -> None:
+def test_clean_keeps_an_unverified_directory(write: Write) -> None:
     writer = write()
     log, data = lines_until(writer, lambda log: log.acknowledged > 10)
     directory = Path(log.header["directory"])
@@ -206,14 +206,14 @@ def test_its_directory_waits_for_the_check_and_clean_leaves_it_alone(write: Writ
     assert not directory.exists() and ledger.entries() == []
 
 
-def test_clean_removes_what_waits_where_it_is_told_to(write: Write, target: Path) -> None:
+def test_clean_pending_removes_unverified_directories(write: Write, target: Path) -> None:
     write("--set", "seconds=0.1").communicate()
     assert len(list(target.iterdir())) == 1
     subprocess.run(command("clean", "--pending"), capture_output=True, check=True)
     assert list(target.iterdir()) == []
 
 
-def test_killing_a_writer_ends_all_of_it(write: Write) -> None:
+def test_killing_the_writer_ends_all_its_processes(write: Write) -> None:
     """Nobody goes on writing when the first process of the probe is gone."""
     writer = write()
     lines_until(writer, lambda log: log.acknowledged > 3)
@@ -230,7 +230,7 @@ def refused(*words: str) -> str:
     return done.stderr.decode()
 
 
-def test_what_cannot_be_written_is_refused_before_a_byte(target: Path) -> None:
+def test_unwritable_directory_is_refused(target: Path) -> None:
     root = ("--root-of", HOST)
     assert "No such file" in refused("write", str(target / "none"), *root)
     assert "no setting 'speed'" in refused("write", str(target), "--set", "speed=1", *root)
@@ -239,13 +239,13 @@ def test_what_cannot_be_written_is_refused_before_a_byte(target: Path) -> None:
     assert list(target.iterdir()) == [] and ledger.entries() == []
 
 
-def test_the_root_filesystem_wants_its_hosts_name() -> None:
+def test_root_filesystem_requires_the_host_name() -> None:
     for words in ((), ("--root-of", "another"), ("--root-of", "")):
         assert f"--root-of {HOST}" in refused("write", "/", *words)
     assert not [name for name in os.listdir("/") if name.startswith(PREFIX)]
 
 
-def test_the_runner_cannot_do_it_by_itself(target: Path) -> None:
+def test_run_refuses_the_power_cut_test(target: Path) -> None:
     done = subprocess.run(
         command("run", "power-cut", str(target)), stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
@@ -255,7 +255,7 @@ def test_the_runner_cannot_do_it_by_itself(target: Path) -> None:
 
 
 @pytest.mark.parametrize(("option", "code"), [("lost", 0), ("kept", 3)])
-def test_verify_has_the_exit_codes_of_a_run(write: Write, target: Path, option: str, code: int) -> None:
+def test_verify_exit_statuses(write: Write, target: Path, option: str, code: int) -> None:
     writer = write()
     _, data = lines_until(writer, lambda log: log.acknowledged > 10)
     cut(writer)

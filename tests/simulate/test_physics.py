@@ -21,16 +21,16 @@ RANDOM: dict[str, Any] = {"offsets": "random", "block_bytes": 16384}
 
 
 @pytest.mark.parametrize(("rpm", "turns"), [(5400, 90), (7200, 120), (15000, 250)])
-def test_one_block_is_rewritten_once_a_turn(rpm: int, turns: float) -> None:
+def test_one_block_is_overwritten_once_per_revolution(rpm: int, turns: float) -> None:
     assert rate(box("hdd-7200", disk__platter__rpm=rpm)) == pytest.approx(turns, rel=0.02)
 
 
-def test_random_places_of_a_track_take_half_a_turn_and_writers_share_one() -> None:
+def test_random_writes_take_half_a_revolution() -> None:
     assert rate(box("hdd-7200"), seconds=3.0, **RANDOM) == pytest.approx(240, rel=0.1)
     assert rate(box("hdd-7200"), seconds=2.0, writers=8, **RANDOM) > 480
 
 
-def test_a_flush_takes_longer_the_more_is_in_the_cache_unless_it_is_ignored() -> None:
+def test_flush_takes_longer_with_more_cached_data() -> None:
     honest, lying = box("ssd-consumer"), box("ssd-consumer", disk__cache__flush="ignored")
     slopes = []
     for each in (honest, lying):
@@ -43,7 +43,7 @@ def test_a_flush_takes_longer_the_more_is_in_the_cache_unless_it_is_ignored() ->
     assert slopes[0] > 1_000_000 and slopes[1] < 10_000
 
 
-def test_flushes_are_those_that_the_filesystem_owes() -> None:
+def test_flushes_are_the_expected_ones() -> None:
     cases: tuple[tuple[str, Any, int], ...] = (
         ("hdd-7200", "fdatasync", 1),
         ("hdd-7200", "fsync", 2),
@@ -57,7 +57,7 @@ def test_flushes_are_those_that_the_filesystem_owes() -> None:
         assert counted.flushes == pytest.approx(owed * ops, abs=1)
 
 
-def test_sqlite_syncs_as_its_pragmas_say() -> None:
+def test_sqlite_syncs_follow_its_pragmas() -> None:
     ways: tuple[tuple[Any, Any], ...] = (("DELETE", "FULL"), ("WAL", "FULL"), ("WAL", "NORMAL"))
     found = {
         (mode, how): run(box("hdd-7200"), SqliteCommits(seconds=1.0, journal_mode=mode, synchronous=how))[0]
@@ -66,7 +66,7 @@ def test_sqlite_syncs_as_its_pragmas_say() -> None:
     assert found["DELETE", "FULL"] < found["WAL", "FULL"] < 120 and found["WAL", "NORMAL"] > 1000
 
 
-def test_a_log_that_is_synced_at_checkpoints_alone_has_its_commits_wait_there() -> None:
+def test_wal_synced_at_checkpoints_makes_commits_wait() -> None:
     here = box("ssd-consumer")
     _, done = run(here, SqliteCommits(seconds=1.0, journal_mode="WAL", synchronous="NORMAL"))
     ends = [mark for each in done for mark in each.marks]
@@ -94,27 +94,27 @@ HONEST = [name for name in names() if not {"lying", "nobarrier", "eatmydata", "d
 
 
 @pytest.mark.parametrize("disk", HONEST)
-def test_an_honest_disk_keeps_what_was_promised(disk: str) -> None:
+def test_durable_disk_keeps_acknowledged_data(disk: str) -> None:
     kept = cut(box(disk))
     assert kept.kept and kept.present == kept.checked > 0
 
 
 @pytest.mark.parametrize("disk", sorted(set(names()) - set(HONEST)))
-def test_a_lie_is_found_by_what_is_gone(disk: str) -> None:
+def test_lying_disk_loses_acknowledged_data(disk: str) -> None:
     figures = cut(box(disk))
     assert figures.any_lost and figures.lost + figures.present == figures.checked
 
 
-def test_several_writers_lose_nothing_either() -> None:
+def test_several_writers_lose_nothing_on_a_durable_disk() -> None:
     assert cut(box("hdd-7200"), writers=8).kept and cut(box("ssd-consumer"), writers=4).kept
 
 
-def test_it_is_the_same_each_time() -> None:
+def test_simulation_is_repeatable() -> None:
     assert rate(box("ssd-consumer"), **RANDOM) == rate(box("ssd-consumer"), **RANDOM)
     assert rate(box("ssd-consumer"), **RANDOM) != rate(box("ssd-consumer", seed=2), **RANDOM)
 
 
-def test_it_is_turned_while_it_runs() -> None:
+def test_parameter_changes_during_a_run() -> None:
     here = box("hdd-7200")
     assert rate(here) == pytest.approx(120, rel=0.02)
     here.turn(changed(here.made, "disk.platter.rpm=15000"))
@@ -134,7 +134,7 @@ def test_it_is_turned_while_it_runs() -> None:
         ({"name.x": 1}, "name"),
     ],
 )
-def test_a_mistake_in_a_disk_is_named(changes: dict[str, Any], names_it: str) -> None:
+def test_error_in_a_disk_file_is_named(changes: dict[str, Any], names_it: str) -> None:
     with pytest.raises(Refused, match=names_it):
         load("hdd-7200", changes)
     with pytest.raises(Refused, match="There are: cloud-volume"):

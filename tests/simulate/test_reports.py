@@ -30,20 +30,20 @@ LONG = {"seconds": 6.0}
         (28, "usb-hdd-zfs", {}, LONG),
     ],
 )
-def test_fsync_rates_with_optane_caches_and_a_log(
+def test_published_fsync_rates_are_reproduced(
     published: float, disk: str, changes: dict[str, Any], asked: dict[str, Any]
 ) -> None:
     assert rate(box(disk, **SCRIPT, **changes), sync="fsync", **asked) == pytest.approx(published, rel=NOISE)
 
 
 @pytest.mark.parametrize(("published", "asked"), [(22.35, {}), (564.98, {**DIRECT, "sync_every": 100})])
-def test_two_disks_under_virtualbox(published: float, asked: dict[str, Any]) -> None:
+def test_published_virtualbox_rates_are_reproduced(published: float, asked: dict[str, Any]) -> None:
     """fsync after each write, and O_DIRECT with one after a hundred."""
     found = rate(box("virtualbox-2011"), seconds=15.0, block_bytes=16384, offsets="random", sync="fsync", **asked)
     assert found == pytest.approx(published, rel=NOISE)
 
 
-def test_a_cloud_volume_has_the_writes_latency_and_is_quicker_by_o_dsync_than_by_fsync() -> None:
+def test_cloud_volume_is_faster_with_o_dsync_than_fsync() -> None:
     dsync = rate(box("cloud-volume"), sync="none", open_flags=("direct", "dsync"))
     assert 1e6 / dsync == pytest.approx(590, rel=NOISE)  # µs, by ioping on such a volume
     assert dsync > 1.3 * rate(box("cloud-volume"), sync="fsync", prefill="none", offsets="append")

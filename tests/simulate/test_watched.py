@@ -28,13 +28,13 @@ def watched(disk: str, seconds: float = 10.0) -> Watched:
         ("hdd-7200-nobarrier", "nobody"),
     ],
 )
-def test_the_same_program_waits_for_a_slow_disk_and_not_for_a_quick_one(disk: str, culprit: str) -> None:
+def test_program_waits_for_a_slow_disk_only(disk: str, culprit: str) -> None:
     seen = watched(disk)
     assert conclude(seen).culprit == culprit
     assert 400 < seen.waits[0].syncs <= 510  # fifty a second, or as often as a slow disk turns
 
 
-def test_the_devices_count_what_the_program_asked_for_and_their_own_times_are_within_its() -> None:
+def test_device_counters_match_the_program() -> None:
     seen = watched("hdd-7200")
     (waiting,), (disk,) = seen.waits, seen.devices
     assert disk.flushes == pytest.approx(waiting.syncs, abs=2)
@@ -43,7 +43,7 @@ def test_the_devices_count_what_the_program_asked_for_and_their_own_times_are_wi
     assert disk.flush_ns.p50 < waiting.device_ns < waiting.waited_ns / waiting.syncs
 
 
-def test_seconds_add_up_to_the_whole() -> None:
+def test_seconds_add_up_to_the_total() -> None:
     on = box("ssd-plp")
     seen, syncs = WatchedBox(on), 0
     for _ in range(3):
@@ -54,7 +54,7 @@ def test_seconds_add_up_to_the_whole() -> None:
     assert seen.whole().waits[0].syncs == syncs
 
 
-def test_what_a_library_answers_the_kernel_hears_nothing_of() -> None:
+def test_stubbed_syncs_do_not_reach_the_kernel() -> None:
     seen = watched("hdd-7200-eatmydata")
     assert (seen.waits, seen.devices) == ((), ())
     assert conclude(seen).sentence.startswith("No program waits: none requested a sync")

@@ -282,7 +282,7 @@ def power_cut_outlook(cut: power_cut.Plan, chosen: Choices, directory: str) -> O
     return Outlook(
         time=BY_HAND,
         writes=power_cut_writes(cut),
-        extent=f"{counted(len(cut.ways), 'way')} × {counted(cut.asked.writers, 'writer')}",
+        extent=f"{counted(len(cut.ways), 'way')} × {counted(cut.settings.writers, 'writer')}",
         skipped=(),
         amount=f"Writes {amount} into {place}, which stays until it is verified.",
         command=power_cut.write_command(directory, chosen.of(power_cut.FORM)),
