@@ -20,12 +20,12 @@ import msgspec
 import pytest
 
 from fstui.judge import judge, rule_names
+from fstui.judge.rules import RENAMED
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.documents import encode
 from tests.judge.sentences import FROZEN, WRITTEN, sentences
 
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in FROZEN.glob("*.json.gz"))
-RENAMED = {"in-its-shoes": "another-cgroup"}
 KNOWN = 39
 """Rules of that version. A later rule may add a note, but no verdict."""
 COMPOSED = "the expected flushes are composed along the stack, and the devices are named accordingly"

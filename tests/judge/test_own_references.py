@@ -71,7 +71,7 @@ def test_whether_it_is_slow_is_asked_of_them_first() -> None:
     assert (on("ssd", rate=2000).speed.answer, slow.speed.answer) == ("normal", "slow")
     assert slow.speed.yardstick == "your own db hosts"
     (note,) = (finding for finding in slow.findings if finding.rule == "slower-than-class")
-    assert note.title == "2 000/s, the slowest of your own db hosts has 9 000/s"
+    assert note.title == "2 000/s, slowest of your own db hosts 9 000/s"
     same = judged(replace(on("ssd", rate=8500), own=own))
     assert (same.speed.answer, same.speed.yardstick) == ("normal", "your own db hosts")
     assert slow.verdict == on("ssd").verdict  # and of honesty they tell nothing

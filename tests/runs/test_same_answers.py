@@ -13,8 +13,7 @@ from fstui.runs.rules import flags
 from fstui.tui.drawing import storage
 from fstui.tui.screens.result import ResultScreen
 from tests.factories.screens import RUN
-from tests.judge.rules.device.test_remote_filesystem import served
-from tests.judge.rules.device.test_usb_bridge import BRIDGED
+from tests.judge.rules.device.test_hidden import BRIDGED, served
 from tests.printing import printed
 
 QUIET = replace(served("ext4"), mount_point="/quiet", stack=())

@@ -6,7 +6,7 @@ from fstui.judge.facts.rate_change import RateChange, rate_change
 from fstui.judge.facts.steps import SyncStep
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.steps import Step
-from tests.judge.rules.notes.test_rate_changed import lasting
+from tests.judge.rules.notes.test_rates import lasting
 
 
 def change(step: Step) -> RateChange | None:

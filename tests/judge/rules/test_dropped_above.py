@@ -1,4 +1,4 @@
-"""Where syncs are known not to get that far, nothing is said of what lies there."""
+"""If syncs are known to be dropped above a device, rules about the device have no finding."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ RESTING = {
 
 
 @pytest.mark.parametrize(("rule", "seen"), RESTING.items(), ids=RESTING)
-def test_a_process_whose_syncs_are_stubbed_out_tells_nothing_of_the_storage(rule: str, seen: Evidence) -> None:
+def test_stubbed_process_shows_nothing_about_storage(rule: str, seen: Evidence) -> None:
     assert rule in rules(judge(seen))
     assert rule not in rules(judge(msgspec.structs.replace(seen, process=STUBBED)))

@@ -76,7 +76,7 @@ async def test_its_plug_can_be_pulled(disk: str, verdict: str) -> None:
     figures = judged.steps[-1].figures
     assert isinstance(figures, PowerCutFigures) and (figures.lost > 0) == (verdict == "lost")
     (finding,) = (finding for finding in judged.findings if finding.rule == "power-cut")
-    assert "the plug of the simulated disk was pulled" in " ".join(finding.because)
+    assert "the power of the simulated disk was cut" in " ".join(finding.because)
 
 
 async def test_where_nothing_was_promised_there_is_nothing_to_lose() -> None:

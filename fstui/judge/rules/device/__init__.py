@@ -1,1 +1,1 @@
-"""What are the words of the device, of its link and of whoever is behind it worth?"""
+"""Is what the device, its link and its provider report credible?"""

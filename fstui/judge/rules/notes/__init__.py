@@ -1,1 +1,1 @@
-"""What else is there to know beside the verdict?"""
+"""Which other facts matter?"""

@@ -1,70 +1,182 @@
-"""*lost, high confidence; kept (N cuts), medium and from 5 cuts on high confidence, in a guest one step less;
-cannot-tell where no power was cut*
+"""*lost, high confidence; kept, medium confidence (high from 5 cuts on, one step less in a guest); cannot-tell if no
+power was cut*
 
 ## What it means
-The only proof there is. Records were written and synced, and each was acknowledged to a witness on another machine
-after its sync had returned. Then the power was cut. *lost*: a record that had been acknowledged is not there any more,
-or the filesystem that held it cannot be mounted. *kept*: all are there, after so many cuts.
+After a power cut, fstui looked for the records that had been acknowledged.
+
+- *lost*: a record whose sync had returned is missing after the power cut, or its filesystem cannot be mounted.
+- *kept*: every acknowledged record survived all power cuts so far.
 
 ## How it was measured
-`fstui powercut write DIR` writes numbered records with checksums and prints a line for each one whose sync has
-returned; `fstui powercut witness FILE` on the other machine keeps the lines. After the reboot `fstui powercut verify
-DIR < FILE` reads every record back that no newer one has replaced: missing, stale (an older record stands there), torn
-(damaged), misplaced or unreadable ones are lost. Reordered counts those of the lost of which a later record is there.
-One record per writer was being written when the power went: its place may be torn, and that is no loss. A new file
-whose directory was not synced may be gone by the rules of POSIX; it is counted apart.
-
-Cuts add up per target: serials, layers, cache settings and mount options as they were when the records were written. A
-changed setting starts again at 0, and so does a loss. A cut counts once, however often it is verified.
+`fstui powercut write` writes numbered records and prints a line after each sync. `fstui powercut witness` stores these
+lines on another machine. After the reboot, `fstui powercut verify` reads the records back. A record is lost if it is
+missing, damaged, unreadable, or replaced by an older one.
 
 ## What it proves, and what not
-One lost record is proof that the storage does not keep its word. Kept records prove it for these cuts and these
-settings: a volatile cache often has time to empty itself, so cut more than once, under load, and at the wall plug. A
-reset, a reboot or a kernel panic leaves the disk its power and proves nothing about its cache, and the box cannot tell
-them from a cut. A killed virtual machine proves only that the guest and its virtual disk pass the syncs on to the
-host's cache: pull the host's plug. A killed process proves nothing about the disk.
+One lost record proves that the storage is not durable. Kept records prove durability for these cuts and settings only:
+a volatile cache often has time to empty itself. A reset or a kernel panic does not cut the disk's power. A killed
+virtual machine does not test the host's cache.
 
 ## What to do next
-Lost: find the layer that drops the flush (`fstui list`, `fsync-rate`, the drive's cache, the controller's battery, the
-hypervisor's cache mode), change it, and cut again. Kept: cut again, with other ways to sync (`--set sync=…`).
+- lost: find the layer that drops the flush (`fstui list`, `fsync-rate`), change it, and cut again
+- kept: cut again, at the wall plug, under load and with other ways to sync (`--set sync=…`)
+
+## Details
+- A record that was being written during the cut may be damaged. POSIX allows a new file to disappear if its directory
+  was not synced. Neither is a loss.
+- Reordered: a record is lost although a later one survived.
+- Cuts add up until a setting changes (layers, cache, mount options) or a record is lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fstui.judge.declaration import rule
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.words import power_cuts
 from fstui.measure.kinds.powercut import PowerCutFigures
-from fstui.model.judgement import Confidence, Finding, Verdict
+from fstui.model.judgement import Confidence
+from fstui.model.quantities import count, counted, seconds
+from fstui.model.steps import Step
+
+MANY_CUTS = 5
+_AGAIN = (
+    "Cut again: run 'fstui powercut write' here with 'fstui powercut witness' on another host, and pull the wall plug."
+)
+_NOT_DURABLE = (
+    "Find what drops the syncs: 'fstui list' and fsync-rate show what this host can see. Switch the drive's cache off.",
+    "Until then, store nothing here that must survive a power cut.",
+)
+_KINDS_OF_LOSS = (
+    ("missing", "missing"),
+    ("stale", "replaced by an older one"),
+    ("torn", "damaged"),
+    ("misplaced", "replaced by another place's"),
+    ("unreadable", "unreadable"),
+)
 
 
 @rule()
-def power_cut(case: Case) -> Iterator[Finding]:
-    """Any acknowledged record missing: lost. N clean cuts: kept (N). Without a cut nothing is proven."""
+def power_cut(case: Case) -> Iterator[Conclusion]:
+    """Yield lost if any acknowledged record is missing, kept after a cut without loss, and otherwise cannot-tell."""
     in_guest = case.host.virtualization is not None
     for step in case.steps.all:
         figures = step.figures
-        if isinstance(figures, PowerCutFigures):
-            verdict: Verdict = "lost" if figures.any_lost else "kept" if figures.kept else "cannot-tell"
-            title, sentence, further = power_cuts.said(figures, in_guest=in_guest)
-            yield Finding(
-                rule="power-cut",
-                verdict=verdict,
-                confidence=_confidence(figures, in_guest) if verdict == "kept" else "high",
-                scope="storage",
-                title=title,
-                sentence=sentence,
-                steps=(step.name,),
-                because=tuple(power_cuts.lines(figures)),
-                next=further,
-            )
+        if not isinstance(figures, PowerCutFigures):
+            continue
+        if figures.any_lost:
+            yield _lost(step, figures)
+        elif figures.kept:
+            yield _kept(step, figures, in_guest=in_guest)
+        else:
+            yield _nothing_proven(step, figures)
 
 
-def _confidence(figures: PowerCutFigures, in_guest: bool) -> Confidence:
-    """A volatile cache is not lost at every cut; and a guest cannot see whether the host lost its power too."""
-    many = figures.cuts_before + 1 >= power_cuts.MANY_CUTS
+def _lost(step: Step, figures: PowerCutFigures) -> Conclusion:
+    title, sentence = _loss(figures)
+    return Conclusion(title, sentence, verdict="lost", steps=[step], because=_lines(figures), next=_NOT_DURABLE)
+
+
+def _loss(figures: PowerCutFigures) -> tuple[str, str]:
+    held = f"{count(figures.acknowledged)} acknowledged records"
+    if figures.unmountable:
+        return f"cannot be mounted, held {held}", f"You report that the filesystem cannot be mounted. It held {held}."
+    if figures.gone:
+        return f"all {held} are gone", (
+            f"The directory with {held} is gone, although it was synced before the first of them. Unless a user "
+            "removed it, the storage has lost data that it had acknowledged."
+        )
+    lost, checked, reordered = count(figures.lost), count(figures.checked), count(figures.reordered)
+    kinds = words.listed(
+        f"{count(number)} {what}" for name, what in _KINDS_OF_LOSS if (number := getattr(figures, name))
+    )
+    sentence = (
+        f"Lost: {lost} of {checked} acknowledged records ({kinds}). Each was acknowledged after its sync returned."
+    )
+    if figures.lost:
+        sentence += f" The oldest was acknowledged {seconds(figures.oldest_lost_s)} before the last one."
+    if figures.reordered:
+        sentence += f" Not only the last ones are lost: {reordered} had a later record that survived."
+    if not figures.cut_seen:
+        sentence += " This host saw no power cut, which makes the loss no better."
+    return f"{lost} of {checked} acknowledged records lost", sentence
+
+
+def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion:
+    cuts = figures.cuts_before + 1
+    times = counted(cuts, "cut")
+    sentence = f"All {count(figures.checked)} acknowledged records survived, after {times} with these settings."
+    if in_guest:
+        sentence += (
+            " This is a guest: a killed VM leaves the host's cache intact, so only a power cut of the host counts."
+        )
+    return Conclusion(
+        f"kept ({times})",
+        sentence,
+        verdict="kept",
+        confidence=_confidence(cuts, in_guest),
+        steps=[step],
+        because=_lines(figures),
+        next=(f"{_AGAIN} {MANY_CUTS} cuts or more prove much more than one.",) if cuts < MANY_CUTS else (),
+    )
+
+
+def _confidence(cuts: int, in_guest: bool) -> Confidence:
+    """A volatile cache survives some cuts, and a guest cannot see whether the host lost its power too."""
+    many = cuts >= MANY_CUTS
     if in_guest:
         return "medium" if many else "low"
     return "high" if many else "medium"
+
+
+def _nothing_proven(step: Step, figures: PowerCutFigures) -> Conclusion:
+    title, sentence = (
+        "no power was cut",
+        f"{count(figures.present)} of {count(figures.checked)} records are there, but ",
+    )
+    advice: tuple[str, ...] = (_AGAIN,)
+    if figures.ended is not None:
+        title += " while it wrote"
+        sentence += f"the writer had stopped before ({figures.ended}), so all had time to reach the disk."
+    elif figures.cut_seen:
+        title, sentence = "no records to check", "No acknowledged record had to be there, so nothing is proven."
+    else:
+        if figures.gone:
+            sentence = "The run's directory was removed, and "
+        sentence += (
+            "this host has not rebooted since, so nothing is proven. The end of a process leaves the caches of the "
+            "system and the disk intact."
+        )
+        advice += ("If only the storage lost its power (a USB disk, a disk shelf), add --storage-was-cut.",)
+    return Conclusion(title, sentence, verdict="cannot-tell", steps=[step], because=_lines(figures), next=advice)
+
+
+def _lines(figures: PowerCutFigures) -> Iterator[str]:
+    """Yield the lines of evidence."""
+    yield f"acknowledged: {count(figures.acknowledged)}, of these {count(figures.checked)} not replaced since"
+    for claim, sums in figures.by_claim.items():
+        yield f"{claim}: {count(sums.get('lost', 0))} of {count(sums.get('checked', 0))} lost"
+    if figures.newer:
+        yield f"newer: {count(figures.newer)} places hold a record that the witness had not yet received"
+    if figures.in_flight:
+        yield f"in flight: {count(figures.in_flight)} damaged places, being written during the cut; no loss"
+    if figures.unpromised:
+        yield f"new files: {count(figures.unpromised)} are gone whose directory was not synced; POSIX allows that"
+    yield f"the cut: {_cut(figures)}"
+    if figures.read_only:
+        yield "now: the filesystem is mounted read-only"
+    if figures.log_cut_off:
+        yield "the log: its last line was cut off and left out"
+
+
+def _cut(figures: PowerCutFigures) -> str:
+    if figures.ended is not None:
+        return f"none while it wrote, the writer had stopped: {figures.ended}"
+    if figures.simulated:
+        return "the power of the simulated disk was cut"
+    if figures.storage_was_cut:
+        return "only of the storage, declared by you"
+    if figures.rebooted:
+        return "the host has rebooted (its boot id changed); a reset or a panic would look the same"
+    return "declared by you" if figures.unmountable else "none, the boot id is the same"

@@ -1,4 +1,4 @@
-"""Drives by their medium, and one that caches for another."""
+"""Drives of several media, and a cache in front of another drive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def consumer(**changes: Any) -> Target:
 
 
 def over_cache(kind: str, mode: str | None, fast: Medium, slow: Medium, **changes: Any) -> Target:
-    """sda caches for sdb."""
+    """Return a stack in which sda is the cache of sdb."""
     layer = block("top", kind, "sda1", "sdb1", readings=readings(**({"cache_mode": mode} if mode else {})))
     below = (
         block("sda1", "partition", "sda", readings=readings(role="cache")),

@@ -16,7 +16,7 @@ from tests.factories.storage import filesystem, on_disk
 
 
 def evidence(host: Host = METAL, **figures: Any) -> Evidence:
-    """A cut that took nothing, but for what is said."""
+    """Return the evidence of a cut without loss, except for what is given."""
     seen: dict[str, Any] = {"cut": "a1", "identity": "x", "rebooted": True, "acknowledged": 900, "checked": 300}
     told = PowerCutFigures(**{**seen, "present": 300, **figures})
     step = Step(name="power cut", settings=UnknownSettings(), figures=told)
@@ -28,20 +28,20 @@ def finding(host: Host = METAL, **figures: Any) -> Finding:
     return found
 
 
-def test_a_cut_that_took_nothing_is_kept() -> None:
+def test_cut_without_loss_is_kept() -> None:
     assert judge(evidence()).verdict == "kept"
     assert finding().title == "kept (1 cut)"
     assert finding(cuts_before=11).title == "kept (12 cuts)"
 
 
 @pytest.mark.parametrize("kind", ["missing", "stale", "torn", "misplaced", "unreadable"])
-def test_any_lost_record_is_lost_with_high_confidence(kind: str) -> None:
+def test_any_lost_record_gives_lost(kind: str) -> None:
     found = finding(METAL, **{kind: 1}, cuts_before=99)
     assert (found.verdict, found.confidence, found.scope) == ("lost", "high", "storage")
     assert "1 " in found.sentence and found.title.startswith("1 of 300")
 
 
-def test_lost_beats_and_kept_yields_to_what_the_configuration_says() -> None:
+def test_configuration_outweighs_kept_but_not_lost() -> None:
     barriers_off = on_disk(filesystem(barrier="nobarrier"))
     for figures, verdict in (({}, "not-durable"), ({"missing": 1}, "lost")):
         seen = evidence(METAL, **figures)
@@ -52,7 +52,7 @@ def test_lost_beats_and_kept_yields_to_what_the_configuration_says() -> None:
     ("host", "cuts_before", "confidence"),
     [(METAL, 0, "medium"), (METAL, 3, "medium"), (METAL, 4, "high"), (GUEST, 0, "low"), (GUEST, 4, "medium")],
 )
-def test_more_cuts_say_more_and_a_guest_less(host: Host, cuts_before: int, confidence: str) -> None:
+def test_more_cuts_raise_confidence_and_a_guest_lowers_it(host: Host, cuts_before: int, confidence: str) -> None:
     found = finding(host, cuts_before=cuts_before)
     assert found.confidence == confidence
     assert ("killed VM" in found.sentence) == (host is GUEST)
@@ -61,20 +61,20 @@ def test_more_cuts_say_more_and_a_guest_less(host: Host, cuts_before: int, confi
 @pytest.mark.parametrize(
     ("figures", "word"),
     [
-        ({"rebooted": False}, "not booted again"),
+        ({"rebooted": False}, "not rebooted since"),
         ({"ended": "its time was over"}, "its time was over"),
         ({"checked": 0, "present": 0}, "nothing is proven"),
-        ({"rebooted": False, "gone": True}, "somebody removed it"),
+        ({"rebooted": False, "gone": True}, "directory was removed"),
     ],
 )
-def test_without_a_cut_or_a_record_nothing_is_proven(figures: dict[str, Any], word: str) -> None:
+def test_run_without_cut_or_record_gives_cannot_tell(figures: dict[str, Any], word: str) -> None:
     found = finding(**figures)
     assert found.verdict == "cannot-tell"
     assert word in found.sentence
     assert found.next
 
 
-def test_what_was_in_flight_or_never_promised_is_said_and_is_no_loss() -> None:
+def test_records_in_flight_are_reported_but_not_lost() -> None:
     found = finding(in_flight=1, unpromised=3, newer=2, read_only=True, log_cut_off=True)
     assert found.verdict == "kept"
     said = "\n".join(found.because)
@@ -86,23 +86,23 @@ def test_nothing_acknowledged_is_nothing_lost() -> None:
     assert finding(acknowledged=0, checked=0, present=0, gone=True).verdict == "cannot-tell"
 
 
-def test_which_sync_claimed_what_was_lost_is_told() -> None:
+def test_lost_records_are_listed_by_sync_call() -> None:
     found = finding(torn=2, by_claim={"fsync, append": {"checked": 100, "lost": 2}, "O_DSYNC, create": {"checked": 9}})
     assert "fsync, append: 2 of 100 lost" in found.because
     assert "O_DSYNC, create: 0 of 9 lost" in found.because
 
 
-def test_a_reason_from_outside_is_kept_as_it_was_read() -> None:
+def test_reason_from_outside_is_not_changed() -> None:
     found = finding(ended="\x1b[2J[red]gone")
     assert "\x1b[2J[red]gone" in found.sentence
 
 
-def test_other_steps_are_none_of_its_business() -> None:
+def test_other_steps_have_no_power_cut() -> None:
     step = Step(name="fsync", settings=SyncWrites(), figures=UnknownFigures(cut="a"))
     assert list(power_cut(Case(Evidence(steps=(step,))))) == []
 
 
-def test_it_has_a_page() -> None:
+def test_power_cut_has_a_page() -> None:
     assert "power-cut" in rule_names()
     assert "wall" in explain("power-cut")
 

@@ -7,12 +7,12 @@ from fstui.judge.verdict import judge
 from fstui.model.run import Evidence
 
 
-def test_its_page_tells_every_answer_and_the_limit_that_is_used() -> None:
+def test_page_names_every_answer_and_the_stall_limit() -> None:
     page = explain("is-it-slow")
     assert all(f"**{answer}**" in page for answer in ("stalls", "slow", "normal", "unknown"))
     assert f"{STALL_NS // 1_000_000} ms" in page
 
 
-def test_before_anything_was_measured_the_question_is_not_answered() -> None:
+def test_speed_is_not_answered_before_a_run() -> None:
     assert judge(Evidence()).speed.title == ""
     assert speed.__doc__

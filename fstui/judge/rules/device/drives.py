@@ -1,0 +1,263 @@
+"""Drives that are faster than their medium, a forced write or their link allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.costs import Cost, added
+from fstui.judge.facts.limits import NAND_PROGRAM_NS
+from fstui.judge.facts.stack import Stack
+from fstui.judge.facts.steps import has_rate
+from fstui.model.quantities import duration_ns, rate, ratio
+from fstui.model.steps import Step
+from fstui.model.storage import Node
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.caches import may_outlive_power_cut
+from fstui.storage.layers.devices.disk import facts, is_virtual, over_own_network
+from fstui.storage.layers.devices.links import link
+
+NAND_PER_S = 10_000
+FLUSH_TO_FUA = 5
+"""If a flushed write takes longer than this many forced writes, the forced write did not wait for the medium."""
+FUA_TO_WRITE = 1.5
+"""Below this ratio a forced write takes as long as a plain one."""
+LINK_TOLERANCE = 1.1
+
+
+@rule(place=40)
+def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
+    """*suspicious, medium confidence*
+
+    ## What it means
+    Flushes return faster than NAND can be programmed, although the drive has no power-loss protection. It probably
+    answers from its volatile write cache.
+
+    ## How it was measured
+    All expected flushes arrived, and one of these is true:
+
+    - one writer did more than 10 000 write + fdatasync per second
+    - the write took less than 200 µs, and the flush added less than half of that
+
+    ## What it proves, and what not
+    It is a strong sign, not a proof. SLC caches blur the limits, and a small protected buffer looks the same.
+
+    ## What to do next
+    Look up whether this model has power-loss protection. If so, declare it: `--medium ssd-plp`. If not, run a power-cut
+    test: `fstui powercut`.
+
+    ## Details
+    - Programming a page takes 200 to 300 µs on SLC, and 600 to 1 350 µs on MLC and TLC.
+    - A write that takes 200 µs or more may already be on the NAND, so that its flush has nothing left to do.
+    - The drive must be known as a consumer drive, by its model or because you declared `--medium ssd`. A disk that only
+      reports "not rotating" is not judged.
+    """
+    devices, write, flushed = case.commit_devices, case.costs.write, case.costs.synced
+    if not devices or not all(map(_is_consumer, devices)) or flushed is None:
+        return
+    if not case.flushes.as_expected(flushed.step):
+        return
+    # A slower write may already be on the NAND, so that a cheap flush proves nothing.
+    free = write is not None and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2
+    if flushed.step.rate_per_s > NAND_PER_S or free:
+        yield _faster_than_nand(devices, write, flushed, free=free)
+
+
+def _faster_than_nand(devices: tuple[Node, ...], write: Cost | None, flushed: Cost, *, free: bool) -> Conclusion:
+    per_s = rate(flushed.step.rate_per_s)
+    steps = [flushed.step, *([write.step] if write and free else [])]
+    flush = (
+        f", and a flush added {added(write, flushed)} to a write of {duration_ns(write.ns)}" if write and free else ""
+    )
+    return Conclusion(
+        f"{per_s}/s flushed on NAND without protection",
+        f"{words.devices(devices)} completed {per_s} flushed writes per second in {words.time_measured(steps)}{flush}. "
+        "Programming a page of NAND takes 200 µs to 1.4 ms: without power-loss protection, it probably answers from "
+        "its volatile cache.",
+        verdict="suspicious",
+        confidence="medium",
+        steps=steps,
+        because=(flushed.because, *([write.because] if write else []), *map(words.medium, devices)),
+        next=(
+            "Look up whether this model has power-loss protection. If so, declare it: --medium ssd-plp.",
+            words.CUT_THE_POWER,
+        ),
+    )
+
+
+def _is_consumer(node: Node) -> bool:
+    """Return whether the drive is NAND without protection, by its model or the user's declaration."""
+    medium, grade = node.medium, facts(node).grade
+    if medium is None or medium.class_ != "ssd" or node.write_cache != "write back":
+        return False
+    known = medium.declared or (grade is not None and grade.value == "consumer")
+    return known and medium.write_cache in {"volatile", "unknown"}
+
+
+@rule(place=30)
+def fua_ignored(case: Case) -> Iterator[Conclusion]:
+    """*suspicious, medium confidence*
+
+    ## What it means
+    A forced write (FUA) takes no longer than a plain one, while write + flush takes over five times as long. The drive
+    probably answers a forced write before the data is on the medium.
+
+    ## How it was measured
+    By the typical times of O_DIRECT (Tw), O_DIRECT + O_DSYNC (Td) and write + fdatasync (Ts):
+
+    - Td < 1.5 × Tw, and Ts > 5 × Td
+    - on an SSD also: Td < 200 µs, and Ts - Tw ≥ 200 µs
+    - each lowest device supports FUA, and its write cache is on
+
+    ## What it proves, and what not
+    It is about FUA only; fdatasync may be durable. The opposite, FUA slower than a flush, is normal.
+
+    ## What to do next
+    Make the database call fdatasync instead of O_DSYNC (`wal_sync_method`, `innodb_flush_method`). To be certain, run a
+    power-cut test: `fstui powercut`.
+
+    ## Details
+    - Published case: ADATA SX8200PNP, with 94385/s (Tw), 91375/s (Td) and 2767/s (Ts).
+    - Excluded, as FUA may be safe there: protected caches, RAID controllers, network storage, and Hyper-V, whose host
+      may write every write through ("Hyper-V storage: caching layers and implications for data consistency").
+    - On an SSD, a write of 200 µs may be on the NAND already.
+    """
+    lowest = case.stack.lowest
+    write, forced, flushed = case.costs.write, case.costs.dsync, case.costs.synced
+    if not (lowest and write and forced and flushed) or any(map(_may_answer_fua_at_once, lowest)):
+        return
+    sends_fua = all(node.fua and node.write_cache == "write back" for node in lowest)
+    alike = forced.ns < FUA_TO_WRITE * write.ns and not _explained_by_flash(lowest, write, forced, flushed)
+    if sends_fua and flushed.ns > FLUSH_TO_FUA * forced.ns and alike:
+        yield _ignored(lowest, write, forced, flushed)
+
+
+def _may_answer_fua_at_once(node: Node) -> bool:
+    """Return whether the cache may be protected or cannot be seen, or the host writes everything through."""
+    class_ = node.medium.class_ if node.medium is not None else "unknown"
+    hidden = node.link is None or link(node.link).may_be_an_array
+    out_of_sight = class_ == "network" or (class_ == "unknown" and hidden)
+    forced_by_host = link(node.link).writes_through
+    return may_outlive_power_cut(node) or over_own_network(node) or out_of_sight or forced_by_host
+
+
+def _explained_by_flash(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> bool:
+    """Return whether the write may be on the NAND already, or the flush programmed nothing either."""
+    flash = any(node.medium is not None and node.medium.class_ == "ssd" for node in lowest)
+    return flash and (forced.ns >= NAND_PROGRAM_NS or flushed.ns - write.ns < NAND_PROGRAM_NS)
+
+
+def _ignored(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> Conclusion:
+    steps = (write.step, forced.step, flushed.step)
+    return Conclusion(
+        f"a forced write takes {duration_ns(forced.ns)}, a flushed one {duration_ns(flushed.ns)}",
+        f"{words.devices(lowest)} completed a forced write (FUA) in {duration_ns(forced.ns)}, as fast as a plain one "
+        f"({duration_ns(write.ns)}). Write and flush take {duration_ns(flushed.ns)}, {flushed.ns / forced.ns:.1f} × as "
+        f"long, in {words.time_measured(steps)}. The drive probably ignores FUA.",
+        verdict="suspicious",
+        confidence="medium",
+        steps=steps,
+        because=(
+            write.because,
+            forced.because,
+            flushed.because,
+            *(words.read(node, "FUA", "supported", f"/sys/block/{node.id}/queue/fua") for node in lowest),
+        ),
+        next=(
+            "Make the database call fdatasync, not O_DSYNC: PostgreSQL wal_sync_method=fdatasync, InnoDB "
+            "innodb_flush_method=O_DIRECT.",
+            words.CUT_THE_POWER,
+        ),
+    )
+
+
+@rule(place=80)
+def link_exceeded(case: Case) -> Iterator[Conclusion]:
+    """*suspicious, high confidence, for synced data; a note for O_DIRECT alone or above compression*
+
+    ## What it means
+    Synced writes returned faster than the link to the disk can transfer them. The data was still in a cache above the
+    link.
+
+    ## How it was measured
+    The bytes written per second of each step are compared with the payload of all links together (SATA, SAS, PCIe,
+    USB). The rule applies above 110 % of that.
+
+    ## What it proves, and what not
+    Only a driver or a controller with a cache is between the block layer's counters and the link. Compression and
+    deduplication above the link are legitimate, so the finding is a note there.
+
+    ## What to do next
+    Look for a cache above the link: in a controller, or in a layer of this host (`lsblk -s`, `dmsetup table`).
+
+    ## Details
+    - Payload is what remains of the negotiated rate after encoding.
+    - In a guest the rule does not apply, because virtual links report arbitrary rates.
+    - It does not apply if `bytes-missing` already reports that the bytes did not arrive.
+    - fstui writes fresh random bytes, which do not compress.
+    """
+    payload = _payload_per_s(case.stack.lowest)
+    if payload is None or case.host.virtualization or case.configuration.breaks_sync:
+        return
+    buffered = {account.step.name for account in (*case.flushes.not_direct, *case.flushes.lacking_bytes)}
+    synced = (done.step for done in case.steps.synced if done.settings.sync_every == 1)
+    durable, direct = (
+        [step for step in steps if _is_beyond(step, payload) and step.name not in buffered]
+        for steps in (synced, (done.step for done in case.steps.direct_alone))
+    )
+    if durable or direct:
+        yield _exceeded(case.stack, payload, durable, direct)
+
+
+def _exceeded(stack: Stack, payload: float, durable: list[Step], direct: list[Step]) -> Conclusion:
+    fastest = max(durable or direct, key=_bytes_per_s)
+    per_s = _bytes_per_s(fastest)
+    reducing = any(
+        kind(level.filesystem.kind).may_compress(level.filesystem) or level.reduces for level in stack.levels
+    )
+    return Conclusion(
+        f"{_mb(per_s)} MB/s over a link for {_mb(payload)} MB/s",
+        f"{fastest.name} wrote {_mb(per_s)} MB/s in {words.time_measured([fastest])}, {ratio(per_s / payload)} × what "
+        f"the link to {words.devices(stack.lowest)} can transfer. The data was "
+        f"{'compressed or ' if reducing else ''}in a cache above the link when the {'sync' if durable else 'write'} "
+        "returned.",
+        verdict="suspicious" if durable and not reducing else None,
+        scope="storage" if durable else "step",
+        steps=(*durable, *direct),
+        because=(
+            *(f"{step.name}: {_mb(_bytes_per_s(step))} MB/s" for step in (*durable, *direct)),
+            *(line for node in stack.lowest for line in _link_lines(node)),
+        ),
+        next=("Look for a cache above the link: in a controller or a layer of this host (lsblk -s, dmsetup table).",),
+    )
+
+
+def _payload_per_s(lowest: tuple[Node, ...]) -> float | None:
+    """Return the bytes per second of all links together, or None if one of them is not known."""
+    payloads = [_payload(node) for node in lowest]
+    known = [payload for payload in payloads if payload]
+    return sum(known) if known and len(known) == len(payloads) else None
+
+
+def _payload(node: Node) -> float | None:
+    found = facts(node).payload_mb_s
+    return None if found is None or is_virtual(node) else found.value * 1e6
+
+
+def _is_beyond(step: Step, payload: float) -> bool:
+    return has_rate(step) and _bytes_per_s(step) > LINK_TOLERANCE * payload
+
+
+def _bytes_per_s(step: Step) -> float:
+    return step.bytes / step.elapsed_s if step.elapsed_s else 0.0
+
+
+def _link_lines(node: Node) -> Iterator[str]:
+    known = facts(node)
+    yield from (words.reading(node, found.reading) for found in (known.link_rate, known.payload_mb_s) if found)
+
+
+def _mb(per_s: float) -> str:
+    return f"{per_s / 1e6:.0f}"

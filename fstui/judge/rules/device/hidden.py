@@ -1,0 +1,163 @@
+"""Layers and devices that hide what a sync does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.stack import Stack
+from fstui.model.quantities import count
+from fstui.model.steps import Step
+from fstui.model.storage import Node
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.disk import facts
+from fstui.storage.layers.devices.links import link
+from fstui.storage.layers.network import remote
+
+
+class _Sent(NamedTuple):
+    step: Step
+    syncs: int
+    commits: int
+
+
+@rule(place=90)
+def remote_filesystem(case: Case) -> Iterator[Conclusion]:
+    """*cannot-tell, medium confidence*
+
+    ## What it means
+    Another machine or a program answers the sync (NFS, CIFS, 9p, virtiofs, FUSE). This host cannot see what it has
+    written by then.
+
+    ## How it was measured
+    The type and options of the mount, and for NFS the COMMIT calls in `/proc/self/mountstats`.
+
+    ## What it proves, and what not
+    It proves nothing about the storage. Run fstui where the data is stored.
+
+    ## What to do next
+    Run fsync-rate on the machine that stores the data. On an NFS server, `exportfs -v` must show `sync`.
+
+    ## Details
+    - An NFS export with `async` answers immediately, against the protocol, and its clients cannot see that.
+    - No COMMITs alone prove nothing: a small write may be requested as stable.
+    - A FUSE program without fsync counts as success.
+    """
+    filesystem = _served(case.stack)
+    if filesystem is None or case.configuration.breaks_sync:
+        return
+    who, sent = remote.answered_by(filesystem), tuple(_sent(case, filesystem))
+    yield Conclusion(
+        f"{filesystem.kind}: {who} answers",
+        f"{words.named(filesystem)} is served from elsewhere. A sync is answered by {who}, and this host cannot see "
+        f"whether the data is written by then.{_commits(sent)}",
+        verdict="cannot-tell",
+        confidence="medium",
+        steps=(found.step for found in sent),
+        because=(
+            *(words.reading(filesystem, found) for what in remote.OPTIONS if (found := filesystem.reading(what))),
+            *(f"{step.name}: {count(commits)} COMMITs for {count(syncs)} syncs" for step, syncs, commits in sent),
+        ),
+        next=(kind(filesystem.kind).judge_there,),
+    )
+
+
+def _served(stack: Stack) -> Node | None:
+    """Return the topmost filesystem that is served from elsewhere."""
+    bottoms = {node.id for node in stack.nodes if node.layer == "remote"}
+    return next((node for node in stack.nodes if bottoms.intersection(node.below)), None)
+
+
+def _sent(case: Case, filesystem: Node) -> Iterator[_Sent]:
+    for done in case.steps.synced:
+        counters = done.step.device(filesystem.id)
+        if counters and counters.commits is not None:
+            yield _Sent(done.step, done.syncs, counters.commits)
+
+
+def _commits(sent: tuple[_Sent, ...]) -> str:
+    if not sent:
+        return ""
+    syncs, commits = sum(found.syncs for found in sent), sum(found.commits for found in sent)
+    said = f" {count(syncs)} syncs sent {count(commits)} COMMITs in {words.time_measured(found.step for found in sent)}"
+    return f"{said}{'.' if commits else ': the writes were requested as stable, or the syncs were not sent.'}"
+
+
+@rule(place=91)
+def unknown_layer(case: Case) -> Iterator[Conclusion]:
+    """*cannot-tell, medium confidence*
+
+    ## What it means
+    fstui does not know a filesystem or device of the stack. Counts above and below it cannot be compared.
+
+    ## How it was measured
+    By the types of mounted filesystems, and the names of block devices and device-mapper targets.
+
+    ## What it proves, and what not
+    It proves nothing: the layer may be as durable as any other. Faults above it, such as barriers that are off, are
+    still reported.
+
+    ## What to do next
+    Run a power-cut test: `fstui powercut`. If another host stores the data, run fstui there.
+    """
+    found = [
+        node for node in case.stack.written if not kind(node.kind).known and node.layer not in ("memory", "remote")
+    ]
+    if not found or case.configuration.breaks_sync:
+        return
+    names = words.listed(dict.fromkeys(f"{node.kind} ({node.name})" for node in found))
+    yield Conclusion(
+        f"{found[0].kind}: a layer that fstui does not know",
+        f"fstui does not know the layer {names}, nor what it does with a sync.",
+        verdict="cannot-tell",
+        confidence="medium",
+        because=(f"{node.id}: {node.kind}" for node in found),
+        next=("Run a power-cut test: fstui powercut. If another host stores the data, run fstui there.",),
+    )
+
+
+@rule(place=20)
+def usb_bridge(case: Case) -> Iterator[Conclusion]:
+    """*cannot-tell, medium confidence*
+
+    ## What it means
+    A USB bridge reports that the disk has no write cache, so the kernel sends no flush. Many bridges report this
+    whatever the drive has.
+
+    ## How it was measured
+    The link of the device and `queue/write_cache`. The bridge's name comes from its USB descriptors.
+
+    ## What it proves, and what not
+    It proves nothing: some bridges are right.
+
+    ## What to do next
+    Ask the drive: `hdparm -W`, `smartctl -d sat -g wcache`. Or connect it without the bridge, and run again.
+
+    ## Details
+    - If the drive itself reports that its cache is on, `write-through-override` applies instead.
+    - If a declared rotating disk is as slow as its revolutions, `same-block-rotation` applies instead.
+    """
+    found = [node for node in case.stack.lowest if link(node.link).hides_drive and node.write_cache == "write through"]
+    if found and not case.configuration.breaks_sync and not case.rotation.answers:
+        where = words.devices(found)
+        yield Conclusion(
+            f"{where}: a USB bridge hides the drive's cache",
+            f"{where} is behind a USB bridge that reports no write cache, so the kernel sends no flush. Many bridges "
+            "do not pass on what the drive reports, so fstui cannot tell whether a sync is durable.",
+            verdict="cannot-tell",
+            confidence="medium",
+            because=(line for node in found for line in _bridge_lines(node)),
+            next=(
+                "Ask the drive itself: hdparm -W, smartctl -g wcache (through the bridge: smartctl -d sat).",
+                "Connect the drive without the bridge and run again.",
+            ),
+        )
+
+
+def _bridge_lines(node: Node) -> Iterator[str]:
+    yield words.write_cache(node)
+    if bridge := facts(node).bridge:
+        yield words.reading(node, bridge.reading)

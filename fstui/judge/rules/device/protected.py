@@ -1,0 +1,169 @@
+"""Caches and memory that may survive a power cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.costs import Cost, added
+from fstui.model.judgement import Confidence
+from fstui.model.quantities import duration_ns, rate
+from fstui.model.storage import Node
+from fstui.storage.layers.devices.caches import has_none, safe_drive
+from fstui.storage.layers.devices.pmem import domain
+from fstui.storage.layers.facts import word
+
+CACHE_PER_S = 100_000
+"""No protected cache behind a bus answers one writer more often."""
+CONTROLLER_PER_S = (5_000, 30_000)
+
+
+@rule(place=50)
+def protected_cache(case: Case) -> Iterator[Conclusion]:
+    """*plausible: high confidence if the model is known on real hardware, medium if you declared it, otherwise low*
+
+    ## What it means
+    A flush costs almost nothing, which is correct for this drive. It has power-loss protection, is Optane, or reports
+    that it has no volatile cache.
+
+    ## How it was measured
+    - the drive is known by its model, your declaration, or NVMe's `vwc` field
+    - the flush adds less than twice the time of an O_DIRECT write
+    - at most 100 000 synced writes per second were done
+
+    ## What it proves, and what not
+    It is plausible, not proven: capacitors age, and a declaration may be wrong.
+
+    ## What to do next
+    Check the drive's health (`smartctl -a`). To be certain, run a power-cut test: `fstui powercut`.
+
+    ## Details
+    In front of slower disks (bcache, dm-cache, a SLOG) the fast device counts.
+    """
+    devices, write, flushed = case.commit_devices, case.costs.write, case.costs.synced
+    fastest = case.costs.fastest_synced
+    if not devices or not all(map(safe_drive, devices)) or not (write and flushed and fastest):
+        return
+    if flushed.ns - write.ns < 2 * write.ns and fastest.rate_per_s <= CACHE_PER_S:
+        yield _cheap_flush(case, devices, write, flushed)
+
+
+def _cheap_flush(case: Case, devices: tuple[Node, ...], write: Cost, flushed: Cost) -> Conclusion:
+    steps, kinds = [write.step, flushed.step], words.listed(dict.fromkeys(map(_kind, devices)))
+    adds = added(write, flushed)
+    return Conclusion(
+        f"a flush adds {adds}, on {kinds}",
+        f"A flush adds {adds} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
+        f"({words.time_measured(steps)}). That is normal on {kinds}: durable, if its cache survives a power cut as it "
+        f"claims.{case.lowest_devices.doubt()}",
+        verdict="plausible",
+        confidence=_confidence(case),
+        steps=steps,
+        because=(write.because, flushed.because, *map(words.medium, devices)),
+        next=("Check the drive's health: smartctl -a shows the state of its capacitor.", words.CUT_THE_POWER),
+    )
+
+
+def _confidence(case: Case) -> Confidence:
+    """Low if a device that holds the data later is not vouched for, or if bytes may be in a memory above the drive."""
+    bottom = case.flushes.bytes_at_the_bottom
+    if not case.lowest_devices.verified or not bottom:
+        return "low"
+    return "medium" if any(node.medium and node.medium.declared for node in case.lowest_devices.all) else "high"
+
+
+def _kind(node: Node) -> str:
+    if node.medium and node.medium.class_ == "optane":
+        return "Optane"
+    return "a drive without a volatile cache" if has_none(node) else "a power-loss-protected drive"
+
+
+@rule(place=60)
+def raid_cache(case: Case) -> Iterator[Conclusion]:
+    """*plausible, low confidence*
+
+    ## What it means
+    Synced writes return at the rate of a RAID controller's cache. They are durable if its battery or capacitor is
+    healthy and the write caches of its drives are off.
+
+    ## How it was measured
+    The controller is known by its model or your declaration. One writer did 5 000 to 30 000 synced writes per second.
+
+    ## What it proves, and what not
+    fstui can see neither the battery nor the caches of the drives, so the confidence is low. A slower controller is not
+    a fault: with barriers on, some flush to their drives.
+
+    ## What to do next
+    - battery: `storcli /c0/bbu show`, `ssacli ctrl all show status`
+    - caches of the drives: `storcli /c0/vall show all`
+    """
+    fastest = case.costs.fastest_synced
+    if case.commit_media != {"raid-cache"} or fastest is None or case.configuration.breaks_sync:
+        return
+    low, high = CONTROLLER_PER_S
+    if low <= fastest.rate_per_s <= high:
+        per_s = rate(fastest.rate_per_s)
+        yield Conclusion(
+            f"{per_s}/s from a RAID controller's cache",
+            f"{words.devices(case.commit_devices)} completed {per_s} synced writes per second in "
+            f"{words.time_measured([fastest])}, the rate of a RAID controller's cache. That is durable if the battery "
+            "is healthy and the drives' own caches are off.",
+            verdict="plausible",
+            confidence="low",
+            steps=[fastest],
+            because=(f"{fastest.name}: {per_s}/s", *map(words.medium, case.commit_devices)),
+            next=(
+                "Check the battery or capacitor: storcli /c0/bbu show, ssacli ctrl all show status.",
+                "Check that the drives' own caches are off: storcli /c0/vall show all (Disk Cache Policy).",
+            ),
+        )
+
+
+@rule(place=55)
+def persistent_memory(case: Case) -> Iterator[Conclusion]:
+    """*plausible, low confidence*
+
+    ## What it means
+    The data is stored in persistent memory: an NVDIMM, or what a hypervisor presents as one. The platform claims that
+    data which has reached its persistence domain survives a power cut.
+
+    ## How it was measured
+    `persistence_domain` of the device's region (`/sys/bus/nd/devices/region*/`) is `memory_controller` or `cpu_cache`.
+    Synced writes returned.
+
+    ## What it proves, and what not
+    Nothing was counted: DAX bypasses all counters, and without DAX the driver has no request queue. It is the
+    platform's claim alone. A hypervisor can report anything about a file.
+
+    ## What to do next
+    `ndctl list -DH` shows the modules' health and dirty shutdowns. To be certain, run a power-cut test:
+    `fstui powercut`.
+
+    ## Details
+    A sync writes the CPU's caches back or drains the memory controller's queues; there is no disk cache to flush. The
+    firmware states the persistence domain (ACPI NFIT, platform capabilities). The kernel reports none if the firmware
+    states none, nor for memory that is only called persistent (`memmap=`).
+    """
+    devices, synced = case.commit_devices, case.steps.synced
+    reached = dict.fromkeys(found.value for node in devices if (found := domain(node)))
+    if not (synced and reached and all(map(domain, devices))) or case.configuration.breaks_sync:
+        return
+    where, steps = words.devices(devices), [done.step for done in synced]
+    platform = "hypervisor" if case.host.virtualization else "platform"
+    yield Conclusion(
+        f"{where}: persistent memory, as the platform claims",
+        f"{where} is persistent memory, so a sync has no disk cache to empty. The {platform} claims that data which "
+        f"has reached {words.listed(reached)} survives a power cut. Nothing in {words.time_measured(steps)} could "
+        "confirm that.",
+        verdict="plausible",
+        confidence="low",
+        steps=steps,
+        because=(line for node in devices for line in _domain_lines(node)),
+        next=("ndctl list -DH shows the modules' health and their dirty shutdowns.", words.CUT_THE_POWER),
+    )
+
+
+def _domain_lines(node: Node) -> Iterator[str]:
+    yield from (words.reading(node, found.reading) for found in (domain(node), word(node, "provider")) if found)

@@ -1,0 +1,251 @@
+"""Disks that a hypervisor or a cloud provides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.costs import Cost
+from fstui.judge.facts.flushes import FlushAccount
+from fstui.model.quantities import duration_ns, rate
+from fstui.model.steps import Step
+from fstui.model.storage import Node
+from fstui.storage.layers.devices import clouds
+from fstui.storage.layers.devices.clouds import DMI, Model
+from fstui.storage.layers.devices.disk import facts, over_own_network
+
+HOST_CACHE_NS = 60_000
+"""A virtual disk that completes a write of 16 KiB faster has it in the host's memory, or in a protected cache."""
+
+
+@rule(place=10)
+def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
+    """*suspicious, medium, on Firecracker; suspicious, low, if a write takes less than 60 µs outside a known cloud;
+    plausible, low, if the host could have offered a cache; otherwise cannot-tell*
+
+    ## What it means
+    The host offers this guest no flush, so the kernel drops every one. Either the host writes through, or nothing is
+    ever flushed.
+
+    ## How it was measured
+    - the virtio feature F_FLUSH (bit 9 of `device/features`) is missing, and `queue/write_cache` is "write through"
+    - on Firecracker, that is enough; elsewhere an O_DIRECT write must take less than 60 µs to be suspicious
+    - with both F_FLUSH and CONFIG_WCE (bit 11), the host could have offered a cache and reports that there is none
+
+    ## What it proves, and what not
+    A write in less than 60 µs is in the host's memory or in a protected drive. Only the owner of the host knows which.
+
+    ## What to do next
+    On the host: QEMU `cache=none` or `writeback`, Firecracker `cache_type=Writeback`. To be certain, run a power-cut
+    test (`fstui powercut`) and cut the power of the *host*.
+
+    ## Details
+    - Back ends on protected drives (SPDK, a DPU) are as fast and need no flush. Known clouds use them, so their speed
+      is not suspicious.
+    - Firecracker offers no flush exactly if it is configured never to flush (`Unsafe`, its default). Its host's page
+      cache then holds the data, however fast it answers.
+    """
+    found = [node for node in case.stack.lowest if node.link == "virtio" and node.write_cache == "write through"]
+    without = [node for node in found if _lacks_flush(node)]
+    if case.configuration.breaks_sync or case.rotation.answers:
+        return
+    if without:
+        yield _no_flush(case, without, case.costs.write)
+    elif found and all(map(_offers_both, found)):
+        yield _claims_no_cache(found)
+
+
+def _claims_no_cache(found: list[Node]) -> Conclusion:
+    where = words.devices(found)
+    return Conclusion(
+        f"{where}: write through, as the host claims",
+        f"The host could offer {where} a write cache and reports that there is none. If that is true, each write is "
+        "durable when it returns.",
+        verdict="plausible",
+        confidence="low",
+        because=(line for node in found for line in _feature_lines(node)),
+        next=("On the host, check the cache mode of this disk: in QEMU, cache=writethrough or directsync.",),
+    )
+
+
+def _no_flush(case: Case, without: list[Node], write: Cost | None) -> Conclusion:
+    where = words.devices(without)
+    unsafe = case.host.virtualization == "firecracker"
+    fast = write is not None and write.ns < HOST_CACHE_NS
+    meaning = "Whether a sync is durable depends on the host, which may have a protected cache."
+    if unsafe:
+        meaning = "Firecracker does this if it never flushes: the data is in its host's memory."
+    elif write and fast:
+        meaning = (
+            f"It completes an O_DIRECT write in {duration_ns(write.ns)} (in {words.time_measured([write.step])}), so "
+            "the data is in a protected drive's cache or only in the host's memory."
+        )
+    return Conclusion(
+        f"{where}: the host offers no flush",
+        f"The host offers {where} no flush, so the kernel drops every one. {meaning}",
+        verdict="suspicious" if unsafe or (fast and case.host.cloud is None) else "cannot-tell",
+        confidence="medium" if unsafe else "low",
+        steps=[write.step] if write else (),
+        because=(*([write.because] if write else []), *(line for node in without for line in _feature_lines(node))),
+        next=(
+            "On the host, give the disk a cache that flushes: QEMU cache=none or writeback; Firecracker "
+            "cache_type=Writeback.",
+            words.CUT_THE_POWER,
+        ),
+    )
+
+
+def _lacks_flush(node: Node) -> bool:
+    flush = facts(node).host_flushes
+    return flush is not None and not flush.value
+
+
+def _offers_both(node: Node) -> bool:
+    """Return whether the host offers a flush and a switch for the cache."""
+    known = facts(node)
+    return all(found is not None and found.value for found in (known.host_flushes, known.host_cache))
+
+
+def _feature_lines(node: Node) -> Iterator[str]:
+    yield words.write_cache(node)
+    known = facts(node)
+    yield from (words.reading(node, found.reading) for found in (known.host_flushes, known.host_cache) if found)
+
+
+@rule(place=70)
+def network_too_fast(case: Case) -> Iterator[Conclusion]:
+    """*suspicious, medium confidence*
+
+    ## What it means
+    A cloud's network volume completes 10 000 or more syncs per second for one writer. A round trip and several copies
+    take longer, so something nearer probably answers.
+
+    ## How it was measured
+    - the model identifies a network volume of a cloud
+    - one writer did at least 10 000 synced writes per second, and its bytes reached the device
+
+    ## What it proves, and what not
+    A cache on the host or on a local disk may answer. The volume may also be faster than anything that was published.
+
+    ## What to do next
+    Look for a cache in between (`lsblk -s`, Azure's host caching). To be certain, stop the instance hard during
+    `fstui powercut`, with the witness on another host.
+
+    ## Details
+    The rule does not apply to your own NVMe over fabrics, Fibre Channel, iSCSI, nbd and Ceph, nor to volumes that are
+    reached by RDMA: these can be that fast.
+    """
+    devices, fastest = case.commit_devices, case.costs.fastest_synced
+    if not devices or fastest is None or not all(map(_is_cloud_volume, devices)):
+        return
+    syncs_lost_above = case.configuration.breaks_sync or case.flushes.lacking_bytes
+    if case.costs.beyond_network and not syncs_lost_above:
+        yield _beyond_network(devices, fastest)
+
+
+def _beyond_network(devices: tuple[Node, ...], fastest: Step) -> Conclusion:
+    per_s, each = rate(fastest.rate_per_s), duration_ns(1e9 / fastest.rate_per_s)
+    return Conclusion(
+        f"{per_s}/s over a cloud's network",
+        f"{words.devices(devices)} is a network volume, and one writer did {per_s} syncs per second in "
+        f"{words.time_measured([fastest])}, {each} each. A cloud takes longer to write several copies, so something on "
+        "this side of the network probably answers.",
+        verdict="suspicious",
+        confidence="medium",
+        steps=[fastest],
+        because=(
+            f"{fastest.name}: {per_s}/s, {each} each",
+            *(f"{node.id} medium: {node.medium.because or 'network'}" for node in devices if node.medium),
+        ),
+        next=(
+            "Look for a cache in between: lsblk -s, and the volume's host caching (Azure: set it to none).",
+            "To be certain, stop the instance hard during fstui powercut, with the witness on another host.",
+        ),
+    )
+
+
+def _is_cloud_volume(node: Node) -> bool:
+    """Return whether this is a volume that a cloud reaches by an ordinary network.
+
+    A fabric, SAN or server of the user's own and a volume reached by RDMA may answer within tens of microseconds.
+    """
+    grade, row = facts(node).grade, clouds.named(node)
+    of_cloud = row is not None or (grade is not None and grade.value == "cloud")
+    near = over_own_network(node) or (row is not None and row.near)
+    return node.medium is not None and node.medium.class_ == "network" and of_cloud and not near
+
+
+@rule(place=15)
+def provider_volume(case: Case) -> Iterator[Conclusion]:
+    """*plausible, low confidence*
+
+    ## What it means
+    A cloud provides this disk as "write through", so the kernel sends no flush that could be counted. The provider
+    documents that it stores several copies of what was written.
+
+    ## How it was measured
+    - the host's name in DMI (`/sys/class/dmi/id`) and the disk's name belong to the same provider
+    - `queue/write_cache` is "write through"
+    - the bytes of a synced step were counted at the disk
+
+    ## What it proves, and what not
+    The volume itself was not observed. This is the provider's claim, and anyone who runs a hypervisor can set both
+    names, so the confidence is never above low.
+
+    ## What to do next
+    Stop the instance hard during `fstui powercut`, with the witness on another host. This tests the path to the volume.
+    Only the provider can cut the power of the volume itself.
+
+    ## Details
+    - The disk's name is its NVMe model, its SCSI vendor and model, or its place on Hyper-V's bus.
+    - Azure's claim holds if host caching is None or ReadOnly. Microsoft's own kernel log shows such data disks as
+      "write through".
+    - Copies in one zone do not survive the loss of that zone.
+    - A volume that reports "write back" is judged by its flushes, as any disk.
+    """
+    found = _documented(case)
+    through = any(node.write_cache == "write through" for node, _ in found.values())
+    written = _written(case)
+    if through and written and not case.costs.beyond_network:
+        yield _as_documented(case, found, written)
+
+
+def _documented(case: Case) -> dict[str, tuple[Node, Model]]:
+    """Return the devices that a sync waits for, by name, if a provider documents each of them."""
+    named = ((node, clouds.provided(node, case.host)) for node in case.commit_devices)
+    found = {node.id: (node, row) for node, row in named if row is not None and row.promise}
+    return found if len(found) == len(case.commit_devices) else {}
+
+
+def _written(case: Case) -> tuple[FlushAccount, ...]:
+    """Return what the lowest level received in each synced step, or nothing if something is known to be missing."""
+    if case.flushes.lacking_bytes or case.flushes.lacking_flushes:
+        return ()
+    return tuple(way[-1] for way in case.flushes.synced if way[-1].written is not None)
+
+
+def _as_documented(case: Case, found: dict[str, tuple[Node, Model]], written: tuple[FlushAccount, ...]) -> Conclusion:
+    rows = tuple(dict.fromkeys(row for _, row in found.values()))
+    where, kinds = words.listed(found), words.listed(row.says for row in rows)
+    claims = words.listed(row.promise or "" for row in rows)
+    return Conclusion(
+        f"{where}: durable, as its provider claims",
+        f"By its name and the host's, {where} is {kinds}, and it writes through. {claims}. Nothing in "
+        f"{words.time_measured(account.step for account in written)} could confirm that, and anyone who runs a "
+        "hypervisor can set those names.",
+        verdict="plausible",
+        confidence="low",
+        steps=(account.step for account in written),
+        because=(
+            f"the host: {case.host.cloud} ({DMI})",
+            *(line for node, _ in found.values() for line in (clouds.name_line(node), words.write_cache(node))),
+            *(f"documented: {row.source}" for row in rows),
+            *(account.byte_line for account in written),
+        ),
+        next=(
+            "Stop the instance hard during fstui powercut, with the witness on another host: this tests the path to "
+            "the volume. Only the provider can cut the power of the volume itself.",
+        ),
+    )

@@ -1,0 +1,210 @@
+"""Conditions of the run that limit what its measurements show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.flushes import FlushAccount
+from fstui.judge.facts.process import io_limits, named
+from fstui.judge.facts.steps import has_rate
+from fstui.model.host import Process
+from fstui.model.quantities import count, counted, rate, ratio, seconds, size
+
+
+@rule(place=110)
+def disturbed(case: Case) -> Iterator[Conclusion]:
+    """*cannot-tell, high confidence, if the storage changed; otherwise a note*
+
+    ## What it means
+    The measurement was disturbed, so its steps are not judged, or not their rates.
+
+    ## How it was measured
+    - the storage changed: the stack was read before and after each step and compared with the one before the run
+    - fstui was delayed: the probe was blocked for more than 1 % of the step while it handed over its samples
+
+    ## What it proves, and what not
+    It says nothing about the disk. Counters still apply to a step in which only fstui was delayed. If the storage
+    changed, the other steps are not enough to report it as durable.
+
+    ## What to do next
+    Run again while nothing changes the storage and the machine is less busy, or with more seconds per step.
+
+    ## Details
+    Changes that are found: counters, barriers or a write cache were switched, a member was replaced, or data was being
+    moved (btrfs replace and balance, pvmove). A setting that is switched and switched back within one step is not seen.
+    """
+    every = count(len(case.steps.all))
+    changed = [step for step in case.steps.all if step.changed]
+    if changed:
+        changes = list(dict.fromkeys(line for step in changed for line in step.changed))
+        yield Conclusion(
+            f"the storage changed in {counted(len(changed), 'step')}: {changes[0]}",
+            f"The storage changed before or during {count(len(changed))} of {every} steps ({words.listed(changes)}), "
+            "so these are not judged.",
+            verdict="cannot-tell",
+            steps=changed,
+            because=(f"{step.name}: {line}" for step in changed for line in step.changed),
+            next=("Run again while nothing changes the storage.",),
+        )
+    delayed = [step for step in case.steps.all if not has_rate(step) and not step.changed]
+    if delayed:
+        yield Conclusion(
+            f"fstui was delayed in {count(len(delayed))} of {every} steps",
+            f"fstui itself was delayed while measuring {words.listed(step.name for step in delayed)}, so the rates of "
+            "these are not judged.",
+            scope="step",
+            steps=delayed,
+            because=(
+                f"{step.name}: delayed {seconds(step.held_ns / 1e9)} of {seconds(step.elapsed_s)}" for step in delayed
+            ),
+            next=("Run again when the machine is less busy, or with more seconds per step.",),
+        )
+
+
+@rule(place=60)
+def other_writers(case: Case) -> Iterator[Conclusion]:
+    """*a note*
+
+    ## What it means
+    Other processes write to the same devices, so their flushes and bytes are counted together with fstui's.
+
+    ## How it was measured
+    - the counters of the devices while fstui was idle, for 1 s before the run and between steps
+    - steps in which over 5 % too many flushes or bytes arrived
+    - the names of the writers, from `/proc/PID/io` where it can be read
+
+    ## What it proves, and what not
+    Other processes only add flushes. Too few flushes are still too few, but enough of them prove nothing, unless the
+    kernel's trace shows which process sent each. fstui subtracts nothing.
+
+    ## What to do next
+    Stop the other processes, or measure on a separate disk.
+
+    ## Details
+    If no other process wrote while fstui was idle, the additional flushes may be a layer's own: those of an md array's
+    journal or a bcache log.
+    """
+    while_idle = [
+        f"{busy.device} {rate(busy.flushes_per_s)} flushes/s, {rate(busy.writes_per_s)} writes/s"
+        for busy in case.others.while_idle
+    ]
+    noisy = case.flushes.noisy
+    if while_idle or noisy:
+        yield Conclusion(
+            f"others write: {while_idle[0]}" if while_idle else f"more than fstui sent, during {noisy[0].step.name}",
+            f"{_who(case, while_idle)} {_meaning(noisy)}",
+            confidence="low",
+            steps=(account.step for account in noisy),
+            because=(
+                *(f"while idle: {line}" for line in while_idle),
+                *map(_surplus, noisy),
+                *(
+                    f"writer: {writer.name} ({writer.pid}), {size(writer.written_bytes)}"
+                    for writer in case.others.writers
+                ),
+            ),
+        )
+
+
+def _who(case: Case, while_idle: list[str]) -> str:
+    if while_idle:
+        return f"Other processes also write to the same devices ({words.listed(while_idle)})."
+    devices = case.flushes.noisy[0].devices
+    quiet = "" if case.others.flushes_per_s(devices) is None else ", though not while fstui was idle"
+    return (
+        f"More arrived at {words.devices(devices)} than fstui sent. Either another process wrote there{quiet}, or the "
+        "filesystem or a lower layer adds writes of its own."
+    )
+
+
+def _meaning(noisy: tuple[FlushAccount, ...]) -> str:
+    if any(account.proves_by_trace for account in noisy):
+        return "The kernel's trace tells their flushes from fstui's."
+    return "Others only add flushes: too few are still too few, but enough of them prove nothing."
+
+
+def _surplus(account: FlushAccount) -> str:
+    surplus = f", {size(account.surplus_bytes)} more than was written" if account.surplus_bytes else ""
+    received = f"{ratio(account.most_per_sync)} flushes per sync, {words.expected(account.expected)} expected{surplus}"
+    return f"{account.step.name}: {received} at {words.devices(account.devices)}"
+
+
+@rule(place=30, said_first=True)
+def stack_state(case: Case) -> Iterator[Conclusion]:
+    """*a note, placed before the verdict's sentence*
+
+    ## What it means
+    Part of the storage stack is degraded or broken. Measurements now do not show how it behaves when healthy.
+
+    ## How it was measured
+    By what the kernel reports at the time of the survey:
+
+    - an md array that is degraded or resyncing (`/sys/block/mdN/md/`)
+    - errors that ext4 or btrfs counted (`/sys/fs/ext4/*/errors_count`, `/sys/fs/btrfs/`)
+    - a filesystem forced read-only (`/proc/self/mountinfo`)
+    - a path that is offline, a disk that was removed (device: gone), a medium that was removed (size: 0)
+    - a thin pool that is full or a snapshot that overflowed (as root, `dmsetup status`)
+    - data that is being moved (btrfs replace and balance, pvmove)
+
+    ## What it proves, and what not
+    It is no verdict on whether syncs are durable.
+
+    ## What to do next
+    Look at `dmesg`, repair the stack, and run again.
+    """
+    troubled = [(node, state) for node in case.stack.nodes for state in node.state]
+    if troubled:
+        said = [f"{words.named(node)} {state.what}: {state.value}" for node, state in troubled]
+        yield Conclusion(
+            said[0],
+            f"The stack is in trouble ({words.listed(said)}). Measurements now do not show how it behaves when "
+            "healthy.",
+            because=(words.reading(node, state) for node, state in troubled),
+            next=("Look at the kernel's log (dmesg), repair this first, then run again.",),
+        )
+
+
+@rule(place=120)
+def another_cgroup(case: Case) -> Iterator[Conclusion]:
+    """*a note about the limits that applied to the measurement*
+
+    ## What it means
+    The probes ran in the io cgroup of another process, usually the database (`--like PID`). Its limits on operations
+    and bytes per second applied to them, so the figures are those that the process can reach.
+
+    ## How it was measured
+    - the cgroup: `/proc/PID/cgroup`
+    - its limits, and those of the groups above: `io.max` (cgroup v2), `blkio.throttle.*` (v1)
+    - the process's libraries: `/proc/PID/maps`; a seccomp filter: the Seccomp line of `/proc/PID/status`
+
+    ## What it proves, and what not
+    The limits are those at the start of the run. The probes share only the cgroup of the process: not its seccomp
+    filter, its libraries or its mount namespace.
+
+    ## What to do next
+    Run the same scenario without `--like` and compare. A large difference comes from the limit, not from the disk.
+    """
+    like = case.evidence.like
+    if like is not None:
+        yield _measured_there(like, case.evidence.process)
+
+
+def _measured_there(like: Process, own: Process) -> Conclusion:
+    who, filtered = named(like), like.seccomp == "filter"
+    limits = counted(len(like.io_limits), "io limit") if like.io_limits else "no io limits"
+    could = " A seccomp filter checks its system calls, and could answer a sync in place of the kernel."
+    return Conclusion(
+        f"measured in the io cgroup of {who}",
+        f"The probes ran in the io cgroup of {who}, which has {limits}.{could if filtered else ''}",
+        scope="process",
+        because=(
+            f"its cgroup: {like.cgroup or 'not read'}",
+            *io_limits(like, "its limit"),
+            *io_limits(own, "limit of fstui's own cgroup"),
+            *((f"its seccomp state: filter (/proc/{like.pid}/status)",) if filtered else ()),
+        ),
+        next=("Run the same scenario without --like, and compare.",) if like.io_limits else (),
+    )

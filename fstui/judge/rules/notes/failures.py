@@ -1,0 +1,210 @@
+"""Operations that failed or did not return."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.steps import SYNC_CALLS, WRITE_CALLS
+from fstui.judge.speed.stalls import without_cpu_ns
+from fstui.model.quantities import count, seconds
+from fstui.model.steps import Failure, Step
+
+LONG_NS = 1_000_000_000
+UNUSUAL = 5
+"""How many times the p50 an operation must take to count as stopped."""
+_OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open"})
+_UNSUPPORTED = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_STOPPED = frozenset({errno.EIO, errno.EUCLEAN})
+"""Errors of a filesystem that has shut itself down or found its data corrupted (EFSCORRUPTED is EUCLEAN)."""
+_SAVE_DATA = "Look at the kernel's log (dmesg) and the disk's own (smartctl -a), and copy the data off first."
+
+
+@rule(place=20)
+def sync_error(case: Case) -> Iterator[Conclusion]:
+    """*not-durable, high, for an I/O error on a sync; cannot-tell, high, if a sync is refused; otherwise a note*
+
+    ## What it means
+    A sync failed. The kernel may have marked the pages clean, so that a second sync succeeds although the data is gone.
+
+    ## How it was measured
+    By the call that failed and its errno:
+
+    - not-durable: EIO on fsync, fdatasync, msync or a write with O_DSYNC
+    - cannot-tell: another error on fsync, fdatasync or msync
+    - a note: a full disk, an error on a plain write, and EIO or EUCLEAN on other calls (open, chdir)
+
+    ## What it proves, and what not
+    Assume that everything not synced before is lost. The cause may be the disk or the path to it. If one sync is
+    refused, the flushes of other steps do not make the storage durable.
+
+    ## What to do next
+    Copy the data off before anything else. Then look at `dmesg` and `smartctl -a`.
+
+    ## Details
+    With delayed allocation, a filesystem accepts a write and allocates its blocks later. The sync then meets the full
+    disk and reports it, as it should.
+    """
+    for step in case.steps.all:
+        if step.error is None:
+            continue
+        if step.error.call in SYNC_CALLS | WRITE_CALLS:
+            yield _failed(case, step, step.error)
+        elif step.error.call in _OTHER_CALLS and step.error.errno in _STOPPED:
+            yield _stopped(step, step.error)
+
+
+def _stopped(step: Step, error: Failure) -> Conclusion:
+    name = errno.errorcode[error.errno or 0]
+    return Conclusion(
+        f"{error.call} failed with {name}",
+        f"In step {step.name}, {error.call} failed with {name}: the filesystem has shut down, or its storage is gone.",
+        scope="step",
+        steps=[step],
+        because=(f"{step.name}: {error.call}: {error.message}",),
+        next=(_SAVE_DATA,),
+    )
+
+
+def _failed(case: Case, step: Step, error: Failure) -> Conclusion:
+    lost = error.errno == errno.EIO and (error.call in SYNC_CALLS or _writes_are_synced(case, step))
+    refused = error.call in SYNC_CALLS and error.errno not in _FULL | {errno.EIO}
+    name = errno.errorcode.get(error.errno or 0, "an error")
+    # Without an errno it was a short write: part of the data was written, and no error reported.
+    ended = f"failed with {name}" if error.errno is not None else "wrote only a part"
+    return Conclusion(
+        f"{error.call} {ended}",
+        f"In step {step.name}, {error.call} {ended} after {count(step.ops)} operations, in "
+        f"{words.time_measured([step])}. {_consequence(error, lost=lost, refused=refused)}",
+        verdict="not-durable" if lost else "cannot-tell" if refused else None,
+        scope="storage" if lost or refused else "step",
+        steps=[step],
+        because=(f"{step.name}: {error.call}: {error.message}",),
+        next=(_SAVE_DATA,) if error.errno == errno.EIO else (),
+    )
+
+
+def _consequence(error: Failure, *, lost: bool, refused: bool) -> str:
+    if lost:
+        return "The kernel may have marked the pages clean: a second sync would succeed although the data is gone."
+    if error.errno in _FULL and error.call in SYNC_CALLS:
+        return (
+            "The disk was full, so writes that had been accepted are lost. The program received the error, so nothing "
+            "was acknowledged as durable. Earlier syncs are not affected."
+        )
+    if error.errno in _FULL:
+        return "The disk was full. Earlier syncs are not affected."
+    if refused:
+        return "The sync was refused, and the program received the error. Other syncs say nothing about this one."
+    return "The step ended there. Earlier syncs are not affected."
+
+
+def _writes_are_synced(case: Case, step: Step) -> bool:
+    done = case.steps.of(step)
+    return case.steps.mounted_sync or (done is not None and bool({"dsync", "sync"} & set(done.settings.open_flags)))
+
+
+@rule(place=35, said_first=True)
+def steps_failed(case: Case) -> Iterator[Conclusion]:
+    """*a note, placed before the verdict's sentence*
+
+    ## What it means
+    Some steps did not finish: their directory was unmounted, moved or removed, or a database did not start. Only the
+    other steps are judged.
+
+    ## How it was measured
+    By the error that the probe or the database reported. Failed syncs and writes have their own rule, `sync-error`.
+    A step that needs what this filesystem lacks (O_DIRECT) does not count.
+
+    ## What it proves, and what not
+    It says nothing about the storage while these steps would have run.
+
+    ## What to do next
+    Check that the directory exists and is writable, then run again.
+    """
+    failed = [(step, step.error) for step in case.steps.all if step.error is not None and _is_other(step.error)]
+    if 0 < len(failed) < len(case.steps.all):
+        step, first = failed[0]
+        some = f"{count(len(failed))} of {count(len(case.steps.all))} steps failed"
+        yield Conclusion(
+            f"{some}, the first in {first.call}",
+            f"{some}, the first ({step.name}) with {first.said}. Only the other steps are judged.",
+            scope="step",
+            steps=(each for each, _ in failed),
+            because=(f"{each.name}: {error.said}" for each, error in failed),
+            next=("Check that the directory exists and is writable, then run again.",),
+        )
+
+
+def _is_other(error: Failure) -> bool:
+    return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED
+
+
+@rule(place=25, said_first=True)
+def stood_still(case: Case) -> Iterator[Conclusion]:
+    """*cannot-tell, high confidence, if an operation never returned; otherwise a note*
+
+    ## What it means
+    All I/O stopped: one operation took most of its step, or had not returned when fstui stopped waiting. The storage
+    may be gone.
+
+    ## How it was measured
+    The longest operation, without the time for which the host had no CPU for it, took:
+
+    - at least 1 s, and at least five times the p50
+    - at least half of the step, or it never returned
+
+    ## What it proves, and what not
+    Earlier acknowledgements prove nothing about storage that no longer answers. The cause may be above the disk: a
+    frozen filesystem (`fsfreeze`, a snapshot), a full journal, or a limit of the cgroup. If the device did other work
+    during that time, it was not the device.
+
+    ## What to do next
+    `dmesg` names blocked tasks. `fstui watch`, as root, shows which process waits for which device.
+    """
+    held = [step for step in case.steps.all if _still_ns(step)]
+    if not held:
+        return
+    worst = max(held, key=_still_ns)
+    long = seconds(_still_ns(worst) / 1e9)
+    never = worst.unanswered
+    yield Conclusion(
+        f"all I/O stopped for {long}",
+        f"All I/O stopped for {long} of the {seconds(worst.elapsed_s)} of {worst.name}: "
+        + (f"{never.call} had not returned when fstui stopped waiting." if never else "one operation took that long."),
+        verdict="cannot-tell" if never else None,
+        steps=held,
+        because=(line for step in held for line in _evidence(step)),
+        next=(
+            "Look at the kernel's log (dmesg), and, as root, at which process waits for which device (fstui watch). "
+            "fsfreeze and snapshots delay every write.",
+        ),
+    )
+
+
+def _still_ns(step: Step) -> int:
+    """Return how long one operation blocked all others, or 0 if that was short or explained by a lack of CPU."""
+    if step.unanswered:
+        longest, least = round(step.unanswered.elapsed_s * 1e9), 0.0
+    elif step.writers == 1 and step.latency_ns and step.settings.uniform:
+        longest, least = step.latency_ns.max - without_cpu_ns(step), step.elapsed_s * 1e9 / 2
+    else:
+        return 0
+    return longest if longest >= max(LONG_NS, least, UNUSUAL * _usual_ns(step)) else 0
+
+
+def _usual_ns(step: Step) -> int:
+    """Return the p50, or 0 if there were too few operations to have a usual time."""
+    return step.latency_ns.p50 if step.latency_ns and step.ops > 2 else 0
+
+
+def _evidence(step: Step) -> Iterator[str]:
+    took = seconds(_still_ns(step) / 1e9)
+    yield f"{step.name}: {count(step.ops)} operations in {seconds(step.elapsed_s)}, one of {took}"
+    for device in step.counters:
+        if device.flushes and device.flushes > 2 * step.ops:
+            yield f"{device.device} counted {count(device.flushes)} flushes in that time: it worked for other processes"

@@ -1,0 +1,109 @@
+"""Storage whose data is removed with a container, a pod or an instance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.model.storage import Node
+from fstui.storage.layers.devices import clouds
+
+
+class _Scratch(NamedTuple):
+    reading: str
+    pattern: re.Pattern[str]
+    what: str
+    owner: str
+
+
+_LAYERS = re.compile(r"/docker/overlay2/|/io\.containerd\.snapshotter|/containers/storage/overlay/")
+_EMPTY_DIR = re.compile(r"/pods/[^/]+/volumes/kubernetes\.io~empty-dir/")
+_KNOWN = (
+    _Scratch("upperdir", _LAYERS, "the writable layer of a container", "container"),
+    _Scratch("upperdir_at", _LAYERS, "the writable layer of a container", "container"),
+    _Scratch("root", _EMPTY_DIR, "an emptyDir of a pod", "pod"),
+)
+
+
+@rule(place=71)
+def container_layer(case: Case) -> Iterator[Conclusion]:
+    """*a note*
+
+    ## What it means
+    The directory is deleted together with its container or pod, however durable its syncs are. It is the container's
+    writable layer, or a pod's `emptyDir`.
+
+    ## How it was measured
+    By the mount in `/proc/self/mountinfo`:
+
+    - the upper directory of an overlay is below Docker's `overlay2`, containerd's snapshots, or `containers/storage`
+      (Podman, CRI-O)
+    - the directory of a bind mount is `kubernetes.io~empty-dir` below the kubelet's pods
+
+    ## What it proves, and what not
+    It says nothing about durability, which the verdict covers. The paths are the engines' defaults, so a layer in
+    another place is not recognised. An `emptyDir` survives the restart of a container within its pod.
+
+    ## What to do next
+    Put data on a volume: `docker run -v`, a PersistentVolumeClaim. Run fsync-rate in the directory where it is mounted.
+    """
+    top = next(iter(case.stack.nodes), None)
+    if top is None:
+        return
+    for scratch in _KNOWN:
+        found = top.reading(scratch.reading)
+        if found and scratch.pattern.search(found.value):
+            yield Conclusion(
+                f"{top.name}: deleted with its {scratch.owner}",
+                f"{top.name} is {scratch.what}. The data is deleted when the {scratch.owner} is removed, however "
+                "durable its syncs are.",
+                because=(words.reading(top, found),),
+                next=("Put the data on a volume, and run fsync-rate in the directory where it is mounted.",),
+            )
+            return
+
+
+@rule(place=70)
+def ephemeral(case: Case) -> Iterator[Conclusion]:
+    """*a note*
+
+    ## What it means
+    The device belongs to this instance: its data is lost when the instance stops, moves or fails, however durable its
+    syncs are. AWS, Google and Azure document that a reboot keeps the data.
+
+    ## How it was measured
+    By the model that the device reports, or its place on Azure's bus. The provider documents what happens to the data.
+
+    ## What it proves, and what not
+    It says nothing about durability, which the verdict covers. A sync may survive a power cut of the host, and the data
+    is still lost with the instance.
+
+    ## What to do next
+    Keep a copy elsewhere: replication, or a volume that outlives the instance.
+    """
+    found = [node for node in case.stack.lowest if node.medium and node.medium.ephemeral]
+    if not found:
+        return
+    rows = tuple(dict.fromkeys(row for node in found if (row := clouds.named(node))))
+    survival = dict.fromkeys(row.survives for row in rows if row.survives)
+    durable = "Even if syncs are durable, its data"
+    if case.flushes.arrived:
+        durable = "As far as was measured, syncs are durable, but its data"
+    yield Conclusion(
+        f"{words.devices(found)}: ephemeral",
+        f"{words.devices(found)} is local to this instance. {durable} is lost when the instance stops, moves or fails."
+        + (f" {words.listed(survival)}." if survival else ""),
+        because=(
+            *_medium_lines(found),
+            *(f"documented: {row.source}" for row in rows if row.survives),
+        ),
+        next=("Keep a copy elsewhere: replication, or a volume that outlives the instance.",),
+    )
+
+
+def _medium_lines(nodes: list[Node]) -> Iterator[str]:
+    yield from (f"{node.id}: {node.medium.because}" for node in nodes if node.medium)

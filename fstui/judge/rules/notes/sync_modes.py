@@ -1,0 +1,78 @@
+"""Ways of writing that sync every write, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.model.quantities import count, rate
+from fstui.storage.layers import facts
+
+
+@rule(place=50)
+def mounted_sync(case: Case) -> Iterator[Conclusion]:
+    """*a note*
+
+    ## What it means
+    The kernel syncs every write before it returns, as with O_DSYNC. A step without a sync is therefore durable too, and
+    a step with a sync pays twice.
+
+    ## How it was measured
+    - the filesystem is mounted with `-o sync` (`/proc/self/mountinfo`)
+    - or the directory has `chattr +S`, which its files inherit (shown by `lsattr` for a file that the run creates)
+
+    ## What it proves, and what not
+    Whether these syncs reach the device is counted as for any other sync: here a plain write sends a flush. If the disk
+    supports FUA, they may arrive as FUA writes, which are not counted.
+
+    ## What to do next
+    To see what each call does by itself, remount with `async`, or measure in a directory without the flag.
+    """
+    target = case.evidence.target
+    if not (target and case.steps.mounted_sync):
+        return
+    filesystem = case.stack.levels[0].filesystem
+    mounted, flagged = facts.mounted_sync(filesystem), facts.flagged_sync(filesystem)
+    by_mount = mounted is not None and mounted.value
+    where = target.mount_point if by_mount else target.path
+    how, undo = ("mounted with -o sync", "mount -o remount,async") if by_mount else ("marked by chattr +S", "chattr -S")
+    yield Conclusion(
+        f"{how}: every write is synced",
+        f"{where} is {how}, so the kernel syncs every write. A program that never syncs is as slow and as durable as "
+        "one that does; a program that does pays twice.",
+        because=(words.reading(filesystem, fact.reading) for fact in (mounted, flagged) if fact),
+        next=(f"To see what each call does by itself: {undo} {where}",),
+    )
+
+
+@rule(place=40)
+def odirect_alone(case: Case) -> Iterator[Conclusion]:
+    """*a note about one step*
+
+    ## What it means
+    O_DIRECT bypasses the page cache but sends no flush. On a device with a write cache, a power cut can lose the data;
+    this is true of every disk.
+
+    ## How it was measured
+    Any step with O_DIRECT and without a sync.
+
+    ## What it proves, and what not
+    It says nothing against the disk: with its write cache on, O_DIRECT is expected to be fast.
+
+    ## What to do next
+    To make the writes durable, add O_DSYNC, or call fdatasync after the write.
+    """
+    alone = (done.step for done in case.steps.of_sync_writes if done.direct_alone and done.step.ops)
+    steps = [step for step in alone if not case.flushes.synced_out_of_sight(step)]
+    if steps and any(node.layer == "block" for node in case.stack.nodes):
+        rates = words.listed(f"{rate(step.rate_per_s)}/s" for step in steps)
+        yield Conclusion(
+            "O_DIRECT alone is not durable",
+            f"O_DIRECT without a sync ({rates}) sends no flush, on any disk. By itself it is not durable.",
+            scope="step",
+            steps=steps,
+            because=(f"{step.name}: {count(step.ops)} writes without a sync" for step in steps),
+            next=("To make the writes durable, add O_DSYNC, or call fdatasync after the write.",),
+        )

@@ -1,0 +1,146 @@
+"""Parts of the sentences that the rules write."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import isinf
+
+from fstui.model.activity import SERVERS
+from fstui.model.host import Host, Writer
+from fstui.model.quantities import duration_ns, rate, ratio, seconds
+from fstui.model.steps import Step
+from fstui.model.storage import Node, Reading
+from fstui.storage.layers.flushes import Range
+
+CUT_THE_POWER = "To be certain, run a power-cut test: fstui powercut."
+CHECK_CONTROLLER = (
+    "Check the controller's battery or capacitor: charged, and its cache set to write back only with it.",
+    "Check that the write caches of the drives behind the controller are off.",
+)
+LOOK_FOR_FILTER = (
+    "Look for a filter that drops the sync calls: grep Seccomp /proc/self/status. The container may have been started "
+    "with syncs suppressed: run fstui outside it."
+)
+VIRTUALBOX = "VirtualBox: set IgnoreFlush to 0 for this disk, then run again."
+_MANAGED = "On a managed service, change its parameters."
+_MOST_NAMES = 3
+_NO_TIME_S = 1e-9
+"""The resolution of a step's clock."""
+_SHORT_S = 0.05
+"""Shorter times would be 0.0 in tenths of a second."""
+
+
+def capital(words: str) -> str:
+    """Capitalise the first letter, and leave names further on as they are."""
+    return words[:1].upper() + words[1:]
+
+
+def listed(items: Iterable[str]) -> str:
+    """Join the items: ``sda``, ``sda and sdb``, ``sda, sdb and sdc``."""
+    *most, last = list(items) or [""]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def writers(found: Iterable[Writer]) -> str:
+    """Name the three writers that wrote most: ``mysqld, python3 (4 of them), rsyslogd and others``."""
+    times = Counter(writer.name for writer in sorted(found, key=lambda writer: -writer.written_bytes))
+    named = [name + (f" ({number} of them)" if number > 1 else "") for name, number in times.items()]
+    return listed([*named[:_MOST_NAMES], *(["others"] if len(named) > _MOST_NAMES else [])])
+
+
+def servers(found: Iterable[Writer]) -> str:
+    """Name the writers that are servers: ``mysqld``."""
+    return listed(dict.fromkeys(writer.name for writer in found if writer.name in SERVERS))
+
+
+def devices(nodes: Iterable[Node]) -> str:
+    """Join the kernel names of the devices."""
+    return listed(node.id for node in nodes)
+
+
+def named(node: Node) -> str:
+    """Return the type and mount point of a filesystem, or the kernel name of a device."""
+    return f"{node.kind} {node.name}" if node.layer == "filesystem" else node.id.removeprefix(f"{node.kind}:")
+
+
+def of_pool(node: Node) -> str:
+    """Return the mount point of a ZFS dataset, or the name of a volume."""
+    return f"volume {node.name}" if node.layer == "block" else f"dataset under {node.name}"
+
+
+def names(steps: Iterable[Step]) -> tuple[str, ...]:
+    """Return the names of the steps, each once."""
+    return tuple(dict.fromkeys(step.name for step in steps))
+
+
+def time_measured(steps: Iterable[Step]) -> str:
+    """Say how long the steps took together: ``the 3.0 s measured``. A step that is given twice counts once."""
+    total_s = sum({id(step): step.elapsed_s for step in list(steps)}.values())
+    return f"the {duration_ns(1e9 * total_s) if 0 < total_s < _SHORT_S else seconds(total_s)} measured"
+
+
+def syncs_a_second(syncs: int, step: Step) -> str:
+    """Return the rate of the syncs that returned: ``9 120 syncs a second``."""
+    return f"{rate(syncs / step.elapsed_s if step.elapsed_s > _NO_TIME_S else 0.0)} syncs a second"
+
+
+def between(values: Sequence[float]) -> str:
+    """Return the range of the values: ``1.00``, or ``0.99 to 1.03``."""
+    low, high = ratio(min(values)), ratio(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def expected(flushes: Range | None) -> str:
+    """Return the expected flushes: ``1``, ``1 to 2``, or ``?`` if the number is not known."""
+    if flushes is None:
+        return "?"
+    if isinf(flushes.high):
+        return "at least 1" if flushes.low >= 1 else "more than none"
+    low, high = f"{flushes.low:g}", f"{flushes.high:g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def read(node: Node, what: str, value: str, path: str) -> str:
+    """Return a line of evidence: the node, what was read, its value and its file."""
+    return f"{node.id} {what}: {value}" + (f" ({path})" if path else "")
+
+
+def write_cache(node: Node) -> str:
+    """Return the line of evidence about the kernel's view of the write cache."""
+    return read(node, "write cache", node.write_cache or "not stated", f"/sys/block/{node.id}/queue/write_cache")
+
+
+def reading(node: Node, found: Reading) -> str:
+    """Return the line of evidence about a reading."""
+    return read(node, found.what, found.value, found.path)
+
+
+def medium(node: Node) -> str:
+    """Return the line of evidence about the medium, with its source."""
+    known = node.medium
+    if known is None:
+        return f"{node.id} medium: not known"
+    # The text before the colon says when it was declared: "declared by you (remembered): …"
+    declared = known.because.partition(":")[0] or "declared by you"
+    who = declared if known.declared else known.because or "read"
+    return f"{node.id} medium, write cache: {known.class_}, {known.write_cache}: {who}"
+
+
+def hypervisor(host: Host) -> tuple[str, ...]:
+    """Return what to check on the host of a guest, or nothing on real hardware."""
+    if not host.virtualization:
+        return ()
+    if host.virtualization in {"oracle", "virtualbox"}:
+        return (VIRTUALBOX,)
+    return ("On the host, check that this disk passes flushes on (VirtualBox: IgnoreFlush=0; QEMU: not cache=unsafe).",)
+
+
+def durable_commits(lossy: Sequence[str]) -> str:
+    """Return the durable values for these settings of a database."""
+    settings = " ".join(lossy)
+    if "innodb" in settings or "sync_binlog" in settings:
+        return f"Set sync_binlog = 1 and innodb_flush_log_at_trx_commit = 1. {_MANAGED}"
+    if "synchronous =" in settings:
+        return "Set PRAGMA synchronous = FULL, or EXTRA with journal_mode DELETE."
+    return f"Set fsync = on and synchronous_commit = on. {_MANAGED}"

@@ -1,0 +1,288 @@
+"""Drives that are faster than their medium, a forced write or their link allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fstui.model.host import Host
+from fstui.model.storage import Medium, MediumClass, Node, Target
+from tests.factories.evidence import GUEST, finding, rules, verdict
+from tests.factories.steps import flushed, forced, latency, step, timed, write
+from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
+from tests.judge.rules.device.drives import NAND, PLP, consumer, over_cache
+
+
+@pytest.mark.parametrize(
+    ("tw", "ts", "hit"),
+    [(60, 99, True), (60, 100.5, False), (40, 59, True), (90, 134, True), (90, 136, False), (60, 800, False)],
+    ids=["10 101/s", "9 950/s", "both", "flush 44 of 90", "flush 46 of 90", "honest"],
+)
+def test_consumer_drive_boundaries(tw: float, ts: float, hit: bool) -> None:
+    judgement = verdict(consumer(), write(tw), flushed(ts))
+    assert ("consumer-nand-too-fast" in rules(judgement)) is hit
+    if hit:
+        assert (judgement.verdict, judgement.confidence) == ("suspicious", "medium")
+        assert ("a flush added" in judgement.sentence) is (ts - tw < tw / 2)
+
+
+def test_slow_write_leaves_nothing_to_flush() -> None:
+    assert verdict(consumer(), write(400), flushed(500)).verdict == "consistent"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"readings": ()},
+        {"readings": readings(grade="data centre")},
+        {"medium": PLP},
+        {"medium": Medium(class_="ssd", write_cache="none")},
+        {"write_cache": "write through"},
+        {"medium": Medium(class_="unknown")},
+    ],
+    ids=["model unknown", "data centre", "protected", "cache off", "write through", "medium unknown"],
+)
+def test_unknown_or_protected_drive_is_not_a_consumer_drive(changes: dict[str, Any]) -> None:
+    steps = write(60, flushes=0), flushed(80, flushes=0 if "write_cache" in changes else 1)
+    assert "consumer-nand-too-fast" not in rules(verdict(consumer(**changes), *steps))
+
+
+def test_each_step_is_compared_with_its_own_count() -> None:
+    uncounted = flushed(90, flushes=None, share=None)
+    assert "consumer-nand-too-fast" in rules(verdict(consumer(), uncounted, write(60), flushed(80)))
+
+
+def test_consumer_drive_needs_counted_flushes() -> None:
+    blind = consumer(counted=False)
+    assert "consumer-nand-too-fast" not in rules(verdict(blind, write(60, flushes=None), flushed(80, flushes=None)))
+
+
+def test_consumer_drive_needs_a_measured_flush() -> None:
+    assert "consumer-nand-too-fast" not in rules(verdict(consumer(), write(60)))
+
+
+def test_declared_ssd_needs_no_known_model() -> None:
+    declared = consumer(readings=(), medium=Medium(class_="ssd", write_cache="volatile", declared=True))
+    assert verdict(declared, write(60), flushed(80)).verdict == "suspicious"
+
+
+def test_missing_flushes_take_precedence_over_speed() -> None:
+    judgement = verdict(consumer(), write(60), flushed(80, flushes=0))
+    assert judgement.verdict == "not-durable"
+    assert "consumer-nand-too-fast" not in rules(judgement)
+
+
+def test_protected_cache_before_a_consumer_drive_may_be_fast() -> None:
+    stack = over_cache("bcache", "writeback", PLP, NAND, readings=readings(grade="consumer"))
+    assert "consumer-nand-too-fast" not in rules(verdict(stack, write(20), flushed(30)))
+
+
+FUA_DRIVE = on_disk(filesystem(), disk(fua=True))
+
+
+def test_published_case_of_ignored_fua() -> None:
+    steps = write(1e6 / 94_385), forced(1e6 / 91_375), flushed(1e6 / 2_767)
+    judgement = verdict(FUA_DRIVE, *steps)
+    found = finding(judgement, "fua-ignored")
+    assert (judgement.verdict, found.confidence) == ("suspicious", "medium")
+    assert "33.0 × as long" in judgement.sentence
+    assert found.steps == ("O_DIRECT", "O_DIRECT+O_DSYNC", "fdatasync")
+
+
+@pytest.mark.parametrize(
+    ("tw", "td", "ts", "hit"),
+    [(10, 14, 71, True), (10, 14, 70, False), (10, 15, 200, False), (20, 400, 90, False), (15, 16, 18, False)],
+    ids=["hit", "flush not dear enough", "forced costs more", "the reverse is normal", "protected: all cheap"],
+)
+def test_fua_boundaries(tw: float, td: float, ts: float, hit: bool) -> None:
+    judgement = verdict(FUA_DRIVE, write(tw), forced(td), flushed(ts))
+    assert ("fua-ignored" in rules(judgement)) is hit
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        disk(fua=False),
+        disk(fua=True, write_cache="write through"),
+        disk(fua=True, medium=Medium(class_="ssd-plp", write_cache="plp")),
+        disk(fua=True, medium=Medium(class_="raid-cache")),
+        disk(fua=True, medium=Medium(class_="network")),
+        disk(fua=True, readings=readings(transport="tcp")),
+        disk(fua=True, link="hyper-v"),
+        disk(fua=True, link="scsi"),
+        disk(fua=True, medium=Medium(class_="hdd-7200", rpm=7200), readings=readings(controller="aacraid")),
+        disk(fua=True, link=None),
+        disk(fua=True, link=None, medium=None),
+    ],
+    ids=[
+        "no FUA",
+        "write through",
+        "protected",
+        "controller",
+        "a network volume",
+        "NVMe over TCP",
+        "Hyper-V",
+        "an unknown controller",
+        "a controller that reports revolutions",
+        "no link",
+        "no link and no medium",
+    ],
+)
+def test_device_that_may_answer_fua_at_once_is_excluded(device: Node) -> None:
+    steps = write(10), forced(11, flushes=1), flushed(400)
+    assert "fua-ignored" not in rules(verdict(on_disk(filesystem(), device), *steps))
+
+
+@pytest.mark.parametrize(("class_", "td", "hit"), [("ssd", 199, True), ("ssd", 200, False), ("unknown", 400, True)])
+def test_slow_forced_write_to_flash_may_be_on_it(class_: MediumClass, td: float, hit: bool) -> None:
+    """The flush then only writes the mapping table. A virtual disk is not known to be flash."""
+    where = on_disk(filesystem(), disk(fua=True, medium=Medium(class_=class_)))
+    assert ("fua-ignored" in rules(verdict(where, write(td - 10), forced(td), flushed(6 * td)))) is hit
+
+
+@pytest.mark.parametrize(("ts", "hit"), [(95, False), (213, False), (214, True)])
+def test_flush_faster_than_nand_is_no_reference_for_fua(ts: float, hit: bool) -> None:
+    """On a protected drive of an unknown model, a flush is slower than a write but programs nothing."""
+    where = on_disk(filesystem(), disk(fua=True, medium=Medium(class_="ssd")))
+    assert ("fua-ignored" in rules(verdict(where, write(14), forced(15), flushed(ts)))) is hit
+
+
+def test_only_the_lowest_devices_need_fua() -> None:
+    claims = block("md0", "md", "sda", fua=True, write_cache="write back", readings=readings(level="linear"))
+    stack = target(filesystem(below=("md0",)), claims, disk(fua=False))
+    assert "fua-ignored" not in rules(verdict(stack, write(10), forced(11, flushes=1), flushed(400)))
+
+
+def test_fua_needs_a_visible_device() -> None:
+    """As in a container whose upper directory is hidden."""
+    hidden = target(filesystem("overlay", "/", below=()))
+    assert "fua-ignored" not in rules(verdict(hidden, write(10), forced(11), flushed(400)))
+
+
+def test_fastest_flushed_step_is_compared_with_fua() -> None:
+    quick = timed("O_DIRECT+fdatasync", 60, open_flags=("direct",))
+    assert "fua-ignored" not in rules(verdict(FUA_DRIVE, write(10), forced(12), flushed(400), quick))
+
+
+def test_growing_log_is_no_reference_for_fua() -> None:
+    growing = flushed(400, offsets="append", prefill="none")
+    assert "fua-ignored" not in rules(verdict(FUA_DRIVE, write(10), forced(11), growing))
+
+
+def test_write_part_of_a_flushed_step_counts_as_write() -> None:
+    parts = {"write_ns": latency(10_000), "sync_ns": latency(390_000)}
+    both = timed("O_DIRECT+fdatasync", 400, open_flags=("direct",), changes=parts)
+    found = finding(verdict(FUA_DRIVE, forced(11), both), "fua-ignored")
+    assert "O_DIRECT+fdatasync, its write: 10.0 µs" in found.because
+
+
+def test_write_synced_by_the_mount_is_no_plain_write() -> None:
+    parts = {"write_ns": latency(10_000), "sync_ns": latency(390_000)}
+    both = timed("O_DIRECT+fdatasync", 400, open_flags=("direct",), changes=parts)
+    drive = on_disk(filesystem(sync_option="sync"), disk(fua=True))
+    assert "fua-ignored" not in rules(verdict(drive, forced(11), both))
+
+
+AWS = Host(virtualization="kvm", cloud="aws")
+
+
+def linked(payload_mb_s: int | None, **changes: Any) -> Node:
+    told = readings(link_rate="6.0 Gbps", **({"payload_mb_s": str(payload_mb_s)} if payload_mb_s else {}))
+    return disk(**{"readings": told, **changes})
+
+
+def sata(payload_mb_s: int | None = 150, top: Node | None = None, **changes: Any) -> Target:
+    return on_disk(top or filesystem(), linked(payload_mb_s, **changes))
+
+
+@pytest.mark.parametrize(("per_s", "hit"), [(10_000, False), (10_080, True)], ids=["164 MB/s", "165.2 MB/s"])
+def test_ten_percent_above_the_link_are_allowed(per_s: float, hit: bool) -> None:
+    judgement = verdict(sata(), step(rate=per_s))
+    assert ("link-exceeded" in rules(judgement)) is hit
+    if hit:
+        found = finding(judgement, "link-exceeded")
+        assert (judgement.verdict, found.confidence, found.scope) == ("suspicious", "high", "storage")
+        assert found.title == "165 MB/s over a link for 150 MB/s"
+        assert "The data was in a cache above the link when the sync returned" in found.sentence
+        assert "sda link_rate: 6.0 Gbps (/read/link_rate)" in found.because
+
+
+def test_o_direct_alone_beyond_the_link_is_a_note() -> None:
+    direct = step("O_DIRECT", rate=20_000, sync="none", open_flags=("direct",), flushes=0)
+    found = finding(verdict(sata(), direct), "link-exceeded")
+    assert (found.verdict, found.scope) == (None, "step")
+    assert found.sentence.endswith("when the write returned.")
+
+
+def test_compression_above_the_link_gives_a_note() -> None:
+    where = sata(top=filesystem("btrfs", compress="zstd"))
+    found = finding(verdict(where, step(rate=20_000, flushes=2)), "link-exceeded")
+    assert found.verdict is None
+    assert "compressed or in a cache" in found.sentence
+
+
+def test_reducing_layer_above_the_link_gives_a_note() -> None:
+    vdo = target(filesystem(below=("dm-0",)), block("dm-0", "dm-vdo", "sda"), linked(150))
+    assert finding(verdict(vdo, step(rate=20_000)), "link-exceeded").verdict is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"sync_every": 100}, {"status": "disturbed"}, {"changes": {"elapsed_s": 0.0}}],
+    ids=["rare syncs", "held up", "no time at all"],
+)
+def test_step_without_a_rate_does_not_exceed_a_link(changes: dict[str, Any]) -> None:
+    """Between two syncs, blocks are overwritten in memory."""
+    assert "link-exceeded" not in rules(verdict(sata(), step(rate=20_000, **changes)))
+
+
+def test_dropped_syncs_take_precedence_over_the_link() -> None:
+    dropped = sata(top=filesystem(barrier="nobarrier"))
+    assert rules(verdict(dropped, step(rate=20_000, flushes=0))) == {"barriers-off"}
+
+
+def test_page_cache_may_be_faster_than_the_link() -> None:
+    assert "link-exceeded" not in rules(verdict(sata(), step(rate=400_000, sync="none", flushes=0)))
+
+
+@pytest.mark.parametrize("host", [GUEST, AWS])
+def test_virtual_link_has_no_limit(host: Host) -> None:
+    assert "link-exceeded" not in rules(verdict(sata(), step(rate=20_000), host=host))
+    assert "link-exceeded" not in rules(verdict(sata(link="virtio"), step(rate=20_000)))
+
+
+def test_link_of_unknown_rate_has_no_limit() -> None:
+    assert "link-exceeded" not in rules(verdict(sata(None), step(rate=20_000)))
+
+
+def test_two_links_add_up() -> None:
+    stripes = block("md0", "md", "sda", "sdb", readings=readings(level="raid0"))
+    stack = target(filesystem(below=("md0",)), stripes, linked(150), linked(150, id="sdb"))
+    half: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}, "share": 0.5}
+    assert "link-exceeded" not in rules(verdict(stack, step(rate=20_000, **half)))
+    assert "link-exceeded" in rules(verdict(stack, step(rate=21_000, **half)))
+
+
+def test_one_unknown_link_of_two_has_no_limit() -> None:
+    stripes = block("md0", "md", "sda", "sdb", readings=readings(level="raid0"))
+    stack = target(filesystem(below=("md0",)), stripes, linked(150), linked(None, id="sdb"))
+    half: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}, "share": 0.5}
+    assert "link-exceeded" not in rules(verdict(stack, step(rate=21_000, **half)))
+
+
+def test_link_needs_a_visible_device() -> None:
+    hidden = target(filesystem("overlay", "/", below=()))
+    assert "link-exceeded" not in rules(verdict(hidden, step(rate=20_000, flushes={})))
+
+
+def test_missing_bytes_have_their_own_rule() -> None:
+    judgement = verdict(sata(), step(rate=20_000, share=0.0))
+    assert "bytes-missing" in rules(judgement)
+    assert "link-exceeded" not in rules(judgement)
+
+
+def test_loop_on_a_disk_uses_the_link_of_the_disk() -> None:
+    stack = on_loop(device=loop(), below=linked(150))
+    both: dict[str, Any] = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
+    assert finding(verdict(stack, step(rate=20_000, **both)), "link-exceeded").verdict == "suspicious"

@@ -1,0 +1,147 @@
+"""Layers and devices that hide what a sync does."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model.counters import DeviceCounters
+from fstui.model.storage import Medium, Node, Target
+from fstui.storage.layers import kind
+from tests.factories.box import Box
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.looking import look
+from tests.factories.steps import own_time, step
+from tests.factories.storage import block, disk, filesystem, loop, on_disk, readings, target
+
+
+def served(kind: str = "nfs4", **values: str) -> Target:
+    top = filesystem(kind, "/mnt", below=(f"remote:{kind}",), **values)
+    return target(top, Node(id=f"remote:{kind}", layer="remote", kind=kind, name="filer:/vol1"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "who"),
+    [
+        ("nfs4", "the server"),
+        ("cifs", "the server"),
+        ("fuse.sshfs", "a program of this box"),
+        ("9p", "the host"),
+        ("virtiofs", "the host"),
+    ],
+)
+def test_remote_filesystem_gives_cannot_tell(kind: str, who: str) -> None:
+    judgement = verdict(served(kind))
+    assert (judgement.verdict, finding(judgement, "remote-filesystem").title) == (
+        "cannot-tell",
+        f"{kind}: {who} answers",
+    )
+
+
+@pytest.mark.parametrize(("trans", "who"), [("tcp", "the server"), ("unix", "the server"), ("virtio", "the host")])
+def test_9p_over_a_socket_is_answered_by_a_server(trans: str, who: str) -> None:
+    assert finding(verdict(served("9p", trans=trans)), "remote-filesystem").title == f"9p: {who} answers"
+
+
+@pytest.mark.parametrize(("commits", "words"), [(2000, "2 000 syncs sent 2 000 COMMITs"), (0, "requested as stable")])
+def test_nfs_commits_are_reported_without_a_verdict(commits: int, words: str) -> None:
+    counters = (DeviceCounters(device="mount:/mnt", commits=commits),)
+    judgement = verdict(served(), step(changes={"counters": counters}))
+    assert judgement.verdict == "cannot-tell"
+    assert words in judgement.sentence
+
+
+def test_nostrictsync_is_named() -> None:
+    assert "nostrictsync" in verdict(served("cifs", strict_sync="no")).sentence
+
+
+def test_loop_on_a_remote_filesystem_gives_cannot_tell() -> None:
+    image = Node(id="file:/x.img", layer="file", kind="file", name="/x.img", below=("mount:/mnt",))
+    stack = target(filesystem(below=("loop0",)), loop(), image, *served().stack)
+    judgement = verdict(stack, step(flushes={"loop0": 1}))
+    assert "flushes-arrive" in rules(judgement)
+    assert judgement.verdict == "cannot-tell"
+
+
+def test_local_filesystem_is_not_remote() -> None:
+    assert "remote-filesystem" not in rules(verdict(on_disk(filesystem("xfs"), disk())))
+
+
+def under(name: str, *below: str, **told: str) -> Target:
+    return target(filesystem(below=("x",)), block("x", name, *below, readings=readings(**told)), disk(), disk("sdb"))
+
+
+@pytest.mark.parametrize("flushes", [0, 1, 5])
+def test_unknown_layer_gives_cannot_tell(flushes: float) -> None:
+    judgement = verdict(under("drbd", "sda"), step(flushes=flushes))
+    assert judgement.verdict == "cannot-tell"
+    assert "fstui does not know the layer drbd (x)" in judgement.sentence
+    assert "fstui powercut" in finding(judgement, "unknown-layer").next[0]
+
+
+@pytest.mark.parametrize("flushes", [0, 1])
+def test_unknown_filesystem_gives_cannot_tell(flushes: float) -> None:
+    judgement = verdict(target(filesystem("f2fs"), disk()), step(flushes=flushes))
+    assert (judgement.verdict, "unknown-layer" in rules(judgement)) == ("cannot-tell", True)
+
+
+def test_unknown_write_through_layer_gives_cannot_tell() -> None:
+    assert verdict(under("drbd", "sda", write_cache="write through"), step(flushes=0)).verdict == "cannot-tell"
+
+
+def test_memory_below_an_unknown_layer_gives_cannot_tell() -> None:
+    stack = target(filesystem(below=("x",)), block("x", "drbd", "zram0"), block("zram0", "zram", lowest=True))
+    assert verdict(stack, step()).verdict == "cannot-tell"
+
+
+def test_barriers_off_above_an_unknown_layer_are_reported() -> None:
+    top = filesystem(below=("x",), barrier="nobarrier")
+    assert "barriers-off" in rules(verdict(target(top, block("x", "drbd", "sda"), disk()), step(flushes=0)))
+
+
+def test_device_of_an_unknown_driver_is_not_a_disk(box: Box) -> None:
+    box.disk("sda")
+    box.device("drbd0", slaves=("sda",), iostats=0)
+    box.mount("/dev/drbd0", "/srv", "ext4")
+    node = look(box).node("drbd0")
+    assert (node.kind, kind(node.kind).known, node.below) == ("drbd", False, ("sda",))
+
+
+BRIDGED = on_disk(
+    filesystem(),
+    disk(link="usb", write_cache="write through", readings=readings(usb_bridge="152d:0578 JMicron"), fua=False),
+)
+
+
+def test_bridge_reporting_write_through_gives_cannot_tell() -> None:
+    judgement = verdict(BRIDGED, step(flushes=0))
+    found = finding(judgement, "usb-bridge")
+    assert (judgement.verdict, found.confidence) == ("cannot-tell", "medium")
+    assert "sda usb_bridge: 152d:0578 JMicron (/read/usb_bridge)" in found.because
+
+
+def test_usb_disk_with_a_write_cache_is_judged_by_flushes() -> None:
+    judgement = verdict(on_disk(filesystem(), disk(link="usb")), step())
+    assert rules(judgement) == {"flushes-arrive"}
+
+
+def test_sata_disk_with_write_through_is_no_usb_bridge() -> None:
+    assert "usb-bridge" not in rules(verdict(on_disk(filesystem(), disk(write_cache="write through"))))
+
+
+def test_barriers_off_above_a_usb_bridge_give_cannot_tell() -> None:
+    bridged = on_disk(filesystem(barrier="nobarrier"), *BRIDGED.lowest)
+    assert verdict(bridged).verdict == "cannot-tell"
+
+
+def test_a_declared_platter_that_turns_slowly_enough_answers_for_itself() -> None:
+    declared = disk(link="usb", write_cache="write through", medium=Medium(class_="hdd-7200", declared=True))
+    same = own_time(step("same", offsets="same", rate=118, ops=118, flushes=0), 8)
+    judgement = verdict(on_disk(filesystem(), declared), same)
+    assert (judgement.verdict, "usb-bridge" in rules(judgement)) == ("consistent", False)
+
+
+def test_drive_with_its_cache_on_has_another_rule() -> None:
+    drive = disk(link="usb", write_cache="write through", readings=readings(drive_cache="on"))
+    judgement = verdict(on_disk(filesystem(), drive))
+    assert judgement.verdict == "not-durable"
+    assert "usb-bridge" not in rules(judgement)

@@ -1,0 +1,124 @@
+"""Conditions of the run that limit what its measurements show."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.judge import judge
+from fstui.model.host import Process
+from fstui.model.judgement import Finding
+from fstui.model.run import Evidence
+from fstui.model.storage import Reading, Target
+from tests.factories.evidence import busy, finding, rules, verdict
+from tests.factories.steps import step
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+
+
+def test_delayed_step_is_a_note() -> None:
+    held = step(status="disturbed", changes={"held_ns": 50_000_000})
+    found = finding(verdict(None, held, step("other")), "disturbed")
+    assert found.steps == ("fdatasync",)
+    assert "1 of 2 steps" in found.title
+
+
+@pytest.mark.parametrize(("changed", "stack"), [
+    ("mount:/srv: barrier barrier → nobarrier", on_disk(filesystem(barrier="barrier"))),
+    ("mount:/srv: barrier nobarrier → barrier", on_disk(filesystem(barrier="nobarrier"))),
+    ("sda: write cache write back → write through", on_disk(filesystem(), disk())),
+    ("sda: write cache write through → write back",
+     on_disk(filesystem(), disk(write_cache="write through", readings=readings(drive_cache="on")))),
+    ("dm-0: stands on sda → zram0", target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())),
+    ("bcache0: cache_mode writethrough → writeback", None),
+    ("sda: iostats was written to", None),
+])  # fmt: skip
+@pytest.mark.parametrize("flushes", [0.2, 1])
+def test_changed_storage_gives_cannot_tell(changed: str, stack: Target | None, flushes: float) -> None:
+    """The last row is a line from older run documents."""
+    disturbed = step("other", flushes=flushes, status="disturbed", changes={"changed": (changed,)})
+    judgement = verdict(stack, step(), disturbed)
+    assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "high")
+    found = finding(judgement, "disturbed")
+    assert found.title == f"the storage changed in 1 step: {changed}"
+    assert found.steps == ("other",)
+
+
+def test_other_writers_are_counted_and_named() -> None:
+    found = finding(verdict(idle=busy("sda", 3, "mysqld\x1b[2J")), "other-writers")
+    assert (found.verdict, found.confidence) == (None, "low")
+    assert "3.00 flushes/s" in found.title
+    assert any("mysqld\x1b[2J (700)" in line for line in found.because)
+
+
+def test_writers_on_other_devices_do_not_count() -> None:
+    assert rules(verdict(idle=busy("sdz", 300))) == set()
+
+
+def test_additional_flushes_may_come_from_a_layer() -> None:
+    """As those of an md array's journal."""
+    found = finding(verdict(None, step(flushes=2.7)), "other-writers")
+    assert found.title == "more than fstui sent, during fdatasync"
+    assert (
+        "More arrived at sda than fstui sent. Either another process wrote there, though not while fstui was idle, or "
+        "the filesystem or a lower layer adds writes of its own." in found.sentence
+    )
+    unseen = finding(verdict(None, step(flushes=2.7), idle=None), "other-writers")
+    assert "another process wrote there, or the filesystem or a lower layer" in unseen.sentence
+    neighbour = finding(verdict(None, step(flushes=2.7), idle=busy("sda", 300)), "other-writers")
+    assert "Other processes also write to the same devices (sda 300 flushes/s" in neighbour.sentence
+
+
+DEGRADED = Reading(what="degraded", value="1", path="/sys/block/md0/md/degraded")
+STACK = target(filesystem(below=("md0",)), block("md0", "md", "sda", state=(DEGRADED,)), disk())
+
+
+def test_degraded_stack_comes_first_in_the_sentence() -> None:
+    judgement = verdict(STACK, step())
+    assert judgement.sentence.startswith("The stack is in trouble (md0 degraded: 1)")
+    assert "flushes each" in judgement.sentence
+
+
+def test_degraded_stack_names_the_file() -> None:
+    found = finding(verdict(STACK), "stack-state")
+    assert found.verdict is None
+    assert found.because == ("md0 degraded: 1 (/sys/block/md0/md/degraded)",)
+
+
+def test_degraded_stack_is_the_first_note() -> None:
+    judgement = verdict(STACK, step(), idle=busy("sda", 1))
+    assert [found.rule for found in judgement.findings] == ["flushes-arrive", "stack-state", "other-writers"]
+
+
+def test_healthy_stack_has_no_note() -> None:
+    assert "stack-state" not in rules(verdict(None, step()))
+
+
+LIMIT = Reading(what="254:0 write_iops", value="100", path="/sys/fs/cgroup/blkio/db/blkio.throttle.write_iops_device")
+STUB = Reading(what="preload", value="/usr/lib/libeatmydata.so", path="/proc/812/maps")
+
+
+def findings_in_cgroup(like: Process | None) -> list[Finding]:
+    return list(judge(Evidence(like=like)).findings)
+
+
+def test_cgroup_note_needs_the_option() -> None:
+    assert findings_in_cgroup(None) == []
+
+
+def test_limits_of_the_cgroup_are_named_with_their_file() -> None:
+    (note,) = findings_in_cgroup(Process(pid=812, name="mysqld", cgroup="/db", io_limits=(LIMIT,), seccomp="off"))
+    assert (note.rule, note.verdict) == ("another-cgroup", None)
+    assert "mysqld (812)" in note.title
+    assert any("254:0 write_iops 100" in line and LIMIT.path in line for line in note.because)
+
+
+def test_seccomp_filter_of_the_process_is_a_note() -> None:
+    (note,) = findings_in_cgroup(Process(pid=812, name="mysqld", seccomp="filter"))
+    assert note.verdict is None
+    assert "seccomp filter" in note.sentence
+
+
+def test_stub_library_of_the_process_is_not_durable() -> None:
+    judgement = judge(Evidence(like=Process(pid=812, name="mysqld", preloads=(STUB,))))
+    assert judgement.verdict == "not-durable"
+    assert judgement.findings[0].rule == "sync-stubbed"
+    assert "mysqld (812)" in judgement.sentence

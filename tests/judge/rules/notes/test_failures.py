@@ -1,0 +1,177 @@
+"""Operations that failed or did not return."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import pytest
+
+from fstui.measure.kinds.dirty_flush import DirtyFlush
+from fstui.model.steps import Failure, Latency, Stall, Step
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.steps import step
+
+
+def failed(call: str, number: int, **settings: object) -> Step:
+    error = Failure(call=call, errno=number, message=errno.errorcode[number])
+    return step(status="failed", changes={"error": error}, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("call", ["fsync", "fdatasync", "msync"])
+def test_io_error_on_a_sync_is_not_durable(call: str) -> None:
+    judgement = verdict(None, failed(call, errno.EIO))
+    found = finding(judgement, "sync-error")
+    assert (found.verdict, found.confidence, found.scope) == ("not-durable", "high", "storage")
+    assert judgement.verdict == "not-durable"
+    assert f"{call} failed with EIO" in judgement.sentence
+    assert "the data is gone" in judgement.sentence
+
+
+def test_io_error_on_a_synced_write_is_not_durable() -> None:
+    synced = failed("pwrite", errno.EIO, sync="none", open_flags=("direct", "dsync"))
+    assert verdict(None, synced).verdict == "not-durable"
+
+
+def test_io_error_on_a_plain_write_is_a_note() -> None:
+    found = finding(verdict(None, failed("pwrite", errno.EIO, sync="none")), "sync-error")
+    assert (found.verdict, found.scope) == (None, "step")
+
+
+@pytest.mark.parametrize("call", ["fsync", "fdatasync", "msync"])
+def test_refused_sync_gives_cannot_tell(call: str) -> None:
+    assert verdict(None, step()).verdict == "consistent"
+    judgement = verdict(None, step(), failed(call, errno.EPERM, name="refused"))
+    assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "high")
+    assert f"{call} failed with EPERM" in judgement.sentence
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_full_disk_is_a_note(number: int) -> None:
+    found = finding(verdict(None, failed("fdatasync", number)), "sync-error")
+    assert found.verdict is None
+    assert "writes that had been accepted are lost" in found.sentence
+    assert "nothing was acknowledged as durable" in found.sentence
+    written = finding(verdict(None, failed("pwrite", number)), "sync-error")
+    assert written.verdict is None and "accepted" not in written.sentence
+
+
+def test_error_of_another_call_has_no_finding() -> None:
+    assert rules(verdict(None, failed("open", errno.EINVAL))) == set()
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EUCLEAN])
+def test_filesystem_that_has_shut_down_is_a_note(number: int) -> None:
+    """XFS shuts down, and fstui cannot even enter its directory."""
+    judgement = verdict(None, step(), failed("chdir", number, name="next"))
+    found = finding(judgement, "sync-error")
+    assert (found.verdict, found.scope, judgement.verdict) == (None, "step", "consistent")
+    assert f"chdir failed with {errno.errorcode[number]}: the filesystem has shut down" in found.sentence
+    assert "dmesg" in found.next[0]
+
+
+def test_io_error_of_a_database_has_no_finding() -> None:
+    """SQLite also reports EIO for a lock or for memory."""
+    assert rules(verdict(None, failed("commit", errno.EIO))) == set()
+
+
+def test_short_write_is_a_note() -> None:
+    short = Failure(call="pwrite", errno=None, message="only 4096 of 16384 bytes at once, and no error")
+    found = finding(verdict(None, step(status="failed", changes={"error": short})), "sync-error")
+    assert "pwrite wrote only a part after" in found.sentence
+    assert "error" not in found.title
+
+
+def failed_step(name: str, call: str = "chdir", number: int = errno.ENOENT) -> Step:
+    error = Failure(call=call, errno=number, message="somebody moved or removed it: '/srv/.fstui-1'")
+    return step(name, ops=0, status="failed", changes={"error": error})
+
+
+def test_failed_steps_come_first_in_the_sentence() -> None:
+    judgement = verdict(None, step(), failed_step("fsync"), failed_step("O_DIRECT"))
+    assert judgement.verdict == "consistent"
+    assert judgement.sentence.startswith(
+        "2 of 3 steps failed, the first (fsync) with chdir: somebody moved or removed it: '/srv/.fstui-1'. Only "
+        "the other steps are judged. "
+    )
+    found = finding(judgement, "steps-failed")
+    assert (found.verdict, found.steps, len(found.because)) == (None, ("fsync", "O_DIRECT"), 2)
+
+
+def test_failed_steps_with_the_same_name_all_count() -> None:
+    """Rounds repeat the steps."""
+    found = finding(verdict(None, step(), failed_step("fsync"), failed_step("fsync")), "steps-failed")
+    assert found.title == "2 of 3 steps failed, the first in chdir"
+    assert len(found.because) == 2
+
+
+@pytest.mark.parametrize("steps", [
+    (step(),), (failed_step("fsync"),), (step(), failed_step("fsync", "fdatasync")),
+    (step(), failed_step("fsync", "pwrite")),
+    (step(), failed_step("O_DIRECT", "open", errno.EINVAL)),
+], ids=["none", "all", "a sync", "a write", "unsupported"])  # fmt: skip
+def test_failed_steps_note_needs_some_other_failures(steps: tuple[Step, ...]) -> None:
+    assert "steps-failed" not in rules(verdict(None, *steps))
+
+
+NEVER = Stall(call="fdatasync", elapsed_s=13.0)
+
+
+def took(longest_s: float, p50_s: float = 0.002) -> Latency:
+    longest, usual = round(longest_s * 1e9), round(p50_s * 1e9)
+    return Latency(min=usual, mean=usual, p50=usual, p90=usual, p95=usual, p99=None, p99_9=None, max=longest)
+
+
+def held(longest_s: float, elapsed_s: float, p50_s: float = 0.002, ops: int = 40, **changes: Any) -> Step:
+    return step("commits", ops=ops, changes={"latency_ns": took(longest_s, p50_s), "elapsed_s": elapsed_s, **changes})
+
+
+def test_operation_that_never_returned_gives_cannot_tell() -> None:
+    frozen = held(13.0, 15.0, unanswered=NEVER, status="stopped")
+    assert verdict(None, step()).verdict == "consistent"
+    judged = verdict(None, step(), frozen)
+    found = finding(judged, "stood-still")
+    assert (judged.verdict, judged.confidence, found.verdict) == ("cannot-tell", "high", "cannot-tell")
+    assert judged.sentence == found.sentence
+    assert found.sentence == (
+        "All I/O stopped for 13.0 s of the 15.0 s of commits: fdatasync had not returned when fstui stopped waiting."
+    )
+
+
+def test_missing_flushes_outweigh_stopped_io() -> None:
+    frozen = held(13.0, 15.0, unanswered=NEVER, status="stopped")
+    assert verdict(None, step(flushes=0.0), frozen).verdict == "not-durable"
+
+
+def test_long_operation_comes_first_but_decides_nothing() -> None:
+    thawed = held(10.0, 13.0, ops=1, p50_s=10.0)
+    judged = verdict(None, thawed)
+    assert judged.verdict == "cannot-tell"
+    assert judged.sentence.startswith("All I/O stopped for 10.0 s of the 13.0 s of commits: one operation took")
+    assert verdict(None, step(), thawed).verdict == "consistent"
+
+
+def test_work_of_the_device_for_others_is_named() -> None:
+    thawed = step("commits", ops=1, flushes=725.0, changes={"latency_ns": took(10.0), "elapsed_s": 13.0})
+    assert (
+        "sda counted 725 flushes in that time: it worked for other processes"
+        in finding(verdict(None, thawed), "stood-still").because
+    )
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        held(0.9, 1.0),
+        held(1.5, 10.0),
+        held(2.1, 4.0, p50_s=2.0, ops=3),
+        held(2.0, 3.0, stolen_ns=1_900_000_000),
+        held(10.0, 13.0, writers=4),
+        held(10.0, 13.0, settings=DirtyFlush()),
+        held(0.02, 1.0, unanswered=Stall(call="fdatasync", elapsed_s=0.6), status="stopped"),
+        held(2.5, 90.0, p50_s=2.0, unanswered=Stall(call="fdatasync", elapsed_s=1.9), status="stopped"),
+    ],
+    ids=["short", "a part", "slow", "without a cpu", "of several", "growing amounts", "a moment", "slow, and stopped"],
+)
+def test_slow_or_short_operations_did_not_stop_io(fine: Step) -> None:
+    assert "stood-still" not in rules(verdict(None, step(), fine))

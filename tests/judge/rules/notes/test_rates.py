@@ -1,0 +1,182 @@
+"""Rates and latencies that are worth a note."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fstui.judge import judge
+from fstui.judge.references import published
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model.host import Process
+from fstui.model.rate_limit import UNLIMITED, RateLimit
+from fstui.model.run import Evidence
+from fstui.model.steps import Latency, Stalls, Step, TimelinePoint
+from fstui.model.storage import Medium, Reading, Target
+from tests.factories.evidence import HONEST_PROCESS, finding, rules, verdict
+from tests.factories.steps import step
+from tests.factories.storage import disk, filesystem, on_disk
+
+TOOK = Latency(min=300_000, mean=520_000, p50=480_000, p90=900_000, p95=1_000_000, p99=None, p99_9=None, max=21_000_000)
+
+
+def watched(**changes: object) -> Step:
+    asked = SyncWrites(**{"ops_per_s": 5.0, **changes})  # type: ignore[arg-type]
+    return Step(name="fdatasync", settings=asked, ops=30, syncs=30, elapsed_s=6.0, latency_ns=TOOK)
+
+
+def test_latency_comes_before_the_verdict() -> None:
+    judgement = judge(Evidence(steps=(watched(),)))
+    assert judgement.sentence.startswith("A write with its sync took 480 µs (p50), at worst 21.0 ms")
+    assert [finding.verdict for finding in judgement.findings if finding.rule == "sync-latency"] == [None]
+
+
+def test_unpaced_step_has_no_latency_note() -> None:
+    assert "sync-latency" not in {finding.rule for finding in judge(Evidence(steps=(watched(ops_per_s=0.0),))).findings}
+
+
+def test_stubbed_sync_has_no_latency_note() -> None:
+    evidence = Evidence(process=Process(pipe_fsync_fails=False), steps=(watched(),))
+    assert "sync-latency" not in {finding.rule for finding in judge(evidence).findings}
+
+
+@pytest.mark.parametrize(("number", "title"), [(2, "2 stalls, 3.5 s lost"), (1, "1 stall, 3.5 s lost")])
+def test_stalls_report_the_time_lost(number: int, title: str) -> None:
+    found = finding(verdict(None, step(changes={"stalls": Stalls(count=number, lost_s=3.5)})), "stalls")
+    assert found.title == title
+    assert found.because[0].endswith(title.replace(" lost", ""))
+
+
+def lasting(rates: Iterable[float], width_s: float = 10.0, **settings: Any) -> Step:
+    """Return a step with these rates in intervals of that width."""
+    ops = [round(rate * width_s) for rate in rates]
+    points = tuple(TimelinePoint(t_s=at * width_s, ops=done) for at, done in enumerate(ops) if done)
+    total, elapsed_s = max(sum(ops), 20), len(ops) * width_s
+    return step(ops=total, rate=total / elapsed_s, changes={"timeline": points}, **settings)
+
+
+def test_rate_change_reports_when_and_after_how_much() -> None:
+    judgement = verdict(None, lasting([7400.0] * 20 + [28.0] * 40))
+    found = finding(judgement, "rate-changed")
+    assert found.title == "fell from 7 400/s to 28.0/s after 22.6 GiB"
+    assert (found.verdict, found.scope) == (None, "step")
+    assert "3 m 20 s into the 10 m 0 s measured" in judgement.findings[-1].sentence
+
+
+def test_rate_limited_run_has_no_rate_change() -> None:
+    fell = lasting([7400.0] * 20 + [28.0] * 40)
+    assert "rate-changed" not in rules(verdict(None, fell, rate_limit=RateLimit(idle=True)))
+
+
+def test_rising_rate_is_reported() -> None:
+    assert finding(verdict(None, lasting([100.0] * 15 + [900.0] * 30)), "rate-changed").title.startswith(
+        "rose from 100/s"
+    )
+
+
+@pytest.mark.parametrize(("after", "hit"), [(490.0, True), (510.0, False)])
+def test_rate_change_needs_a_factor_of_two(after: float, hit: bool) -> None:
+    assert ("rate-changed" in rules(verdict(None, lasting([1000.0] * 30 + [after] * 30)))) is hit
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        [1000.0] * 30 + [0.0] * 4 + [1000.0] * 26,
+        [1000.0, 200.0] * 30,
+        [1000.0] * 55 + [100.0] * 5,
+        ([1000.0] * 5 + [300.0] * 5) * 6,
+    ],
+    ids=["a stall", "up and down", "only its end", "garbage collection"],
+)
+def test_temporary_change_is_not_reported(rates: list[float]) -> None:
+    assert "rate-changed" not in rules(verdict(None, lasting(rates)))
+
+
+@given(st.integers(0, 1 << 30), st.sampled_from([0.1, 0.3, 0.6]))
+def test_noise_is_no_rate_change(seed: int, spread: float) -> None:
+    random = Random(seed)
+    noisy = [1000.0 * random.lognormvariate(0, spread) for _ in range(60)]
+    assert "rate-changed" not in rules(verdict(None, lasting(noisy)))
+
+
+@given(st.integers(0, 1 << 30), st.integers(12, 48))
+def test_rate_change_within_noise_is_found(seed: int, at: int) -> None:
+    random = Random(seed)
+    rates = [(7400 if point < at else 280) * random.lognormvariate(0, 0.2) for point in range(60)]
+    found = finding(verdict(None, lasting(rates)), "rate-changed")
+    assert f"first {at * 10 // 60} m {at * 10 % 60} s" in found.because[0]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda rates: lasting(rates, 0.1),
+        lambda rates: lasting(rates, ops_per_s=5.0),
+        lambda rates: lasting(rates, status="disturbed"),
+        lambda rates: lasting(rates, writers=4),
+        lambda rates: lasting(rates[18:]),
+        lambda rates: lasting(rates[:31]),
+    ],
+    ids=["a short step", "paced", "disturbed", "several writers", "few before", "few after"],
+)
+def test_rate_change_needs_one_writer_for_long_enough(made: Callable[[list[float]], Step]) -> None:
+    rates = [7400.0] * 22 + [28.0] * 38
+    assert "rate-changed" in rules(verdict(None, lasting(rates)))
+    assert "rate-changed" not in rules(verdict(None, made(rates)))
+
+
+SLOWEST = published("fdatasync", ["ssd"])[0].per_s
+
+
+def ssd(**changes: Any) -> Target:
+    return on_disk(filesystem(), disk(medium=Medium(**{"class_": "ssd", "write_cache": "volatile", **changes})))
+
+
+@pytest.mark.parametrize(("times", "hit"), [(0.49, True), (0.51, False)])
+def test_half_of_the_slowest_published_is_slow(times: float, hit: bool) -> None:
+    judgement = verdict(ssd(), step(rate=times * SLOWEST))
+    assert ("slower-than-class" in rules(judgement)) is hit
+    assert judgement.verdict == "consistent"
+    if hit:
+        found = finding(judgement, "slower-than-class")
+        assert found.verdict is None
+        assert "Slow does not mean not durable" in found.sentence
+
+
+@pytest.mark.parametrize("barrier", ["barrier", "nobarrier"])
+@pytest.mark.parametrize("rate_limit", [UNLIMITED, RateLimit(bytes_per_s=1 << 20)], ids=["free", "held back"])
+def test_slow_needs_full_speed_and_real_syncs(barrier: str, rate_limit: RateLimit) -> None:
+    where = on_disk(filesystem(barrier=barrier), *ssd().lowest)
+    said = "slower-than-class" in rules(verdict(where, step(rate=50), rate_limit=rate_limit))
+    assert said is (barrier == "barrier" and not rate_limit)
+
+
+def test_slow_step_names_the_limits_of_the_cgroup() -> None:
+    limit = Reading(what="8:0 wiops", value="100", path="/sys/fs/cgroup/x/io.max")
+    limited = Process(
+        **{name: getattr(HONEST_PROCESS, name) for name in HONEST_PROCESS.__struct_fields__} | {"io_limits": (limit,)}
+    )
+    found = finding(verdict(ssd(), step(rate=50), process=limited), "slower-than-class")
+    assert "io limit: 8:0 wiops 100 (/sys/fs/cgroup/x/io.max)" in found.because
+
+
+@pytest.mark.parametrize(
+    "class_", ["unknown", "network", "hdd-15000"], ids=["not known", "too few published", "none published"]
+)
+def test_class_with_few_measurements_is_not_compared(class_: str) -> None:
+    assert "slower-than-class" not in rules(verdict(ssd(class_=class_), step(rate=2, ops=20)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"ops_per_s": 5.0}, {"sync_every": 10}, {"offsets": "append"}, {"writers": 4}, {"status": "disturbed"}],
+    ids=["paced", "every 10", "a log", "four writers", "disturbed"],
+)
+def test_unpublished_operation_is_not_compared(changes: dict[str, Any]) -> None:
+    assert "slower-than-class" not in rules(verdict(ssd(), step(rate=50, **changes)))
