@@ -19,7 +19,7 @@ SERVERS = {
     "clickhouse-serv": "clickhouse",
     "ceph-osd": "ceph",
 }
-"""Database servers by their name in /proc/PID/comm, which is cut after 15 characters."""
+"""Database servers by command name, as in /proc/PID/comm, which is cut after 15 characters."""
 
 
 class ActiveWriter(Base, frozen=True, kw_only=True):

@@ -45,7 +45,7 @@ class Counters(Base, frozen=True, kw_only=True):
 
 
 class Idle(Base, frozen=True, kw_only=True):
-    """What the devices did while fstui was idle: for 1 s before the run, and in the pauses between steps, added up."""
+    """The activity of the devices while fstui was idle: 1 s before the run, plus the pauses between steps."""
 
     elapsed_s: float = 0.0
     counters: tuple[DeviceCounters, ...] = ()

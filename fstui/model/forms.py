@@ -25,7 +25,7 @@ class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unit: str = ""
     help: str = ""
     choices: list[Scalar] | dict[str, dict[str, Any]] | None = None
-    """The allowed values, or words that each stand for several options."""
+    """The allowed values, or words that each select several options."""
     min: float | None = None
     max: float | None = None
     absent: Scalar | None = None

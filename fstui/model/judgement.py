@@ -51,7 +51,7 @@ class Speed(Base, frozen=True, kw_only=True):
 
     answer: Answer = "unknown"
     yardstick: str = ""
-    """What the rate was compared with: ``53 published on ssd``, ``5 runs before``; empty without a reference."""
+    """The reference for the rate: ``53 published on ssd``, ``5 runs before``; empty without a reference."""
     title: str = ""
     """Short, with its number. Empty in documents that are older than this answer."""
     sentence: str = ""

@@ -81,7 +81,7 @@ class Figures:
 
 
 class Settings:
-    """What a step is to do."""
+    """The settings of a step."""
 
     __slots__ = ()
 

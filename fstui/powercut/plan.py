@@ -50,7 +50,7 @@ NEEDS_A_PERSON = (
 
 
 class Plan(Base, frozen=True, kw_only=True):
-    """What the writer will do, before the first byte is written."""
+    """The work of the writer, known before the first byte is written."""
 
     scenario: ScenarioRef
     """The settings in the form of a run document."""

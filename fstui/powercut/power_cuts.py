@@ -45,7 +45,7 @@ def verified() -> Iterator[Saved]:
 
 
 class Earlier(NamedTuple):
-    """What is known when a cut is verified."""
+    """Earlier results that matter when a cut is verified."""
 
     decided: Saved | None
     """The newest conclusive verification of the same cut."""

@@ -1,4 +1,4 @@
-"""A disk: its commands, its write cache, what the kernel counts of it, and what is there after the power went."""
+"""A simulated disk: its commands, its write cache, its counters, and its content after a power cut."""
 
 from __future__ import annotations
 
@@ -11,63 +11,64 @@ from fstui.simulate.media import US, Extent, medium
 from fstui.simulate.parameters import Device
 
 Stamps = Mapping[int, int]
-"""Place in the file → which write of it this is."""
+"""Offset in the file → the number of the write."""
 
 
 class _Landing(NamedTuple):
-    """A place of the file on the medium."""
+    """When a write of an offset reached the medium."""
 
     at_ns: float
     stamp: int
     before: int | None
-    """What stood there until then."""
+    """The previous write of this offset."""
 
 
 class Disk:
-    """One disk. Requests come in the order of time."""
+    """One disk. Requests must arrive in order of time."""
 
     def __init__(self, made: Device, seed: int) -> None:
         self.made = made
-        self.told: Callable[[str, str, float], None] | None = None
-        """Who wants to hear of each request: the disk's name, the counter of its time, and the time in ns."""
+        self.on_request: Callable[[str, str, float], None] | None = None
+        """Called after each request with the name of the disk, the name of the time counter, and the time in ns."""
         self._chance = random.Random(seed)
         self._medium = medium(made.made_of, self._chance)
-        self._waiting: dict[Extent, tuple[float, Stamps]] = {}
-        """In the write cache, oldest first: since when, and what of the file it holds."""
-        self._waiting_bytes = 0
+        self._cached: dict[Extent, tuple[float, Stamps]] = {}
+        """The write cache, oldest first: arrival time, and the writes of the file that it contains."""
+        self._cached_bytes = 0
         self._landed: dict[int, _Landing] = {}
         self._free_ns = 0.0
-        """Until then the medium is at work."""
+        """When the medium has finished its work."""
         self._flush_ends_ns = self._next_begins_ns = self._next_ends_ns = 0.0
         self._counted = dict.fromkeys(("writes", "written_bytes", "flushes"), 0)
         self._spent_ns = {"write_ms": 0.0, "flush_ms": 0.0, "busy_ms": 0.0}
 
-    def turn(self, made: Device) -> None:
-        """Its parameters are others from now on; what it holds stays."""
+    def change(self, made: Device) -> None:
+        """Use other parameters from now on; the content is kept."""
         if made.made_of != self.made.made_of:
             self._medium = medium(made.made_of, self._chance)
         self.made = made
 
     def write(self, at_ns: float, extent: Extent, stamps: Stamps, *, forced: bool = False) -> float:
-        """When it is answered. ``forced``: marked FUA."""
+        """Return when the write completes. ``forced``: with FUA."""
         cache = self.made.cache
-        came = at_ns + (self._command_us() + extent.size / self.made.bytes_per_us) * US
+        arrived = at_ns + (self._command_us() + extent.size / self.made.bytes_per_us) * US
         if cache is None or (forced and cache.fua == "honest" and not cache.protected):
-            self._waiting_bytes -= extent.size if self._waiting.pop(extent, None) else 0
-            end = self._land(max(came, self._free_ns) if self.made.platter else came, {extent: stamps})
+            self._cached_bytes -= extent.size if self._cached.pop(extent, None) else 0
+            end = self._land(max(arrived, self._free_ns) if self.made.platter else arrived, {extent: stamps})
         else:
-            self._empty_meanwhile(came)
-            end = came
-            while self._waiting_bytes + extent.size > cache.bytes and self._waiting:
-                end = max(end, self._land_oldest(came))
-            if extent not in self._waiting:
-                self._waiting_bytes += extent.size
-            self._waiting[extent] = (end, stamps)
+            self._write_back_until(arrived)
+            end = arrived
+            while self._cached_bytes + extent.size > cache.bytes and self._cached:
+                end = max(end, self._land_oldest(arrived))
+            if extent not in self._cached:
+                self._cached_bytes += extent.size
+            self._cached[extent] = (end, stamps)
         self._count(at_ns, end, "write_ms", writes=1, written_bytes=extent.size)
         return end
 
     def flush(self, at_ns: float) -> float:
-        """When it is answered. While one is under way, those who come share the next (block/blk-flush.c)."""
+        """Return when the flush completes. Flushes that arrive during another one share the next
+        (block/blk-flush.c)."""
         if at_ns < self._next_begins_ns:
             self._land_by(self._next_ends_ns)
             return self._next_ends_ns
@@ -80,10 +81,10 @@ class Disk:
         return self._flush_ends_ns
 
     def stamp_at(self, place: int, at_ns: float) -> int | None:
-        """What stands there after the power went at that time."""
+        """Return the write at this offset after a power cut at that time."""
         protected = self.made.cache is not None and self.made.cache.protected
         if protected:
-            saved = [stamps[place] for since, stamps in self._waiting.values() if place in stamps and since <= at_ns]
+            saved = [stamps[place] for since, stamps in self._cached.values() if place in stamps and since <= at_ns]
             if saved:
                 return saved[-1]
         landed = self._landed.get(place)
@@ -92,7 +93,7 @@ class Disk:
         return landed.stamp if protected or landed.at_ns <= at_ns else landed.before
 
     def counters(self) -> DeviceCounters:
-        """As /sys/block/X/stat has them."""
+        """Return the counters of /sys/block/X/stat."""
         spent = {name: int(ns / 1e6) for name, ns in self._spent_ns.items()}
         return DeviceCounters(
             device=self.made.name, reads=0, read_bytes=0, read_ms=0, discards=0, in_flight=0, **self._counted, **spent
@@ -100,37 +101,37 @@ class Disk:
 
     def _emptied(self, at_ns: float) -> float:
         cache = self.made.cache
-        came = at_ns + (self._command_us() + self.made.flush_us) * US
+        arrived = at_ns + (self._command_us() + self.made.flush_us) * US
         if cache is None or cache.protected or cache.flush == "ignored":
-            return came
-        self._empty_meanwhile(came)
-        waiting = {extent: stamps for extent, (_, stamps) in self._waiting.items()}
-        self._waiting.clear()
-        self._waiting_bytes = 0
-        begin = max(came, self._free_ns)
-        return self._medium.settle(self._land(begin, waiting) if waiting else begin)
+            return arrived
+        self._write_back_until(arrived)
+        cached = {extent: stamps for extent, (_, stamps) in self._cached.items()}
+        self._cached.clear()
+        self._cached_bytes = 0
+        begin = max(arrived, self._free_ns)
+        return self._medium.settle(self._land(begin, cached) if cached else begin)
 
-    def _empty_meanwhile(self, now_ns: float) -> None:
-        """What a cache does by itself while there is something in it."""
-        while self._waiting and self._free_ns < now_ns:
-            since_ns, _ = next(iter(self._waiting.values()))
+    def _write_back_until(self, now_ns: float) -> None:
+        """Write back cached data while the medium is idle, up to this time."""
+        while self._cached and self._free_ns < now_ns:
+            since_ns, _ = next(iter(self._cached.values()))
             if since_ns >= now_ns:
                 return
             self._land_oldest(max(self._free_ns, since_ns))
 
     def _land_oldest(self, at_ns: float) -> float:
-        extent = next(iter(self._waiting))
-        _, stamps = self._waiting.pop(extent)
-        self._waiting_bytes -= extent.size
+        extent = next(iter(self._cached))
+        _, stamps = self._cached.pop(extent)
+        self._cached_bytes -= extent.size
         return self._land(max(at_ns, self._free_ns), {extent: stamps})
 
     def _land_by(self, end_ns: float) -> None:
-        """What has come since, with a flush that is still to begin."""
+        """Empty the cache with a flush that has not started yet."""
         if self.made.cache and self.made.cache.flush == "honest":
-            for _, stamps in self._waiting.values():
+            for _, stamps in self._cached.values():
                 self._note(stamps, end_ns)
-            self._waiting.clear()
-            self._waiting_bytes = 0
+            self._cached.clear()
+            self._cached_bytes = 0
 
     def _land(self, at_ns: float, what: Mapping[Extent, Stamps]) -> float:
         end = self._medium.land(at_ns, tuple(what))
@@ -145,7 +146,7 @@ class Disk:
             self._landed[place] = _Landing(end_ns, stamp, before.stamp if before else None)
 
     def _command_us(self) -> float:
-        """Now and then something else keeps the controller busy."""
+        # sometimes the controller is busy with other work
         drawn = self._chance.random()
         usual = self.made.command_us * (0.94 + 0.16 * drawn)
         return usual if drawn < 0.998 else usual * 4
@@ -155,5 +156,5 @@ class Disk:
             self._counted[name] += number
         self._spent_ns[spent] += end_ns - at_ns
         self._spent_ns["busy_ms"] += end_ns - at_ns
-        if self.told is not None:
-            self.told(self.made.name, spent, end_ns - at_ns)
+        if self.on_request is not None:
+            self.on_request(self.made.name, spent, end_ns - at_ns)

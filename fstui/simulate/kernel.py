@@ -1,8 +1,9 @@
-"""The kernel above a simulated disk: which requests a program's calls become, and what each of them waits for.
+"""The kernel above a simulated disk: which requests follow from a program's calls, and what each call waits for.
 
-ext4 as fs/ext4/fsync.c and fs/jbd2/commit.c do it: the data in place, then, where metadata has changed, the blocks of
-the log, a flush, the commit record with FUA or one more flush; else a flush alone. ZFS as zil.c does it: the data into
-the intent log and a flush of it, the transaction group seconds later. A disk that writes through is sent no flush.
+ext4 follows fs/ext4/fsync.c and fs/jbd2/commit.c. The data is written in place. If metadata has changed, the blocks of
+the journal, a flush, and the commit record with FUA (or another flush) follow; otherwise one flush. ZFS follows zil.c:
+the data is written to the intent log, which is flushed, and the transaction group is written seconds later. A disk that
+writes through receives no flush.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from fstui.simulate.parameters import Front, Simulated
 
 PAGE = 4096
 TICK_NS = 4 * MS
-"""Time stamps move on so often (HZ=250): a rewritten file's metadata has changed no more often than that."""
+"""The resolution of timestamps (HZ=250): overwriting a file changes its metadata at most this often."""
 JOURNAL_BYTES = 64 << 20
 TXG_NS = 5 * S
 """zfs_txg_timeout."""
 
 
 class Storage(Protocol):
-    """What a filesystem writes to."""
+    """A block device below a filesystem."""
 
     def write(self, at_ns: float, extent: Extent, stamps: dict[int, int], *, forced: bool = False) -> float:
-        """When it is answered."""
+        """Return when the write completes."""
 
     def flush(self, at_ns: float) -> float:
-        """When it is answered."""
+        """Return when the flush completes."""
 
 
-class Fronted:
-    """A fast disk before the slow one: writes go to it, a flush commits its map of blocks first."""
+class CachedDisk:
+    """A cache device: writes go to it, and a flush commits its map of blocks first."""
 
     def __init__(self, made: Front, front: Disk) -> None:
         self._made, self._front = made, front
@@ -48,10 +49,10 @@ class Fronted:
 
 
 class Filesystem:
-    """One file of one filesystem, and the processor's time on the way. Offsets are those in the file."""
+    """One file of a filesystem, and the CPU time of its I/O path. Offsets are relative to the file."""
 
     def __init__(self, made: Simulated, storage: Storage, log: Storage) -> None:
-        self.turn(made)
+        self.change(made)
         platter = made.disk.platter
         self._journal_at = platter.tracks // 3 * platter.track_bytes if platter else 1 << 38
         self._storage, self._log = storage, log
@@ -62,21 +63,21 @@ class Filesystem:
         self._logged = 0
         self.commits = 0
 
-    def turn(self, made: Simulated) -> None:
-        """Parameters, at the beginning or from now on."""
+    def change(self, made: Simulated) -> None:
+        """Use these parameters from now on."""
         self._host, self._made, self.stubbed = made.host, made.filesystem, made.host.syncs_stubbed
         device = made.log or made.front or made.disk
         self._sends_flushes = made.filesystem.barrier and device.write_cache == "write back"
         self._sends_fua = self._sends_flushes and device.fua
 
     def write(self, at_ns: float, offset: int, size: int, stamp: int, *, new: bool = False) -> float:
-        """Into the page cache. ``new``: it grows, or fills what was only allocated."""
+        """Write to the page cache. ``new``: the file grows, or an allocated block is written for the first time."""
         self._dirty[offset] = (size, stamp)
         self._grown |= new
         return at_ns + (self._host.syscall_us + self._host.copy_us * -(-size // PAGE)) * US
 
     def direct(self, at_ns: float, offset: int, size: int, stamp: int, *, durable: bool, new: bool = False) -> float:
-        """Past the page cache; ``durable``: with O_DSYNC."""
+        """Write with O_DIRECT; ``durable``: and O_DSYNC."""
         at_ns += self._host.syscall_us * US
         forced = durable and self._sends_fua and not new
         end = self._request(self._storage, at_ns, Extent(offset, size), {offset: stamp}, forced=forced)
@@ -86,7 +87,7 @@ class Filesystem:
         return self._made_durable(end, data_only=True)
 
     def sync(self, at_ns: float, *, data_only: bool) -> float:
-        """fsync, or fdatasync."""
+        """Run fsync or fdatasync."""
         at_ns += self._host.syscall_us * US
         if self.stubbed:
             return at_ns
@@ -107,7 +108,7 @@ class Filesystem:
         return self._flush(self._storage, at_ns)
 
     def _commit(self, at_ns: float, data: dict[int, tuple[int, int]]) -> float:
-        """The journal's thread writes the log's blocks, a flush, and the record that makes them hold."""
+        """Commit the journal: its blocks, a flush, and the commit record."""
         self.commits += 1
         at_ns += self._host.wake_us * US
         stamps = {offset: stamp for offset, (_, stamp) in data.items()}
@@ -138,17 +139,17 @@ class Filesystem:
 
 
 class Dataset(Filesystem):
-    """A dataset of ZFS."""
+    """A file on a ZFS dataset."""
 
     _group_ends_ns = 0.0
 
     def direct(self, at_ns: float, offset: int, size: int, stamp: int, *, durable: bool, new: bool = False) -> float:
-        """O_DIRECT is taken, and means nothing (OpenZFS before 2.3)."""
+        """Write buffered: OpenZFS before 2.3 accepts O_DIRECT and ignores it."""
         end = self.write(at_ns, offset, size, stamp)
         return self.sync(end, data_only=True) if durable else end
 
     def sync(self, at_ns: float, *, data_only: bool) -> float:
-        """One write of the intent log with all that is dirty, and a flush of the disk that it is on."""
+        """Write all dirty data to the intent log, and flush its disk."""
         at_ns += self._host.syscall_us * US
         if self.stubbed or self._made.sync == "disabled":
             self._dirty.clear()
@@ -161,10 +162,10 @@ class Dataset(Filesystem):
         at_ns = self._flush(self._log, self._request(self._log, at_ns, self._next_logged(size), stamps))
         if at_ns > self._group_ends_ns:
             self._group_ends_ns = at_ns + TXG_NS
-            for offset, stamp in stamps.items():  # nobody waits for it
+            for offset, stamp in stamps.items():  # asynchronous
                 self._storage.write(at_ns, Extent(offset, dirty[offset][0]), {offset: stamp})
         return at_ns + self._host.wake_us * US
 
     def _next_logged(self, size: int) -> Extent:
-        """A pool that was used for a while has room here and there: the blocks of its log lie apart."""
+        # free space of a used pool is scattered, so the blocks of the log are not adjacent
         return Extent(self._chance.randrange(0, 3 * self._journal_at, PAGE), size)

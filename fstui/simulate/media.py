@@ -1,4 +1,4 @@
-"""The media: when is what they are given there for good? Each has ``land``: a batch from a time on, and its end."""
+"""The media of simulated disks. ``land`` returns when a batch of writes has reached the medium."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class Extent(NamedTuple):
 
 
 class Medium(Protocol):
-    """What keeps."""
+    """A non-volatile medium."""
 
     def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
-        """When the last of them is there."""
+        """Return when the last of these writes has reached the medium."""
 
     def settle(self, at_ns: float) -> float:
-        """When a flush may be answered whose last byte landed then."""
+        """Return when a flush completes whose last byte reached the medium at that time."""
 
 
 class Platter:
-    """It turns, whatever happens; a block is written when it comes by beneath the head."""
+    """A rotating disk: a block is written when it passes under the head."""
 
     def __init__(self, made: parameters.Platter) -> None:
         self._made = made
-        self._turn_ns = 60 * S / made.rpm
+        self._revolution_ns = 60 * S / made.rpm
         self._track = 0
 
     def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
@@ -44,29 +44,29 @@ class Platter:
         return end
 
     def settle(self, at_ns: float) -> float:
-        return at_ns + self._turn_ns if self._made.verify else at_ns
+        return at_ns + self._revolution_ns if self._made.verify else at_ns
 
     def _written(self, at_ns: float, extents: Sequence[Extent], mirror: int) -> float:
-        """By one disk of the mirror. No two turn quite alike."""
-        made, turn_ns, head = self._made, self._turn_ns / (1 + 0.003 * mirror), self._track
+        """Return when one disk of the mirror has written; no two rotate at exactly the same speed."""
+        made, revolution_ns, head = self._made, self._revolution_ns / (1 + 0.003 * mirror), self._track
         for extent in extents:
             track, place = divmod(extent.at_byte, made.track_bytes)
             at_ns += self._seek_ns(abs(track - head))
-            under_head = at_ns / turn_ns % 1
+            under_head = at_ns / revolution_ns % 1
             wait = (place / made.track_bytes - under_head) % 1
-            at_ns += (wait + extent.size / made.track_bytes) * turn_ns
+            at_ns += (wait + extent.size / made.track_bytes) * revolution_ns
             head = track
         return at_ns
 
     def _seek_ns(self, tracks: int) -> float:
-        """Half of the way it speeds up, half it brakes: the time grows with the root of the way."""
+        """Return the seek time, which grows with the square root of the distance: the head accelerates, then brakes."""
         made = self._made
         further = (made.seek_ms - made.settle_ms) * math.sqrt(3 * tracks / made.tracks)
         return (made.settle_ms + further) * MS if tracks else 0.0
 
 
 class Nand:
-    """Pages are programmed a channel beside the other."""
+    """Flash whose channels program pages in parallel."""
 
     def __init__(self, made: parameters.Nand, chance: random.Random) -> None:
         self._made, self._chance = made, chance
@@ -81,7 +81,7 @@ class Nand:
 
 
 class Persistent:
-    """There when it is answered."""
+    """A medium without a cache: a write is durable when it completes."""
 
     def __init__(self, made: parameters.Persistent, chance: random.Random) -> None:
         self._made, self._chance = made, chance
@@ -94,7 +94,7 @@ class Persistent:
 
 
 class Network:
-    """Away and back, and as often as its provider allows."""
+    """A network volume, with the provider's limit on operations per second."""
 
     def __init__(self, made: parameters.Network, chance: random.Random) -> None:
         self._made, self._chance = made, chance
@@ -102,7 +102,7 @@ class Network:
 
     def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
         made = self._made
-        if made.ops_per_s:  # a bucket that fills at a steady pace, and holds burst_ops at the most
+        if made.ops_per_s:  # a token bucket that holds at most burst_ops
             least = at_ns - made.burst_ops / made.ops_per_s * S
             self._paid_ns = max(self._paid_ns, least) + len(extents) / made.ops_per_s * S
             at_ns = max(at_ns, self._paid_ns)
@@ -116,7 +116,7 @@ class Network:
 def medium(
     made: parameters.Platter | parameters.Nand | parameters.Persistent | parameters.Network, chance: random.Random
 ) -> Medium:
-    """The medium that these parameters are of."""
+    """Return the medium with these parameters."""
     match made:
         case parameters.Platter():
             return Platter(made)

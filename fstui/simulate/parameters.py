@@ -1,4 +1,4 @@
-"""What a simulated storage is made of, as its TOML file says, and where these files are."""
+"""The parameters of a simulated disk, as in its TOML file, and functions that load and change them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fstui.model.storage import MediumCache, MediumClass
 
 
 class Part(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of such a file."""
+    """A table of the TOML file."""
 
 
 class Platter(Part, frozen=True, kw_only=True):
-    """A disk that turns. ``seek_ms``: over a third of the tracks; ``settle_ms``: to the next one."""
+    """A rotating disk. ``seek_ms``: over a third of the tracks; ``settle_ms``: to the next track."""
 
     rpm: float
     seek_ms: float = 8.5
@@ -27,13 +27,13 @@ class Platter(Part, frozen=True, kw_only=True):
     track_bytes: int = 1 << 20
     tracks: int = 1_000_000
     verify: bool = False
-    """A flush ends a turn later: the drive reads back what it wrote."""
+    """A flush takes one more revolution, because the drive verifies what it wrote."""
     mirrors: int = 1
-    """Disks of a mirror: each turns by itself, and the slowest answers."""
+    """Number of disks in a mirror. They rotate independently, and the slowest one decides."""
 
 
 class Nand(Part, frozen=True, kw_only=True):
-    """Flash: pages are programmed on several channels at once."""
+    """Flash: several channels program pages in parallel."""
 
     program_us: float
     page_bytes: int = 16384
@@ -41,36 +41,36 @@ class Nand(Part, frozen=True, kw_only=True):
 
 
 class Persistent(Part, frozen=True, kw_only=True):
-    """A medium that has what it was given when it answers: 3D XPoint."""
+    """3D XPoint: a write is durable when it completes."""
 
     write_us: float
 
 
 class Network(Part, frozen=True, kw_only=True):
-    """A volume beyond a network: each write is answered when the slowest copy has it."""
+    """A network volume: a write completes when the slowest copy has it."""
 
     round_trip_us: float
     spread: float = 0.1
-    """Sigma of its logarithm."""
+    """Standard deviation of the logarithm of the round trip."""
     copies: int = 3
     ops_per_s: float = 0.0
-    """Its provider lets no more through, once ``burst_ops`` are used up; 0: no throttle."""
+    """The provider's limit after ``burst_ops`` are used up; 0: none."""
     burst_ops: int = 0
 
 
 class Cache(Part, frozen=True, kw_only=True):
-    """The disk's own write cache."""
+    """The write cache of the disk."""
 
     bytes: int = 64 << 20
     protected: bool = False
-    """A capacitor saves it when the power goes."""
+    """Saved by capacitors after a power cut."""
     flush: Literal["honest", "ignored"] = "honest"
-    """``ignored``: answered at once, and nothing is done."""
+    """``ignored``: acknowledged at once without doing anything."""
     fua: Literal["honest", "ignored"] = "honest"
 
 
 class Device(Part, frozen=True, kw_only=True):
-    """One disk: what it says of itself, then what it is."""
+    """One disk: what it reports about itself, then its real properties."""
 
     name: str = "sda"
     model: str = ""
@@ -81,13 +81,13 @@ class Device(Part, frozen=True, kw_only=True):
     medium: MediumClass = "unknown"
     medium_cache: MediumCache = "unknown"
     grade: str = ""
-    """``consumer``, ``cloud`` or ``hard disk``, where its model is known for it."""
+    """``consumer``, ``cloud`` or ``hard disk``, if its model is known."""
     command_us: float = 20.0
-    """From a request to its answer where nothing else has to be waited for."""
+    """The duration of a command without any waiting."""
     bytes_per_us: float = 500.0
-    """Its link."""
+    """The speed of its link."""
     flush_us: float = 0.0
-    """What a flush takes besides."""
+    """Additional time for a flush."""
     platter: Platter | None = None
     nand: Nand | None = None
     persistent: Persistent | None = None
@@ -96,80 +96,79 @@ class Device(Part, frozen=True, kw_only=True):
 
     @property
     def made_of(self) -> Platter | Nand | Persistent | Network:
-        """Its medium."""
         found = self.platter or self.nand or self.persistent or self.network
-        assert found is not None, "seen to when it was loaded"
+        assert found is not None, "checked by load()"
         return found
 
 
 class Front(Device, frozen=True, kw_only=True):
-    """A fast disk before the slow one: every write goes to it, and a flush commits its map of blocks first."""
+    """A cache device: every write goes to it, and a flush commits its map of blocks first."""
 
     kind: Literal["dm-cache", "bcache"] = "dm-cache"
     hop_us: float = 20.0
-    """From one thread of the driver to the next, with each request."""
+    """The time to hand a request from one thread of the driver to the next."""
     map_writes: int = 2
-    """Writes of its map with each flush, one after the other."""
+    """Sequential writes of its map with each flush."""
 
 
 class Filesystem(Part, frozen=True, kw_only=True):
-    """What stands on the disk."""
+    """The filesystem on the disk."""
 
     kind: Literal["ext4", "zfs"] = "ext4"
     barrier: bool = True
     data: Literal["ordered", "journal"] = "ordered"
     sync: Literal["standard", "disabled"] = "standard"
-    """Of ZFS."""
+    """ZFS only."""
     hops: int = 0
-    """Of ZFS: threads that a write of the intent log passes on its way, and its answer on the way back."""
+    """ZFS only: the number of threads that handle a write of the intent log and its completion."""
 
 
 class Host(Part, frozen=True, kw_only=True):
-    """The box: what its processor does on the way."""
+    """The host: CPU time along the I/O path."""
 
     syscall_us: float = 1.0
     copy_us: float = 0.6
-    """A page into the page cache."""
+    """To copy one page into the page cache."""
     submit_us: float = 6.0
     complete_us: float = 6.0
     wake_us: float = 12.0
-    """Until another thread runs: the journal's, a pool's."""
+    """To wake up another thread, of the journal or a pool."""
     program_us: float = 1.0
-    """What the program itself does between two operations."""
+    """CPU time of the program between two operations."""
     virtualization: str | None = None
     cloud: str | None = None
     syncs_stubbed: bool = False
-    """libeatmydata, or its like, is loaded into the process that measures."""
+    """A library such as libeatmydata is loaded into the measuring process."""
 
 
 class Simulated(Part, frozen=True, kw_only=True):
-    """One simulated storage."""
+    """A simulated disk with everything around it."""
 
     name: str
     title: str
     truth: str
-    """What it does in truth: the class opens it last."""
+    """What it really does; revealed to the class at the end."""
     seed: int = 1
     disk: Device
     log: Device | None = None
-    """ZFS: a device of its own for the intent log."""
+    """ZFS only: a separate device for the intent log."""
     front: Front | None = None
     filesystem: Filesystem = Filesystem()
     host: Host = Host()
 
     @property
     def parts(self) -> tuple[Device | None, ...]:
-        """Its disk, the log's, and the one in front."""
+        """The disk, the log device and the cache device."""
         return self.disk, self.log, self.front
 
 
 def names() -> list[str]:
-    """Of those that came with the package."""
+    """Return the names of the installed disks."""
     return sorted(shipped("disks"))
 
 
 def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
-    """One by its name or its file. ``changes``: ``disk.platter.rpm`` → value. Raises Refused with file and key."""
+    """Load a disk by name or file. ``changes``: ``disk.platter.rpm`` → value. Raise Refused with file and key."""
     path = _path_of(name)
     try:
         document = msgspec.toml.decode(path.read_bytes())
@@ -183,12 +182,12 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     for device in filter(None, found.parts):
         media = [device.platter, device.nand, device.persistent, device.network]
         if sum(medium is not None for medium in media) != 1:
-            raise Refused(f"{path}: {device.name}: a disk has one of platter, nand, persistent, network")
+            raise Refused(f"{path}: {device.name}: a disk needs exactly one of platter, nand, persistent, network")
     return found
 
 
 def changed(made: Simulated, text: str) -> Simulated:
-    """With ``KEY=VALUE`` of it turned. Raises Refused for what no disk takes, or what it cannot become meanwhile."""
+    """Return the disk with ``KEY=VALUE`` applied. Raise Refused if that is invalid or impossible during a run."""
     key, value = change(text)
     document = msgspec.to_builtins(made)
     _put(document, key, value)
@@ -200,15 +199,17 @@ def changed(made: Simulated, text: str) -> Simulated:
         if (before is None) != (after is None) or (
             before and after and type(before.made_of) is not type(after.made_of)
         ):
-            raise Refused(f"{text}: it would be another disk: start again with it")
+            raise Refused(
+                f"{text} changes the kind of medium, which is impossible during a run. Start a new run with it."
+            )
     return found
 
 
 def change(text: str) -> tuple[str, Any]:
-    """``KEY=VALUE`` as a key and a value of its type. Raises Refused."""
+    """Split ``KEY=VALUE`` and convert the value. Raise Refused."""
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise Refused(f"'{text}': write KEY=VALUE, as in disk.platter.rpm=5400")
+        raise Refused(f"'{text}' is not KEY=VALUE, as in disk.platter.rpm=5400")
     if value in {"true", "false"}:
         return key, value == "true"
     for kind in (int, float):
@@ -230,5 +231,5 @@ def _put(document: dict[str, Any], key: str, value: Any) -> None:
     for table in tables:
         document = document.setdefault(table, {})
         if not isinstance(document, dict):
-            raise Refused(f"{key}: {table} is no table of a simulated disk")
+            raise Refused(f"{key}: a simulated disk has no table '{table}'")
     document[last] = value

@@ -1,6 +1,6 @@
-"""The programs of the steps, on a simulated box: what they call, one operation after the other, and when it returned.
+"""The programs of the steps on a simulated host: their calls, operation by operation, and when these return.
 
-They follow the real ones in ``fstui.measure.probes``: when they end, what they count, which parts an operation has.
+They behave like the real probes in ``fstui.measure.probes``: when they end, what they count, the parts of an operation.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from fstui.measure.kinds.base import StepSettings
 from fstui.measure.kinds.dirty_flush import DirtyFlush
 from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.simulate.box import Box
 from fstui.simulate.media import US
+from fstui.simulate.simulated_host import SimulatedHost
 
 LEAST_OPS, EXTRA_NS = 50, 5e9
-"""A slow step goes on to so many operations, for so long at the most."""
+"""A slow step continues until it has this many operations, for at most this time."""
 PAGE = 4096
 LOG_AT, DIRECTORY_AT = 1 << 30, 1 << 31
-"""Of a database, in the one file that there is; its table begins at 0."""
+"""Offsets in the only file that represent other files of a database; its table starts at 0."""
 CHECKPOINT_COMMITS = 1000
-"""sqlite.org/pragma.html#pragma_wal_autocheckpoint: so many pages, and each commit writes one."""
+"""sqlite.org/pragma.html#pragma_wal_autocheckpoint, in pages; each commit writes one."""
 _AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
 _PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
 _ROUNDS = 3
@@ -40,57 +40,57 @@ class Done(NamedTuple):
 
 
 class Program:
-    """One step's work. ``until`` is called with later and later times of the model's clock."""
+    """The work of one step. ``until`` is called with increasing times of the simulated clock."""
 
-    def __init__(self, box: Box, asked: Any) -> None:
-        self.box = box
-        self.asked = asked
-        self.started_ns = self.ended_ns = box.now_ns
+    def __init__(self, host: SimulatedHost, settings: Any) -> None:
+        self.host = host
+        self.settings = settings
+        self.started_ns = self.ended_ns = host.now_ns
         self.over = False
         self.figures: dict[str, Any] = {}
-        self._pause_ns = box.made.host.program_us * US
+        self._pause_ns = host.made.host.program_us * US
 
     def begin(self) -> None:
-        """The clock starts now."""
-        self.started_ns = self.ended_ns = self.box.now_ns
+        """Start the clock."""
+        self.started_ns = self.ended_ns = self.host.now_ns
 
     def until(self, now_ns: float) -> Iterator[Done]:
-        """Work until then, or to its own end (``over``)."""
+        """Run until then, or to the end of the program (``over``)."""
         raise NotImplementedError
 
 
 class Writes(Program):
-    """Blocks of a file are written and synced."""
+    """Writes and syncs blocks of a file."""
 
-    def __init__(self, box: Box, asked: SyncWrites) -> None:
-        super().__init__(box, asked)
-        self._chance = random.Random(f"{asked.offsets} {box.made.seed}")
-        self._places = max(1, asked.file_bytes // asked.block_bytes)
-        self._flagged = bool({"dsync", "sync"} & set(asked.open_flags))
+    def __init__(self, host: SimulatedHost, settings: SyncWrites) -> None:
+        super().__init__(host, settings)
+        self._chance = random.Random(f"{settings.offsets} {host.made.seed}")
+        self._places = max(1, settings.file_bytes // settings.block_bytes)
+        self._flagged = bool({"dsync", "sync"} & set(settings.open_flags))
         self._written: set[int] = set()
-        self._ops = [0] * asked.writers
+        self._ops = [0] * settings.writers
         self._stamp = 0
         self._queue: list[tuple[float, int]] = []
-        most = int(asked.max_bytes_per_s * asked.seconds // asked.writers // asked.block_bytes)
-        self._most_ops = max(1, most) if asked.seconds else 1 << 62
-        self._least_ops = 0 if asked.ops_per_s else -(-LEAST_OPS // asked.writers)
-        if asked.enough_ops:
-            self._least_ops, self._most_ops = 0, min(self._most_ops, -(-asked.enough_ops // asked.writers))
+        most = int(settings.max_bytes_per_s * settings.seconds // settings.writers // settings.block_bytes)
+        self._most_ops = max(1, most) if settings.seconds else 1 << 62
+        self._least_ops = 0 if settings.ops_per_s else -(-LEAST_OPS // settings.writers)
+        if settings.enough_ops:
+            self._least_ops, self._most_ops = 0, min(self._most_ops, -(-settings.enough_ops // settings.writers))
 
     def begin(self) -> None:
         super().begin()
-        self._queue = [(self.started_ns, writer) for writer in range(self.asked.writers)]
+        self._queue = [(self.started_ns, writer) for writer in range(self.settings.writers)]
 
     def until(self, now_ns: float) -> Iterator[Done]:
-        parts = 1 if self.asked.sync == "none" else 2
+        parts = 1 if self.settings.sync == "none" else 2
         done: dict[int, Done] = {}
         while self._queue and self._queue[0][0] < now_ns:
             at_ns, writer = self._queue[0]
             if self._is_over(at_ns - self.started_ns, self._ops[writer]):
                 heapq.heappop(self._queue)
                 continue
-            if self.asked.ops_per_s:
-                due = self.started_ns + self._ops[writer] * 1e9 / self.asked.ops_per_s
+            if self.settings.ops_per_s:
+                due = self.started_ns + self._ops[writer] * 1e9 / self.settings.ops_per_s
                 if due > at_ns:
                     heapq.heapreplace(self._queue, (due, writer))
                     if writer in done:
@@ -104,7 +104,7 @@ class Writes(Program):
         yield from done.values()
 
     def _is_over(self, elapsed_ns: float, ops: int) -> bool:
-        length_ns = self.asked.seconds * 1e9
+        length_ns = self.settings.seconds * 1e9
         if ops >= self._most_ops:
             return True
         if not length_ns or elapsed_ns < length_ns:
@@ -112,58 +112,60 @@ class Writes(Program):
         return ops >= self._least_ops or elapsed_ns >= length_ns + EXTRA_NS
 
     def _one(self, at_ns: float, writer: int, marks: list[int]) -> float:
-        asked, filesystem = self.asked, self.box.filesystem
+        settings, filesystem = self.settings, self.host.filesystem
         self._ops[writer] += 1
         self._stamp += 1
         offset = self._offset(self._ops[writer] - 1)
-        new = asked.prefill != "written" and offset not in self._written
+        new = settings.prefill != "written" and offset not in self._written
         self._written.add(offset)
         at_ns += self._pause_ns
-        if "direct" in asked.open_flags:
-            at_ns = filesystem.direct(at_ns, offset, asked.block_bytes, self._stamp, durable=self._flagged, new=new)
+        if "direct" in settings.open_flags:
+            at_ns = filesystem.direct(at_ns, offset, settings.block_bytes, self._stamp, durable=self._flagged, new=new)
         else:
-            at_ns = filesystem.write(at_ns, offset, asked.block_bytes, self._stamp, new=new)
+            at_ns = filesystem.write(at_ns, offset, settings.block_bytes, self._stamp, new=new)
             if self._flagged:
-                at_ns = filesystem.sync(at_ns, data_only="sync" not in asked.open_flags)
+                at_ns = filesystem.sync(at_ns, data_only="sync" not in settings.open_flags)
         marks.append(int(at_ns))
         synced = self._flagged
-        if asked.sync != "none":
-            if self._ops[writer] % asked.sync_every == 0:
-                at_ns = filesystem.sync(at_ns, data_only=asked.sync == "fdatasync")
+        if settings.sync != "none":
+            if self._ops[writer] % settings.sync_every == 0:
+                at_ns = filesystem.sync(at_ns, data_only=settings.sync == "fdatasync")
                 synced = True
             marks.append(int(at_ns))
         if synced:
-            self.box.promise(at_ns, offset, self._stamp)
+            self.host.acknowledge(at_ns, offset, self._stamp)
         return at_ns
 
     def _offset(self, number: int) -> int:
-        size: int = self.asked.block_bytes
-        if self.asked.offsets == "append":
+        size: int = self.settings.block_bytes
+        if self.settings.offsets == "append":
             return number * size
-        if self.asked.offsets == "same":
+        if self.settings.offsets == "same":
             return 0
-        place = self._chance.randrange(self._places) if self.asked.offsets == "random" else number % self._places
+        place = self._chance.randrange(self._places) if self.settings.offsets == "random" else number % self._places
         return place * size
 
 
 class Commits(Program):
     """SQLite's commits: which files one writes, and which it syncs (sqlite.org/atomiccommit.html, wal.html)."""
 
-    def __init__(self, box: Box, asked: SqliteCommits) -> None:
-        super().__init__(box, asked)
+    def __init__(self, host: SimulatedHost, settings: SqliteCommits) -> None:
+        super().__init__(host, settings)
         self._commits = self._written = 0
-        self._pages = max(1, asked.rows * asked.row_bytes // PAGE)
+        self._pages = max(1, settings.rows * settings.row_bytes // PAGE)
 
     def until(self, now_ns: float) -> Iterator[Done]:
-        asked, at_ns = self.asked, self.ended_ns
+        settings, at_ns = self.settings, self.ended_ns
         marks: list[int] = []
-        length_ns = asked.seconds * 1e9
+        length_ns = settings.seconds * 1e9
         while at_ns < now_ns and not self.over:
             at_ns = self._one(at_ns + self._pause_ns + 15 * US)
             marks.append(int(at_ns))
             elapsed_ns = at_ns - self.started_ns
             enough = self._commits >= LEAST_OPS or elapsed_ns >= length_ns + EXTRA_NS
-            self.over = (elapsed_ns >= length_ns and enough) or self._written > asked.max_bytes_per_s * asked.seconds
+            self.over = (
+                elapsed_ns >= length_ns and enough
+            ) or self._written > settings.max_bytes_per_s * settings.seconds
         started, self.ended_ns = self.ended_ns, at_ns
         elapsed_s = (at_ns - self.started_ns) / 1e9
         self.figures = {
@@ -177,55 +179,55 @@ class Commits(Program):
 
     def _one(self, at_ns: float) -> float:
         self._commits += 1
-        logged = self.asked.journal_mode == "WAL"
+        logged = self.settings.journal_mode == "WAL"
         place = self._commits % (CHECKPOINT_COMMITS if logged else self._pages) * PAGE + (LOG_AT if logged else 0)
         at_ns = self._appended(at_ns, place) if logged else self._rewritten(at_ns, place)
-        if self.asked.durable:
-            self.box.promise(at_ns, place, self._commits)
+        if self.settings.durable:
+            self.host.acknowledge(at_ns, place, self._commits)
         if logged and self._commits % CHECKPOINT_COMMITS == 0:
             at_ns = self._checkpoint(at_ns)
         return at_ns
 
     def _appended(self, at_ns: float, place: int) -> float:
-        """To the log, which grows up to the first checkpoint and is written over from its beginning after each."""
+        """Append to the log, which grows until the first checkpoint and is then overwritten from its beginning."""
         at_ns = self._write(at_ns, place, new=self._commits <= CHECKPOINT_COMMITS)
-        return self.box.filesystem.sync(at_ns, data_only=True) if self.asked.durable else at_ns
+        return self.host.filesystem.sync(at_ns, data_only=True) if self.settings.durable else at_ns
 
     def _rewritten(self, at_ns: float, place: int) -> float:
-        """The rollback journal, the page, and with EXTRA the directory, so that the journal stays removed."""
-        at_ns = self._synced(self._write(at_ns, LOG_AT, new=self.asked.journal_mode != "PERSIST"))
+        """Write the rollback journal and the page, and with EXTRA the directory, so that the journal stays deleted."""
+        at_ns = self._synced(self._write(at_ns, LOG_AT, new=self.settings.journal_mode != "PERSIST"))
         at_ns = self._synced(self._write(at_ns, place))
-        if self.asked.synchronous == "EXTRA":
-            at_ns = self._synced(self.box.filesystem.write(at_ns, DIRECTORY_AT, PAGE, self._commits, new=True))
+        if self.settings.synchronous == "EXTRA":
+            at_ns = self._synced(self.host.filesystem.write(at_ns, DIRECTORY_AT, PAGE, self._commits, new=True))
         return at_ns
 
     def _checkpoint(self, at_ns: float) -> float:
-        """The log is synced, its pages go to where they belong, and are synced there."""
+        """Sync the log, copy its pages to the database, and sync that."""
         at_ns = self._synced(at_ns)
         for page in range(min(self._pages, CHECKPOINT_COMMITS)):
             at_ns = self._write(at_ns, page * PAGE)
         return self._synced(at_ns)
 
     def _synced(self, at_ns: float) -> float:
-        return at_ns if self.asked.synchronous == "OFF" else self.box.filesystem.sync(at_ns, data_only=False)
+        return at_ns if self.settings.synchronous == "OFF" else self.host.filesystem.sync(at_ns, data_only=False)
 
     def _write(self, at_ns: float, offset: int, *, new: bool = False) -> float:
         self._written += PAGE
-        return self.box.filesystem.write(at_ns, offset, PAGE, self._commits, new=new)
+        return self.host.filesystem.write(at_ns, offset, PAGE, self._commits, new=new)
 
 
 class Growing(Program):
-    """How long a flush takes after growing amounts of O_DIRECT writes that nobody has synced."""
+    """Measures how long a flush takes after increasing amounts of unsynced O_DIRECT writes."""
 
-    def __init__(self, box: Box, asked: DirtyFlush) -> None:
-        super().__init__(box, asked)
-        self._chance = random.Random(f"growing {box.made.seed}")
+    def __init__(self, host: SimulatedHost, settings: DirtyFlush) -> None:
+        super().__init__(host, settings)
+        self._chance = random.Random(f"growing {host.made.seed}")
         self._todo = [
             (pattern, amount)
             for pattern in _PATTERNS
             for _ in range(_ROUNDS)
             for amount in _AMOUNTS
-            if amount <= asked.file_bytes
+            if amount <= settings.file_bytes
         ]
         self._sync_ns: dict[tuple[str, int], list[float]] = {}
         self._flush_ms: dict[tuple[str, int], dict[str, list[int]]] = {}
@@ -233,7 +235,7 @@ class Growing(Program):
 
     def until(self, now_ns: float) -> Iterator[Done]:
         while self._todo and self.ended_ns < now_ns:
-            half_ns = self.asked.seconds * 1e9 / 2
+            half_ns = self.settings.seconds * 1e9 / 2
             pattern, amount = self._todo.pop(0)
             limit_ns = self.started_ns + half_ns * (1 if pattern == "sequential" else 2)
             if self.ended_ns > limit_ns and any(key[0] == pattern for key in self._sync_ns):
@@ -244,17 +246,17 @@ class Growing(Program):
             self.figures = {**self._growths(), "written_bytes": self._written}
 
     def _one(self, pattern: str, amount: int) -> Done:
-        filesystem, block = self.box.filesystem, _PATTERNS[pattern]
+        filesystem, block = self.host.filesystem, _PATTERNS[pattern]
         at_ns = begun = filesystem.sync(self.ended_ns, data_only=True)
-        places = list(range(0, self.asked.file_bytes - block + 1, block))
+        places = list(range(0, self.settings.file_bytes - block + 1, block))
         if pattern == "scattered":
             self._chance.shuffle(places)
         for place in places[: amount // block]:
             at_ns = filesystem.direct(at_ns, place, block, 1, durable=False)
-        before = {each.device: each for each in self.box.counters()}
+        before = {each.device: each for each in self.host.counters()}
         end = filesystem.sync(at_ns, data_only=True)
         self._sync_ns.setdefault((pattern, amount), []).append(end - at_ns)
-        for after in self.box.counters():
+        for after in self.host.counters():
             if (after.flushes or 0) > (before[after.device].flushes or 0):
                 spent = (after.flush_ms or 0) - (before[after.device].flush_ms or 0)
                 self._flush_ms.setdefault((pattern, amount), {}).setdefault(after.device, []).append(spent)
@@ -293,12 +295,12 @@ def _line(points: Sequence[dict[str, Any]]) -> tuple[int, int]:
     return round(slope), round(intercept)
 
 
-def program(box: Box, asked: StepSettings) -> Program | None:
-    """The program of that kind of step; None where there is no such thing on a simulated box."""
-    box.begin_step()
-    if isinstance(asked, SqliteCommits):
-        return Commits(box, asked)
-    if isinstance(asked, DirtyFlush):
-        return Growing(box, asked)
-    alike = asked.as_sync_writes()
-    return Writes(box, alike) if alike else None
+def program(host: SimulatedHost, settings: StepSettings) -> Program | None:
+    """Return the program for that kind of step, or None if it cannot be simulated."""
+    host.begin_step()
+    if isinstance(settings, SqliteCommits):
+        return Commits(host, settings)
+    if isinstance(settings, DirtyFlush):
+        return Growing(host, settings)
+    writes = settings.as_sync_writes()
+    return Writes(host, writes) if writes else None

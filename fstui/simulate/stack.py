@@ -1,4 +1,4 @@
-"""What a survey of the simulated box finds: the layers as their drivers would state them, true or not."""
+"""The inventory of a simulated host: the layers as their drivers would report them, true or not."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ HOST = Host(hostname="simulated", kernel="6.12.0", cpus=4, memory_bytes=16 << 30
 
 
 def mount_point(made: Simulated) -> str:
-    """Where its filesystem seems to be mounted."""
+    """Return its mount point."""
     return f"/simulated/{made.name}"
 
 
 def name_of(found: Target) -> str | None:
-    """The simulated storage that it is; None of a real one."""
+    """Return the name of the simulated disk, or None for real storage."""
     return found.identity.removeprefix(_IDENTITY) if found.identity.startswith(_IDENTITY) else None
 
 
 def inventory(made: Simulated) -> Inventory:
-    """The box."""
+    """Return the inventory of the host."""
     host = replace(HOST, virtualization=made.host.virtualization, cloud=made.host.cloud)
     return Inventory(host=host, filesystems=(target(made),))
 
 
 def target(made: Simulated) -> Target:
-    """The filesystem on its disks."""
+    """Return its filesystem and disks as a target."""
     place, source = mount_point(made), f"/dev/{made.disk.name}"
     devices = tuple(_disk(device) for device in (made.disk, made.log, made.front) if device)
     between = _between(made)
@@ -51,12 +51,13 @@ def target(made: Simulated) -> Target:
 
 
 def _filesystem(made: Simulated, place: str, below: tuple[str, ...]) -> Node:
-    said = made.filesystem
-    told = {"zfs": {"sync": said.sync, "logbias": "latency"}}.get(
-        said.kind, {"barrier": "barrier" if said.barrier else "nobarrier", "data": said.data, "journal": "yes"}
+    filesystem = made.filesystem
+    settings = {"zfs": {"sync": filesystem.sync, "logbias": "latency"}}.get(
+        filesystem.kind,
+        {"barrier": "barrier" if filesystem.barrier else "nobarrier", "data": filesystem.data, "journal": "yes"},
     )
-    readings = tuple(Reading(what=what, value=value, path=f"{WHERE}:{what}") for what, value in told.items())
-    node = kind(said.kind).node(f"mount:{place}", place, below=below, readings=readings)
+    readings = tuple(Reading(what=what, value=value, path=f"{WHERE}:{what}") for what, value in settings.items())
+    node = kind(filesystem.kind).node(f"mount:{place}", place, below=below, readings=readings)
     passes, why = sync_of(node)
     return replace(node, sync=passes, because=why)
 

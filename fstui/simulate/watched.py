@@ -1,6 +1,6 @@
-"""A program that commits on a simulated box, and what a watch sees of it: who waits, and what the disks do meanwhile.
+"""A program that commits on a simulated host, and what ``fstui watch`` reports about it.
 
-No programs run on a box that is not there; one that commits at a database's usual pace makes disks comparable.
+The program commits 50 times per second, as a database would, so that disks can be compared.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.latency import Histogram
 from fstui.model.counters import DeviceCounters, DeviceTimes
 from fstui.model.watch import Waiting, Watched, WatchedDevice
-from fstui.simulate.box import Box
 from fstui.simulate.programs import Writes
+from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.stack import mount_point
 
 COMMITS = SyncWrites(seconds=0, block_bytes=8192, offsets="sequential", sync="fdatasync", ops_per_s=50.0)
@@ -18,59 +18,59 @@ PROGRAM, PID, FILE = "database", 100, "commits.log"
 LEAST_FOR_P99 = 100
 
 
-class WatchedBox:
-    """The program at work, and two looks at it: since the last, and since the beginning."""
+class WatchedHost:
+    """Runs the program and observes it, for the last second and for the whole time."""
 
-    def __init__(self, box: Box) -> None:
-        box.begin_step()
-        self._box = box
-        self._program = Writes(box, COMMITS)
+    def __init__(self, host: SimulatedHost) -> None:
+        host.begin_step()
+        self._host = host
+        self._program = Writes(host, COMMITS)
         self._program.begin()
-        self._second, self._whole = Look(box), Look(box)
-        for disk in box.disks():
-            disk.told = self._request
+        self._second, self._whole = Observation(host), Observation(host)
+        for disk in host.disks():
+            disk.on_request = self._request
 
     def until(self, now_ns: float) -> float:
-        """Let it work until then. When its last commit came back, which may be later."""
+        """Run until then. Return when the last commit returned, which may be later."""
         for done in self._program.until(now_ns):
-            if not self._box.filesystem.stubbed:  # what a library answers no kernel hears of
+            if not self._host.filesystem.stubbed:  # a stubbed sync does not reach the kernel
                 syncs = [end - begin for begin, end in zip(done.marks[::2], done.marks[1::2], strict=True)]
                 self._second.syncs.add(syncs)
                 self._whole.syncs.add(syncs)
         return max(now_ns, self._program.ended_ns)
 
     def second(self) -> Watched:
-        """Since the last time that this was asked."""
-        seen, self._second = self._second.seen(), Look(self._box)
+        """Return what happened since the previous call."""
+        seen, self._second = self._second.seen(), Observation(self._host)
         return seen
 
     def whole(self) -> Watched:
-        """Since the beginning."""
+        """Return what happened since the beginning."""
         return self._whole.seen()
 
     def _request(self, device: str, what: str, took_ns: float) -> None:
-        for look in (self._second, self._whole):
-            look.request(device, what, round(took_ns))
+        for observation in (self._second, self._whole):
+            observation.request(device, what, round(took_ns))
 
 
-class Look:
-    """A stretch of the model's time."""
+class Observation:
+    """An interval of simulated time."""
 
-    def __init__(self, box: Box) -> None:
-        self._box = box
-        self._since_ns = box.now_ns
-        self._before = {each.device: each for each in box.counters()}
+    def __init__(self, host: SimulatedHost) -> None:
+        self._host = host
+        self._since_ns = host.now_ns
+        self._before = {each.device: each for each in host.counters()}
         self.syncs = Histogram()
         self._requests: dict[tuple[str, str], Histogram] = {}
 
     def request(self, device: str, what: str, took_ns: int) -> None:
-        """A disk has answered."""
+        """Record a completed request of a disk."""
         self._requests.setdefault((device, what), Histogram()).add([took_ns])
 
     def seen(self) -> Watched:
-        """What it comes to."""
-        elapsed_s = (self._box.now_ns - self._since_ns) / 1e9
-        devices = tuple(filter(_was_asked, map(self._device, self._box.counters())))
+        """Return the result."""
+        elapsed_s = (self._host.now_ns - self._since_ns) / 1e9
+        devices = tuple(filter(_was_used, map(self._device, self._host.counters())))
         waits = (self._waiting(),) if self.syncs.total else ()
         return Watched(elapsed_s=elapsed_s, looked_s=elapsed_s, waits=waits, devices=devices)
 
@@ -80,10 +80,10 @@ class Look:
             program=PROGRAM,
             pid=PID,
             processes=1,
-            file=f"{mount_point(self._box.made)}/{FILE}",
+            file=f"{mount_point(self._host.made)}/{FILE}",
             inode=None,
             files=1,
-            device=self._box.made.disk.name,
+            device=self._host.made.disk.name,
             syncs=self.syncs.total,
             waited_ns=self.syncs.sum,
             latency_ns=_times(self.syncs),
@@ -111,7 +111,7 @@ class Look:
         )
 
 
-def _was_asked(device: WatchedDevice) -> bool:
+def _was_used(device: WatchedDevice) -> bool:
     return bool(device.writes or device.flushes)
 
 

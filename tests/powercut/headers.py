@@ -1,4 +1,4 @@
-"""A header as a writer prints it, of a box that was made up."""
+"""A header as a writer prints it, for a made-up host."""
 
 from __future__ import annotations
 

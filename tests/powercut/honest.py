@@ -1,4 +1,4 @@
-"""What an honest disk holds after a cut, written by hand: to be spoilt one block at a time."""
+"""The files that a durable disk contains after a cut. Tests then damage single blocks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ BLOCK = 4096
 
 
 def stream(writes: Writes = "overwrite", *, writer: int = 0, sync: Sync = "fdatasync", records: int = 8) -> Stream:
-    """A small one: ``records`` is what one file holds, or how many new files are kept."""
+    """Return a small stream. ``records`` is the number of records per file, or of new files that are kept."""
     return Stream.of(writer, sync, writes, BLOCK, records * BLOCK)
 
 
 def lay_down(directory: Path, of: Stream, last: int, run: str = RUN) -> Path:
-    """The files of that writer as they stand once ``last`` is on the disk; its own directory."""
+    """Write the files of that writer up to the record ``last`` and return its directory."""
     home = directory / f"w{of.writer}"
     home.mkdir(parents=True)
     for sequence in range(last + 1):
@@ -30,7 +30,7 @@ def lay_down(directory: Path, of: Stream, last: int, run: str = RUN) -> Path:
 
 
 def put(home: Path, of: Stream, sequence: int, block: bytes) -> None:
-    """These bytes in the place of that record."""
+    """Replace the record by these bytes."""
     number, offset = of.place(sequence)
     with (home / str(number)).open("r+b" if (home / str(number)).exists() else "wb") as file:
         file.seek(offset)
@@ -38,13 +38,13 @@ def put(home: Path, of: Stream, sequence: int, block: bytes) -> None:
 
 
 def at(of: Stream, sequence: int) -> tuple[str, int]:
-    """File name and offset."""
+    """Return file name and offset."""
     number, offset = of.place(sequence)
     return str(number), offset
 
 
 def log_of(cut: Cut, last: dict[int, int], *, boot: str | None = None, ms_each: int = 10) -> bytes:
-    """What the witness has: every acknowledgement up to these."""
+    """Return the witness's log with every acknowledgement up to these."""
     header = encode(cut.header)
     if boot is not None:
         header = header.replace(f'"boot":"{cut.header.boot}"'.encode(), f'"boot":"{boot}"'.encode())
@@ -56,6 +56,6 @@ def log_of(cut: Cut, last: dict[int, int], *, boot: str | None = None, ms_each: 
 
 
 def directory_of(cut: Cut) -> Path:
-    """Where its records go."""
+    """Return the directory of its records."""
     assert Path(cut.header.directory).name == PREFIX + cut.header.run
     return Path(cut.header.directory)

@@ -1,4 +1,4 @@
-"""The header comes from another box, through a file that anybody may have written to."""
+"""The header is untrusted: it comes from another host, in a file that any program may have changed."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The files of one writer: a record that was not written whole is not one."""
+"""The files of one writer: a partly written record does not count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OVERWRITES = Stream.of(0, "fdatasync", "overwrite", 4096, 8192)
 
 @pytest.fixture
 def half_a_second_block() -> Iterator[None]:
-    """Files of this process may not grow beyond the middle of it; a write ends there instead of killing."""
+    """Limit the size of files to the middle of a record. A write then fails instead of killing the process."""
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (6144, before[1]))
     yield

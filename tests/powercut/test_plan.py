@@ -1,4 +1,4 @@
-"""What can be set, and what comes of it."""
+"""The settings and the plan that follows from them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The history of cuts, with documents that the first version of the format saved."""
+"""The history of cuts, with documents in the first version of the format."""
 
 import subprocess
 from collections.abc import Iterator

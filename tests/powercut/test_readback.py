@@ -1,4 +1,4 @@
-"""What was lost, found by looking at files that were spoilt on purpose."""
+"""Find the losses in files that were damaged on purpose."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ def read_back(directory: Path, streams: list[Stream], last: dict[int, int]) -> l
 
 
 def compared(directory: Path, of: Stream, last: int) -> tuple[dict[str, Any], dict[int, str]]:
-    """The sums of the one writer, and what was lost."""
+    """Return the sums and the losses of the only writer."""
     head, *lines = read_back(directory, [of], {of.writer: last})
     assert head["found"]
     lost = {sequence: kind for line in lines[:-1] for sequence, kind in line["lost"]}
@@ -130,7 +130,7 @@ def test_record_of_another_place_is_misplaced(directory: Path) -> None:
 def test_place_in_flight_may_be_torn(directory: Path) -> None:
     of = stream()
     home = lay_down(directory, of, 20)
-    put(home, of, 13, of.pack(RUN, 21)[:2048] + of.pack(RUN, 13)[2048:])  # where 21 goes
+    put(home, of, 13, of.pack(RUN, 21)[:2048] + of.pack(RUN, 13)[2048:])  # the place of record 21
     sums, lost = compared(directory, of, 20)
     assert lost == {}
     assert (sums["in_flight"], sums["checked"]) == (1, 7)

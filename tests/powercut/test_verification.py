@@ -1,4 +1,4 @@
-"""The whole check on this box, with records laid down by hand and a boot id of another boot."""
+"""A whole verification on this host, with prepared records and the boot id of another boot."""
 
 import asyncio
 import re
@@ -29,7 +29,7 @@ LAST = {0: 100, 1: 80}
 
 
 class Box:
-    """This machine with a cut in progress."""
+    """This host after a cut."""
 
     def __init__(self, target: Path, cut: Cut) -> None:
         self.target = target
@@ -73,7 +73,7 @@ async def a_box(target: Path, **settings: str) -> Box:
 
 @pytest.fixture
 async def box(tmp_path: Path) -> Box:
-    """Everything that was acknowledged is there."""
+    """Write every acknowledged record."""
     box = await a_box(tmp_path / "target")
     box.lay_down()
     return box
@@ -99,7 +99,7 @@ async def test_saved_verification_is_judged_alike_again(box: Box) -> None:
     (step,) = run.steps
     assert (step.settings.probe, step.ops, step.elapsed_s) == ("powercut", 150, 0.81)
     assert run.judged(judge(decode_run(msgspec.json.encode(run)))) == run
-    assert run.speed == Speed()  # of a power cut nobody asks how fast
+    assert run.speed == Speed()  # a power cut has no speed
 
 
 async def test_one_lost_record_is_lost(box: Box) -> None:
@@ -113,7 +113,7 @@ async def test_one_lost_record_is_lost(box: Box) -> None:
 
 
 async def test_age_of_a_loss_counts_from_the_last_acknowledgement(box: Box) -> None:
-    box.spoil(70)  # acknowledged as the 39th, 390 ms after the header; the last one after 810 ms
+    box.spoil(70)  # acknowledged 390 ms after the header, the last record after 810 ms
     box.spoil(99)
     run = await box.check()
     assert figures(run).oldest_lost_s == pytest.approx(0.42)
@@ -159,7 +159,7 @@ async def test_stopped_writer_proves_nothing(box: Box, where: str) -> None:
     log = box.log()
     if where == "in the log":
         log += b"end 900 stopped by SIGTERM\n"
-    else:  # an orderly shutdown after the network was gone
+    else:  # a regular shutdown after the network failed
         (box.directory / ENDED).write_text("stopped by SIGTERM")
     run = await box.check(log)
     assert run.verdict == "cannot-tell"
@@ -167,7 +167,7 @@ async def test_stopped_writer_proves_nothing(box: Box, where: str) -> None:
 
 
 async def test_storage_error_counts_as_a_cut_if_declared(box: Box) -> None:
-    """A disk that loses its power alone answers with errors, and its writer ends by them."""
+    """A disk that alone loses its power returns errors, and these end the writer."""
     log = box.log() + b"end 900 failed: writer 0 (fdatasync, overwrite): fdatasync: [Errno 5] Input/output error\n"
     assert (await box.check(log)).verdict == "cannot-tell"
     assert (await box.check(log, storage_was_cut=True)).verdict == "kept"
@@ -204,7 +204,7 @@ async def test_mounted_filesystem_is_not_unmountable(box: Box) -> None:
 
 
 def changed(box: Box, **fields: Any) -> bytes:
-    """The log with another header."""
+    """Return the log with another header."""
     header, _, rest = box.log().partition(b"\n")
     told = msgspec.json.decode(header)
     for name, value in fields.items():
@@ -297,7 +297,7 @@ async def test_loss_restarts_the_count(tmp_path: Path) -> None:
         if spoilt:
             box.spoil(95)
         run = await box.check_and_save()
-        # the history orders runs by their second: these are told apart by hand
+        # the history orders runs by their second, so give them different ones
         saved = next(iter(power_cuts.verified())).path
         saved.rename(saved.with_name(f"20261120-00000{len(list(power_cuts.verified()))}-{run.id}.json"))
     assert run.findings[0].title == "kept (1 cut)"
@@ -336,7 +336,7 @@ async def test_sync_methods_are_counted_separately(tmp_path: Path) -> None:
 
 async def test_interrupted_verification_changes_nothing(box: Box) -> None:
     checking = asyncio.ensure_future(box.check_and_save())
-    await asyncio.wait({checking}, timeout=0)  # it has begun
+    await asyncio.wait({checking}, timeout=0)  # it has started
     checking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await checking

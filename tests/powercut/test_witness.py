@@ -1,4 +1,4 @@
-"""The witness reads what a writer would send, from a pipe, and every way it can stop."""
+"""The witness reads the writer's lines from a pipe, until each possible end."""
 
 import errno
 import os
@@ -24,14 +24,14 @@ from tests.powercut.honest import log_of
 
 @pytest.fixture
 async def whole(tmp_path: Path) -> bytes:
-    """What the writer of another boot sent."""
+    """Return the lines of a writer during another boot."""
     (tmp_path / "target").mkdir()
     cut = await power_cut.make_cut(Session(LocalMachine()), str(tmp_path / "target"), {"writes": "create"})
     return log_of(cut, {0: 40}, boot="another")
 
 
 def hear(witness: Witness, *pieces: bytes) -> list[View]:
-    """Let it listen to these, then to the end of the connection."""
+    """Let the witness read these lines, then the end of the connection."""
     views: list[View] = []
     for piece in pieces:
         reading, writing = os.pipe()
@@ -88,8 +88,8 @@ def test_sign_of_life_is_no_acknowledgement(tmp_path: Path, whole: bytes) -> Non
     before = witness.view()
     hear(witness, b"alive 9000\n")
     after = witness.view()
-    assert after.since_ack_s > before.since_ack_s  # its storage hangs
-    assert after.since_line_s < after.since_ack_s  # and the connection lives
+    assert after.since_ack_s > before.since_ack_s  # the storage hangs
+    assert after.since_line_s < after.since_ack_s  # the connection works
     witness.close()
 
 
@@ -130,7 +130,7 @@ def test_acknowledgements_before_damage_are_kept(tmp_path: Path, whole: bytes) -
 
 @pytest.mark.parametrize("spoken", [True, False])
 def test_data_without_newlines_is_not_buffered(tmp_path: Path, whole: bytes, spoken: bool) -> None:
-    """As /dev/zero would be, or a login shell that never comes to the writer."""
+    """The data of /dev/zero, or of a login shell that never starts the writer."""
     witness = Witness(tmp_path / "acks.log")
     if spoken:
         hear(witness, whole)
@@ -142,7 +142,7 @@ def test_data_without_newlines_is_not_buffered(tmp_path: Path, whole: bytes, spo
 
 @pytest.fixture
 def small_disk() -> Iterator[int]:
-    """Files of this process may not grow beyond a few KiB; the write then fails instead of killing."""
+    """Limit the size of files to a few KiB. A write then fails instead of killing the process."""
     limit = 8192
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))

@@ -1,4 +1,4 @@
-"""The real writer, read as a witness reads it."""
+"""The real writer, read like a witness does."""
 
 import contextlib
 import json
@@ -62,7 +62,7 @@ def write(target: Path) -> Iterator[Write]:
 
 
 def lines_until(process: subprocess.Popen[bytes], enough: Callable[[Log], bool]) -> tuple[Log, bytes]:
-    """Read until that is so."""
+    """Read lines until the condition is true."""
     assert process.stdout
     header = process.stdout.readline()
     if not header:
@@ -78,13 +78,13 @@ def lines_until(process: subprocess.Popen[bytes], enough: Callable[[Log], bool])
 
 
 def probe_of(writer: subprocess.Popen[bytes]) -> int:
-    """The first process of the probe, which leads a session of its own."""
+    """Return the first process of the writer, the leader of its session."""
     (probe,) = psutil.Process(writer.pid).children()
     return probe.pid
 
 
 def cut(writer: subprocess.Popen[bytes]) -> bytes:
-    """All of it at once, as a power cut ends it: nobody can leave a mark. What was said and not yet read."""
+    """Kill all processes at once, like a power cut. Return the output that was not yet read."""
     os.killpg(probe_of(writer), signal.SIGKILL)
     return writer.communicate()[0]
 
@@ -214,11 +214,11 @@ def test_clean_pending_removes_unverified_directories(write: Write, target: Path
 
 
 def test_killing_the_writer_ends_all_its_processes(write: Write) -> None:
-    """Nobody goes on writing when the first process of the probe is gone."""
+    """No process continues to write after the first one has died."""
     writer = write()
     lines_until(writer, lambda log: log.acknowledged > 3)
     os.kill(probe_of(writer), signal.SIGKILL)
-    rest_of(writer.stdout)  # the end comes only when the last one has closed it
+    rest_of(writer.stdout)  # ends when the last process has closed it
     assert writer.wait() == 1
     assert b"killed" in rest_of(writer.stderr)
 
@@ -269,12 +269,12 @@ def test_verify_exit_statuses(write: Write, target: Path, option: str, code: int
 def test_verify_prints_every_format(write: Write, target: Path, format_: str) -> None:
     writer = write()
     log, data = lines_until(writer, each_writer(3))
-    rest = cut(writer)  # files that are too old by then are gone
+    rest = cut(writer)  # old files are removed by then
     data += rest
     for line in rest.splitlines():
         log.add(line)
     (Path(log.header["directory"]) / "w2" / str(log.writers[2].last)).unlink()
     words = command("powercut", "verify", str(target), "--storage-was-cut", "--format", format_)
     done = subprocess.run(words, input=data, capture_output=True, check=True)
-    # of seconds a power cut has only the heading
+    # a power cut has no seconds, only the header
     assert (b"errors_per_s" if format_ == "seconds" else b"lost") in done.stdout.lower()

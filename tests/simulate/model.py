@@ -1,4 +1,4 @@
-"""A program on a simulated box, run as fast as it goes."""
+"""Run a program on a simulated host without waiting."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any
 
 from fstui.measure.kinds.base import StepSettings
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.simulate.box import Box
 from fstui.simulate.parameters import load
 from fstui.simulate.programs import Done, program
+from fstui.simulate.simulated_host import SimulatedHost
 
 CHUNK_NS = 50e6
 
 
-def box(disk: str, **changes: Any) -> Box:
-    """``disk_platter_rpm=5400`` would be no name: dots are written as two underscores."""
-    return Box(load(disk, {key.replace("__", "."): value for key, value in changes.items()}))
+def host(disk: str, **changes: Any) -> SimulatedHost:
+    """Make a host with this disk. Write the dots of a parameter's name as two underscores."""
+    return SimulatedHost(load(disk, {key.replace("__", "."): value for key, value in changes.items()}))
 
 
-def run(on: Box, asked: StepSettings) -> tuple[float, list[Done]]:
-    """Operations per second, and all that was handed over."""
+def run(on: SimulatedHost, asked: StepSettings) -> tuple[float, list[Done]]:
+    """Return operations per second and all results."""
     work = program(on, asked)
     assert work is not None
     work.begin()
@@ -32,7 +32,7 @@ def run(on: Box, asked: StepSettings) -> tuple[float, list[Done]]:
     return ops * 1e9 / (work.ended_ns - work.started_ns), done
 
 
-def rate(on: Box, **asked: Any) -> float:
-    """Of writes of 4 KiB that are synced one by one."""
+def rate(on: SimulatedHost, **asked: Any) -> float:
+    """Return the rate of 4 KiB writes that are synced one by one."""
     usual: dict[str, Any] = {"seconds": 1.0, "file_bytes": 1 << 20, "offsets": "same"}
     return run(on, SyncWrites(**(usual | asked)))[0]

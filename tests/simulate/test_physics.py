@@ -1,4 +1,4 @@
-"""What a simulated disk cannot do, and what is left of it when its plug is pulled."""
+"""The limits of simulated disks, and their content after a power cut."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from fstui.measure.kinds.powercut import PowerCut, PowerCutFigures
 from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
-from fstui.simulate.box import Box
 from fstui.simulate.parameters import changed, load, names
 from fstui.simulate.programs import program
-from tests.simulate.model import box, rate, run
+from fstui.simulate.simulated_host import SimulatedHost
+from tests.simulate.model import host, rate, run
 
 RANDOM: dict[str, Any] = {"offsets": "random", "block_bytes": 16384}
 
 
 @pytest.mark.parametrize(("rpm", "turns"), [(5400, 90), (7200, 120), (15000, 250)])
 def test_one_block_is_overwritten_once_per_revolution(rpm: int, turns: float) -> None:
-    assert rate(box("hdd-7200", disk__platter__rpm=rpm)) == pytest.approx(turns, rel=0.02)
+    assert rate(host("hdd-7200", disk__platter__rpm=rpm)) == pytest.approx(turns, rel=0.02)
 
 
 def test_random_writes_take_half_a_revolution() -> None:
-    assert rate(box("hdd-7200"), seconds=3.0, **RANDOM) == pytest.approx(240, rel=0.1)
-    assert rate(box("hdd-7200"), seconds=2.0, writers=8, **RANDOM) > 480
+    assert rate(host("hdd-7200"), seconds=3.0, **RANDOM) == pytest.approx(240, rel=0.1)
+    assert rate(host("hdd-7200"), seconds=2.0, writers=8, **RANDOM) > 480
 
 
 def test_flush_takes_longer_with_more_cached_data() -> None:
-    honest, lying = box("ssd-consumer"), box("ssd-consumer", disk__cache__flush="ignored")
+    honest, lying = host("ssd-consumer"), host("ssd-consumer", disk__cache__flush="ignored")
     slopes = []
     for each in (honest, lying):
         work = program(each, DirtyFlush(seconds=1.0, file_bytes=4 << 20))
@@ -50,7 +50,7 @@ def test_flushes_are_the_expected_ones() -> None:
         ("hdd-7200-no-cache", "fsync", 0),
     )
     for disk, sync, owed in cases:
-        here = box(disk)
+        here = host(disk)
         _, done = run(here, SyncWrites(seconds=1.0, file_bytes=1 << 20, sync=sync, **RANDOM))
         ops = sum(len(each.marks) // 2 for each in done)
         (counted, *_) = here.counters()
@@ -60,14 +60,14 @@ def test_flushes_are_the_expected_ones() -> None:
 def test_sqlite_syncs_follow_its_pragmas() -> None:
     ways: tuple[tuple[Any, Any], ...] = (("DELETE", "FULL"), ("WAL", "FULL"), ("WAL", "NORMAL"))
     found = {
-        (mode, how): run(box("hdd-7200"), SqliteCommits(seconds=1.0, journal_mode=mode, synchronous=how))[0]
+        (mode, how): run(host("hdd-7200"), SqliteCommits(seconds=1.0, journal_mode=mode, synchronous=how))[0]
         for mode, how in ways
     }
     assert found["DELETE", "FULL"] < found["WAL", "FULL"] < 120 and found["WAL", "NORMAL"] > 1000
 
 
 def test_wal_synced_at_checkpoints_makes_commits_wait() -> None:
-    here = box("ssd-consumer")
+    here = host("ssd-consumer")
     _, done = run(here, SqliteCommits(seconds=1.0, journal_mode="WAL", synchronous="NORMAL"))
     ends = [mark for each in done for mark in each.marks]
     lengths = sorted((end - start for start, end in itertools.pairwise(ends)), reverse=True)
@@ -77,8 +77,8 @@ def test_wal_synced_at_checkpoints_makes_commits_wait() -> None:
     assert lengths[checkpoints - 1] > 1e6 and lengths[checkpoints] < 1e5, "the others end in memory"
 
 
-def cut(here: Box, **asked: Any) -> PowerCutFigures:
-    """The plug is pulled in the middle of a step."""
+def cut(here: SimulatedHost, **asked: Any) -> PowerCutFigures:
+    """Cut the power in the middle of a step."""
     work = program(here, SyncWrites(**{"seconds": 5.0, "file_bytes": 1 << 20, **RANDOM, **asked}))
     assert work is not None
     work.begin()
@@ -95,31 +95,31 @@ HONEST = [name for name in names() if not {"lying", "nobarrier", "eatmydata", "d
 
 @pytest.mark.parametrize("disk", HONEST)
 def test_durable_disk_keeps_acknowledged_data(disk: str) -> None:
-    kept = cut(box(disk))
+    kept = cut(host(disk))
     assert kept.kept and kept.present == kept.checked > 0
 
 
 @pytest.mark.parametrize("disk", sorted(set(names()) - set(HONEST)))
 def test_lying_disk_loses_acknowledged_data(disk: str) -> None:
-    figures = cut(box(disk))
+    figures = cut(host(disk))
     assert figures.any_lost and figures.lost + figures.present == figures.checked
 
 
 def test_several_writers_lose_nothing_on_a_durable_disk() -> None:
-    assert cut(box("hdd-7200"), writers=8).kept and cut(box("ssd-consumer"), writers=4).kept
+    assert cut(host("hdd-7200"), writers=8).kept and cut(host("ssd-consumer"), writers=4).kept
 
 
 def test_simulation_is_repeatable() -> None:
-    assert rate(box("ssd-consumer"), **RANDOM) == rate(box("ssd-consumer"), **RANDOM)
-    assert rate(box("ssd-consumer"), **RANDOM) != rate(box("ssd-consumer", seed=2), **RANDOM)
+    assert rate(host("ssd-consumer"), **RANDOM) == rate(host("ssd-consumer"), **RANDOM)
+    assert rate(host("ssd-consumer"), **RANDOM) != rate(host("ssd-consumer", seed=2), **RANDOM)
 
 
 def test_parameter_changes_during_a_run() -> None:
-    here = box("hdd-7200")
+    here = host("hdd-7200")
     assert rate(here) == pytest.approx(120, rel=0.02)
-    here.turn(changed(here.made, "disk.platter.rpm=15000"))
+    here.change(changed(here.made, "disk.platter.rpm=15000"))
     assert rate(here) == pytest.approx(250, rel=0.02)
-    here.turn(changed(here.made, "disk.cache.flush=ignored"))
+    here.change(changed(here.made, "disk.cache.flush=ignored"))
     assert rate(here) > 1000
     for wrong in ("disk.cache.flush", "disk.platter.rpm=fast", "log.name=sdb"):
         with pytest.raises(Refused):

@@ -1,4 +1,4 @@
-"""Published figures come out of the physics: the same few parameters of a disk give each of its rows."""
+"""Simulated disks reproduce published figures, with the same few parameters for all rows of a disk."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.simulate.model import box, rate
+from tests.simulate.model import host, rate
 
 NOISE = 0.15
 SCRIPT = {"host__program_us": 22}
-"""The report's Python script, between two calls."""
+"""The Python script of the report, between two calls."""
 DIRECT: dict[str, Any] = {"open_flags": ("direct",)}
 LONG = {"seconds": 6.0}
 
@@ -33,17 +33,17 @@ LONG = {"seconds": 6.0}
 def test_published_fsync_rates_are_reproduced(
     published: float, disk: str, changes: dict[str, Any], asked: dict[str, Any]
 ) -> None:
-    assert rate(box(disk, **SCRIPT, **changes), sync="fsync", **asked) == pytest.approx(published, rel=NOISE)
+    assert rate(host(disk, **SCRIPT, **changes), sync="fsync", **asked) == pytest.approx(published, rel=NOISE)
 
 
 @pytest.mark.parametrize(("published", "asked"), [(22.35, {}), (564.98, {**DIRECT, "sync_every": 100})])
 def test_published_virtualbox_rates_are_reproduced(published: float, asked: dict[str, Any]) -> None:
-    """fsync after each write, and O_DIRECT with one after a hundred."""
-    found = rate(box("virtualbox-2011"), seconds=15.0, block_bytes=16384, offsets="random", sync="fsync", **asked)
+    """fsync after each write, and O_DIRECT with an fsync after a hundred writes."""
+    found = rate(host("virtualbox-2011"), seconds=15.0, block_bytes=16384, offsets="random", sync="fsync", **asked)
     assert found == pytest.approx(published, rel=NOISE)
 
 
 def test_cloud_volume_is_faster_with_o_dsync_than_fsync() -> None:
-    dsync = rate(box("cloud-volume"), sync="none", open_flags=("direct", "dsync"))
+    dsync = rate(host("cloud-volume"), sync="none", open_flags=("direct", "dsync"))
     assert 1e6 / dsync == pytest.approx(590, rel=NOISE)  # µs, by ioping on such a volume
-    assert dsync > 1.3 * rate(box("cloud-volume"), sync="fsync", prefill="none", offsets="append")
+    assert dsync > 1.3 * rate(host("cloud-volume"), sync="fsync", prefill="none", offsets="append")

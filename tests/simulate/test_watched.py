@@ -1,18 +1,18 @@
-"""The program of a simulated box, as a watch sees it."""
+"""The program on a simulated host, as ``fstui watch`` reports it."""
 
 from __future__ import annotations
 
 import pytest
 
 from fstui.model.watch import Watched
-from fstui.simulate.watched import WatchedBox
+from fstui.simulate.watched import WatchedHost
 from fstui.trace.conclusion import conclude
-from tests.simulate.model import CHUNK_NS, box
+from tests.simulate.model import CHUNK_NS, host
 
 
 def watched(disk: str, seconds: float = 10.0) -> Watched:
-    on = box(disk)
-    seen, end_ns = WatchedBox(on), on.now_ns + seconds * 1e9
+    on = host(disk)
+    seen, end_ns = WatchedHost(on), on.now_ns + seconds * 1e9
     while on.now_ns < end_ns:
         on.now_ns = seen.until(on.now_ns + CHUNK_NS)
     return seen.whole()
@@ -44,8 +44,8 @@ def test_device_counters_match_the_program() -> None:
 
 
 def test_seconds_add_up_to_the_total() -> None:
-    on = box("ssd-plp")
-    seen, syncs = WatchedBox(on), 0
+    on = host("ssd-plp")
+    seen, syncs = WatchedHost(on), 0
     for _ in range(3):
         on.now_ns = seen.until(on.now_ns + 1e9)
         second = seen.second()

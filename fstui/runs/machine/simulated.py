@@ -27,9 +27,9 @@ from fstui.runs.machine.played import NoDirectory, PlayedMachine
 from fstui.runs.machine.simulated_step import SimulatedProbe
 from fstui.runs.machine.simulated_watch import SimulatedWaits
 from fstui.simulate import stack as surveyed
-from fstui.simulate.box import Box
 from fstui.simulate.parameters import Simulated, changed
 from fstui.simulate.programs import program
+from fstui.simulate.simulated_host import SimulatedHost
 from fstui.state.workspace import Held, Place
 
 _NO_PROGRAMS = Installed(frozenset(), sysbench=False, no_oltp="a simulated box runs no other programs")
@@ -41,7 +41,7 @@ class SimulatedMachine(PlayedMachine):
     def __init__(self, made: Simulated, pace: float = 1.0) -> None:
         self.simulated: str | None = made.name
         self.made = made
-        self.box = Box(made)
+        self.box = SimulatedHost(made)
         self._pace = pace
         self._due = time.monotonic()
         self._measuring: Settings | None = None
@@ -71,7 +71,10 @@ class SimulatedMachine(PlayedMachine):
         return _NO_PROGRAMS
 
     async def make_directory(self, directory: str, run_id: str) -> NoDirectory:
-        self.box, self._cut = Box(self.made), None  # a run begins with a disk that has had time to empty itself
+        self.box, self._cut = (
+            SimulatedHost(self.made),
+            None,
+        )  # a run begins with a disk that has had time to empty itself
         return await super().make_directory(directory, run_id)
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> NoTrace:
@@ -80,7 +83,7 @@ class SimulatedMachine(PlayedMachine):
     async def waits(self, target: Target | None, pid: int | None) -> SimulatedWaits:
         if pid is not None:
             raise Refused(f"process {pid}: a simulated box has one program, and none of this box's")
-        self.box = Box(self.made)
+        self.box = SimulatedHost(self.made)
         return SimulatedWaits(self)
 
     async def start(
@@ -106,7 +109,7 @@ class SimulatedMachine(PlayedMachine):
     def turn(self, change: str) -> None:
         self.made = changed(self.made, change)
         self.simulated = f"{self.simulated},{change}"
-        self.box.turn(self.made)
+        self.box.change(self.made)
 
     def aftermath(self) -> Step | None:
         return self._cut

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from fstui.model.watch import Watched
-from fstui.simulate.watched import WatchedBox
+from fstui.simulate.watched import WatchedHost
 from fstui.trace.child import Ended
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class SimulatedWaits:
 
     def __init__(self, machine: SimulatedMachine) -> None:
         self._machine = machine
-        self._watched = WatchedBox(machine.box)
+        self._watched = WatchedHost(machine.box)
         self._ending = False
 
     def end(self) -> None:

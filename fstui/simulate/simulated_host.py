@@ -1,4 +1,4 @@
-"""A whole simulated box: its disks, the filesystem on them, its clock, and what was promised to its programs."""
+"""A simulated host: its disks, their filesystem, its clock, and the writes that it acknowledged to its programs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from fstui.measure.kinds.powercut import PowerCut, PowerCutFigures
 from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Step
 from fstui.simulate.disk import Disk
-from fstui.simulate.kernel import Dataset, Filesystem, Fronted
+from fstui.simulate.kernel import CachedDisk, Dataset, Filesystem
 from fstui.simulate.parameters import Simulated
 
 FIRST_NS = 1e9
 
 
-class Box:
-    """One run's storage; everything that moves on with the model's clock."""
+class SimulatedHost:
+    """The state of one run, advanced by the simulated clock."""
 
     def __init__(self, made: Simulated) -> None:
         self.made = made
@@ -24,42 +24,41 @@ class Box:
         self.log = Disk(made.log, made.seed + 1) if made.log else None
         self.front = Disk(made.front, made.seed + 2) if made.front else None
         self.filesystem = self._new_file()
-        self._promised: dict[int, tuple[float, int]] = {}
-        """Place → when it was acknowledged as durable, and which write of it."""
+        self._acknowledged: dict[int, tuple[float, int]] = {}
+        """Offset → time of the acknowledgement, and the number of the write."""
         self.acknowledged = 0
 
     def begin_step(self) -> None:
-        """A file of its own for each step; the disk is as it was."""
+        """Start with a new file; the state of the disks is kept."""
         self.filesystem = self._new_file()
-        self._promised.clear()
+        self._acknowledged.clear()
         self.acknowledged = 0
 
-    def turn(self, made: Simulated) -> None:
-        """Its parameters are others from now on."""
+    def change(self, made: Simulated) -> None:
+        """Use other parameters from now on."""
         self.made = made
         for disk, part in zip((self.disk, self.log, self.front), made.parts, strict=True):
             if disk is not None and part is not None:
-                disk.turn(part)
-        self.filesystem.turn(made)
+                disk.change(part)
+        self.filesystem.change(made)
 
-    def promise(self, at_ns: float, place: int, stamp: int) -> None:
-        """A program was told that this write is durable."""
-        self._promised[place] = (at_ns, stamp)
+    def acknowledge(self, at_ns: float, place: int, stamp: int) -> None:
+        """Record that this write was acknowledged to a program as durable."""
+        self._acknowledged[place] = (at_ns, stamp)
         self.acknowledged += 1
 
     def counters(self) -> Iterator[DeviceCounters]:
-        """Of every disk."""
+        """Yield the counters of every disk."""
         yield from (disk.counters() for disk in self.disks())
 
     def disks(self) -> Iterator[Disk]:
-        """All of them."""
         yield from filter(None, (self.disk, self.log, self.front))
 
     def power_cut(self, at_ns: float, settings: PowerCut, bytes_each: int, elapsed_s: float) -> Step:
-        """The power goes: what was promised against what is there, by the rules of ``fstui powercut verify``."""
+        """Cut the power and compare acknowledged with remaining writes, as ``fstui powercut verify`` does."""
         present = stale = missing = 0
         oldest_ns = at_ns
-        for place, (acknowledged_ns, stamp) in self._promised.items():
+        for place, (acknowledged_ns, stamp) in self._acknowledged.items():
             found = self._found(place, at_ns)
             if found is not None and found >= stamp:
                 present += 1
@@ -73,12 +72,12 @@ class Box:
             identity="",
             simulated=True,
             acknowledged=self.acknowledged,
-            checked=len(self._promised),
+            checked=len(self._acknowledged),
             present=present,
             stale=stale,
             missing=missing,
             oldest_lost_s=round((at_ns - oldest_ns) / 1e9, 6),
-            by_claim={claim: {"acknowledged": self.acknowledged, "checked": len(self._promised), "lost": lost}},
+            by_claim={claim: {"acknowledged": self.acknowledged, "checked": len(self._acknowledged), "lost": lost}},
         )
         return Step(
             name="power cut",
@@ -92,13 +91,13 @@ class Box:
         )
 
     def _found(self, place: int, at_ns: float) -> int | None:
-        """The newest that any disk which holds it has."""
+        """Return the newest write at this place on any disk."""
         holders = (disk.stamp_at(place, at_ns) for disk in self.disks())
         return max((stamp for stamp in holders if stamp is not None), default=None)
 
     def _new_file(self) -> Filesystem:
         made = self.made
-        storage = Fronted(made.front, self.front) if made.front and self.front else self.disk
+        storage = CachedDisk(made.front, self.front) if made.front and self.front else self.disk
         log = self.log or storage
         kind = Dataset if made.filesystem.kind == "zfs" else Filesystem
         return kind(made, storage, log)
