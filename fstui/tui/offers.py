@@ -1,117 +1,240 @@
-"""What can be run in a directory, with what is chosen there: all of the plan screen but the screen."""
+"""What can be run in a directory with the settings chosen there: all of the plan screen except the screen itself."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import prod
 
+import msgspec
 from msgspec.structs import replace
 
-from fstui.model.declaration import Declaration
+from fstui.model.declaration import NOTHING, Declaration
 from fstui.model.errors import Refused
+from fstui.model.plan import Plan
+from fstui.model.quantities import clock, counted, size
+from fstui.model.storage import CACHES, MEDIA
+from fstui.report.figures import power_cut_writes, writes_at_most
+from fstui.report.scenarios import BY_HAND
 from fstui.runs import power_cut
 from fstui.runs.runner import RunInProgress
-from fstui.runs.scenarios import Form, Scenario
+from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
 from fstui.runs.session import Session
 from fstui.runs.site import Site
-from fstui.tui.choices import Choices
-from fstui.tui.drawing.plan import Offer, of_plan, power_cut_outlook
+
+MEDIUM, WRITE_CACHE = "medium", "write cache"
+_STEPS = (1, 2, 5)
+
+
+class Choices(msgspec.Struct, frozen=True):
+    """Settings that differ from their defaults, by scenario, and what the user declares about the storage."""
+
+    settings: dict[str, dict[str, str]] = {}
+    declaration: Declaration = NOTHING
+
+    def of(self, form: Form) -> dict[str, str]:
+        return self.settings.get(form.name, {})
+
+    def values(self, form: Form, name: str) -> list[str]:
+        """Return the values of a setting as text: one, or several of a matrix."""
+        return _values(form.settings[name], self.of(form).get(name))
+
+    def changed(self, form: Form, name: str, by: int) -> Choices:
+        """Choose the next value (1) or the previous one (-1). Several values only change by typing."""
+        if name == MEDIUM:
+            return self._declare("medium", MEDIA, by)
+        if name == WRITE_CACHE:
+            return self._declare("write_cache", CACHES, by)
+        setting, now = form.settings[name], self.values(form, name)
+        if len(now) > 1:
+            return self
+        if allowed := options(setting):
+            at = allowed.index(now[0]) if now[0] in allowed else 0
+            return self.set(form, name, allowed[max(0, min(at + by, len(allowed) - 1))])
+        return self.set(form, name, _stepped(setting, float(now[0]), by))
+
+    def toggled(self, form: Form, name: str, option: str) -> Choices:
+        """Add a value to a matrix or remove it. The last value stays."""
+        now = self.values(form, name)
+        kept = [value for value in options(form.settings[name]) if (value in now) != (value == option)]
+        return self.set(form, name, ",".join(kept)) if kept else self
+
+    def set(self, form: Form, name: str, text: str) -> Choices:
+        """Set a value as it was typed; planning refuses an impossible one. An empty text changes nothing."""
+        if not text:
+            return self
+        settings = {key: value for key, value in self.of(form).items() if key != name}
+        if text != ",".join(_values(form.settings[name], None)):
+            settings[name] = text
+        return replace(self, settings={**self.settings, form.name: settings})
+
+    def _declare(self, field: str, words: tuple[str, ...], by: int) -> Choices:
+        allowed = (None, *words)
+        word = allowed[(allowed.index(getattr(self.declaration, field)) + by) % len(allowed)]
+        return replace(self, declaration=replace(self.declaration, remembered=False, **{field: word}))
+
+
+def rows(form: Form) -> list[str]:
+    """Return the names of everything that can be changed, in the order of the screen."""
+    return [*form.settings, MEDIUM, WRITE_CACHE]
+
+
+def meaning(form: Form, name: str) -> str:
+    return form.settings[name].help if name in form.settings else "What fstui cannot read on this host: you declare it."
+
+
+def options(setting: Setting) -> list[str]:
+    """Return the allowed values as text; none if the setting takes any number between its bounds."""
+    return [_text(value) for value in setting.choices or ()]
+
+
+def is_matrix(setting: Setting | None) -> bool:
+    """Return whether several of the allowed values can be chosen at once."""
+    return bool(setting and setting.choices and isinstance(setting.value, list))
+
+
+def _values(setting: Setting, text: str | None) -> list[str]:
+    if text is not None:
+        return [part.strip() for part in text.split(",")]
+    return [_text(value) for value in (setting.value if isinstance(setting.value, list) else [setting.value])]
+
+
+def _text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _stepped(setting: Setting, now: float, by: int) -> str:
+    """Return the next of 1, 2, 5, 10, 20 … within the bounds; for bytes, the next power of two."""
+    if setting.unit == "bytes":
+        new = now * 2 if by > 0 else now / 2
+    else:
+        ladder = [step * 10.0**power for power in range(-2, 7) for step in _STEPS]
+        above, below = [one for one in ladder if one > now * 1.001], [one for one in ladder if one < now * 0.999]
+        new = min(above, default=now) if by > 0 else max(below, default=now)
+    new = new if setting.max is None else min(new, setting.max)
+    new = new if setting.min is None else max(new, setting.min)
+    return str(int(new)) if setting.unit == "bytes" else f"{new:g}"
+
+
+class Outlook(msgspec.Struct, frozen=True):
+    """What a run would take in this directory, in words."""
+
+    time: str
+    writes: str
+    extent: str
+    """The number of steps and the length of each."""
+    skipped: tuple[str, ...]
+    """What is left out, and why."""
+    amount: str
+    command: str
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """A scenario or the power-cut check, with its outlook in this directory or the reason why it cannot be run."""
+
+    name: str
+    form: Form
+    outlook: Outlook | None = None
+    plan: Plan | None = None
+    """None for the power-cut check, which only a person can run."""
+    refusal: str = ""
 
 
 class Offers:
-    """Scenarios and the power-cut check, each with its plan once that is made."""
+    """The scenarios and the power-cut check, each with its plan as soon as that is made."""
 
     def __init__(self, session: Session, directory: str, others: Sequence[str] = ()) -> None:
+        """``others`` are directories on the same mount, to be tried if this one is refused."""
         self.directory = directory
         self.site: Site | None = None
-        """Looked up once: what is chosen changes the plans, not the place."""
         self.every: list[Offer] = []
         self.choices = Choices()
         self._session = session
         self._others = list(others)
-        """On the same mount, to be tried where the first is refused: a mount point is seldom an ordinary user's."""
         self._refusal = ""
         """Why nothing can be run here."""
-        self._under_way: set[int] = set()
+        self._being_planned: set[int] = set()
         self._before: list[Choices] = []
-        self._made_last: list[tuple[Declaration, Declaration]] = []
-        """What runs from here were declared with, each with what was remembered of this storage until then."""
+        self._ran_with: list[tuple[Declaration, Declaration]] = []
+        """For each run that changed the remembered declaration: the new one and the one before."""
 
     def add(self, known: Iterable[tuple[str, Form]]) -> None:
         self.every += [Offer(name, form) for name, form in known]
 
     def at(self, name: str) -> int:
-        """Where the scenario of that name stands; the first where there is none."""
+        """Return the index of a scenario, or 0 if there is none of that name."""
         return next((at for at, offer in enumerate(self.every) if offer.name == name), 0)
 
     async def look_up(self) -> str:
-        """The directory, or where it is refused the first of the others that is not; words where it is another one."""
-        asked = self.directory
-        self.site, self._refusal = await self._looked_up(asked)
+        """Look up the directory, or the first of the others that is not refused. Return a notice if it is another."""
+        requested = self.directory
+        self.site, self._refusal = await self._looked_up(requested)
         while self.site is None and self._others:
             self.directory = self._others.pop(0)
             self.site, _ = await self._looked_up(self.directory)
         if self.site is None:
-            self.directory = asked
+            self.directory = requested
             return ""
         self._recall(self.site.declaration)
-        moved = self.directory != asked
-        return f"{asked} is refused: {self.directory} is on the same mount. d names another." if moved else ""
+        if self.directory == requested:
+            return ""
+        return f"{requested} is refused: {self.directory} is on the same mount. Press d to choose another directory."
 
     def waiting(self) -> list[int]:
-        """Which have no plan yet and no refusal, and none is being made; empty until the directory is looked up."""
+        """Return the offers that still need a plan; none before the directory has been looked up."""
         if not (self.site or self._refusal):
             return []
         unplanned = (at for at, offer in enumerate(self.every) if not offer.outlook and not offer.refusal)
-        return [at for at in unplanned if at not in self._under_way]
+        return [at for at in unplanned if at not in self._being_planned]
 
     def least(self) -> int | None:
-        """Which of those that end by themselves writes least."""
+        """Return the offer that writes least, among those that end by themselves."""
         planned = [(at, offer.plan) for at, offer in enumerate(self.every) if offer.plan and offer.plan.seconds]
         least = min(planned, key=lambda each: each[1].max_bytes + each[1].server_bytes, default=None)
         return least[0] if least else None
 
     async def plan(self, index: int) -> bool:
-        """Make its plan; False where something else was chosen meanwhile."""
+        """Plan an offer. Return False if the choices changed during planning."""
         offer = self.every[index]
-        self._under_way.add(index)
+        self._being_planned.add(index)
         try:
             planned = await self._planned(offer)
         finally:
-            self._under_way.discard(index)
+            self._being_planned.discard(index)
         if offer is not self.every[index]:
             return False
         self.every[index] = planned
         return True
 
     def choose(self, chosen: Choices) -> None:
-        """Another choice, which can be taken back. No plan made for other choices can be started."""
+        """Change the choices so that undo can restore them. Plans made for other choices are dropped."""
         self._before.append(self.choices)
         self.choices = chosen
         self._forget_plans()
 
-    def take_back(self) -> Declaration | None:
-        """The last choice. Where a run has made it last: what was remembered until then, which is to be again."""
+    def undo(self) -> Declaration | None:
+        """Undo the last choice. If a run was made with it, return the declaration to be remembered again."""
         if not self._before:
             return None
-        taken, self.choices = self.choices.declaration, self._before.pop()
+        undone, self.choices = self.choices.declaration, self._before.pop()
         self._forget_plans()
-        ran_with = self._made_last[-1][0].words if self._made_last else None
-        return self._made_last.pop()[1] if taken.words == ran_with != self.choices.declaration.words else None
+        ran_with = self._ran_with[-1][0].words if self._ran_with else None
+        return self._ran_with.pop()[1] if undone.words == ran_with != self.choices.declaration.words else None
 
     def declared(self, site: Site) -> Site:
         return site.declare(self.choices.declaration)
 
     def start(self, offer: Offer, site: Site) -> tuple[RunInProgress, Declaration | None]:
-        """The run; and what is to be remembered of the storage from now on, where that is something else.
+        """Start a run. Return it with the declaration to be remembered, if that has changed.
 
-        Only what was run with is remembered: two stray keys must not colour every later verdict.
+        Only what a run was made with is remembered, so that a stray key does not affect later verdicts.
         """
         assert offer.plan is not None, "only a scenario is run"
         declaration, remembered = self.choices.declaration, self._session.remembered(site)
-        last = declaration if declaration.words != remembered.words else None
-        if last is not None:
-            self._made_last.append((declaration, remembered))
-        return self._session.start(offer.plan, self.declared(site)), last
+        new = declaration if declaration.words != remembered.words else None
+        if new is not None:
+            self._ran_with.append((declaration, remembered))
+        return self._session.start(offer.plan, self.declared(site)), new
 
     async def _looked_up(self, directory: str) -> tuple[Site | None, str]:
         try:
@@ -122,7 +245,7 @@ class Offers:
         return site, ""
 
     def _recall(self, remembered: Declaration) -> None:
-        """What was declared of this storage before holds, unless the user has been quicker."""
+        """Use the remembered declaration wherever the user has not declared anything."""
         every = (*self._before, self.choices)
         *self._before, self.choices = (
             part if part.declaration else replace(part, declaration=remembered) for part in every
@@ -135,12 +258,52 @@ class Offers:
         try:
             if not isinstance(offer.form, Scenario):
                 cut = power_cut.plan(site, settings)
-                return replace(offer, outlook=power_cut_outlook(cut, self.choices, site.read.path))
+                return replace(offer, outlook=_of_power_cut(cut, self.choices, site.read.path))
             plan = await self._session.plan(offer.form, site, settings, called=offer.name)
         except Refused as refusal:
             return replace(offer, refusal=str(refusal))
-        outlook = of_plan(offer.form, plan, self.choices, site.read.path)
-        return replace(offer, outlook=outlook, plan=plan)
+        return replace(offer, outlook=_of_plan(offer.form, plan, self.choices, site.read.path), plan=plan)
 
     def _forget_plans(self) -> None:
         self.every = [Offer(offer.name, offer.form) for offer in self.every]
+
+
+def _of_plan(scenario: Scenario, plan: Plan, chosen: Choices, directory: str) -> Outlook:
+    reasons = Counter(step.skip for step in plan.steps if step.skip)
+    amount = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else f"at most {size(plan.max_bytes)}"
+    server = ""
+    if plan.server is not None:
+        server = f" On {plan.server}: at most {size(plan.server_bytes)} into a database of its own, then drops it."
+    return Outlook(
+        time="until s" if plan.seconds is None else clock(plan.seconds),
+        writes=writes_at_most(plan),
+        extent=_extent(scenario, plan, chosen),
+        skipped=tuple(f"{count} skipped: {reason}" for reason, count in reasons.items()),
+        amount=f"Writes {amount} into {directory.rstrip('/')}/.fstui-…, then removes it.{server}",
+        command=plan.command,
+    )
+
+
+def _of_power_cut(cut: power_cut.Plan, chosen: Choices, directory: str) -> Outlook:
+    each_second = f"{size(cut.bytes_per_s)} a second" if cut.bytes_per_s else "as much as it can"
+    amount = each_second if cut.max_bytes is None else f"at most {size(cut.max_bytes)}"
+    place = f"{directory.rstrip('/')}/{power_cut.PREFIX}…"
+    return Outlook(
+        time=BY_HAND,
+        writes=power_cut_writes(cut),
+        extent=f"{counted(len(cut.ways), 'way')} × {counted(cut.settings.writers, 'writer')}",
+        skipped=(),
+        amount=f"Writes {amount} into {place}, which stays until it is verified.",
+        command=power_cut.write_command(directory, chosen.of(power_cut.FORM)),
+    )
+
+
+def _extent(scenario: Scenario, plan: Plan, chosen: Choices) -> str:
+    """Return ``7 steps × 2 s``, or for a matrix ``2 × 2 = 4 steps × 10 s``."""
+    steps = [step for step in plan.steps if not step.skip]
+    lists = [name for name, setting in scenario.settings.items() if isinstance(setting.value, list)]
+    sides = [len(chosen.values(scenario, name)) for name in lists]
+    product = f"{' × '.join(map(str, sides))} = " if len(sides) > 1 and prod(sides) == len(plan.steps) else ""
+    lengths = {step.settings.seconds for step in steps}
+    each = f" × {lengths.pop():g} s" if len(lengths) == 1 else ""
+    return f"{product}{counted(len(steps), 'step')}{each}"

@@ -101,7 +101,7 @@ class Entries(Provider):
 
     def _scenarios(self) -> Iterator[Entry]:
         from fstui.runs import scenarios  # noqa: PLC0415  kept off the first frame
-        from fstui.tui import choices  # noqa: PLC0415
+        from fstui.tui import offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
         screen = self.screen
@@ -110,8 +110,8 @@ class Entries(Provider):
                 yield Entry(f"scenario {offer.name}", offer.form.question, partial(screen.choose_scenario, at))
             if screen.offer:
                 form = screen.offer.form
-                for at, name in enumerate(choices.rows(form)):
-                    yield Entry(f"setting {name}", choices.meaning(form, name), partial(screen.choose_setting, at))
+                for at, name in enumerate(offers.rows(form)):
+                    yield Entry(f"setting {name}", offers.meaning(form, name), partial(screen.choose_setting, at))
         elif isinstance(screen, StorageScreen):
             for name, scenario in scenarios.shipped_ones():
                 yield Entry(f"scenario {name}", scenario.question, partial(screen.run_here, name))

@@ -1,4 +1,4 @@
-"""The plan screen, and the way from the first screen to the verdict, on a replayed run."""
+"""The plan screen, and the path from the first screen to the verdict, on a replayed run."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.scenario import Scenario, Setting
 from fstui.state import remembered
 from fstui.state.workspace import Place
-from fstui.tui import choices
 from fstui.tui.app import FstuiApp
-from fstui.tui.choices import Choices
 from fstui.tui.drawing import plan as drawing
-from fstui.tui.drawing.plan import Cursor, Offer
+from fstui.tui.offers import Choices, Offer, options
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -33,11 +31,11 @@ from tests.tui.screen import shown
 
 
 def replayed(directory: str | None = "/srv/data") -> PreparedApp:
-    """The app on a box that plays the prepared run again, all at once."""
+    """Return the app on a machine that replays the prepared run without pauses."""
     return PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory=directory)
 
 
-async def test_on_a_busy_device_the_cursor_begins_on_what_writes_least() -> None:
+async def test_busy_device_selects_the_scenario_that_writes_least() -> None:
     async with PreparedApp(ReplayMachine(screens.RUN)).run_test(size=(80, 30)) as pilot:
         assert isinstance(pilot.app, PreparedApp)
         pilot.app.open_plan("/srv/data", busy="dm-1 is 97% busy")
@@ -48,11 +46,11 @@ async def test_on_a_busy_device_the_cursor_begins_on_what_writes_least() -> None
         assert isinstance(screen, PlanScreen) and screen.offer and screen.offer.plan
         ending = [offer.plan.max_bytes for offer in screen.offers.every if offer.plan and offer.plan.seconds]
         assert screen.offer.plan.max_bytes == min(ending) < ending[0]
-        assert "dm-1 is 97% busy: the cursor stands on what writes least." in shown(pilot.app)[-1]
+        assert "dm-1 is 97% busy: the scenario that writes least is selected." in shown(pilot.app)[-1]
 
 
 class Busy(ReplayMachine):
-    """Each reading of its counters is a second later, in which every device had something to do."""
+    """Every device is 97% busy between two readings of the counters."""
 
     seconds = 0
 
@@ -62,7 +60,7 @@ class Busy(ReplayMachine):
         return Counters(monotonic_ns=self.seconds * 1_000_000_000, devices=tuple(devices))
 
 
-async def test_the_directory_of_the_command_line_is_looked_at_in_the_same_way() -> None:
+async def test_directory_of_the_command_line_is_checked_for_activity() -> None:
     app = PreparedApp(Busy(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(80, 30)) as pilot:
         await pilot.app.workers.wait_for_complete()
@@ -72,17 +70,17 @@ async def test_the_directory_of_the_command_line_is_looked_at_in_the_same_way() 
         screen.read_counters()
         screen.read_counters()
         await pilot.pause()
-        assert "sda is 97% busy: the cursor stands on what writes least." in shown(pilot.app)[-1]
+        assert "sda is 97% busy: the scenario that writes least is selected." in shown(pilot.app)[-1]
 
 
 class Refusing(screens.PreparedMachine):
-    """A box that lets nobody look at a directory."""
+    """A machine that refuses every directory."""
 
     async def inspect(self, directory: str) -> Place:
         raise Refused(f"{directory} is not yours")
 
 
-async def test_behind_the_plan_of_a_directory_the_cursor_is_on_its_filesystem() -> None:
+async def test_escape_from_a_plan_selects_its_filesystem() -> None:
     app = PreparedApp(Refusing(), directory="/boot/grub")
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.app.workers.wait_for_complete()
@@ -93,7 +91,7 @@ async def test_behind_the_plan_of_a_directory_the_cursor_is_on_its_filesystem() 
 
 
 class NearlyFull(ReplayMachine):
-    """A replay that is taken for a box, with room for the run and little more."""
+    """A replay that counts as a real host, with little more space than the run needs."""
 
     def __init__(self) -> None:
         super().__init__(screens.RUN, pace=0.0)
@@ -104,7 +102,7 @@ class NearlyFull(ReplayMachine):
 
 
 class Keeping(ReplayMachine):
-    """A replay that remembers what is declared, as this box would."""
+    """A replay that remembers declarations as a real host does."""
 
     remember = LocalMachine.remember
 
@@ -115,7 +113,7 @@ async def reached(pilot: Pilot[int], screen: type) -> None:
 
 
 async def planned(pilot: Pilot[int]) -> list[str]:
-    """The screen once every scenario has been looked at."""
+    """Return the screen when every scenario has been planned."""
     while not (isinstance(pilot.app.screen, PlanScreen) and pilot.app.screen.offers.every):
         await pilot.pause()
     await pilot.app.workers.wait_for_complete()
@@ -123,19 +121,19 @@ async def planned(pilot: Pilot[int]) -> list[str]:
     return shown(pilot.app)
 
 
-async def test_where_little_room_is_left_the_first_enter_is_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_first_enter_warns_about_low_space(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FSTUI_YES")
     async with PreparedApp(NearlyFull(), directory="/srv/data").run_test(size=(80, 24)) as pilot:
         await planned(pilot)
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(pilot.app.screen, PlanScreen)
-        assert any("of its 2.0 GiB stay free meanwhile" in line for line in shown(pilot.app))
+        assert any("of its 2.0 GiB stay free" in line for line in shown(pilot.app))
         await pilot.press("enter")
         await reached(pilot, ResultScreen)
 
 
-async def test_every_scenario_says_what_it_answers_how_long_it_takes_and_what_it_writes() -> None:
+async def test_scenarios_show_question_duration_and_bytes() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         lines = await planned(pilot)
         assert "/srv/data · ext4 › sda1 › sda VBOX HARDDISK" in lines[0]
@@ -146,24 +144,24 @@ async def test_every_scenario_says_what_it_answers_how_long_it_takes_and_what_it
         assert any("/srv/data/.fstui-…, then removes it" in line for line in lines)
 
 
-async def test_settings_are_changed_from_their_choices_and_taken_back() -> None:
+async def test_setting_is_changed_and_undone() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         await planned(pilot)
         await pilot.press("tab", "down", "right")
         lines = await planned(pilot)
-        assert any(line.startswith("  ▌ block") and "[64 KiB]" in line for line in lines)
+        assert "block" in selected_setting(pilot) and "[64 KiB]" in selected_setting(pilot)
         assert any("--set block=65536" in line for line in lines)
         await pilot.press("u")
-        lines = await planned(pilot)
-        assert any(line.startswith("  ▌ block") and "[16 KiB]" in line for line in lines)
+        await planned(pilot)
+        assert "[16 KiB]" in selected_setting(pilot)
 
 
-async def test_a_declared_medium_is_remembered_for_this_storage_once_it_was_run_with() -> None:
+async def test_declared_medium_is_remembered_after_a_run() -> None:
     async with PreparedApp(Keeping(screens.RUN, pace=0.0), directory="/srv/data").run_test(size=(80, 24)) as pilot:
         await planned(pilot)
         await pilot.press("tab", "end", "up", "right", "right")
-        lines = await planned(pilot)
-        assert any(line.startswith("  ▌ medium        hdd-7200") and "declared" in line for line in lines)
+        await planned(pilot)
+        assert "medium         hdd-7200     declared" in selected_setting(pilot)
         assert remembered.declarations() == {}
         await pilot.press("enter")
         await pilot.app.workers.wait_for_complete()
@@ -173,10 +171,11 @@ async def test_a_declared_medium_is_remembered_for_this_storage_once_it_was_run_
         lines = await planned(pilot)
         assert any("--medium hdd-7200" in line for line in lines)
         await pilot.press("tab", "end", "up")
-        assert any(line.startswith("  ▌ medium        hdd-7200") and "remembered" in line for line in shown(pilot.app))
+        await pilot.pause()
+        assert "medium         hdd-7200     remembered" in selected_setting(pilot)
 
 
-async def test_a_declaration_that_is_taken_back_is_not_remembered() -> None:
+async def test_undone_declaration_is_forgotten() -> None:
     machine = Keeping(screens.RUN, pace=0.0)
     async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
         await planned(pilot)
@@ -190,18 +189,18 @@ async def test_a_declaration_that_is_taken_back_is_not_remembered() -> None:
         assert remembered.declarations() == {}
 
 
-async def test_each_run_s_declaration_is_taken_back_with_the_choice_that_it_ran_with() -> None:
+async def test_undo_restores_the_declaration_before_each_run() -> None:
     machine = Keeping(screens.RUN, pace=0.0)
     async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
 
         async def press(*keys: str) -> set[str | None]:
-            """What is remembered then."""
+            """Press the keys and return the remembered media."""
             await pilot.press(*keys)
             await planned(pilot)
             return {said.medium for said in remembered.declarations().values()}
 
         async def run_with(*keys: str) -> set[str | None]:
-            """What is remembered once it has run, and the plan is back."""
+            """Run after these keys and return the remembered media."""
             await pilot.press(*keys, "enter")
             await reached(pilot, ResultScreen)
             return await press("escape")
@@ -211,19 +210,19 @@ async def test_each_run_s_declaration_is_taken_back_with_the_choice_that_it_ran_
         second = await run_with("right")
         assert len(first | second) == 2
         assert await press("right") == second
-        assert await press("u") == second, "what was never run with takes nothing with it"
+        assert await press("u") == second, "undoing a choice without a run forgets nothing"
         assert await press("u") == first
         assert await press("u") == set()
 
 
-async def test_the_command_line_of_the_same_run_can_be_copied() -> None:
+async def test_command_line_is_copied() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         await planned(pilot)
         await pilot.press("y")
         assert pilot.app.clipboard == "fstui run odirect-truth /srv/data"
 
 
-async def test_a_typed_value_is_taken_and_a_bad_one_refused_in_a_sentence() -> None:
+async def test_typed_value_is_used_and_bad_value_refused() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         await planned(pilot)
         await pilot.press("tab", "e", *"0.5", "enter")
@@ -235,7 +234,7 @@ async def test_a_typed_value_is_taken_and_a_bad_one_refused_in_a_sentence() -> N
         assert isinstance(pilot.app.screen, PlanScreen)
 
 
-async def test_a_directory_that_is_refused_is_a_line_on_the_screen() -> None:
+async def test_refused_directory_shows_the_reason() -> None:
     class Refusing(ReplayMachine):
         async def inspect(self, directory: str) -> object:  # type: ignore[override]
             raise Refused("/srv/data is read-only. Remount it rw.")
@@ -245,7 +244,7 @@ async def test_a_directory_that_is_refused_is_a_line_on_the_screen() -> None:
         assert any("✗ /srv/data is read-only. Remount it rw." in line for line in await planned(pilot))
 
 
-async def test_from_the_first_screen_to_the_verdict_is_enter_enter_enter() -> None:
+async def test_three_enters_lead_to_the_verdict() -> None:
     async with replayed(directory=None).run_test(size=(80, 24)) as pilot:
         assert isinstance(pilot.app.screen, StorageScreen)
         await pilot.press("enter")
@@ -259,7 +258,7 @@ async def test_from_the_first_screen_to_the_verdict_is_enter_enter_enter() -> No
         assert "SIMULATED" in shown(pilot.app)[0]
 
 
-async def test_running_again_shows_the_run_in_the_place_of_the_old_result() -> None:
+async def test_repeated_run_replaces_the_old_result() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         await planned(pilot)
         assert isinstance(pilot.app, PreparedApp)
@@ -275,7 +274,7 @@ async def test_running_again_shows_the_run_in_the_place_of_the_old_result() -> N
         assert isinstance(pilot.app.screen, PlanScreen)
 
 
-async def test_what_our_own_run_did_is_not_the_doing_of_others() -> None:
+async def test_own_run_is_not_reported_as_other_activity() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         await planned(pilot)
         screen = pilot.app.screen
@@ -289,7 +288,7 @@ async def test_what_our_own_run_did_is_not_the_doing_of_others() -> None:
 
 
 @pytest.mark.parametrize("size", [(50, 20), (120, 40)])
-async def test_it_is_usable_at_other_sizes(size: tuple[int, int]) -> None:
+async def test_plan_fits_other_sizes(size: tuple[int, int]) -> None:
     async with replayed().run_test(size=size) as pilot:
         lines = await planned(pilot)
         assert lines[2].startswith(" odirect-truth")
@@ -297,7 +296,7 @@ async def test_it_is_usable_at_other_sizes(size: tuple[int, int]) -> None:
 
 
 class OnlyHome(ReplayMachine):
-    """An ordinary user's box: only the home directory can be written."""
+    """Only the home directory is writable, as for an ordinary user."""
 
     async def inspect(self, directory: str) -> Place:
         if directory != "/srv/data/home":
@@ -305,7 +304,7 @@ class OnlyHome(ReplayMachine):
         return await super().inspect(directory)
 
 
-async def test_a_mount_point_that_is_refused_gives_way_to_a_directory_on_the_same_mount() -> None:
+async def test_refused_mount_point_is_replaced_by_a_directory() -> None:
     app = PreparedApp(OnlyHome(screens.RUN, pace=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
         app.open_plan("/srv/data", ["/srv/data/closed", "/srv/data/home"])
@@ -314,7 +313,7 @@ async def test_a_mount_point_that_is_refused_gives_way_to_a_directory_on_the_sam
         assert any("$ fstui run odirect-truth /srv/data/home" in line for line in lines)
 
 
-async def test_another_directory_can_be_named() -> None:
+async def test_another_directory_is_chosen() -> None:
     async with PreparedApp(OnlyHome(screens.RUN, pace=0.0), directory="/srv").run_test(size=(80, 24)) as pilot:
         assert any("✗ /srv is not writable" in line for line in await planned(pilot))
         await pilot.press("d", "end", *"/data/home", "enter")
@@ -322,7 +321,7 @@ async def test_another_directory_can_be_named() -> None:
 
 
 class Hesitant(ReplayMachine):
-    """A directory that takes its time to be looked at."""
+    """The directory is inspected only after ``answers`` is set."""
 
     def __init__(self) -> None:
         super().__init__(screens.RUN, pace=0.0)
@@ -334,9 +333,7 @@ class Hesitant(ReplayMachine):
 
 
 @pytest.mark.parametrize(("then", "screen"), [([], ResultScreen), (["down"], PlanScreen)])
-async def test_enter_before_the_plan_is_made_starts_it_when_it_is_unless_something_else_is_chosen(
-    then: list[str], screen: type
-) -> None:
+async def test_early_enter_starts_when_planned_unless_moved(then: list[str], screen: type) -> None:
     machine = Hesitant()
     async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
         await pilot.press("enter", *then)
@@ -348,7 +345,7 @@ async def test_enter_before_the_plan_is_made_starts_it_when_it_is_unless_somethi
 
 
 class Searching(ReplayMachine):
-    """A box on which programs are looked for in vain, and for long."""
+    """No program is found, and the search ends only after ``found`` is set."""
 
     def __init__(self) -> None:
         super().__init__(screens.RUN, pace=0.0)
@@ -359,7 +356,7 @@ class Searching(ReplayMachine):
         return NOTHING
 
 
-async def test_a_scenario_whose_programs_are_looked_for_keeps_no_other_waiting() -> None:
+async def test_search_for_programs_delays_no_other_scenario() -> None:
     machine = Searching()
     async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 30)) as pilot:
         while not any(line.startswith(" latency-watch") and "until s" in line for line in shown(pilot.app)):
@@ -370,47 +367,35 @@ async def test_a_scenario_whose_programs_are_looked_for_keeps_no_other_waiting()
         assert any(line.startswith(" sysbench-oltp") and "refused" in line for line in lines)
 
 
-@pytest.mark.parametrize("name", scenario.names())
-def test_the_settings_cursor_is_seen_wherever_it_is(name: str) -> None:
-    form = scenario.load(name)
-    for at, row in enumerate(choices.rows(form)):
-        setting = form.settings.get(row)
-        boxes = len(setting.choices) if setting and setting.choices and isinstance(setting.value, list) else 1
-        for option in range(boxes):
-            lines = drawing.detail(
-                Offer(name, form), Choices(), Cursor(0, at, option), read=None, busy="", width=80, height=12
-            )
-            marked = any("▌" in text.plain or any(span.style == "reverse" for span in text.spans) for text in lines)
-            assert marked, (row, option)
-
-
-@pytest.mark.parametrize("width", [50, 80])
-def test_a_description_that_is_cut_ends_in_a_whole_word_and_one_ellipsis(width: int) -> None:
-    for name in scenario.names():
-        form = scenario.load(name)
-        lines = drawing.detail(Offer(name, form), Choices(), Cursor(), read=None, busy="", width=width, height=4)
-        words = lines[2].plain
-        if "…" in words:
-            assert words.count("…") == 1
-            assert words.removesuffix(" …").split()[-1] in " ".join(form.help.split())
-
-
 BLOCKS = Setting(value=16384, unit="bytes", choices=[4096, 16384, 65536])
 
 
-def test_several_values_are_all_shown_and_an_arrow_does_not_drop_them() -> None:
+def test_arrow_keeps_several_typed_values() -> None:
     form = Scenario(name="mine", title="", question="", settings={"block": BLOCKS}, steps=[])
-    chosen = choices.typed(form, Choices(), "block", "4096,65536")
-    lines = [
-        text.plain
-        for text in drawing.detail(Offer("mine", form), chosen, Cursor(), read=None, busy="", width=80, height=12)
-    ]
-    assert any("4 KiB, 64 KiB" in line and "[4 KiB] · 16 KiB · [64 KiB]" in line for line in lines)
-    assert choices.changed(form, chosen, "block", 1) == chosen
-    assert choices.several(form, chosen, "block")
+    chosen = Choices().set(form, "block", "4096,65536")
+    cells = drawing.settings(Offer("mine", form), chosen, ("block", 0), None, 80).cells["block"]
+    assert [cell.plain.strip() for cell in cells] == ["block", "4 KiB, 64 K…", "[4 KiB] · 16 KiB · [64 KiB]"]
+    assert chosen.changed(form, "block", 1) == chosen
 
 
-async def test_what_each_step_does_and_costs_is_drawn_where_there_is_room() -> None:
+@pytest.mark.parametrize("width", [50, 80])
+def test_selected_box_of_a_matrix_is_marked(width: int) -> None:
+    form = scenario.load("sysbench-oltp")
+    values = options(form.settings["flush_method"])
+    for at, value in enumerate(values):
+        boxes = drawing.settings(Offer(form.name, form), Choices(), ("flush_method", at), None, width).cells
+        marked = [text.plain for text in boxes["flush_method"] if "▸" in text.plain]
+        assert len(marked) == 1 and marked[0].partition("▸")[2][4:].startswith(value)
+
+
+def selected_setting(pilot: Pilot[int]) -> str:
+    """Return the row of the selected setting."""
+    assert isinstance(pilot.app.screen, PlanScreen)
+    name = pilot.app.screen.setting
+    return next(line for line in shown(pilot.app) if line.startswith(f"    {name} "))
+
+
+async def test_reach_of_each_step_is_drawn() -> None:
     app = FstuiApp(simulation.session(simulation.named("hdd-7200"), pace=0.0), "/simulated/hdd-7200")
     async with app.run_test(size=(120, 40)) as pilot:
         await app.workers.wait_for_complete()

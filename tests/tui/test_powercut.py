@@ -188,7 +188,7 @@ async def test_a_cut_that_waits_is_named_and_never_offered_for_removal(tmp_path:
 
 def selected_scenario(app: PreparedApp) -> str:
     assert isinstance(app.screen, PlanScreen)
-    return app.screen.offers.every[app.screen.cursor.scenario].name
+    return app.screen.offers.every[app.screen.scenario].name
 
 
 async def test_the_plan_leads_to_it(tmp_path: Path) -> None:

@@ -26,12 +26,11 @@ from fstui.tui.drawing.cells import (
     line,
     rule,
     shown,
-    styled_row,
     wrapped,
 )
 from fstui.tui.drawing.cells import Run as Words
 from fstui.tui.styles import DOUBT, FAINT, HEAD, HEAT, not_bold, speed_style, verdict_style, verdict_word
-from fstui.tui.widgets.table import Rows
+from fstui.tui.widgets.table import Rows, row_cells
 
 _BAR, _LONG_BAR, _VERY_WIDE, _RATE = 8, 30, 150, 6
 COLUMNS = (
@@ -144,7 +143,7 @@ def _rate(per_s: float) -> str:
     return words if len(words) <= _RATE else f"{per_s / 1e3:.0f}k"
 
 
-def _row(summary: Summary, columns: Sequence[Column], bar: str, *, same_day: bool) -> list[Words]:
+def _row(summary: Summary, columns: Sequence[Column], bar: str, *, same_day: bool) -> list[Text]:
     glyph, style = verdict_style(summary.verdict)
     remarks = [one for one in report.remarks(summary) if one not in _NOT_SAID or not _says_so(summary)]
     values = {
@@ -163,7 +162,7 @@ def _row(summary: Summary, columns: Sequence[Column], bar: str, *, same_day: boo
     styles = {"": style, "WHEN": FAINT if same_day else "", "VERDICT": style, "BAR": HEAT[0]}
     if summary.speed in ("slow", "stalls"):
         styles["SLOW?"] = speed_style(summary.speed)[1]
-    return styled_row(columns, values, styles)
+    return row_cells(columns, values, styles)
 
 
 def _in_short(summary: Summary, width: int) -> list[Text]:

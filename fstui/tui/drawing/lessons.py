@@ -11,10 +11,10 @@ from fstui.report.glossary import titled
 from fstui.runs.lessons import Lesson, Planned
 from fstui.runs.lessons_taken import Taken
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import Column, fit, fit_right, line, rule, shown, styled_row, wrapped
+from fstui.tui.drawing.cells import Column, fit, fit_right, line, rule, shown, wrapped
 from fstui.tui.drawing.lesson import SCALE, disks, meanings, paragraph, ways
 from fstui.tui.styles import DOUBT, FAINT, GOOD, HEAD, HEAT
-from fstui.tui.widgets.table import Rows
+from fstui.tui.widgets.table import Rows, row_cells
 
 _RIGHT = (DOUBT, "", GOOD)
 """By how many answers were right."""
@@ -35,7 +35,7 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) ->
             "TAKES": f"{done.right} of 2 right, {done.day}" if done else f"{'━' * lesson.minutes} {lesson.minutes} min",
         }
         styles = {"": GOOD if done else FAINT, "TAKES": _RIGHT[done.right] if done else HEAT[0]}
-        cells[lesson.name] = styled_row(columns, values, styles)
+        cells[lesson.name] = row_cells(columns, values, styles)
     return Rows(columns, cells, {})
 
 

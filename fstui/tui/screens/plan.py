@@ -9,16 +9,16 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
+from textual.widgets import DataTable
 
+from fstui.model.storage import Target
 from fstui.runs import caution, power_cut, scenarios
-from fstui.runs.scenarios import Setting
-from fstui.tui import choices
-from fstui.tui.choices import Choices
+from fstui.tui import offers as choosing
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import plan as drawing
-from fstui.tui.drawing.plan import Cursor, Offer
+from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.run import busy
-from fstui.tui.offers import Offers
+from fstui.tui.offers import Choices, Offer, Offers
 from fstui.tui.rates import Activity
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.table import Rows, Table
@@ -31,17 +31,17 @@ COUNTERS_S = 1.0
 
 
 class PlanScreen(BaseScreen):
-    """Scenarios above, the settings of the selected one below."""
+    """The scenarios, and below them the settings of the selected one and what it will do."""
 
     KEYS = (
         Command("plan.start", "enter", "start", "start", "Start this run."),
         Command("plan.settings", "tab", "other_pane", "settings", "From the scenarios to the settings and back."),
-        Command("plan.less", "left", "change(-1)", "", "The value before; in a matrix, the box on the left."),
+        Command("plan.less", "left", "change(-1)", "", "The previous value; in a matrix, the box on the left."),
         Command("plan.more", "right", "change(1)", "change", "The next value; in a matrix, the next box.", "←→"),
         Command("plan.toggle", "space", "toggle_box", "", "Switch a box of a matrix on or off."),
         Command("plan.type", "e", "type_value", "", "Type a value."),
-        Command("plan.directory", "d", "directory", "", "Name another directory."),
-        Command("plan.undo", "u", "undo", "undo", "Take the last change back."),
+        Command("plan.directory", "d", "directory", "", "Choose another directory."),
+        Command("plan.undo", "u", "undo", "undo", "Undo the last change."),
         replace(COPY, id="plan.copy", label="copy command", help="Copy the command line of the same run."),
         HELP,
         BACK,
@@ -50,34 +50,43 @@ class PlanScreen(BaseScreen):
     )
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
-        "What can be run here, what it answers, how long it takes and how much it writes at most. Medium and write "
-        "cache are for what this box cannot read: a virtual disk does not know what it stands on. What you declare is "
-        "remembered for this storage, said in the verdict, and the physical limits are taken from it."
+        "What can be run here, which question it answers, how long it takes and how much it writes at most. Medium and "
+        "write cache are for what fstui cannot read: a virtual disk does not know which device is below it. What you "
+        "declare is remembered for this storage and named in the verdict. Physical limits are computed from it."
     )
 
     def __init__(self, offers: Offers, busy: str = "", scenario: str = "") -> None:
+        """``busy``: a device that other processes use, in words. ``scenario``: the one to select first."""
         super().__init__()
-        self.table = Table(self._draw_scenarios, id="table")
         self.offers = offers
-        self._wanted = scenario
         self._busy = busy
-        """A device that somebody else needs, in words, until the cursor stands where it is needed the least."""
-        self.cursor = Cursor()
+        self._wanted = scenario
+        self.scenario = 0
+        """The index of the selected scenario."""
+        self.option = 0
+        """The selected option of a matrix."""
+        self.scenarios = Table(self._draw_scenarios, id="scenarios")
+        self.settings = Table(self._draw_settings, id="settings", header=False)
+        self.pane = self.scenarios
         self.activity = Activity()
-        self._awaited = ""
-        """The scenario that is to start as soon as its plan is made."""
-        self._asked: Plan | None = None
-        """What was asked about; the same key again is the answer."""
+        self._to_start = ""
+        """The scenario that starts as soon as its plan is made."""
+        self._confirming: Plan | None = None
+        """The plan that the user was asked to confirm."""
+        self._setting: str | None = None
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.table
-        yield self.lines("detail", self._draw_detail, classes="rest")
+        yield self.scenarios
+        yield self.lines("selected", self._draw_selected, classes="line")
+        yield self.settings
+        yield self.lines("notes", self._draw_notes, classes="rest")
         yield self.footer_lines()
 
     def on_mount(self) -> None:
         self.offers.add([*scenarios.shipped_ones(), (power_cut.NAME, power_cut.FORM)])
-        self.table.refill()
+        self.choose_pane(self.scenarios)
+        self.scenarios.refill()
         self.choose_scenario(self.offers.at(self._wanted))
         self.look_up()
         self.offer_own()
@@ -85,23 +94,22 @@ class PlanScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
-        self.activity = Activity()  # what a run of ours has done meanwhile is not the doing of others
+        self.activity = Activity()  # a run of fstui itself is no activity of other processes
         self.plan_all()
 
     @work(exclusive=True, group="own")
     async def offer_own(self) -> None:
-        """The user's own scenarios come when their directory has answered."""
+        """Add the user's own scenarios as soon as their directory has been read."""
         own, broken = await scenarios.own()
         self.offers.add(own)
-        self.table.refill()
+        self.scenarios.refill()
         if broken:
             self.say(broken[0])
         self.plan_all()
 
     @property
     def offer(self) -> Offer | None:
-        every = self.offers.every
-        return every[self.cursor.scenario] if every else None
+        return self.offers.every[self.scenario] if self.offers.every else None
 
     @work(exclusive=True, group="look up")
     async def look_up(self) -> None:
@@ -110,127 +118,144 @@ class PlanScreen(BaseScreen):
         self.plan_all()
 
     def plan_all(self) -> None:
-        """What each scenario would do here that has no plan yet, the selected one first."""
-        for index in sorted(self.offers.waiting(), key=lambda index: index != self.cursor.scenario):
+        """Plan every scenario that has no plan yet, the selected one first."""
+        for index in sorted(self.offers.waiting(), key=lambda index: index != self.scenario):
             self.plan_one(self.offers, index)
 
     @work(group="plan")
     async def plan_one(self, offers: Offers, index: int) -> None:
-        """One that waits, as for the programs it wants, keeps no other waiting."""
+        """Plan one scenario in parallel with the others: one may wait for programs to be found."""
         if not await offers.plan(index):
             self.plan_all()
         elif offers is self.offers:
             self._suggest_the_least()
             self._show_offers()
-            self._start_if_awaited(offers.every[index])
+            self._start_if_wanted(offers.every[index])
 
     def _suggest_the_least(self) -> None:
-        """On a device that is needed, the cursor begins on what writes least; once all have a plan."""
-        untouched = self.cursor == Cursor() and not self._awaited
+        """On a busy device, select the scenario that writes least once all have a plan and nothing was selected."""
+        untouched = self.scenario == 0 and self.pane is self.scenarios and not self._to_start
         if self._busy and untouched and self.offers.every and not self.offers.waiting():
             if (at := self.offers.least()) is not None:
-                self.say(f"{self._busy}: the cursor stands on what writes least.")
+                self.say(f"{self._busy}: the scenario that writes least is selected.")
                 self.choose_scenario(at)
             self._busy = ""
 
-    def _start_if_awaited(self, offer: Offer) -> None:
-        """Enter was pressed before its plan was made, and nothing else was chosen since."""
-        if offer.outlook and offer.name == self._awaited and offer is self.offer and self.is_active:
-            self._awaited = ""
+    def _start_if_wanted(self, offer: Offer) -> None:
+        """Start the scenario if Enter was pressed before its plan was made and nothing else was selected since."""
+        if offer.outlook and offer.name == self._to_start and offer is self.offer and self.is_active:
+            self._to_start = ""
             self.call_later(self.action_start)
 
     def read_counters(self) -> None:
-        """Others at work now would be counted as well: say so before the start."""
-        if self.offers.site is not None and self.is_active:
+        """Show which devices other processes use: their I/O would be counted in the run."""
+        if self._read is not None and self.is_active:
             first = not self.activity.rates
-            self.activity.add(self.fstui.session.counters(self.offers.site.read.lowest))
+            self.activity.add(self.fstui.session.counters(self._read.lowest))
             if first and self.activity.rates:
-                self._busy = self._busy or caution.busy_words(self.offers.site.read, self.activity.busy)
+                self._busy = self._busy or caution.busy_words(self._read, self.activity.busy)
                 self._suggest_the_least()
-            self.part("detail").redraw()
+            self.part("notes").redraw()
+
+    @property
+    def _read(self) -> Target | None:
+        """The target without what the user declares."""
+        return self.offers.site.read if self.offers.site else None
 
     def _show_offers(self) -> None:
-        self.table.refill()
+        self.scenarios.refill()
+        self._show_selected()
+
+    def _show_selected(self) -> None:
+        self.settings.refill()
         self.redraw()
+
+    def choose_pane(self, pane: Table) -> None:
+        self.pane = pane
+        for table in (self.scenarios, self.settings):
+            table.set_class(table is not pane, "-inactive")
+        self.option = 0
+        self._show_selected()
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """Activate the table that was clicked on."""
+        self.choose_pane(self.scenarios if event.data_table is self.scenarios else self.settings)
 
     def on_data_table_row_highlighted(self) -> None:
-        if self.table.row_count and self.table.cursor_row != self.cursor.scenario:
-            self.choose_scenario(self.table.cursor_row)
+        if self.scenarios.row_count and self.scenarios.cursor_row != self.scenario:
+            self.choose_scenario(self.scenarios.cursor_row)
+        elif self.settings.chosen != self._setting:
+            self._setting, self.option = self.settings.chosen, 0
+            self._show_selected()
 
     def choose_scenario(self, at: int) -> None:
-        self.cursor = Cursor(at)
-        self.table.choose(at)
-        self.part("detail").to_top()
-        self.redraw()
+        self.scenario = at
+        self.scenarios.choose(at)
+        self.settings.choose(0)
+        self.part("notes").to_top()
+        self.choose_pane(self.scenarios)
 
     def choose_setting(self, at: int) -> None:
-        """Put the cursor on that one of the selected scenario's."""
-        self.cursor = replace(self.cursor, setting=at, option=0)
-        self.redraw()
+        self.settings.choose(at)
+        self.choose_pane(self.settings)
 
     def action_move(self, by: int) -> None:
-        cursor = self.cursor
-        if cursor.setting is None:
-            last = max(len(self.offers.every) - 1, 0)
-            self.choose_scenario(max(0, min(cursor.scenario + by, last)))
-        elif self.offer:
-            last = len(choices.rows(self.offer.form)) - 1
-            self.cursor = replace(cursor, setting=max(0, min(cursor.setting + by, last)), option=0)
-        self.redraw()
+        if self.pane is self.settings:
+            self.settings.move(by)
+        else:
+            self.choose_scenario(max(0, min(self.scenario + by, len(self.offers.every) - 1)))
 
     def action_scroll(self, by: int) -> None:
-        self.part("detail").scroll_lines(by)
+        self.part("notes").scroll_lines(by)
 
     def action_other_pane(self) -> None:
-        self.cursor = replace(self.cursor, setting=0 if self.cursor.setting is None else None, option=0)
-        self.redraw()
+        self.choose_pane(self.scenarios if self.pane is self.settings else self.settings)
 
     def action_change(self, by: int) -> None:
-        if self.offer is None:
-            return
-        if self.cursor.setting is None:
+        if self.pane is self.scenarios:
             self.action_other_pane()
-        elif matrix := self._matrix:
-            last = len(choices.options(matrix)) - 1
-            self.cursor = replace(self.cursor, option=max(0, min(self.cursor.option + by, last)))
-            self.redraw()
-        else:
-            self._choose(choices.changed(self.offer.form, self.offers.choices, self._row, by))
-            if choices.several(self.offer.form, self.offers.choices, self._row):
-                self.say("Several values: e types others.")
+        elif self._options:
+            self.option = max(0, min(self.option + by, len(self._options) - 1))
+            self._show_selected()
+        elif self.offer and self.setting:
+            chosen = self.offers.choices.changed(self.offer.form, self.setting, by)
+            if chosen == self.offers.choices and self.setting in self.offer.form.settings:
+                several = len(chosen.values(self.offer.form, self.setting)) > 1
+                self.say("This setting has several values: press e to type others." if several else "")
+            self._choose(chosen)
 
     def action_toggle_box(self) -> None:
-        if self.offer and (matrix := self._matrix):
-            option = choices.as_text(choices.options(matrix)[self.cursor.option])
-            self._choose(choices.toggled(self.offer.form, self.offers.choices, self._row, option))
+        if self.offer and self._options:
+            option = self._options[self.option]
+            self._choose(self.offers.choices.toggled(self.offer.form, self.setting, option))
 
     def action_undo(self) -> None:
-        again = self.offers.take_back()
-        if again is not None and self.offers.site:
-            self.fstui.remember(self.offers.site, again)
-        self._plan_anew()
+        before = self.offers.undo()
+        if before is not None and self.offers.site:
+            self.fstui.remember(self.offers.site, before)
+        self._plan_again()
 
     async def action_directory(self) -> None:
         await self.ask_for("a directory on the filesystem to be tested", self._go_to, self.offers.directory)
 
-    async def action_type_value(self) -> None:
-        if not self._row:
-            self.say("Tab first: choose the setting to type a value for.")
-        elif self.offer and self._row in self.offer.form.settings:
-            await self.ask_for(f"{self._row}: a value; several with commas in a matrix", self._enter_value)
-
-    def _enter_value(self, text: str) -> None:
-        if self.offer and self._row:
-            self._choose(choices.typed(self.offer.form, self.offers.choices, self._row, text))
-
     def _go_to(self, directory: str) -> None:
         if directory:
             known = [(offer.name, offer.form) for offer in self.offers.every]
-            named = os.path.expanduser(directory)  # noqa: PTH111  a name: nothing is touched here
-            self.offers, self.activity = Offers(self.fstui.session, named), Activity()
+            expanded = os.path.expanduser(directory)  # noqa: PTH111  pathlib would also normalise the name
+            self.offers, self.activity = Offers(self.fstui.session, expanded), Activity()
             self.offers.add(known)
-            self._plan_anew()
+            self._plan_again()
             self.look_up()
+
+    async def action_type_value(self) -> None:
+        if not self.setting:
+            self.say("Press Tab and select the setting first.")
+        elif self.offer and self.setting in self.offer.form.settings:
+            await self.ask_for(f"{self.setting}: a value, or several with commas for a matrix", self._enter_value)
+
+    def _enter_value(self, text: str) -> None:
+        if self.offer and self.setting:
+            self._choose(self.offers.choices.set(self.offer.form, self.setting, text))
 
     def action_copy(self) -> None:
         if self.offer and self.offer.outlook:
@@ -241,63 +266,69 @@ class PlanScreen(BaseScreen):
         if offer is None or offer.refusal:
             return
         if offer.outlook is None or site is None:
-            self._awaited = offer.name
-            self.say("Still looking at the directory: it starts as soon as that is done.")
+            self._to_start = offer.name
+            self.say("Still reading the directory. The run starts when that is done.")
             return
         target = self.offers.declared(site).target
         if offer.plan is None:
             self.fstui.open_power_cut(site.read.path, target, self.offers.choices.of(offer.form))
             return
-        if not self._agreed(offer.plan, site):
+        if not self._confirmed(offer.plan, site):
             return
         run, declaration = self.offers.start(offer, site)
         if declaration is not None:
             self.fstui.remember(site, declaration)
-        self.workers.cancel_group(self, "plan")  # nothing of ours may disturb what is measured
+        self.workers.cancel_group(self, "plan")  # planning must not disturb what is measured
         self.fstui.open_run(run, offer.plan, target)
 
-    def _agreed(self, plan: Plan, site: Site) -> bool:
-        """Nothing speaks against it, or it was said and the user wants it all the same."""
+    def _confirmed(self, plan: Plan, site: Site) -> bool:
+        """Return whether there is no concern, or the user has pressed the key again after reading it."""
         found = caution.concerns(self.fstui.session, site, self.activity.busy, plan.room_bytes, plan.max_bytes)
-        if not found or plan is self._asked:
+        if not found or plan is self._confirming:
             return True
-        self._asked = plan
-        self.say(f"First: {', '.join(found)}. The same key again runs it all the same.")
+        self._confirming = plan
+        self.say(f"Warning: {', '.join(found)}. Press the same key again to run it anyway.")
         return False
 
     def _choose(self, chosen: Choices) -> None:
         if chosen != self.offers.choices:
             self.offers.choose(chosen)
-            self._plan_anew()
+            self._plan_again()
 
-    def _plan_anew(self) -> None:
-        self._awaited = ""
+    def _plan_again(self) -> None:
+        self._to_start = ""
         self._show_offers()
         self.plan_all()
 
     @property
-    def _row(self) -> str:
-        """The name of the setting that the cursor is on; empty in the list of scenarios."""
-        if self.offer is None or self.cursor.setting is None:
-            return ""
-        return choices.rows(self.offer.form)[self.cursor.setting]
+    def setting(self) -> str:
+        """The name of the selected setting; empty while a scenario is being selected."""
+        return self.settings.chosen or "" if self.pane is self.settings else ""
 
     @property
-    def _matrix(self) -> Setting | None:
-        """That setting, where several of its values can be chosen."""
-        setting = self.offer.form.settings.get(self._row) if self.offer else None
-        return setting if setting and setting.choices and isinstance(setting.value, list) else None
+    def _options(self) -> list[str]:
+        """The options of the selected setting if it is a matrix."""
+        setting = self.offer.form.settings.get(self.setting) if self.offer else None
+        return choosing.options(setting) if setting and choosing.is_matrix(setting) else []
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        target = self.offers.site.read if self.offers.site else None
-        return [drawing.title(self.offers.directory, target, self.fstui.session.simulated, width)]
+        return [drawing.title(self.offers.directory, self._read, self.fstui.session.simulated, width)]
 
     def _draw_scenarios(self, width: int) -> Rows:
-        space = self.offers.site.read.space if self.offers.site else None
+        space = self._read.space if self._read else None
         return drawing.scenarios(self.offers.every, width, space.free_bytes if space else None)
 
-    def _draw_detail(self, width: int, height: int) -> list[Text]:
-        read = self.offers.site.read if self.offers.site else None
-        others = busy(self.activity.rates, read) if read else ""
-        chosen = self.offers.choices
-        return drawing.detail(self.offer, chosen, self.cursor, read=read, busy=others, width=width, height=height)
+    def _draw_selected(self, width: int, height: int) -> list[Text]:
+        outlook = self.offer.outlook if self.offer else None
+        return [rule(width, self.offer.name if self.offer else "", outlook.extent if outlook else "")]
+
+    def _draw_settings(self, width: int) -> Rows:
+        if self.offer is None:
+            return Rows((), {}, {})
+        return drawing.settings(self.offer, self.offers.choices, (self.setting, self.option), self._read, width)
+
+    def _draw_notes(self, width: int, height: int) -> list[Text]:
+        if self.offer is None:
+            return []
+        others = busy(self.activity.rates, self._read) if self._read else ""
+        return drawing.notes(self.offer, self._read, others, width)

@@ -1,4 +1,4 @@
-"""A table of Textual's for rows of cells with fixed widths, whose cursor the keys of the screen move."""
+"""A table of rows whose cursor is moved by the keys of the screen."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ from rich.text import Text
 from textual.widgets import DataTable
 from textual.widgets.data_table import RowDoesNotExist
 
-from fstui.tui.drawing.cells import Column, Run, line, styled_row
+from fstui.tui.drawing.cells import Column, line, styled_row
 from fstui.tui.styles import FAINT
 
 
 class Rows(NamedTuple):
-    """What a table shows: its columns, their titles where they differ, and the cells of each row by its key."""
+    """The columns of a table, the cells of each row by its key, and titles that differ from the columns' own."""
 
     columns: Sequence[Column]
-    cells: Mapping[str, Sequence[Run]]
+    cells: Mapping[str, Sequence[Text]]
     titles: Mapping[str, str]
 
 
+def row_cells(columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str]) -> list[Text]:
+    """Return a cell for each column, by the columns' titles; a missing value is blank."""
+    return [line(run) for run in styled_row(columns, values, styles)]
+
+
 class Table(DataTable[Text]):
-    """Shows what a function returns for a width. The cursor stays on its row when rows come and go."""
+    """Show the rows that a function returns for a width. The cursor stays on its row when rows come and go."""
 
     can_focus = False  # the screen has the keys, which a user may have changed
     DEFAULT_CSS = """
@@ -31,8 +36,8 @@ class Table(DataTable[Text]):
     Table > .datatable--cursor { background: transparent; color: $foreground; text-style: reverse; }
     """
 
-    def __init__(self, draw: Callable[[int], Rows], id: str) -> None:  # noqa: A002
-        super().__init__(cursor_type="row", cell_padding=0, id=id)
+    def __init__(self, draw: Callable[[int], Rows], id: str, *, header: bool = True) -> None:  # noqa: A002
+        super().__init__(cursor_type="row", cell_padding=0, show_header=header, id=id)
         self._draw = draw
         self._awaited: str | int | None = None
         """The row for the cursor once there are rows."""
@@ -56,8 +61,8 @@ class Table(DataTable[Text]):
         heads = styled_row(columns, {one.title: one.title for one in columns} | dict(titles), {})
         for column, (head, _) in zip(columns, heads, strict=True):
             self.add_column(Text(head, FAINT), width=column.width + column.gap)
-        for key, runs in cells.items():
-            self.add_row(*map(line, runs), key=key)
+        for key, row in cells.items():
+            self.add_row(*row, key=key, height=max(cell.plain.count("\n") for cell in row) + 1)
         self.choose(chosen if chosen in cells else min(at, max(len(cells) - 1, 0)))
 
     def choose(self, row: str | int | None) -> None:
