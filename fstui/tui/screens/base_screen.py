@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class BaseScreen(Screen[None]):
-    """A screen of fstui. Its keys stand in ``KEYS``, from which bindings, footer, help and palette are made."""
+    """A screen of fstui. ``KEYS`` has its keys: bindings, footer, help and palette are made from it."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-huge")]  # noqa: RUF012  Textual's own type
     KEYS: ClassVar[tuple[Command, ...]] = ()

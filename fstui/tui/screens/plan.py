@@ -51,8 +51,8 @@ class PlanScreen(BaseScreen):
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "What can be run here, which question it answers, how long it takes and how much it writes at most. Medium and "
-        "write cache are for what fstui cannot read: a virtual disk does not know which device is below it. What you "
-        "declare is remembered for this storage and named in the verdict. Physical limits are computed from it."
+        "write cache are for what fstui cannot read: a virtual disk does not know which device is below it. Your "
+        "declaration is remembered for this storage and named in the verdict. Physical limits are computed from it."
     )
 
     def __init__(self, offers: Offers, busy: str = "", scenario: str = "") -> None:

@@ -165,7 +165,7 @@ class PowerCutScreen(BaseScreen):
         ]
 
     def _paragraphs(self) -> Iterator[tuple[str, str, str]]:
-        """Yield what stands before the first line of each paragraph, its words and its style."""
+        """Yield the lead of the first line, the words and the style of each paragraph."""
         yield "  1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
         yield "      $ ", self.witness, HEAD
         loses = f"Everything else that runs on {self.hostname} loses its power too."
