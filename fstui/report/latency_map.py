@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fstui.judge import Case
 from fstui.judge.facts.limits import turn_ns
-from fstui.judge.references import expand, operation_of, published
+from fstui.judge.references import comparable, operation_of, published
 from fstui.measure.kinds.base import StepSettings
 from fstui.measure.latency import stall_limit_ns
 from fstui.model.run import Evidence
@@ -154,7 +154,7 @@ def _turns(case: Case, settings: Settings) -> Iterator[float]:
 def _published(case: Case, settings: Settings) -> Iterator[float]:
     """The median of what was published of the same operation on the same class of medium."""
     asked = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
-    operation, media = (operation_of(asked) if asked else None), expand(case.commit_media)
+    operation, media = (operation_of(asked) if asked else None), comparable(case.commit_media)
     rates = [one.per_s for one in published(operation, media)] if operation and media else []
     if len(rates) >= _ENOUGH_PUBLISHED:
         yield 1e9 / median(rates)

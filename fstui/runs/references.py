@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.judge.references import library, of_runs, published, unfit
+from fstui.judge.references import library, of_runs, published, why_unsuitable
 from fstui.model.documents import ALTERED
 from fstui.model.errors import Refused
 from fstui.model.run import OwnReference, Run
@@ -57,7 +57,7 @@ def _read(references: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:
     found: list[Run] = []
     left_out: list[str] = []
     for reference in references:
-        every = [(run, unfit(run)) for path in _documents(reference) for run in _sound(path)]
+        every = [(run, why_unsuitable(run)) for path in _documents(reference) for run in _sound(path)]
         if not every:
             raise Refused(f"{reference}: there is no run in it")
         if fit := [run for run, reason in every if not reason]:

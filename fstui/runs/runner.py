@@ -18,7 +18,7 @@ import msgspec
 
 from fstui import __version__
 from fstui.judge import Case, judge
-from fstui.judge.references import applying
+from fstui.judge.references import applicable
 from fstui.measure.children import SHUTDOWN_DEADLINE
 from fstui.model.counters import Idle
 from fstui.model.documents import sealed
@@ -168,7 +168,7 @@ class RunInProgress:
         # the server's entry in the ledger is written before the devices are watched: it may lie on one of them
         (before, own), _ = await asyncio.gather(self._machine.baselines(self._run), servers.expect(self._plan.steps))
         self._trace = await self._machine.trace(self.id, self._target.stack)
-        self._change(before=before, own=applying(own, Case(self._run)), untraced=self._trace.refused)
+        self._change(before=before, own=applicable(own, Case(self._run)), untraced=self._trace.refused)
         self._mailbox.put(
             RunStarted(
                 id=self.id,

@@ -1,4 +1,4 @@
-"""References of one's own: what makes one, what is held against it, and where it shows."""
+"""The user's own references: which runs they are made of, and where they are used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge import Case, judge
-from fstui.judge.references import applying, of_runs, placed
+from fstui.judge.references import applicable, of_runs, placed
 from fstui.model.errors import Refused
 from fstui.model.host import Process
 from fstui.model.rate_limit import RateLimit
@@ -29,7 +29,7 @@ def judged(found: Run) -> Run:
     return found.judged(judge(found))
 
 
-def test_runs_of_one_name_are_taken_together_by_what_they_did_and_stand_on() -> None:
+def test_runs_are_grouped_by_operation_and_storage() -> None:
     ssds = [on("ssd", "EVO", rate) for rate in (1800, 2000, 2600)]
     (first, other) = of_runs("db hosts", [*ssds, on("ssd-plp", "P4510", 9000)])
     assert (first.operation, first.media, first.models, first.runs) == ("fdatasync", ("ssd",), ("EVO",), 3)
@@ -40,32 +40,32 @@ def test_runs_of_one_name_are_taken_together_by_what_they_did_and_stand_on() -> 
 @pytest.mark.parametrize(
     ("unfit", "reason"),
     [
-        (replace(on("ssd"), verdict="not-durable"), "it is not-durable"),
-        (replace(on("ssd"), simulated="hdd-7200"), "it was played, not measured"),
-        (replace(on("ssd"), rate_limit=RateLimit(idle=True)), "fstui held itself back"),
+        (replace(on("ssd"), verdict="not-durable"), "its verdict is not-durable"),
+        (replace(on("ssd"), simulated="hdd-7200"), "it was simulated, not measured"),
+        (replace(on("ssd"), rate_limit=RateLimit(idle=True)), "fstui limited its rate"),
         (replace(on("ssd"), status="stopped"), "it was stopped"),
         (
             replace(on("ssd"), process=Process(io_limits=(Reading(what="io", value="1", path="/x"),))),
-            "it met an io limit",
+            "an io limit applied",
         ),
         (replace(on("ssd"), steps=()), "it has no rate of a synced write"),
-        (on("unknown"), "its class of medium is not known and it tells no model"),
+        (on("unknown"), "its class of medium and its model are not known"),
     ],
 )
-def test_what_is_no_measure_is_refused_with_the_reason(unfit: Run, reason: str) -> None:
-    with pytest.raises(Refused, match=f"run {unfit.id} is no reference: {reason}"):
+def test_unsuitable_run_is_refused_with_the_reason(unfit: Run, reason: str) -> None:
+    with pytest.raises(Refused, match=f"run {unfit.id} cannot be a reference: {reason}"):
         of_runs("x", [unfit])
 
 
-def test_they_count_for_the_same_class_and_where_none_is_known_for_the_same_model() -> None:
+def test_references_apply_to_the_same_class_or_model() -> None:
     ssd, unknown = of_runs("a", [on("ssd", "EVO")]), of_runs("b", [on("unknown", "QEMU")])
-    assert applying((*ssd, *unknown), Case(on("ssd", "another"))) == ssd
-    assert applying((*ssd, *unknown), Case(on("unknown", "QEMU"))) == unknown
-    assert applying((*ssd, *unknown), Case(on("unknown", "another"))) == ()
-    assert applying((*ssd, *unknown), Case(on("optane", "EVO"))) == ()
+    assert applicable((*ssd, *unknown), Case(on("ssd", "another"))) == ssd
+    assert applicable((*ssd, *unknown), Case(on("unknown", "QEMU"))) == unknown
+    assert applicable((*ssd, *unknown), Case(on("unknown", "another"))) == ()
+    assert applicable((*ssd, *unknown), Case(on("optane", "EVO"))) == ()
 
 
-def test_whether_it_is_slow_is_asked_of_them_first() -> None:
+def test_own_references_come_before_published_ones() -> None:
     own = of_runs("db hosts", [on("ssd", rate=9000)])
     slow = judged(replace(on("ssd", rate=2000), own=own))  # normal among the published
     assert (on("ssd", rate=2000).speed.answer, slow.speed.answer) == ("normal", "slow")
@@ -74,10 +74,10 @@ def test_whether_it_is_slow_is_asked_of_them_first() -> None:
     assert note.title == "2 000/s, slowest of your own db hosts 9 000/s"
     same = judged(replace(on("ssd", rate=8500), own=own))
     assert (same.speed.answer, same.speed.yardstick) == ("normal", "your own db hosts")
-    assert slow.verdict == on("ssd").verdict  # and of honesty they tell nothing
+    assert slow.verdict == on("ssd").verdict
 
 
-def test_the_ruler_shows_them_beside_the_published() -> None:
+def test_ruler_shows_own_and_published_references() -> None:
     held = replace(on("ssd", rate=4500), own=of_runs("db hosts", [on("ssd", rate=9000)]))
     (first, *_) = placed(held)
     assert [one.per_s for one in first.own] == [9000]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fstui.judge.references import expand, library, operation_of, placed, published
+from fstui.judge.references import comparable, library, operation_of, placed, published
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.host import Process
 from fstui.model.judgement import Verdict
@@ -30,7 +30,7 @@ def test_every_row_has_a_rate_a_known_class_and_a_source() -> None:
             assert reference.per_s == pytest.approx(1e6 / reference.latency_us, rel=0.1)
 
 
-def test_no_row_stands_twice() -> None:
+def test_no_row_is_repeated() -> None:
     keys = [(r.device, r.setup, r.operation, r.block_bytes, r.per_s, r.source) for r in library()]
     assert len(set(keys)) == len(keys)
 
@@ -44,11 +44,11 @@ def test_no_row_stands_twice() -> None:
         ("O_DIRECT", "hdd-7200", 564.98),
     ],
 )
-def test_the_figures_of_the_field_reports_are_there(operation: Any, medium: Any, per_s: float) -> None:
+def test_rates_of_the_field_reports_are_included(operation: Any, medium: Any, per_s: float) -> None:
     assert per_s in [reference.per_s for reference in published(operation, [medium])]
 
 
-def test_an_honest_disk_of_the_library_turns_as_fast_as_its_class() -> None:
+def test_published_disks_are_no_faster_than_their_revolutions() -> None:
     """Rewrites of one block, by pg_test_fsync."""
     for operation in ("fdatasync", "O_DIRECT+O_DSYNC"):
         assert published(operation, ["hdd-5400"])
@@ -75,18 +75,18 @@ def test_an_honest_disk_of_the_library_turns_as_fast_as_its_class() -> None:
         ({"open_flags": ("sync",), "sync": "none"}, None),
     ],
 )
-def test_operations_are_named_as_the_steps_are(settings: dict[str, Any], operation: str | None) -> None:
+def test_operations_are_named_like_the_steps(settings: dict[str, Any], operation: str | None) -> None:
     assert operation_of(SyncWrites(**settings)) == operation
 
 
-def test_a_rate_is_placed_among_those_of_its_operation_and_class() -> None:
+def test_rate_is_placed_among_its_operation_and_class() -> None:
     (placement,) = placed(run(step(rate=1500)))
     assert placement.operation == "fdatasync"
     assert {reference.medium for reference in placement.published} == {"ssd"}
     assert placement.slower == sum(reference.per_s < 1500 for reference in published("fdatasync", ["ssd"]))
 
 
-def test_the_operation_with_the_most_published_comes_first_and_o_direct_alone_last() -> None:
+def test_operation_with_most_references_comes_first() -> None:
     steps = (
         step("O_DIRECT", sync="none", open_flags=("direct",)),
         step("fsync", sync="fsync"),
@@ -95,18 +95,18 @@ def test_the_operation_with_the_most_published_comes_first_and_o_direct_alone_la
     assert [placement.operation for placement in placed(run(*steps))] == ["O_DIRECT+fdatasync", "fsync", "O_DIRECT"]
 
 
-def test_an_unknown_medium_is_placed_among_all() -> None:
+def test_unknown_medium_is_placed_among_all() -> None:
     (placement,) = placed(run(step(), device=disk()))
     assert placement.media == frozenset()
     assert len({reference.medium for reference in placement.published}) > 1
 
 
-def test_rotating_disks_are_compared_with_rotating_disks_of_any_speed() -> None:
-    assert expand(frozenset({"hdd-10000"})) == {"hdd-5400", "hdd-7200", "hdd-10000", "hdd-15000"}
+def test_rotating_disks_are_compared_at_any_speed() -> None:
+    assert comparable(frozenset({"hdd-10000"})) == {"hdd-5400", "hdd-7200", "hdd-10000", "hdd-15000"}
 
 
 @pytest.mark.parametrize("verdict", ["lost", "not-durable"])
-def test_what_is_not_durable_is_not_placed(verdict: Verdict) -> None:
+def test_run_that_is_not_durable_is_not_placed(verdict: Verdict) -> None:
     assert placed(run(step(), verdict=verdict)) == ()
 
 
@@ -122,5 +122,5 @@ def test_what_is_not_durable_is_not_placed(verdict: Verdict) -> None:
     ],
     ids=["disturbed", "several writers", "too few", "no target", "stubbed", "nothing published"],
 )
-def test_what_is_no_rate_of_this_disk_is_not_placed(steps: tuple[Step, ...], fields: dict[str, Any]) -> None:
+def test_step_without_a_rate_of_the_disk_is_not_placed(steps: tuple[Step, ...], fields: dict[str, Any]) -> None:
     assert placed(run(*steps, **fields)) == ()

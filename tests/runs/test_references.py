@@ -26,14 +26,14 @@ async def test_the_checks_of_a_fleet_are_taken_together_and_what_is_no_measure_i
     added = await references.add("our db hosts", [place])
     assert [(one.models, one.runs) for one in added.references] == [(("EVO",), 2)]
     (left_out,) = added.left_out
-    assert left_out.startswith("run liar of ") and left_out.endswith(": it is not-durable")
+    assert left_out.startswith("run liar of ") and left_out.endswith(": its verdict is not-durable")
     assert remembered.own_references() == added.references
 
 
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        (b"[" + encode(sealed(LIAR)) + b"]", "run liar is no reference: it is not-durable"),
+        (b"[" + encode(sealed(LIAR)) + b"]", "run liar cannot be a reference: its verdict is not-durable"),
         (b"[]", "there is no run in it"),
         (b"[{", "is not a run document"),
         (b"[" + encode(sealed(HONEST)).replace(b'"EVO"', b'"XXX"') + b"]", "altered after it was written"),

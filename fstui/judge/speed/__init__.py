@@ -1,7 +1,7 @@
-"""Is it slow? The second answer: from the time that synced writes took, and what that is held against.
+"""Answer whether the storage is slow, from the times of synced writes and references to compare them with.
 
-It has no part in the verdict, and the verdict none in it, but that what is fast without being durable is not praised.
-``fstui explain is-it-slow`` tells how it is found.
+This answer and the verdict are independent, with one exception: storage that is fast but not durable is not called
+normal. ``fstui explain is-it-slow`` explains how the answer is found.
 """
 
 from fstui.judge.speed.answer import speed

@@ -1,50 +1,53 @@
-"""What the yardsticks come to."""
+"""The answer: stalls, slow, normal or unknown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from fstui.judge.facts import Case
-from fstui.judge.speed.comparison import Yardstick, rated
 from fstui.judge.speed.reasons import Reason, reasons
-from fstui.judge.speed.stalls import Held, slowest_device, stalled, starved, without_cpu_ns
-from fstui.judge.speed.yardsticks import yardsticks
+from fstui.judge.speed.stalls import StalledStep, slowest_device, stalled_steps, starved, without_cpu_ns
+from fstui.judge.speed.yardsticks import Yardstick, rated, yardsticks
 from fstui.judge.words import capital
 from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, seconds
 from fstui.model.steps import Step
 
 IN_THE_DEVICE = 0.5
-"""Of a stall: then it is the device's."""
-UNSEEN = "What holds it up was not seen: look at the device's own time (fstui watch, as root), and at dmesg."
-NOTHING = (
-    "There is nothing to hold its rate against: its class is not known, or few have published of it, and it was "
-    "measured here less than three times."
+"""A stall is the device's if one of its requests took this share of it."""
+NO_REASON = "No cause was found. Look at the device's own time (fstui watch, as root), and at dmesg."
+NO_REFERENCE = (
+    "There is no reference for this rate: its class of medium is not known or has few published rates, and fewer than "
+    "three earlier runs are saved."
 )
-HELD_BACK = (
-    "fstui held itself back (--max-rate, --idle): the pace was its own, and how fast the storage is was not asked."
+RECORD_A_BASELINE = (
+    "Run this scenario three times while the system is healthy, to record a baseline. Or declare the medium: --medium."
 )
-LONGER = "To know: measure here three times, and the next run is held against those; or say --medium."
 
 
 def speed(case: Case, verdict: Verdict) -> Speed:
-    """Stalls before slowness, and neither where a CPU was wanting; ``normal`` only by a yardstick."""
-    if not any(step.settings.in_scenarios for step in case.steps.all):  # of a power cut nobody asks how fast
+    """Return the answer: stalls come before slow, neither is reported without enough CPU, normal needs a yardstick."""
+    if not any(step.settings.in_scenarios for step in case.steps.all):  # A power cut has no speed.
         return Speed()
     if case.evidence.rate_limit:
-        return _unknown("it was held back", HELD_BACK)
-    held = stalled(case)
-    if by_storage := [one for one in held if not one.by_cpu]:
+        return _unknown(
+            "the rate was limited",
+            "fstui limited its own rate (--max-rate, --idle), so this run does not show how fast the storage is.",
+        )
+    stalled = stalled_steps(case)
+    if by_storage := [one for one in stalled if not one.by_cpu]:
         return _stalls(case, by_storage)
-    if held and not _slow_all_the_same(case):
-        return _without_cpu(held[0].step, held[0].line, held[0].cpu_ns)
+    if stalled and not _slow_without_cpu_waits(case):
+        return _without_cpu(stalled[0].step, stalled[0].line, stalled[0].without_cpu_ns)
     if case.configuration.breaks_sync:
-        return _unknown("its syncs do not reach the disk", "Its syncs do not reach the disk: their time tells nothing.")
+        return _unknown(
+            "its syncs do not reach the disk", "Its syncs do not reach the disk, so their time does not show its speed."
+        )
     return _compared(case, verdict, yardsticks(case))
 
 
-def _slow_all_the_same(case: Case) -> bool:
-    """One operation waited for a CPU, and the others are far too slow without that."""
+def _slow_without_cpu_waits(case: Case) -> bool:
+    """Return whether the other operations are far too slow even without the one that waited for a CPU."""
     if case.configuration.breaks_sync:
         return False
     return any(one.slow and one.worst.slow_without(without_cpu_ns(one.worst.step)) for one in yardsticks(case))
@@ -60,36 +63,34 @@ def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed
     if normal and verdict not in NOT_TRUSTED:
         return _normal(case, normal, found)
     if normal:
-        return _unknown("quick, but not durable", "It is not slow; but what answers so soon may not be the disk.")
-    return _nothing_to_hold_against(case, found)
+        return _unknown("fast, but not durable", "It is not slow, but something other than the disk may answer.")
+    return _no_reference(case, found)
 
 
-def _stalls(case: Case, held: Sequence[Held]) -> Speed:
-    longest, why = held[0], reasons(case, held[0].step)
-    times, measured_s = sum(one.step.stalls.count or 1 for one in held), sum(one.step.elapsed_s for one in held)
+def _stalls(case: Case, stalled: Sequence[StalledStep]) -> Speed:
+    longest, why = stalled[0], reasons(case, stalled[0].step)
+    times, measured_s = sum(one.step.stalls.count or 1 for one in stalled), sum(one.step.elapsed_s for one in stalled)
     what = f"{longest.call} that never returned" if longest.call else f"one operation of {longest.step.name}"
     return Speed(
         answer="stalls",
-        yardstick="a sound device's longest pause",
+        yardstick="the longest pause of a healthy device",
         title=f"{duration_ns(longest.ns)} for {what}{_by(why)}",
-        sentence=f"{capital(what)} took {duration_ns(longest.ns)}, and whoever waited for it stood still: "
-        f"{counted(times, 'stall')} in {seconds(measured_s)}.{_device(longest)}{_said(why)}",
-        because=(*(one.line for one in held), *(reason.because for reason in why)),
+        sentence=f"{capital(what)} took {duration_ns(longest.ns)}, and everything that waited for it was blocked: "
+        f"{counted(times, 'stall')} in {seconds(measured_s)}.{_device(longest)}{_explained(why)}",
+        because=(*(one.line for one in stalled), *(reason.because for reason in why)),
         next=_next(why),
     )
 
 
-def _device(held: Held) -> str:
-    """Did the device stall, or what is above it?"""
-    found = slowest_device(held.step)
+def _device(stalled: StalledStep) -> str:
+    """Say whether the device or a layer above it stalled, if the kernel's trace shows it."""
+    found = slowest_device(stalled.step)
     if found is None:
         return ""
     device, took = found[0], duration_ns(found[1])
-    if found[1] >= IN_THE_DEVICE * held.ns:
-        return f" {device} itself took {took} for an answer."
-    return (
-        f" {device} itself never took longer than {took}: it was held up above, in the filesystem or for want of a CPU."
-    )
+    if found[1] >= IN_THE_DEVICE * stalled.ns:
+        return f" {device} itself took {took} to answer."
+    return f" {device} itself never took longer than {took}: the delay was in a layer above, or for lack of a CPU."
 
 
 def _slow(case: Case, slow: Yardstick, found: Sequence[Yardstick]) -> Speed:
@@ -98,9 +99,9 @@ def _slow(case: Case, slow: Yardstick, found: Sequence[Yardstick]) -> Speed:
     return Speed(
         answer="slow",
         yardstick=slow.name,
-        title=f"{worst.did} beside {slow.name}{_by(why)}",
-        sentence=f"{worst.step.name} did {worst.did} in {seconds(worst.step.elapsed_s)}; held against {slow.name}, "
-        f"{worst.evidence}.{_said(why)}",
+        title=f"{worst.did}, slower than {slow.name}{_by(why)}",
+        sentence=f"{worst.step.name} did {worst.did} in {seconds(worst.step.elapsed_s)}. Compared with {slow.name}: "
+        f"{worst.evidence}.{_explained(why)}",
         because=(*_lines(found), *(reason.because for reason in why)),
         next=_next(why),
     )
@@ -111,8 +112,8 @@ def _normal(case: Case, normal: Yardstick, found: Sequence[Yardstick]) -> Speed:
     return Speed(
         answer="normal",
         yardstick=normal.name,
-        title=f"{best.did}, as {normal.name}",
-        sentence=f"{best.step.name} did {best.did}; held against {normal.name}, {best.evidence}. {_longest(case)}",
+        title=f"{best.did}, like {normal.name}",
+        sentence=f"{best.step.name} did {best.did}. Compared with {normal.name}: {best.evidence}. {_longest(case)}",
         because=_lines(found),
     )
 
@@ -121,24 +122,25 @@ def _without_cpu(step: Step, line: str, ns: int) -> Speed:
     missing = duration_ns(ns)
     return Speed(
         title=f"fstui had no CPU for {missing} of {seconds(step.elapsed_s)}",
-        sentence=f"The box was short of CPU: in {step.name} fstui was ready to run and had none for {missing} of "
-        f"{seconds(step.elapsed_s)}. How long the storage itself took cannot be told from that.",
+        sentence=f"This host was short of CPU: in {step.name}, fstui was ready to run but had no CPU for {missing} of "
+        f"{seconds(step.elapsed_s)}. So the time of the storage itself is not known.",
         because=(line, f"{step.name}: {missing} without a CPU (/proc/self/schedstat, /proc/stat)"),
-        next=("Measure again when the box has processor time to spare.",),
+        next=("Measure again when the host has CPU time to spare.",),
     )
 
 
-def _nothing_to_hold_against(case: Case, found: Sequence[Yardstick]) -> Speed:
+def _no_reference(case: Case, found: Sequence[Yardstick]) -> Speed:
     if not any(rated(case)):
-        return _unknown("no rate to go by", "No step synced write after write long enough to have a rate.")
+        return _unknown("no rate was measured", "No step synced each write for long enough to have a rate.")
     if found:
         return Speed(
-            title=f"slower than {found[0].name}, by too little to tell",
-            sentence=f"It is slower than {found[0].name}, but by less than twice, or in a step too short to tell.",
+            title=f"slower than {found[0].name}, but not clearly",
+            sentence=f"It is slower than {found[0].name}, but by less than a factor of two, or in a step that was too "
+            "short.",
             because=_lines(found),
-            next=(LONGER,),
+            next=(RECORD_A_BASELINE,),
         )
-    return _unknown("nothing to hold it against", f"{NOTHING} {_longest(case)}", LONGER)
+    return _unknown("no reference for this kind of device", f"{NO_REFERENCE} {_longest(case)}", RECORD_A_BASELINE)
 
 
 def _longest(case: Case) -> str:
@@ -158,11 +160,11 @@ def _by(why: Sequence[Reason]) -> str:
     return f": {why[0].words}" if why else ""
 
 
-def _said(why: Sequence[Reason]) -> str:
-    """What else is to blame; where there is something, the disk is not."""
+def _explained(why: Sequence[Reason]) -> str:
+    """Name the other reasons. If there are any, the disk may not be the cause."""
     if not why:
-        return f" {UNSEEN}"
-    return " " + " ".join(f"{capital(reason.words)}." for reason in why) + " So this is not laid to the disk."
+        return f" {NO_REASON}"
+    return " " + " ".join(f"{capital(reason.words)}." for reason in why) + " So the disk may not be the cause."
 
 
 def _next(why: Sequence[Reason]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Operations that held everybody up, and whether the want of a CPU did it."""
+"""Operations that took so long that everything waited for them, and whether a lack of CPU explains it."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from fstui.model.quantities import duration_ns
 from fstui.model.steps import STARVED_SHARE, Step
 
 STALL_NS = 250_000_000
-"""No sound storage keeps one writer waiting so long, of whatever class."""
-OWN_TIMES = 10
-"""Of its p50, where several writers wait in turn."""
-_FLASH = frozenset({"ssd", "ssd-plp", "optane", "raid-cache", "memory"})
-"""Known to be no rotating disk: a tenth of a second, and ten times the p50, is no pause of theirs."""
+"""Healthy storage of any class answers one writer sooner."""
+P50_TIMES = 10
+"""With several writers, which wait for each other, a stall also takes this many times the p50."""
+_NOT_ROTATING = frozenset({"ssd", "ssd-plp", "optane", "raid-cache", "memory"})
+"""Here an operation that the step counted as a stall (0.1 s and ten times the p50) is enough."""
 CPU_EXPLAINS = 0.5
-"""Of a stall: so much of it was spent without a CPU, and the storage may have answered long before."""
+"""If this share of a stall was spent without a CPU, the storage may have answered long before."""
 STOLEN_SHARE = 0.05
-"""Of a step's time: less than that, spread over a long one, is no stall."""
+"""Time that the hypervisor took counts only from this share of a step on: spread over a long step it is no stall."""
 
 
-class Held(NamedTuple):
-    """The longest operation of a step that stalled."""
+class StalledStep(NamedTuple):
+    """A step that stalled, with its longest operation."""
 
     step: Step
     ns: int
     call: str = ""
-    """It never returned while somebody waited."""
+    """The system call that had not returned when fstui stopped waiting. Empty if the operation returned."""
 
     @property
     def line(self) -> str:
@@ -38,20 +38,48 @@ class Held(NamedTuple):
         return f"{self.step.name}: {duration_ns(self.ns)} at worst{typical}"
 
     @property
-    def cpu_ns(self) -> int:
-        """Of that, at the most so much without a CPU."""
-        step = self.step
-        stolen = step.stolen_ns or 0
-        at_once = step.longest_cpu_wait_ns or 0
-        return max(at_once, stolen if stolen >= STOLEN_SHARE * step.elapsed_s * 1e9 else 0)
+    def without_cpu_ns(self) -> int:
+        """The longest part of the operation that may have been spent without a CPU."""
+        stolen = self.step.stolen_ns or 0
+        longest_wait = self.step.longest_cpu_wait_ns or 0
+        return max(longest_wait, stolen if stolen >= STOLEN_SHARE * self.step.elapsed_s * 1e9 else 0)
 
     @property
     def by_cpu(self) -> bool:
-        return not self.call and self.cpu_ns >= CPU_EXPLAINS * self.ns
+        return not self.call and self.without_cpu_ns >= CPU_EXPLAINS * self.ns
+
+
+def stalled_steps(case: Case) -> tuple[StalledStep, ...]:
+    """Return the steps in which an operation stalled, the longest operation first."""
+    return tuple(sorted(_stalled_steps(case), key=lambda stalled: -stalled.ns))
+
+
+def _stalled_steps(case: Case) -> Iterator[StalledStep]:
+    flash = bool(case.commit_media) and case.commit_media <= _NOT_ROTATING
+    for done in case.steps.of_sync_writes:
+        step = done.step
+        if step.unanswered and step.unanswered.elapsed_s * 1e9 >= STALL_NS:
+            yield StalledStep(step, round(step.unanswered.elapsed_s * 1e9), step.unanswered.call)
+        elif step.latency_ns and not step.changed and _waits_for_storage(done) and _too_long(done, flash):
+            yield StalledStep(step, step.latency_ns.max)
+
+
+def _waits_for_storage(done: SyncStep) -> bool:
+    """Writes without a sync wait for the page cache, which may make them wait for other files."""
+    return done.call is not None or done.direct
+
+
+def _too_long(done: SyncStep, flash: bool) -> bool:
+    whole = done.step.latency_ns
+    if whole is None:
+        return False
+    if done.settings.writers > 1:
+        return whole.max >= max(STALL_NS, P50_TIMES * whole.p50)
+    return whole.max >= STALL_NS or (flash and done.step.stalls.count > 0)
 
 
 def slowest_device(step: Step) -> tuple[str, int] | None:
-    """The device whose own answer took longest, by the kernel's trace, and how long; None where nobody timed them."""
+    """Return the device with the longest request in the kernel's trace and its time in ns, or None without a trace."""
     times = (
         (seen.device, part.max)
         for seen in step.trace or ()
@@ -61,40 +89,11 @@ def slowest_device(step: Step) -> tuple[str, int] | None:
     return max(times, key=lambda time: time[1], default=None)
 
 
-def stalled(case: Case) -> tuple[Held, ...]:
-    """The steps in which an operation stalled, the longest first."""
-    return tuple(sorted(_stalled(case), key=lambda held: -held.ns))
-
-
-def _stalled(case: Case) -> Iterator[Held]:
-    flash = bool(case.commit_media) and case.commit_media <= _FLASH
-    for done in case.steps.of_sync_writes:
-        step = done.step
-        if step.unanswered and step.unanswered.elapsed_s * 1e9 >= STALL_NS:
-            yield Held(step, round(step.unanswered.elapsed_s * 1e9), step.unanswered.call)
-        elif step.latency_ns and not step.changed and _waits_for_storage(done) and _too_long(done, flash):
-            yield Held(step, step.latency_ns.max)
-
-
-def _waits_for_storage(done: SyncStep) -> bool:
-    """What is not synced waits for the page cache, which may make it wait for other files."""
-    return done.call is not None or done.direct
-
-
-def _too_long(done: SyncStep, flash: bool) -> bool:
-    whole = done.step.latency_ns
-    if whole is None:
-        return False
-    if done.settings.writers > 1:
-        return whole.max >= max(STALL_NS, OWN_TIMES * whole.p50)
-    return whole.max >= STALL_NS or (flash and done.step.stalls.count > 0)
-
-
 def without_cpu_ns(step: Step) -> int:
-    """The time in which its writer had no CPU: it waited for one, or the hypervisor took it away."""
+    """Return the time in which the writer had no CPU: it waited for one, or the hypervisor took it away."""
     return max(step.cpu_wait_ns or 0, step.stolen_ns or 0)
 
 
 def starved(step: Step) -> bool:
-    """The want of a CPU is a part of its times."""
+    """Return whether a lack of CPU affected the step's rate."""
     return without_cpu_ns(step) >= STARVED_SHARE * step.elapsed_s * 1e9

@@ -1,36 +1,112 @@
-"""What storage is held against: others of its class, itself before, and the turns of a disk."""
+"""Yardsticks for the rates of a run: references, earlier runs, and physical limits of its disks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from statistics import median, quantiles
+from typing import NamedTuple
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.limits import SLOWEST_RPM, rewrites_per_s, rpm
-from fstui.judge.facts.steps import SyncStep
-from fstui.judge.references import NEVER_SYNCED, any_class, class_of, expand, operation_of, published
-from fstui.judge.speed.comparison import LONG_ENOUGH_S, Comparison, Yardstick, rated
+from fstui.judge.facts.steps import MIN_SYNCS, SyncStep, has_rate
+from fstui.judge.references import NEVER_SYNCED, any_class, class_of, comparable, operation_of, published
 from fstui.judge.speed.reasons import limits_met
 from fstui.model.quantities import counted, duration_ns, rate
+from fstui.model.steps import Step
 from fstui.storage.layers import kind
 
 FAR = 2
-"""So many times slower than the slowest, and it is no longer one of them."""
+"""How many times slower than the slowest reference a step must be to be called slow."""
 ENOUGH_BEFORE = 3
-"""Runs before."""
 MOST_BLOCK_BYTES = 65536
-"""Published are blocks of 512 bytes to 16 KiB; in much larger ones the bytes count, not the sync."""
-MOST_TURNS = 10
-"""A durable write waits for a few turns and seeks: its data, a journal's record, each with a flush."""
+"""Published blocks have 512 bytes to 16 KiB. In much larger ones the bytes take the time, not the sync."""
+MOST_REVOLUTIONS = 10
+"""A durable write waits for a few revolutions and seeks: its data and a journal record, each with a flush."""
+FEW_SYNCS, LONG_ENOUGH_S = 5, 0.5
+"""This few syncs are a rate if they took this long: a check of two seconds sees 14 syncs of a disk that does 10 per
+second. The cause of a shorter slow step may be over by now."""
+CPU_BELOW = 4
+"""Kernel threads that carry a write need a CPU, too. So up to this many times the writer's lost time may be lost."""
+
+
+class StepComparison(NamedTuple):
+    """One step compared with one yardstick."""
+
+    step: Step
+    slow_below_per_s: float
+    normal_from_per_s: float
+    evidence: str
+    """The reference with its number: ``the slowest of them did 83/s``."""
+    paced: bool = False
+    """The step's rate is only its pace, so the time of each operation counts."""
+
+    @property
+    def per_s(self) -> float:
+        """Operations per second, or how many of a paced step would fit into one."""
+        whole = self.step.latency_ns
+        return 1e9 / max(1, whole.mean) if self.paced and whole else self.step.rate_per_s
+
+    @property
+    def slow(self) -> bool:
+        return self.per_s < self.slow_below_per_s
+
+    @property
+    def normal(self) -> bool:
+        return self.per_s >= self.normal_from_per_s
+
+    def slow_without(self, lost_ns: int) -> bool:
+        """Return whether the step would be slow without the time that it, and kernel threads, had no CPU."""
+        left_s = self.step.elapsed_s - CPU_BELOW * lost_ns / 1e9
+        return left_s > 0 and not self.paced and self.step.ops / left_s < self.slow_below_per_s
+
+    @property
+    def did(self) -> str:
+        """``840/s``, or ``1.2 ms each``."""
+        return f"{duration_ns(1e9 / self.per_s)} each" if self.paced else f"{rate(self.per_s)}/s"
+
+    @property
+    def line(self) -> str:
+        return f"{self.step.name}: {self.did}; {self.evidence}"
+
+
+class Yardstick(NamedTuple):
+    """All steps compared with one yardstick."""
+
+    name: str
+    """``53 published on ssd``"""
+    comparisons: tuple[StepComparison, ...]
+
+    @property
+    def slow(self) -> bool:
+        """Half of the steps or more: other processes may have slowed a single step."""
+        return bool(self.comparisons) and 2 * sum(one.slow for one in self.comparisons) >= len(self.comparisons)
+
+    @property
+    def normal(self) -> bool:
+        return bool(self.comparisons) and 2 * sum(one.normal for one in self.comparisons) > len(self.comparisons)
+
+    @property
+    def worst(self) -> StepComparison:
+        """The step that is furthest below."""
+        return min(self.comparisons, key=lambda one: one.per_s / one.normal_from_per_s)
+
+
+def rated(case: Case) -> Iterable[SyncStep]:
+    """Return the steps with a rate of the storage: one writer synced each operation."""
+    return (done for done in case.steps.measured if done.call and has_rate(done.step) and _is_rate(done))
+
+
+def _is_rate(done: SyncStep) -> bool:
+    return done.syncs >= MIN_SYNCS or (done.syncs >= FEW_SYNCS and done.step.elapsed_s >= LONG_ENOUGH_S)
 
 
 def yardsticks(case: Case) -> tuple[Yardstick, ...]:
-    """Those that there are for these steps, the most telling first: what the user named, what it did itself."""
+    """Return the yardsticks that apply, the most specific first. The last two can only show that a run is slow."""
     steps = tuple(rated(case))
     unpaced = tuple(done for done in steps if not done.settings.ops_per_s)
-    found = (_own(case, unpaced), _before(case, steps), _of_class(case, unpaced), _turns(case, unpaced))
-    slow_at_best = (_limited(case, steps), _of_any_class(case, steps))
-    return tuple(one for one in found if one.comparisons) + tuple(one for one in slow_at_best if one.slow)
+    found = (_own(case, unpaced), _before(case, steps), _of_class(case, unpaced), _revolutions(case, unpaced))
+    only_slow = (_limited(case, steps), _of_any_class(case, steps))
+    return tuple(one for one in found if one.comparisons) + tuple(one for one in only_slow if one.slow)
 
 
 def _own(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
@@ -38,25 +114,23 @@ def _own(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
     return Yardstick(f"your own {', '.join(names)}", tuple(_with_own(case, steps)))
 
 
-def _with_own(case: Case, steps: tuple[SyncStep, ...]) -> Iterator[Comparison]:
-    """Below half of the slowest run of the user's own."""
+def _with_own(case: Case, steps: tuple[SyncStep, ...]) -> Iterator[StepComparison]:
+    """Slow is below half of the slowest of the user's own runs."""
     for done in steps:
-        like_it = [one for one in case.evidence.own if one.operation == operation_of(done.settings)]
-        if like_it:
-            floor = min(one.slowest_per_s for one in like_it) / FAR
+        same = [one for one in case.evidence.own if one.operation == operation_of(done.settings)]
+        if same:
+            floor = min(one.slowest_per_s for one in same) / FAR
             long_enough = done.step.elapsed_s >= LONG_ENOUGH_S
-            typical = median(one.per_s for one in like_it)
-            evidence = f"of your own it did {rate(typical)}/s (median)"
-            yield Comparison(done.step, floor if long_enough else 0.0, floor, evidence)
+            evidence = f"their median is {rate(median(one.per_s for one in same))}/s"
+            yield StepComparison(done.step, floor if long_enough else 0.0, floor, evidence)
 
 
 def _before(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
-    runs = case.evidence.before
-    return Yardstick(f"{counted(len(runs), 'run')} before", tuple(_with_before(case, steps)))
+    return Yardstick(f"{counted(len(case.evidence.before), 'earlier run')}", tuple(_with_before(case, steps)))
 
 
-def _with_before(case: Case, steps: tuple[SyncStep, ...]) -> Iterator[Comparison]:
-    """Below half of its lower quartile: storage whose rate goes up and down has a low one."""
+def _with_before(case: Case, steps: tuple[SyncStep, ...]) -> Iterator[StepComparison]:
+    """Slow is below half of the lower quartile, which is low for storage whose rate goes up and down."""
     for done in steps:
         means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(done.step.name))]
         if len(means) >= ENOUGH_BEFORE:
@@ -64,12 +138,11 @@ def _with_before(case: Case, steps: tuple[SyncStep, ...]) -> Iterator[Comparison
             slow_below = floor if done.step.elapsed_s >= LONG_ENOUGH_S else 0.0
             paced, typical = done.settings.ops_per_s > 0, median(means)
             did = f"{duration_ns(typical)} each" if paced else f"{rate(1e9 / typical)}/s"
-            yield Comparison(done.step, slow_below, floor, f"before it did {did} (median)", paced)
+            yield StepComparison(done.step, slow_below, floor, f"their median is {did}", paced)
 
 
 def _of_class(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
-    """Below half of the slowest published durable write of any kind, for each flush that the filesystem is expected to
-    send."""
+    """Slow is below half of the slowest published durable write, divided by the work that the filesystem adds."""
     known = class_of(case.commit_media)
     if known is None:
         return Yardstick("", ())
@@ -77,11 +150,15 @@ def _of_class(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
     return Yardstick(known.name, tuple(found))
 
 
-def _with_class(case: Case, done: SyncStep, slowest: float) -> Comparison:
-    same = published(operation_of(done.settings), expand(case.commit_media))
-    like_these = max(slowest, same[0].per_s / FAR if same else 0.0)
-    floor = slowest / FAR / _work(case, done)
-    return Comparison(done.step, floor, like_these / _work(case, done), f"the slowest of them has {rate(slowest)}/s")
+def _with_class(case: Case, done: SyncStep, slowest: float) -> StepComparison:
+    same = published(operation_of(done.settings), comparable(case.commit_media))
+    normal_from = max(slowest, same[0].per_s / FAR if same else 0.0)
+    work = _work(case, done)
+    return StepComparison(done.step, slowest / FAR / work, normal_from / work, _slowest(slowest))
+
+
+def _slowest(per_s: float) -> str:
+    return f"the slowest of them did {rate(per_s)}/s"
 
 
 def _is_published(done: SyncStep) -> bool:
@@ -90,8 +167,10 @@ def _is_published(done: SyncStep) -> bool:
 
 
 def _work(case: Case, done: SyncStep) -> float:
-    """How many times as much as an overwrite in place: flushes expected, copies on write, parity, files that are
-    disks."""
+    """Return how many times the work of an overwrite in place this stack needs.
+
+    More flushes, copy-on-write, parity, and filesystems in files each add work.
+    """
     way = case.flushes.of(done)
     flushes = way[0].expected.low if way and way[0].expected else 1
     copies = any(kind(level.filesystem.kind).copies_on_write for level in case.stack.levels)
@@ -99,46 +178,48 @@ def _work(case: Case, done: SyncStep) -> float:
     return max(1.0, flushes) * (2 if copies else 1) * (3 if parity else 1) * max(1, len(case.stack.levels))
 
 
-def _turns(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
-    known = [rpm(device.medium) for device in case.commit_devices if device.medium]
-    turns = [each for each in known if each]
-    if not turns or len(turns) < len(case.commit_devices):
+def _revolutions(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
+    found = [rpm(device.medium) for device in case.commit_devices if device.medium]
+    known = [each for each in found if each]
+    if not known or len(known) < len(case.commit_devices):
         return Yardstick("", ())
-    slowest = min(turns)
-    turn = f"{MOST_TURNS} turns take {duration_ns(MOST_TURNS * 60e9 / slowest)}"
-    floors = ((done, slowest / 60 / MOST_TURNS / _work(case, done)) for done in steps)
-    return Yardstick(f"{slowest} rpm", tuple(Comparison(done.step, floor, floor, turn) for done, floor in floors))
+    slowest = min(known)
+    evidence = f"{MOST_REVOLUTIONS} revolutions take {duration_ns(MOST_REVOLUTIONS * 60e9 / slowest)}"
+    floors = ((done, slowest / 60 / MOST_REVOLUTIONS / _work(case, done)) for done in steps)
+    return Yardstick(
+        f"{slowest} rpm", tuple(StepComparison(done.step, floor, floor, evidence) for done, floor in floors)
+    )
 
 
 def _limited(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
-    """A limit that holds, and that allows fewer writes than the slowest disk turns, is slow whatever is beneath it."""
-    turns = rewrites_per_s(SLOWEST_RPM)
+    """A limit that applies and allows fewer writes than the slowest disk does is slow on any storage."""
+    per_s = rewrites_per_s(SLOWEST_RPM)
     found = (
-        (done, any("iops" in limit.what and int(limit.value) < turns for limit in limits_met(case, done.step)))
+        (done, any("iops" in limit.what and int(limit.value) < per_s for limit in limits_met(case, done.step)))
         for done in steps
         if done.step.elapsed_s >= LONG_ENOUGH_S
     )
-    evidence = f"{turns:.0f} turns a second"
+    evidence = f"{per_s:.0f} revolutions per second"
     return Yardstick(
         f"a disk of {SLOWEST_RPM} rpm",
         tuple(
-            Comparison(done.step, turns if held else 0.0, turns, evidence, done.settings.ops_per_s > 0)
-            for done, held in found
+            StepComparison(done.step, per_s if applies else 0.0, per_s, evidence, done.settings.ops_per_s > 0)
+            for done, applies in found
         ),
     )
 
 
 def _of_any_class(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
-    """Where the class is not known: half of the slowest durable write that was ever published is slow on anything."""
+    """If the class is not known, half of the slowest durable write that was ever published is slow on anything."""
     if class_of(case.commit_media) is not None:
         return Yardstick("", ())
     name, slowest = any_class()
     found = (
-        Comparison(
+        StepComparison(
             done.step,
             floor := slowest / FAR / _work(case, done),
             floor,
-            f"the slowest of them has {rate(slowest)}/s",
+            _slowest(slowest),
             done.settings.ops_per_s > 0,
         )
         for done in steps

@@ -11,7 +11,7 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.process import io_limits
 from fstui.judge.facts.rate_change import RateChange, rate_change
 from fstui.judge.facts.steps import has_rate
-from fstui.judge.references import Operation, Reference, beside, operation_of, published
+from fstui.judge.references import Operation, Reference, operation_of, own_references, published
 from fstui.model.quantities import count, counted, duration_ns, rate, seconds, size
 from fstui.model.steps import Latency, Step
 
@@ -203,7 +203,7 @@ def _slow(case: Case) -> Iterator[_Slow]:
 
 def _class_of(case: Case, operation: Operation) -> _Class | None:
     """Return the user's own references, otherwise the published ones, otherwise None."""
-    if own := beside(case, operation):
+    if own := own_references(case, operation):
         whose = f"your own {words.listed(dict.fromkeys(one.device for one in own))}"
         return _Class(own[0], whose, f"of {whose}")
     if not case.commit_media or "unknown" in case.commit_media:

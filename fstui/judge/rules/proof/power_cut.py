@@ -24,7 +24,6 @@ virtual machine does not test the host's cache.
 ## Details
 - A record that was being written during the cut may be damaged. POSIX allows a new file to disappear if its directory
   was not synced. Neither is a loss.
-- Reordered: a record is lost although a later one survived.
 - Cuts add up until a setting changes (layers, cache, mount options) or a record is lost.
 """
 

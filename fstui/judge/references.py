@@ -1,0 +1,247 @@
+"""Rates to compare a run with: published ones (``references.toml``), and those that the user measured."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+from statistics import median
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from fstui.judge.facts import Case
+from fstui.judge.facts.steps import MIN_SYNCS, has_rate
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model.errors import Refused
+from fstui.model.judgement import NOT_DURABLE, NOT_TRUSTED
+from fstui.model.quantities import counted
+from fstui.model.run import OwnReference, Run
+from fstui.model.storage import MediumClass
+
+Operation = Literal[
+    "fdatasync", "fsync", "O_DSYNC", "O_DIRECT+fdatasync", "O_DIRECT+fsync", "O_DIRECT+O_DSYNC", "append+fdatasync",
+    "O_DIRECT", "ioping",
+]  # fmt: skip
+NEVER_SYNCED: tuple[Operation, ...] = ("O_DIRECT", "ioping")
+ENOUGH = 8
+"""Fewer published rates of durable writes are no basis for a class of medium."""
+_BY_SETTINGS: dict[tuple[tuple[str, ...], str], Operation] = {
+    ((), "fdatasync"): "fdatasync",
+    ((), "fsync"): "fsync",
+    (("dsync",), "none"): "O_DSYNC",
+    (("direct",), "fdatasync"): "O_DIRECT+fdatasync",
+    (("direct",), "fsync"): "O_DIRECT+fsync",
+    (("direct", "dsync"), "none"): "O_DIRECT+O_DSYNC",
+    (("direct",), "none"): "O_DIRECT",
+}
+_ROTATING: frozenset[MediumClass] = frozenset({"hdd-5400", "hdd-7200", "hdd-10000", "hdd-15000"})
+
+
+class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One measurement, published or of the user's own."""
+
+    device: str
+    medium: MediumClass
+    link: str | None = None
+    setup: str | None = None
+    operation: Operation
+    block_bytes: int | None = None
+    per_s: float
+    latency_us: float | None = None
+    source: str
+    note: str | None = None
+    """Why to read it with care."""
+
+
+class _Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    reference: tuple[Reference, ...]
+
+
+class PublishedClass(NamedTuple):
+    """The durable writes of any kind that were published for a class of medium."""
+
+    name: str
+    """``53 published on ssd``"""
+    slowest_per_s: float
+
+
+class Placement(NamedTuple):
+    """One step's rate among the references of its operation."""
+
+    operation: Operation
+    per_s: float
+    block_bytes: int
+    media: frozenset[MediumClass]
+    """The classes of the published references. Empty for all classes, if the medium is not known."""
+    published: tuple[Reference, ...]
+    """Slowest first."""
+    own: tuple[Reference, ...] = ()
+    """The user's own, slowest first."""
+
+    @property
+    def slower(self) -> int:
+        """How many of the published references are slower."""
+        return sum(reference.per_s < self.per_s for reference in self.published)
+
+
+class _Kind(NamedTuple):
+    """What runs must have in common to form one reference."""
+
+    operation: Operation
+    block_bytes: int
+    media: tuple[MediumClass, ...]
+    models: tuple[str, ...]
+
+
+@cache
+def library() -> tuple[Reference, ...]:
+    """Return all published references, slowest first."""
+    data = pkgutil.get_data(__name__, "references.toml")
+    assert data is not None, "it is part of the package"
+    return tuple(sorted(msgspec.toml.decode(data, type=_Library).reference, key=lambda reference: reference.per_s))
+
+
+def published(operation: Operation | None, media: Iterable[MediumClass] = ()) -> tuple[Reference, ...]:
+    """Return those of an operation (None: any) on any of these classes (none given: all), slowest first."""
+    wanted = set(media)
+    return tuple(
+        reference
+        for reference in library()
+        if operation in {None, reference.operation} and (not wanted or reference.medium in wanted)
+    )
+
+
+def class_of(media: frozenset[MediumClass]) -> PublishedClass | None:
+    """Return the published class of these media, or None if one of them is unknown or has few references."""
+    compared = comparable(media)
+    per_s = [one.per_s for one in _durable() if one.medium in compared]
+    if len(per_s) < ENOUGH:
+        return None
+    of = ", ".join(sorted(media)) if compared == media else "rotating disks"
+    return PublishedClass(f"{len(per_s)} published on {of}", min(per_s))
+
+
+def any_class() -> PublishedClass:
+    """Return all classes together."""
+    per_s = [one.per_s for one in _durable()]
+    return PublishedClass(f"{len(per_s)} published on any medium", min(per_s))
+
+
+def _durable() -> tuple[Reference, ...]:
+    return tuple(one for one in library() if one.operation not in NEVER_SYNCED)
+
+
+def comparable(media: frozenset[MediumClass]) -> frozenset[MediumClass]:
+    """Return the classes to compare these with: rotating disks of any speed, and nothing if one is unknown."""
+    if not media or "unknown" in media:
+        return frozenset()
+    return media | _ROTATING if media & _ROTATING else media
+
+
+def operation_of(settings: SyncWrites) -> Operation | None:
+    """Return the library's name of what a step with these settings does, or None if nothing like it was published."""
+    if settings.sync_every != 1 or settings.ops_per_s:
+        return None
+    if settings.prefill != "written":
+        fills = settings.offsets in {"append", "sequential"}
+        return "append+fdatasync" if fills and (settings.open_flags, settings.sync) == ((), "fdatasync") else None
+    if settings.offsets in {"append", "sequential"}:
+        return None
+    return _BY_SETTINGS.get((settings.open_flags, settings.sync))
+
+
+def rates(case: Case) -> dict[Operation, tuple[int, float]]:
+    """Return block size and rate per second of the first step of each operation that has enough syncs."""
+    found: dict[Operation, tuple[int, float]] = {}
+    for step, settings in case.steps.measured:
+        operation = operation_of(settings)
+        if operation and has_rate(step) and step.ops >= MIN_SYNCS and step.rate_per_s > 0:
+            found.setdefault(operation, (settings.block_bytes, step.rate_per_s))
+    return found
+
+
+def placed(run: Run) -> tuple[Placement, ...]:
+    """Place the run's rates among the references: those with the most references first, O_DIRECT alone last.
+
+    Return nothing if fstui limited its rate, or if the syncs are known not to be durable: any such rate exceeds a
+    disk's.
+    """
+    case = Case(run)
+    if run.target is None or run.rate_limit or case.configuration.stub_signs or run.verdict in NOT_DURABLE:
+        return ()
+    media = comparable(case.commit_media)
+    found = (
+        Placement(operation, per_s, block_bytes, media, published(operation, media), own_references(case, operation))
+        for operation, (block_bytes, per_s) in rates(case).items()
+    )
+    return tuple(sorted((one for one in found if one.own or one.published), key=_order))
+
+
+def _order(placement: Placement) -> tuple[bool, int, int]:
+    return placement.operation == "O_DIRECT", -len(placement.own), -len(placement.published)
+
+
+def own_references(case: Case, operation: Operation) -> tuple[Reference, ...]:
+    """Return the user's own references of an operation, slowest first."""
+    found = (
+        Reference(
+            device=own.name,
+            medium=own.media[0] if own.media else "unknown",
+            operation=operation,
+            block_bytes=own.block_bytes,
+            per_s=own.per_s,
+            source=f"your own, {counted(own.runs, 'run')}",
+        )
+        for own in case.evidence.own
+        if own.operation == operation
+    )
+    return tuple(sorted(found, key=lambda one: one.per_s))
+
+
+def applicable(every: Sequence[OwnReference], case: Case) -> tuple[OwnReference, ...]:
+    """Return those for the same classes of medium, or for the same models if the classes are not known."""
+    media, models = _media(case), _models(case)
+    known = bool(comparable(case.commit_media))
+    return tuple(one for one in every if one.media == media and (known or (models and one.models == models)))
+
+
+def of_runs(name: str, runs: Sequence[Run]) -> tuple[OwnReference, ...]:
+    """Make one reference per operation, block size and kind of storage. Raises Refused for an unsuitable run."""
+    found: dict[_Kind, list[float]] = defaultdict(list)
+    for run in runs:
+        if reason := why_unsuitable(run):
+            raise Refused(f"run {run.id} cannot be a reference: {reason}")
+        case = Case(run)
+        for operation, (block_bytes, per_s) in rates(case).items():
+            found[_Kind(operation, block_bytes, _media(case), _models(case))].append(per_s)
+    return tuple(
+        OwnReference(name=name, **kind._asdict(), runs=len(each), slowest_per_s=min(each), per_s=median(each))
+        for kind, each in found.items()
+    )
+
+
+def why_unsuitable(run: Run) -> str:
+    """Return why a run cannot be a reference for its storage, or an empty string."""
+    case = Case(run)
+    reasons = {
+        "it was simulated, not measured": run.simulated,
+        "fstui limited its rate": run.rate_limit,
+        "an io limit applied, so it shows the limit": run.process.io_limits,
+        f"it was {run.status}": run.status != "finished",
+        f"its verdict is {run.verdict}": run.verdict in NOT_TRUSTED,
+        "it has no rate of a synced write": not rates(case),
+        "its class of medium and its model are not known, so nothing matches it; measure it with --medium": not (
+            comparable(case.commit_media) or _models(case)
+        ),
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def _media(case: Case) -> tuple[MediumClass, ...]:
+    return tuple(sorted(case.commit_media))
+
+
+def _models(case: Case) -> tuple[str, ...]:
+    return tuple(sorted({node.model for node in case.commit_devices if node.model}))
