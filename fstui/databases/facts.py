@@ -1,21 +1,36 @@
-"""What a server says of itself, and what its process shows: kept in the run document, judged by the judge."""
+"""What a server reports about itself, and what its process shows. The run document keeps it for the judge."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import socket
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any
 
-from fstui.databases.connection import Connection
-from fstui.databases.families import FAMILIES
-from fstui.databases.in_force import differences
-from fstui.databases.sql import DatabaseError, ask
-from fstui.measure.kinds.server_kinds import KINDS
-from fstui.measure.kinds.servers import Server
+from fstui import proc
+from fstui.databases.families import Connection, DatabaseError, Family
+from fstui.databases.sql import ask, environment, family_of, tls_files
+from fstui.databases.sql import where as place_of
+from fstui.measure.kinds.servers import KINDS, Server, kind_of
 from fstui.storage.process import mapped_stubs
+
+SERVERS = frozenset(program for kind in KINDS.values() for program in kind.programs) | {"postmaster"}
+"""Names of the servers' processes in /proc/PID/comm."""
+_ANSWER_S = 5.0
+_UCRED = struct.Struct("3i")
+_SWITCH = {"on": "1", "off": "0", "true": "1", "false": "0", "yes": "1", "no": "0"}
+_QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?) ?([a-z]*)")
+_UNITS = {
+    "": 1.0, "b": 1.0, "k": 2.0**10, "kb": 2.0**10, "m": 2.0**20, "mb": 2.0**20, "g": 2.0**30, "gb": 2.0**30,
+    "t": 2.0**40, "tb": 2.0**40, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0,
+}  # fmt: skip
+"""https://dev.mysql.com/doc/refman/8.4/en/program-variables.html,
+https://www.postgresql.org/docs/current/config-setting.html"""
 
 
 async def described(
@@ -27,29 +42,30 @@ async def described(
     where: str,
     workspace: str,
     title: str = "",
-    asked: Mapping[str, Any] = MappingProxyType({}),
+    options: Mapping[str, Any] = MappingProxyType({}),
     within: Sequence[str] = (),
     making: Sequence[str] = (),
 ) -> Server:
-    """Kind, title, where it is, the variables that decide its durability.
+    """Return the server's kind, title, location and the variables that decide its durability.
 
-    ``asked``: what it was started with; ``making``: statements that come first. Raises DatabaseError, also where it has
-    not taken what was asked.
+    ``options``: those that it was started with; ``making``: statements to run first. Raises DatabaseError, also if an
+    option is not in force.
     """
-    family = FAMILIES[kind]
-    rows = await ask(sysbench, connection, [*making, *family.questions(asked)], within)
+    family = family_of(connection)
+    rows = await ask(sysbench, connection, [*making, *family.questions(options)], within)
     variables = {name.lower(): value for name, value in rows}
-    if refused := list(differences(asked, variables)):
-        raise DatabaseError(f"{title or KINDS[kind].title} has not taken its options: {'; '.join(refused)}")
-    version = variables.get("server_version") or variables.get("version", "")
-    if KINDS[kind].driver == "mysql" and (found := _product(variables)) != kind:
+    if ignored := list(differences(options, variables)):
+        raise DatabaseError(f"{title or KINDS[kind].title} did not accept its options: {'; '.join(ignored)}")
+    version = _version(variables)
+    found = kind_of(connection.driver, f"{version} {variables.get('version_comment', '')}")
+    if found != kind:
         raise DatabaseError(f"the server is {KINDS[found].title}, not {KINDS[kind].title}: use --set server={found}")
     data = (variables.get("data_directory") or variables.get("datadir") or _working_directory(pid) or "").rstrip("/")
     return Server(
         kind=kind,
         title=title or f"{KINDS[kind].title} {version.split('-')[0].split(' ')[0]}",
         where=where,
-        reached=connection.where,
+        reached=place_of(connection),
         data_directory=data or None,
         on_target=where == "throwaway"
         or (bool(data and pid) and _one_filesystem(_directories(family, pid, data, variables), workspace)),
@@ -59,32 +75,72 @@ async def described(
     )
 
 
-def _product(variables: Mapping[str, str]) -> str:
-    """MariaDB and MySQL share a protocol; MariaDB names itself in one of these variables."""
-    named = f"{variables.get('version', '')} {variables.get('version_comment', '')}"
-    return "mariadb" if "mariadb" in named.lower() else "mysql"
+def _version(variables: Mapping[str, str]) -> str:
+    return variables.get("server_version") or variables.get("version", "")
 
 
-def asking(server: Server) -> dict[str, Any]:
-    """What sysbench's probe wants to ask it on its own."""
-    family = FAMILIES[server.kind]
-    version = server.variables.get("server_version") or server.variables.get("version", "")
-    scripts = {name: (files(__package__) / name).read_text() for name in ("sql.lua", "schemas.lua")}
-    return {"scripts": scripts, "waits": "\n".join(family.waits(server.kind, version))}
+def probe_settings(sysbench: str, connection: Connection, server: Server) -> dict[str, Any]:
+    """Return what sysbench's probe needs in order to reach and query the server."""
+    family = family_of(connection)
+    return {
+        "sysbench": sysbench,
+        "connection": family.sysbench_options(connection),
+        "secrets": family.secrets(connection),
+        "environment": environment(connection),
+        "tls": tls_files(connection),
+        "scripts": {name: (files(__package__) / name).read_text() for name in ("sql.lua", "schemas.lua")},
+        "waits": "\n".join(family.waits(server.kind, _version(server.variables))),
+    }
+
+
+def peer_of(connection: Connection) -> int | None:
+    """Return the process that answers: at the unix socket (unix(7), SO_PEERCRED), or at a port of this host.
+
+    None if it is on another host, or if this user is not allowed to see it.
+    """
+    if not connection.socket:
+        return _listener(connection.host, connection.port or family_of(connection).port)
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(family_of(connection).socket_path(connection))
+            pid: int = _UCRED.unpack(client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))[0]
+            return pid or None
+    except OSError:
+        return None
+
+
+def _listener(host: str, port: int) -> int | None:
+    import psutil  # noqa: PLC0415  only needed for a server that is reached by a port
+
+    try:
+        with socket.create_connection((host, port), _ANSWER_S) as client:
+            address = client.getpeername()[0]
+            # a connection to this host has the same address at both ends
+            if address != client.getsockname()[0]:
+                return None
+        listening = [found for found in psutil.net_connections("tcp") if found.status == psutil.CONN_LISTEN]
+    except (OSError, psutil.Error):
+        return None
+    places = {(address, port), ("0.0.0.0", port), ("::", port)}
+    pid = next((found.pid for found in listening if tuple(found.laddr) in places), None)
+    # a process that is no server forwards the port, to a container or through a tunnel
+    stat = proc.stat(pid) if pid else None
+    return pid if stat and stat.name in SERVERS else None
 
 
 def _working_directory(pid: int | None) -> str | None:
-    """Of either family it is the data directory; PostgreSQL tells its own only to an administrator."""
+    """Both families work in their data directory; PostgreSQL reports its own only to an administrator."""
     try:
         return str(Path(f"/proc/{pid}/cwd").readlink()) if pid else None
     except OSError:
         return None
 
 
-def _directories(family: ModuleType, pid: int | None, data: str, variables: Mapping[str, str]) -> list[str]:
-    """Of its data, and of the logs that a commit waits for: a server in a container has names of its own for them.
+def _directories(family: Family, pid: int | None, data: str, variables: Mapping[str, str]) -> list[str]:
+    """Return the directories of its data and of the logs that a commit waits for.
 
-    Who may not look into its process takes them for names of this box.
+    They are looked up through its process: a server in a container has other names for them. Without the right to look
+    into the process, its names are taken for names of this host.
     """
     own, root = f"/proc/{pid}/cwd", f"/proc/{pid}/root"
     places = [data, *(os.path.normpath(Path(data, place)) for place in family.log_directories(variables))]
@@ -103,3 +159,25 @@ def _one_filesystem(directories: Iterable[str], workspace: str) -> bool:
         return all(Path(directory).stat().st_dev == here for directory in directories)
     except OSError:
         return False
+
+
+def differences(options: Mapping[str, Any], in_force: Mapping[str, str]) -> Iterator[str]:
+    """Yield the options that are not in force. Servers clamp, rename and ignore options without an error.
+
+    A name that is no variable of the server is not compared.
+    """
+    for name, value in options.items():
+        has = in_force.get(name.lower())
+        if has is not None and not _same(str(value).lower(), has.lower()):
+            yield f"{name} = {value} was requested, {has} is in force"
+
+
+def _same(requested: str, has: str) -> bool:
+    """Values that cannot be compared count as equal: a bare number in the server's unit, and -1, its own choice."""
+    requested, has = _SWITCH.get(requested, requested), _SWITCH.get(has, has)
+    wanted, found = _QUANTITY.fullmatch(requested), _QUANTITY.fullmatch(has)
+    if not wanted or not found or {wanted[2], found[2]} - _UNITS.keys():
+        return requested == has
+    if wanted[1] == "-1" or (found[2] and not wanted[2]):
+        return True
+    return float(wanted[1]) * _UNITS[wanted[2]] == float(found[1]) * _UNITS[found[2]]

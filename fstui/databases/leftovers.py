@@ -1,4 +1,4 @@
-"""What a killed run left: its directories, its trace instance, its database on an existing server, a laboratory."""
+"""Remove what a killed run left: directories, trace instances, databases on existing servers, laboratories."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from fstui.databases import existing, programs
-from fstui.databases.connection import Connection
-from fstui.databases.sql import DatabaseError
+from fstui.databases.families import Connection, DatabaseError
+from fstui.databases.sql import where
 from fstui.model.errors import Refused
 from fstui.simulate.lab import removal
 from fstui.state import ledger
@@ -18,13 +18,13 @@ from fstui.trace import child as tracing
 
 
 async def remove(entry: ledger.Entry) -> str | None:
-    """Remove what an entry names. Returns None, or the sentence that says why it is still there."""
-    if not _is_of_its_run(entry):
-        return f"{named(entry)}: left alone: the run {entry.run} would have called it otherwise"
+    """Remove what an entry of the ledger names. Returns None, or the sentence that says why it is still there."""
+    if not _belongs_to_run(entry):
+        return f"{named(entry)}: left alone: its name is not one that run {entry.run} would have given it"
     if entry.kind == "database":
         return await _drop(entry)
     if entry.kind == "server":
-        return await _with_its_directory(entry)  # it died with its keeper; its files are in the run's directory
+        return await _with_its_directory(entry)  # it ended with its keeper; its files are in the run's directory
     if entry.kind == "trace":
         return await tracing.remove_left_behind(entry)
     if entry.kind == "lab":
@@ -33,15 +33,15 @@ async def remove(entry: ledger.Entry) -> str | None:
 
 
 def named(entry: ledger.Entry) -> str:
-    """What it names, in words: a directory's path, ``database fstui_k3f9a1 on db7:3306``."""
+    """Return a directory's path or ``database fstui_k3f9a1 on db7:3306``."""
     if entry.kind != "database":
         return entry.what
     connection = _connection(entry)
-    return f"database {connection.database} on {connection.where}" if connection else f"database {entry.what}"
+    return f"database {connection.database} on {where(connection)}" if connection else f"database {entry.what}"
 
 
-def _is_of_its_run(entry: ledger.Entry) -> bool:
-    """Its name holds the run's id, as that of all that fstui makes does."""
+def _belongs_to_run(entry: ledger.Entry) -> bool:
+    """Return whether the name contains the run's id, as the names of all that fstui makes do."""
     path, run = Path(entry.what), entry.run
     match entry.kind:
         case "database":
@@ -50,7 +50,7 @@ def _is_of_its_run(entry: ledger.Entry) -> bool:
         case "server":
             return path.parent.name == f"{PREFIX}{run}"
         case "lab":
-            return True  # its user has named it: its own record says whose it is
+            return True  # its user chose the name; its own record says who made it
         case "trace":
             return path.name == Path(tracing.path_of(run)).name
         case _:
@@ -73,7 +73,7 @@ async def _with_its_directory(entry: ledger.Entry) -> str | None:
 
 
 async def _drop(entry: ledger.Entry) -> str | None:
-    """With the password of now: none is kept."""
+    """Use the current password: the ledger stores none."""
     connection = _connection(entry)
     assert connection is not None
     try:

@@ -1,84 +1,165 @@
-"""MariaDB, MySQL and Percona Server as throwaway servers: how one is made, started and asked."""
+"""MariaDB, MySQL and Percona Server: how one is made, started, reached and queried."""
 
 from __future__ import annotations
 
+import configparser
+import getpass
+import re
+import shutil
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fstui.databases.connection import Connection
+import msgspec
+
+from fstui.databases.families import Connection, Family, Tls
 from fstui.databases.programs import Program
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 
-USERS = ("mysql", "nobody")
-END_SIGNAL = RESTART_SIGNAL = "SIGTERM"
 DATABASE = "fstui"
-MAINTENANCE = "information_schema"
-TO_MAKE = True
-SOCKET = "socket"
-VARIABLES = (
-    "version", "version_comment", "datadir", "socket", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit",
-    "innodb_flush_method", "innodb_doublewrite", "innodb_buffer_pool_size", "innodb_log_file_buffering",
-    "innodb_data_file_buffering", "innodb_data_file_write_through", "innodb_log_file_write_through",
-    "innodb_log_group_home_dir", "log_bin_basename",
-)  # fmt: skip
-"""What decides how and where a commit becomes durable. ``…_buffering`` and ``…_write_through`` exist since MariaDB 10.8
-and 11.0, which derives them from innodb_flush_method (https://mariadb.com/kb/en/innodb-system-variables/)."""
+BINARY_LOG_BYTES = 64 << 20
+_GROUP = "client"
+_PRINTED = re.compile(r"--([\w-]+)=(.*)")
+_NOT_IN_A_LINE = re.compile(r"[\s\"'#]")
 _SYSTEM_TABLES = ("system_tables.sql", "performance_tables.sql", "system_tables_data.sql")
 _QUICK_END = "--innodb-fast-shutdown=2"
-BINARY_LOG_BYTES = 64 << 20
+"""Do not write the buffer pool at the end: the data is removed, or recovered from the log after a restart."""
 _OBSERVED = (
     "--performance-schema=ON",
     "--performance-schema-instrument=%=OFF",
     "--performance-schema-instrument=wait/io/file/%=ON",
 )
-"""Of MariaDB, which ships with all of it off: what it does to its files is counted, and nothing else."""
+"""For MariaDB, whose performance schema is off by default. Only file I/O is counted."""
 _BOUNDED = (
     f"--max-binlog-size={BINARY_LOG_BYTES}",
     "--loose-binlog-expire-logs-seconds=1",
     "--loose-slave-connections-needed-for-purge=0",
 )
-"""A binary log that is full is closed, and those closed a second ago and earlier are removed: a run takes as much room
-however long it is (https://mariadb.com/kb/en/replication-and-binary-log-system-variables/; the third since 11.4)."""
+"""A full binary log is closed, and purged a second later: the space that a run takes does not depend on its length
+(https://mariadb.com/kb/en/replication-and-binary-log-system-variables/; the third option exists since 11.4)."""
 
 
-def words(program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
-    """The server's command line. MariaDB's binary log is off by default; sync_binlog then means nothing: it is on."""
-    own = ["--skip-networking", "--server-id=1", "--log-bin=binlog", *_BOUNDED, _QUICK_END]
-    own += ["--mysqlx=OFF"] if program.kind == "mysql" else _OBSERVED
-    options = {"innodb_buffer_pool_size": settings.pool_bytes, **settings.options}
-    return [*base(program, data), f"--socket={socket}", *own, *_rendered(options)]
+class MySQL(Family):
+    users = ("mysql", "nobody")
+    end_signal = restart_signal = "SIGTERM"
+    port = 3306
+    socket = "socket"
+    to_make = (f"CREATE DATABASE IF NOT EXISTS {DATABASE}",)
+    maintenance = "information_schema"
+    database_names = "SELECT schema_name FROM information_schema.schemata"
+    quote = "`"
+    password_variable = "MYSQL_PWD"
+    variables = (
+        "version", "version_comment", "datadir", "socket", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit",
+        "innodb_flush_method", "innodb_doublewrite", "innodb_buffer_pool_size", "innodb_log_file_buffering",
+        "innodb_data_file_buffering", "innodb_data_file_write_through", "innodb_log_file_write_through",
+        "innodb_log_group_home_dir", "log_bin_basename",
+    )  # fmt: skip
+    """``…_buffering`` and ``…_write_through`` exist since MariaDB 10.8 and 11.0, which derives them from
+    innodb_flush_method (https://mariadb.com/kb/en/innodb-system-variables/)."""
 
+    def words(self, program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
+        """The binary log is turned on for MariaDB too: without it sync_binlog has no effect."""
+        own = ["--skip-networking", "--server-id=1", "--log-bin=binlog", *_BOUNDED, _QUICK_END]
+        own += ["--mysqlx=OFF"] if program.kind == "mysql" else _OBSERVED
+        options = {"innodb_buffer_pool_size": settings.pool_bytes, **settings.options}
+        return [*base(program, data), f"--socket={socket}", *own, *_rendered(options)]
 
-def connection(socket: str) -> Connection:
-    """As its administrator, to the run's database."""
-    return Connection(driver="mysql", socket=socket, user="root", database=DATABASE)
+    def preparation(self, program: Program, data: str) -> list[dict[str, Any]]:
+        """Make an administrator without a password: only the server's user and root can reach the socket."""
+        if program.kind == "mysql":
+            return [{"argv": [*base(program, data), "--initialize-insecure", "--skip-log-bin"]}]
+        text = "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n"
+        argv = [*base(program, data), "--bootstrap", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
+        return [{"argv": argv, "text": text, "files": _system_tables(program)}]
 
+    def connection(self, socket: str) -> Connection:
+        return Connection(driver="mysql", socket=socket, user="root", database=DATABASE)
 
-def ready() -> None:
-    """It is when its socket takes connections."""
+    def questions(self, further: Iterable[str]) -> list[str]:
+        names = ", ".join(f"'{name}'" for name in (*self.variables, *further))
+        return [f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"]
 
+    def waits(self, kind: str, version: str) -> list[str]:
+        events = {name: f"SELECT '{name}', {_COUNTED} FROM {_FILES}{event}'" for name, event in _EVENTS.items()}
+        if kind == "mysql":
+            return list(events.values())
+        # MariaDB's redo log bypasses the performance schema, and its doublewrite pages are in ibdata1
+        syncs = f"{_STATUS.format('data_fsyncs')} - (SELECT count_misc FROM {_FILES}innodb/innodb_data_file')"
+        redo = f"{_STATUS.format('log_writes')}, {_STATUS.format('os_log_written')}, {syncs}, NULL, NULL"
+        columns = _COUNTED.split(", ")
+        twice = ", ".join(map(_SYSTEM.format, columns))
+        once = ", ".join(f"{column} - {_SYSTEM.format(column)}" for column in columns)
+        data = f"{_FILES}innodb/innodb_data_file'"
+        return [
+            f"SELECT 'redo log', {redo}",
+            events["binary log"],
+            f"SELECT 'doublewrite', {twice}",
+            f"SELECT 'data', {once} FROM {data}",
+        ]
 
-def preparation(program: Program, data: str) -> list[dict[str, Any]]:
-    """What makes an empty data directory a server's, with an administrator who has no password and one database.
+    def log_directories(self, variables: Mapping[str, str]) -> list[str]:
+        """The directories of the redo log and of the binary log."""
+        binary = Path(variables.get("log_bin_basename", ""))
+        return [variables.get("innodb_log_group_home_dir", ""), str(binary.parent)]
 
-    Nobody but its own user and root can reach its socket.
-    """
-    if program.kind == "mysql":
-        return [{"argv": [*base(program, data), "--initialize-insecure", "--skip-log-bin"]}]
-    text = "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n"
-    argv = [*base(program, data), "--bootstrap", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
-    return [{"argv": argv, "text": text, "files": _system_tables(program)}]
+    def stated(self, login_path: str) -> dict[str, str]:
+        """Names are written with ``_``. ``[client]`` of ~/.my.cnf applies to every login path.
+
+        https://dev.mysql.com/doc/refman/8.4/en/option-files.html
+        """
+        found, group = _from_file(_GROUP), _from_file(login_path) if login_path else {}
+        login = _from_login_path(login_path) if login_path else {}
+        if login_path and login_path != _GROUP and not group and not login:
+            raise Refused(
+                f"login_path {login_path!r} is no group of ~/.my.cnf, and no login path that my_print_defaults of "
+                "MySQL (mysql-client) shows."
+            )
+        return {**found, **group, **login}
+
+    def default_user(self) -> str:
+        return getpass.getuser()
+
+    def secured(self, connection: Connection, stated: Mapping[str, str]) -> Connection:
+        """TLS needs all three files."""
+        files = [str(Path(stated.get(name, "")).expanduser()) for name in ("ssl_ca", "ssl_cert", "ssl_key")]
+        tls = Tls(ca=files[0], certificate=files[1], key=files[2]) if "." not in files else None
+        return msgspec.structs.replace(connection, tls=tls)
+
+    def sysbench_options(self, connection: Connection) -> list[str]:
+        place = {"socket": connection.socket} if connection.socket else {"host": connection.host}
+        port = {"port": str(connection.port or self.port)} if connection.port or not connection.socket else {}
+        named = {"user": connection.user, "db": connection.database, **place, **port}
+        secured = ["--mysql-ssl=on"] if connection.tls else []
+        return ["--db-driver=mysql", *secured, *(f"--mysql-{name}={value}" for name, value in named.items())]
+
+    def secrets(self, connection: Connection) -> str:
+        """A line of the file cannot hold spaces, quotes or a #: such a password goes by the environment alone."""
+        plain = connection.password and not _NOT_IN_A_LINE.search(connection.password)
+        return f"mysql-password={connection.password}\n" if plain else ""
+
+    def tables(self, database: str) -> tuple[str, bool]:
+        """A database of MySQL is a schema, and visible from any other."""
+        return f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{database}'", False
+
+    def hint(self, connection: Connection, message: str) -> str:
+        if "1045" in message:
+            tls = "; if the account requires TLS, set ssl-ca, ssl-cert and ssl-key in [client] of ~/.my.cnf"
+            return "" if connection.tls else tls
+        if "denied" in message:
+            return f". Its administrator can allow it: GRANT ALL ON `fstui\\_%`.* TO '{connection.user}'@'…'"
+        return ""
 
 
 def base(program: Program, data: str) -> list[str]:
-    """The first words of every command line: the directory, and none of the box's option files."""
+    """Return the first words of every command line: no option file of this host is read."""
     return [program.path, "--no-defaults", f"--datadir={data}", f"--tmpdir={data}", f"--pid-file={data}/server.pid"]
 
 
 def _system_tables(program: Program) -> list[str]:
-    """The scripts that mariadb-install-db feeds to the server; that script itself needs the client's package."""
+    """Return the scripts that mariadb-install-db runs; that script itself requires the client's package."""
     prefix = Path(program.path).resolve().parent.parent
     for place in (prefix, Path("/usr")):
         for name in ("mysql", "mariadb"):
@@ -94,16 +175,10 @@ def _rendered(options: Mapping[str, Any]) -> Iterator[str]:
         yield f"--{name.replace('_', '-')}={('ON' if value else 'OFF') if isinstance(value, bool) else value}"
 
 
-def questions(besides: Iterable[str]) -> list[str]:
-    """One row per variable: its name and its value."""
-    names = ", ".join(f"'{name}'" for name in (*VARIABLES, *besides))
-    return [f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"]
-
-
 _FILES = "performance_schema.file_summary_by_event_name WHERE event_name = 'wait/io/file/"
 _COUNTED = "count_write, sum_number_of_bytes_write, count_misc, sum_timer_write DIV 1000, sum_timer_misc DIV 1000"
-"""Timers tick in picoseconds. ``misc`` is whatever neither reads nor writes: of a file that stays open, its syncs
-(https://dev.mysql.com/doc/refman/8.4/en/performance-schema-file-summary-tables.html)."""
+"""Timers tick in picoseconds. ``misc`` is every operation that neither reads nor writes: the syncs of a file that stays
+open (https://dev.mysql.com/doc/refman/8.4/en/performance-schema-file-summary-tables.html)."""
 _EVENTS = {
     "redo log": "innodb/innodb_log_file",
     "binary log": "sql/binlog",
@@ -114,27 +189,28 @@ _STATUS = "(SELECT variable_value FROM information_schema.global_status WHERE va
 _SYSTEM = "(SELECT SUM({}) FROM performance_schema.file_summary_by_instance WHERE file_name LIKE '%/ibdata1')"
 
 
-def waits(kind: str, version: str) -> list[str]:
-    """A row for each kind of file: writes, their bytes, syncs, ns in writes, ns in syncs, all since the start."""
-    events = {name: f"SELECT '{name}', {_COUNTED} FROM {_FILES}{event}'" for name, event in _EVENTS.items()}
-    if kind == "mysql":
-        return list(events.values())
-    # MariaDB calls the kernel for its redo log past the performance schema, and writes pages twice into ibdata1
-    syncs = f"{_STATUS.format('data_fsyncs')} - (SELECT count_misc FROM {_FILES}innodb/innodb_data_file')"
-    redo = f"{_STATUS.format('log_writes')}, {_STATUS.format('os_log_written')}, {syncs}, NULL, NULL"
-    columns = _COUNTED.split(", ")
-    twice = ", ".join(map(_SYSTEM.format, columns))
-    once = ", ".join(f"{column} - {_SYSTEM.format(column)}" for column in columns)
-    data = f"{_FILES}innodb/innodb_data_file'"
-    return [
-        f"SELECT 'redo log', {redo}",
-        events["binary log"],
-        f"SELECT 'doublewrite', {twice}",
-        f"SELECT 'data', {once} FROM {data}",
-    ]
+def _from_file(group: str) -> dict[str, str]:
+    file = configparser.ConfigParser(allow_no_value=True, interpolation=None, strict=False)
+    try:
+        lines = (Path.home() / ".my.cnf").read_text().splitlines()
+        file.read_string("\n".join(line for line in lines if not line.startswith("!include")))
+        section = dict(file.items(group)) if file.has_section(group) else {}
+    except (OSError, RuntimeError, configparser.Error, UnicodeDecodeError):
+        return {}
+    return {name.replace("-", "_"): (value or "").strip("\"'") for name, value in section.items()}
 
 
-def log_directories(variables: Mapping[str, str]) -> list[str]:
-    """Where the redo log and the binary log are, seen from the data."""
-    binary = Path(variables.get("log_bin_basename", ""))
-    return [variables.get("innodb_log_group_home_dir", ""), str(binary.parent)]
+def _from_login_path(name: str) -> dict[str, str]:
+    """Let MySQL's own tool decrypt it. MariaDB's tool of the same name has no login paths."""
+    tool = shutil.which("my_print_defaults")
+    if tool is None:
+        return {}
+    words = [tool, "--no-defaults", f"--login-path={name}", "-s", name]
+    try:
+        output = subprocess.check_output(
+            words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True, timeout=15
+        )
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return {}
+    printed = map(_PRINTED.fullmatch, output.splitlines())
+    return {found[1].replace("-", "_"): found[2].strip("\"'") for found in printed if found}

@@ -1,4 +1,4 @@
-"""Before the first byte: which of the servers that a scenario wants are here, and what an existing one leaves open."""
+"""Adapt a scenario's database steps to the servers that are installed, or to an existing server."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _ROWS_PER_S = 60_000
 
 
 def wants_programs(steps: Iterable[PlannedStep]) -> bool:
-    """Whether any of them runs programs that may not be installed."""
+    """Return whether any step runs programs that may not be installed."""
     return any(step.settings.program for step in steps)
 
 
 def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
-    """The steps as they can be run here. Raises Refused where the tools are missing.
+    """Return the steps as they can run on this host. Raises Refused if the tools are missing.
 
-    A server that is not installed leaves one skipped step in the place of all of its own; it is refused where the user
-    asked for it by name, and where none is left.
+    All steps of a server that is not installed become one skipped step. The run is refused if the user named that
+    server, or if no server is left.
     """
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
         return steps if installed.sysbench else tuple(_without_sysbench(step, installed) for step in steps)
@@ -48,14 +48,14 @@ def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_
 
 
 def _without_sysbench(step: PlannedStep, installed: Installed) -> PlannedStep:
-    """fileio's steps are skipped where sysbench is missing: the scenario's other steps need none."""
+    """Skip the fileio steps if sysbench is missing: the scenario's other steps do not need it."""
     if not isinstance(step.settings, SysbenchFileio):
         return step
     return msgspec.structs.replace(step, skip=installed.no_oltp or programs.NO_SYSBENCH)
 
 
 def preparing_s(steps: tuple[PlannedStep, ...]) -> float:
-    """About what it takes to start the servers, to fill them and to warm them up."""
+    """Estimate the time to start the servers, fill the tables and warm up."""
     seconds, before = replicas.preparing_s(steps), None
     for settings in (step.settings for step in steps if not step.skip):
         if isinstance(settings, Sysbench):
@@ -69,7 +69,7 @@ def preparing_s(steps: tuple[PlannedStep, ...]) -> float:
 
 
 def room_bytes(steps: Iterable[Settings]) -> int:
-    """Taken at most at one time: what a step has added to its tables is there as long as these are."""
+    """Return the most space in use at one time: rows that a step added stay as long as its tables."""
     most, left, before = 0, 0, None
     for settings in steps:
         amounts = settings.amounts()
@@ -99,9 +99,9 @@ def _without(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root:
 
 
 def _on_existing(steps: tuple[PlannedStep, ...], kinds: tuple[str, ...]) -> tuple[PlannedStep, ...]:
-    """What differs only in options that would have to be changed on that server is one step."""
+    """Merge steps that differ only in options of the server: those of an existing server are not changed."""
     if len(kinds) > 1:
-        raise Refused(f"--set server=KIND says what kind the existing server is: {', '.join(kinds)}")
+        raise Refused(f"Name the kind of the existing server by --set server=KIND: {', '.join(kinds)}")
     kept: dict[str, PlannedStep] = {}
     for step in steps:
         if isinstance(step.settings, Sysbench):

@@ -1,106 +1,159 @@
-"""PostgreSQL as a throwaway server: how one is made, started and asked."""
+"""PostgreSQL: how one is made, started, reached and queried."""
 
 from __future__ import annotations
 
+import configparser
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fstui.databases.connection import Connection
+import msgspec
+
+from fstui.databases.families import Connection, Family
 from fstui.databases.programs import Program
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 
-USERS = ("postgres", "nobody")
-END_SIGNAL = "SIGQUIT"
-"""An immediate shutdown: what it has not written need not be."""
-RESTART_SIGNAL = "SIGINT"
-"""A fast one: it disconnects its clients and writes a checkpoint, as ``pg_ctl restart`` has it."""
-DATABASE = "postgres"
 ADMINISTRATOR = "fstui"
-MAINTENANCE = DATABASE
-TO_MAKE = False
-PORT = 5432
-SOCKET = f".s.PGSQL.{PORT}"
-"""https://www.postgresql.org/docs/current/runtime-config-connection.html, unix_socket_directories"""
-VARIABLES = (
-    "server_version", "data_directory", "fsync", "synchronous_commit", "wal_sync_method", "full_page_writes",
-    "shared_buffers", "commit_delay",
-)  # fmt: skip
-
-
-def words(program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
-    """The server's command line; the socket's name is PostgreSQL's own, in the directory of ``socket``."""
-    stated = {
-        "listen_addresses": "",
-        "unix_socket_directories": str(Path(socket).parent),
-        "port": PORT,
-        "shared_buffers": f"{settings.pool_bytes >> 10}kB",
-        **({"track_wal_io_timing": "on"} if program.version >= (14,) else {}),
-        **settings.options,
-    }
-    return [
-        os.path.realpath(program.path),
-        "-D",
-        data,
-        *(word for name, value in stated.items() for word in ("-c", f"{name}={_text(value)}")),
-    ]
-
-
-def connection(socket: str) -> Connection:
-    """As its administrator."""
-    directory = str(Path(socket).parent)
-    return Connection(driver="pgsql", socket=directory, port=PORT, user=ADMINISTRATOR, database=DATABASE)
-
-
-def ready() -> tuple[str, str]:
-    """The file among its data whose last line says so (src/include/utils/pidfile.h, PM_STATUS_READY)."""
-    return "postmaster.pid", "ready"
-
-
-def preparation(program: Program, data: str) -> list[dict[str, Any]]:
-    """What makes an empty directory a cluster. Nobody but its own user and root can reach its socket."""
-    initdb = Path(program.path).resolve().with_name("initdb")
-    if not initdb.is_file():
-        raise Refused(f"{initdb} is missing: install the whole package of the server")
-    argv = [str(initdb), "-D", data, "-U", ADMINISTRATOR, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-    return [{"argv": argv}]
-
-
-def questions(besides: Iterable[str]) -> list[str]:
-    """One row per variable: its name and its value, as ``SHOW`` tells it, with its unit."""
-    names = ", ".join(f"'{name}'" for name in (*VARIABLES, *besides))
-    return [f"SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({names})"]
-
-
+_VARIABLES = {
+    "sslmode": "PGSSLMODE",
+    "sslrootcert": "PGSSLROOTCERT",
+    "sslcert": "PGSSLCERT",
+    "sslkey": "PGSSLKEY",
+    "passfile": "PGPASSFILE",
+    "connect_timeout": "PGCONNECT_TIMEOUT",
+}
+"""Words of a service file for which sysbench has no option (https://www.postgresql.org/docs/current/libpq-envars.html)."""
 _WRITTEN = "SUM(writes), {}, SUM(fsyncs), SUM(write_time) * 1000000, SUM(fsync_time) * 1000000 FROM pg_stat_io"
 _BLOCKS = "buffers_checkpoint + buffers_clean + buffers_backend"
 
 
-def waits(kind: str, version: str) -> list[str]:
-    """A row for each kind of file: writes, their bytes, syncs, ns in writes, ns in syncs, all since the start.
+class PostgreSQL(Family):
+    users = ("postgres", "nobody")
+    end_signal = "SIGQUIT"
+    """An immediate shutdown, without a checkpoint."""
+    restart_signal = "SIGINT"
+    """A fast shutdown: it disconnects the clients and writes a checkpoint, as ``pg_ctl restart`` does."""
+    port = 5432
+    socket = f".s.PGSQL.{port}"
+    """https://www.postgresql.org/docs/current/runtime-config-connection.html, unix_socket_directories"""
+    ready = ("postmaster.pid", "ready")
+    """src/include/utils/pidfile.h, PM_STATUS_READY"""
+    maintenance = "postgres"
+    database_names = "SELECT datname FROM pg_database"
+    quote = '"'
+    password_variable = "PGPASSWORD"
+    variables = (
+        "server_version", "data_directory", "fsync", "synchronous_commit", "wal_sync_method", "full_page_writes",
+        "shared_buffers", "commit_delay",
+    )  # fmt: skip
+    tells_port_of_socket = True
 
-    pg_stat_wal has them since 14, pg_stat_io since 16, and both in one since 18. Before 16 nobody counts the syncs of
-    the data (https://www.postgresql.org/docs/current/monitoring-stats.html).
-    """
-    major = int(version.partition(".")[0]) if version.partition(".")[0].isdecimal() else 0
-    if major >= 18:
-        written = _WRITTEN.format("SUM(write_bytes)")
+    def words(self, program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
+        stated = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(Path(socket).parent),
+            "port": self.port,
+            "shared_buffers": f"{settings.pool_bytes >> 10}kB",
+            **({"track_wal_io_timing": "on"} if program.version >= (14,) else {}),
+            **settings.options,
+        }
         return [
-            f"SELECT 'WAL', {written} WHERE object = 'wal'",
-            f"SELECT 'data', {written} WHERE object = 'relation'",
+            os.path.realpath(program.path),
+            "-D",
+            data,
+            *(word for name, value in stated.items() for word in ("-c", f"{name}={_text(value)}")),
         ]
-    wal = "SELECT 'WAL', wal_write, wal_bytes, wal_sync, wal_write_time * 1000000, wal_sync_time * 1000000"
-    data = f"SELECT 'data', {_BLOCKS}, ({_BLOCKS}) * 8192, NULL, NULL, NULL FROM pg_stat_bgwriter"
-    if major >= 16:
-        data = f"SELECT 'data', {_WRITTEN.format('SUM(writes * op_bytes)')} WHERE object = 'relation'"
-    return [*([f"{wal} FROM pg_stat_wal"] if major >= 14 else []), data]
+
+    def preparation(self, program: Program, data: str) -> list[dict[str, Any]]:
+        """Trust every local connection: only the server's user and root can reach its socket."""
+        initdb = Path(program.path).resolve().with_name("initdb")
+        if not initdb.is_file():
+            raise Refused(f"{initdb} is missing: install the whole package of the server")
+        argv = [str(initdb), "-D", data, "-U", ADMINISTRATOR, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        return [{"argv": argv}]
+
+    def connection(self, socket: str) -> Connection:
+        directory = str(Path(socket).parent)
+        return Connection(
+            driver="pgsql", socket=directory, port=self.port, user=ADMINISTRATOR, database=self.maintenance
+        )
+
+    def questions(self, further: Iterable[str]) -> list[str]:
+        """Values are as ``SHOW`` prints them, with their unit."""
+        names = ", ".join(f"'{name}'" for name in (*self.variables, *further))
+        return [f"SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({names})"]
+
+    def waits(self, kind: str, version: str) -> list[str]:
+        """pg_stat_wal has the figures since 14, pg_stat_io since 16, and pg_stat_io alone since 18. Before 16 the syncs
+        of the data are not counted (https://www.postgresql.org/docs/current/monitoring-stats.html)."""
+        major = int(version.partition(".")[0]) if version.partition(".")[0].isdecimal() else 0
+        if major >= 18:
+            written = _WRITTEN.format("SUM(write_bytes)")
+            return [
+                f"SELECT 'WAL', {written} WHERE object = 'wal'",
+                f"SELECT 'data', {written} WHERE object = 'relation'",
+            ]
+        wal = "SELECT 'WAL', wal_write, wal_bytes, wal_sync, wal_write_time * 1000000, wal_sync_time * 1000000"
+        data = f"SELECT 'data', {_BLOCKS}, ({_BLOCKS}) * 8192, NULL, NULL, NULL FROM pg_stat_bgwriter"
+        if major >= 16:
+            data = f"SELECT 'data', {_WRITTEN.format('SUM(writes * op_bytes)')} WHERE object = 'relation'"
+        return [*([f"{wal} FROM pg_stat_wal"] if major >= 14 else []), data]
+
+    def log_directories(self, variables: Mapping[str, str]) -> list[str]:
+        """The WAL's; it is a symbolic link after initdb --waldir."""
+        return ["pg_wal"]
+
+    def stated(self, login_path: str) -> dict[str, str]:
+        """The service of that name (https://www.postgresql.org/docs/current/libpq-pgservice.html).
+
+        libpq would read the file itself, but sysbench passes host, port and user explicitly.
+        """
+        if not login_path:
+            return {}
+        for path in _service_files():
+            file = configparser.ConfigParser(allow_no_value=True, interpolation=None, strict=False, delimiters=("=",))
+            try:
+                file.read_string(path.read_text())
+            except (OSError, configparser.Error, UnicodeDecodeError):
+                continue
+            if file.has_section(login_path):
+                return {key: value or "" for key, value in file.items(login_path)}
+        raise Refused(f"login_path {login_path!r} is no service of {' or '.join(map(str, _service_files()))}.")
+
+    def default_user(self) -> str:
+        return "postgres"
+
+    def secured(self, connection: Connection, stated: Mapping[str, str]) -> Connection:
+        variables = {_VARIABLES[word]: value for word, value in stated.items() if value and word in _VARIABLES}
+        return msgspec.structs.replace(connection, libpq=variables)
+
+    def sysbench_options(self, connection: Connection) -> list[str]:
+        named = {"user": connection.user, "db": connection.database, "host": connection.socket or connection.host}
+        if connection.port or not connection.socket:
+            named["port"] = str(connection.port or self.port)
+        return ["--db-driver=pgsql", *(f"--pgsql-{name}={value}" for name, value in named.items())]
+
+    def tables(self, database: str) -> tuple[str, bool]:
+        """The tables of a database are visible from inside it alone."""
+        return "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'", True
+
+    def socket_path(self, connection: Connection) -> str:
+        return f"{connection.socket}/.s.PGSQL.{connection.port or self.port}"
+
+    def hint(self, connection: Connection, message: str) -> str:
+        if "permission denied to create database" in message:
+            return f". Its administrator can allow it: ALTER ROLE {connection.user} CREATEDB"
+        return ""
 
 
-def log_directories(variables: Mapping[str, str]) -> list[str]:
-    """Where the WAL is, seen from the data: a link, where it has a place of its own (initdb --waldir)."""
-    return ["pg_wal"]
+def _service_files() -> list[Path]:
+    home = Path(os.environ.get("PGSERVICEFILE") or "~/.pg_service.conf")
+    with suppress(RuntimeError):  # the user has no home directory
+        home = home.expanduser()
+    return [home, Path(os.environ.get("PGSYSCONFDIR") or "/etc/postgresql-common") / "pg_service.conf"]
 
 
 def _text(value: Any) -> str:

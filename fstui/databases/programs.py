@@ -1,4 +1,4 @@
-"""The programs that a database wants: found on PATH and in the distributions' usual places, and asked who they are."""
+"""Find sysbench and the database servers: on PATH and in the usual places of the distributions, by their version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.measure.kinds.server_kinds import KINDS, MARIADB
+from fstui.measure.kinds.servers import KINDS, kind_of
 from fstui.model.errors import Refused
 
 ANSWER_S = 15.0
@@ -21,7 +21,6 @@ _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 
 
 def missing(kind: str) -> str:
-    """Of a server that is not installed."""
     return f"{KINDS[kind].title} is not installed: apt-get install {KINDS[kind].package}"
 
 
@@ -39,25 +38,25 @@ class Program(NamedTuple):
 
 
 class Installed(NamedTuple):
-    """Which of the programs that database steps want are here."""
+    """Which of the programs that database steps need are installed."""
 
     servers: frozenset[str]
-    """By kind."""
+    """Kinds of servers."""
     sysbench: bool
     no_oltp: str | None = None
-    """Why sysbench cannot drive a server: the sentence for the user."""
+    """Why sysbench cannot drive a server, as a sentence for the user."""
     as_root: bool = True
-    """We are, and may mount."""
+    """fstui runs as root and may mount filesystems."""
 
 
 _ANY_END = tuple(range(-64, 256))
-"""Exit statuses and signals: however a tool ends is its caller's affair."""
+"""All exit statuses and signals: the caller decides what they mean."""
 EVERYTHING = Installed(servers=frozenset(KINDS), sysbench=True)
 NOTHING = Installed(frozenset(), sysbench=False, no_oltp="sysbench cannot be found: a directory in PATH hangs")
 
 
 async def installed() -> Installed:
-    """What is installed here, now."""
+    """Look for sysbench and every kind of server."""
     try:
         await find_sysbench()
     except Refused as refusal:
@@ -67,21 +66,21 @@ async def installed() -> Installed:
 
 
 def look() -> Installed:
-    """The same, for a child: a directory in PATH may hang."""
+    """Do the same in a child process: a directory in PATH may hang."""
     return asyncio.run(installed())
 
 
 async def find_server(kind: str) -> Program | None:
-    """The newest one of that kind, by its own name before by one that others have too; None where none is installed."""
+    """Return the newest server of that kind, or None. A more specific name of the program wins over a newer version."""
     places = KINDS[kind].places
-    for name in KINDS[kind].programs:  # a mysqld takes a second to say its version
+    for name in KINDS[kind].programs:  # stop at the first name that exists: mysqld --version takes a second
         if found := [program for path in _candidates(name, places) if (program := await _identified(kind, path))]:
             return max(found, key=lambda program: program.version)
     return None
 
 
 async def find_sysbench() -> str:
-    """Its path. Raises Refused where it is missing, does not answer, or is too old."""
+    """Return its path. Raises Refused if it is missing, does not answer, or is too old."""
     path = shutil.which("sysbench")
     if path is None:
         raise Refused(NO_SYSBENCH)
@@ -89,7 +88,7 @@ async def find_sysbench() -> str:
     shown = next(iter(text.strip().splitlines()), "nothing")
     version = _version_in(text)
     if not version:
-        raise Refused(f"{path} does not say its version: {shown}")
+        raise Refused(f"{path} does not print its version: {shown}")
     if version < LEAST_SYSBENCH:
         raise Refused(f"{shown} ({path}) is too old: its OLTP scripts came with 1.0. apt-get install sysbench")
     return path
@@ -102,8 +101,8 @@ async def output_of(
     environment: Mapping[str, str] | None = None,
     directory: str | None = None,
 ) -> tuple[int, str]:
-    """Run a tool to its end, in that directory: status, stdout and stderr together. Ended after 15 s, status -1."""
-    import sh  # noqa: PLC0415  it takes longer to import than most of us: only where a database is wanted
+    """Run a tool. Returns its status, and stdout and stderr in one text; status -1 if it took longer than 15 s."""
+    import sh  # noqa: PLC0415  slow to import, and only needed for databases
 
     try:
         running = sh.Command(program)(
@@ -120,7 +119,7 @@ async def output_of(
         )
     except sh.CommandNotFound:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program) from None
-    # sh's own await looks once a second whether a tool that has closed its output has ended too
+    # await running would poll once a second for the end of a tool that has closed its output
     ending = asyncio.ensure_future(asyncio.to_thread(running.wait))
     try:
         async with asyncio.timeout(ANSWER_S):
@@ -128,14 +127,14 @@ async def output_of(
     except TimeoutError:
         return -1, f"FATAL: no answer for {ANSWER_S:.0f} s"
     finally:
-        if not ending.done():  # nobody waits for it any longer
+        if not ending.done():
             with contextlib.suppress(ProcessLookupError):
                 running.kill_group()
     return running.exit_code, running.stdout.decode(errors="replace")
 
 
 def _candidates(name: str, places: Iterable[str]) -> list[str]:
-    """Distinct programs, in the order of the places; symbolic links count as what they lead to."""
+    """Return distinct programs in the order of the places; a symbolic link counts as its target."""
     found: dict[str, str] = {}
     usual = (match for place in places for match in sorted(Path("/").glob(place.lstrip("/")), reverse=True))
     for directory in (*map(Path, os.get_exec_path()), *usual):
@@ -149,7 +148,8 @@ async def _identified(kind: str, path: str) -> Program | None:
     status, text = await output_of(path, *KINDS[kind].version_arguments)
     if status:
         return None
-    if (MARIADB.title in text) != (KINDS[kind] is MARIADB):  # it has a program of the name of MySQL's, too
+    # MariaDB has a program named mysqld, too; the part before "Ver" is the path
+    if kind_of(KINDS[kind].driver, text.partition(" Ver ")[2] or text) != kind:
         return None
     version = _version_in(text)
     title = "Percona Server" if "Percona" in text else KINDS[kind].title

@@ -1,19 +1,21 @@
-"""A primary and its replica for one step, in the words of MariaDB and MySQL: how both are started, joined and asked.
+"""A primary and its replica for one step, in the words of MariaDB and MySQL: how both are started, joined and queried.
 
-They speak over 127.0.0.1 in a network namespace of their own, which nobody else can enter: replication knows no unix
-socket (https://dev.mysql.com/doc/refman/8.4/en/replication-howto-slaveinit.html). GTID:
-https://mariadb.com/kb/en/gtid/, https://dev.mysql.com/doc/refman/8.4/en/replication-gtids.html
+They use 127.0.0.1 in a network namespace of their own, because replication supports no unix socket
+(https://dev.mysql.com/doc/refman/8.4/en/replication-howto-slaveinit.html). GTID: https://mariadb.com/kb/en/gtid/,
+https://dev.mysql.com/doc/refman/8.4/en/replication-gtids.html
 """
 
 from __future__ import annotations
 
-import pwd
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
-from fstui.databases import mysql, programs
+from fstui.databases import programs
+from fstui.databases.families import DatabaseError
+from fstui.databases.mysql import MySQL, base
 from fstui.databases.programs import Program
+from fstui.databases.throwaway import server_user
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
@@ -21,122 +23,143 @@ from fstui.model.plan import PlannedStep
 NEEDS_ROOT = "needs root: it mounts a filesystem of its own, whose power it cuts"
 DATABASE = "fstui"
 PORT = 3306
-LEAST_MYSQL = (8, 0, 26)
-"""From there on source and replica have these names."""
 OPTIONS = {
     "high": ("--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1"),
     "low": ("--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2"),
 }
 SETTINGS = ("sync_binlog", "innodb_flush_log_at_trx_commit")
-_FOR_GOOD_MS = 86_400_000
-"""So long a semi-synchronous primary waits before it goes on alone."""
+_TIMEOUT_MS = 86_400_000
+"""After this time without its replica a semi-synchronous primary would continue alone."""
 _BOTH = ("--skip-name-resolve", "--skip-slave-start", "--innodb-buffer-pool-size=64M")
-_KINDS: dict[str, dict[str, Any]] = {
-    "mariadb": {
-        "both": ("--innodb-log-file-size=16M", "--log-slave-updates=ON"),
-        "primary semi": ("--rpl-semi-sync-master-wait-point=AFTER_SYNC",
-                         f"--rpl-semi-sync-master-timeout={_FOR_GOOD_MS}"),
-        "wait": "SET GLOBAL rpl_semi_sync_master_enabled = ON",
-        "replica semi": ("--rpl-semi-sync-slave-enabled=ON",),
-        "follow": ("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='replica', "
-                   "MASTER_USE_GTID=slave_pos", "START SLAVE"),
-        "joined": "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_clients'",
-        "still semi": "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_status'",
-        "no more": "STOP SLAVE IO_THREAD",
-        "applied": "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE '%has read all relay log%'",
-        "gtid primary": "SELECT @@gtid_binlog_pos",
-        "gtid replica": "SELECT @@gtid_slave_pos",
-    },
-    "mysql": {
-        "both": ("--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--replica-parallel-workers=1",
-                 "--innodb-redo-log-capacity=32M", "--mysqlx=OFF"),
-        "primary semi": ("--plugin-load-add=semisync_source.so",
-                         f"--rpl-semi-sync-source-timeout={_FOR_GOOD_MS}"),
-        "wait": "SET GLOBAL rpl_semi_sync_source_enabled = ON",
-        "replica semi": ("--plugin-load-add=semisync_replica.so", "--rpl-semi-sync-replica-enabled=ON"),
-        "follow": ("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, SOURCE_USER='replica', "
-                   "SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1", "START REPLICA"),
-        "joined": "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_clients'",
-        "still semi": "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_status'",
-        "no more": "STOP REPLICA IO_THREAD",
-        "applied": "SELECT GTID_SUBSET(RECEIVED_TRANSACTION_SET, @@gtid_executed) "
-                   "FROM performance_schema.replication_connection_status",
-        "gtid primary": "SELECT @@gtid_executed",
-        "gtid replica": "SELECT @@gtid_executed",
-    },
+
+
+class Replication(NamedTuple):
+    """The options and statements of one kind of server."""
+
+    both: tuple[str, ...]
+    primary_semi: tuple[str, ...]
+    replica_semi: tuple[str, ...]
+    enable_semi: str
+    follow: tuple[str, ...]
+    joined: str
+    """Its last field is 1 once a semi-synchronous replica is connected."""
+    still_semi: str
+    """Its last field is ON as long as the primary waits for its replica."""
+    no_more: str
+    """Stops receiving, but not applying."""
+    applied: str
+    """1 once all that was received is applied."""
+    gtid_primary: str
+    gtid_replica: str
+    account_method: str = ""
+    least_version: tuple[int, ...] = ()
+    """The first version that has these names."""
+
+
+_KINDS = {
+    "mariadb": Replication(
+        both=("--innodb-log-file-size=16M", "--log-slave-updates=ON"),
+        primary_semi=("--rpl-semi-sync-master-wait-point=AFTER_SYNC", f"--rpl-semi-sync-master-timeout={_TIMEOUT_MS}"),
+        replica_semi=("--rpl-semi-sync-slave-enabled=ON",),
+        enable_semi="SET GLOBAL rpl_semi_sync_master_enabled = ON",
+        follow=(
+            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={PORT}, MASTER_USER='replica', "
+            "MASTER_USE_GTID=slave_pos",
+            "START SLAVE",
+        ),
+        joined="SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_clients'",
+        still_semi="SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_status'",
+        no_more="STOP SLAVE IO_THREAD",
+        applied="SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE '%has read all relay log%'",
+        gtid_primary="SELECT @@gtid_binlog_pos",
+        gtid_replica="SELECT @@gtid_slave_pos",
+    ),
+    "mysql": Replication(
+        both=(
+            "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--replica-parallel-workers=1",
+            "--innodb-redo-log-capacity=32M", "--mysqlx=OFF",
+        ),
+        primary_semi=("--plugin-load-add=semisync_source.so", f"--rpl-semi-sync-source-timeout={_TIMEOUT_MS}"),
+        replica_semi=("--plugin-load-add=semisync_replica.so", "--rpl-semi-sync-replica-enabled=ON"),
+        enable_semi="SET GLOBAL rpl_semi_sync_source_enabled = ON",
+        follow=(
+            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={PORT}, SOURCE_USER='replica', "
+            "SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1",
+            "START REPLICA",
+        ),
+        joined="SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_clients'",
+        still_semi="SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_status'",
+        no_more="STOP REPLICA IO_THREAD",
+        applied="SELECT GTID_SUBSET(RECEIVED_TRANSACTION_SET, @@gtid_executed) "
+        "FROM performance_schema.replication_connection_status",
+        gtid_primary="SELECT @@gtid_executed",
+        gtid_replica="SELECT @@gtid_executed",
+        account_method="WITH caching_sha2_password ",
+        least_version=(8, 0, 26),
+    ),
 }  # fmt: skip
 
 
 def preparing_s(steps: Sequence[PlannedStep]) -> float:
-    """About what it takes to start the servers, to let them recover and to compare them."""
+    """Estimate the time to start the servers, to recover them and to compare them."""
     return sum(
         step.settings.pair.prepare_s for step in steps if isinstance(step.settings, ReplicaCut) and not step.skip
     )
 
 
-async def told(settings: ReplicaCut) -> dict[str, Any]:
-    """All that the probe must know to do it. Raises Refused where a program is missing or too old."""
+async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
+    """Return the further settings of the probe. Raises Refused if a program or a user is missing, or is too old."""
     program = await programs.find_server(settings.server)
     if program is None:  # it was there when the run was planned
         raise Refused(programs.missing(settings.server))
-    if settings.server == "mysql" and program.version < LEAST_MYSQL:
-        raise Refused(f"{program.title} is too old: its replication has had these names since 8.0.26")
     kind = _KINDS[settings.server]
+    if program.version < kind.least_version:
+        raise Refused(
+            f"{program.title} is too old: replica-cut needs {'.'.join(map(str, kind.least_version))} or newer"
+        )
+    try:
+        user = server_user(MySQL.users)
+    except DatabaseError as error:
+        raise Refused(str(error)) from None
     semi = settings.replication == "semi-synchronous"
+    roles = {"primary": settings.durability, "replica": settings.of_replica}
+    semi_words = {"primary": kind.primary_semi, "replica": kind.replica_semi}
+    plain = {role: _words(program, kind, role, durability) for role, durability in roles.items()}
     return {
         "sysbench": await programs.find_sysbench(),
         "scripts": {name: files(__package__).joinpath(name).read_text() for name in ("sql.lua", "acknowledged.lua")},
-        "user": _user(),
+        "user": user,
         "title": program.title,
         "image_bytes": settings.pair.image_bytes,
-        "prepare": mysql.preparation(program, "{data}"),
+        "prepare": MySQL().preparation(program, "{data}"),
         "argv": {
-            "primary": _words(program, settings, "primary", kind["primary semi"] if semi else ()),
-            "replica": _words(program, settings, "replica", kind["replica semi"] if semi else ()),
-            "primary again": _words(program, settings, "primary", ()),
-            "replica again": _words(program, settings, "replica", ()),
+            **{role: [*words, *(semi_words[role] if semi else ())] for role, words in plain.items()},
+            **{f"{role} again": words for role, words in plain.items()},
         },
         "database": DATABASE,
-        "make": [*_to_make(settings.server), *([kind["wait"]] if semi else [])],
-        "follow": [statement.format(port=PORT) for statement in kind["follow"]],
-        "joined": kind["joined"] if semi else "",
-        "still_semi": kind["still semi"] if semi else "",
-        "no_more": kind["no more"],
-        "applied": kind["applied"],
-        "gtid": {"primary": kind["gtid primary"], "replica": kind["gtid replica"]},
+        "make": [
+            f"CREATE USER 'replica'@'127.0.0.1' IDENTIFIED {kind.account_method}BY ''",  # only the two can connect
+            "GRANT REPLICATION SLAVE ON *.* TO 'replica'@'127.0.0.1'",
+            f"CREATE DATABASE {DATABASE}",
+            f"CREATE TABLE {DATABASE}.commits (client INT, number INT, PRIMARY KEY (client, number)) ENGINE=InnoDB",
+            *([kind.enable_semi] if semi else []),
+        ],
+        "follow": kind.follow,
+        "joined": kind.joined if semi else "",
+        "still_semi": kind.still_semi if semi else "",
+        "no_more": kind.no_more,
+        "applied": kind.applied,
+        "gtid": {"primary": kind.gtid_primary, "replica": kind.gtid_replica},
         "settings": SETTINGS,
-        "asked": {
-            role: [word.rpartition("=")[2] for word in OPTIONS[durability]]
-            for role, durability in (("primary", settings.durability), ("replica", settings.of_replica))
+        "expected": {
+            role: [word.rpartition("=")[2] for word in OPTIONS[durability]] for role, durability in roles.items()
         },
     }
 
 
-def _words(program: Program, settings: ReplicaCut, role: str, semi: Sequence[str]) -> list[str]:
-    """A server's command line; ``{data}`` is its data directory."""
-    number, durability = {"primary": (1, settings.durability), "replica": (2, settings.of_replica)}[role]
-    own = [f"--server-id={number}", "--log-bin=binlog", "--relay-log=relay", "--socket={data}/" + mysql.SOCKET]
+def _words(program: Program, kind: Replication, role: str, durability: str) -> list[str]:
+    """Return a server's command line; ``{data}`` is its data directory."""
+    number = 1 if role == "primary" else 2
+    own = [f"--server-id={number}", "--log-bin=binlog", "--relay-log=relay", f"--socket={{data}}/{MySQL.socket}"]
     reached = ["--bind-address=127.0.0.1", f"--port={PORT + number - 1}"]
-    return [*mysql.base(program, "{data}"), *own, *reached, *_BOTH, *_KINDS[settings.server]["both"],
-            *OPTIONS[durability], *semi]  # fmt: skip
-
-
-def _to_make(server: str) -> list[str]:
-    """The database, its table, and the account that the replica comes with: nobody else can come to that port."""
-    method = "" if server == "mariadb" else "WITH caching_sha2_password "
-    return [
-        f"CREATE USER 'replica'@'127.0.0.1' IDENTIFIED {method}BY ''",
-        "GRANT REPLICATION SLAVE ON *.* TO 'replica'@'127.0.0.1'",
-        f"CREATE DATABASE {DATABASE}",
-        f"CREATE TABLE {DATABASE}.commits (client INT, number INT, PRIMARY KEY (client, number)) ENGINE=InnoDB",
-    ]
-
-
-def _user() -> str:
-    """Whom the servers run as: no server runs as root."""
-    for name in mysql.USERS:
-        try:
-            return pwd.getpwnam(name).pw_name
-        except KeyError:
-            continue
-    raise Refused(f"a server does not run as root, and there is no user {' or '.join(mysql.USERS)} here")
+    return [*base(program, "{data}"), *own, *reached, *_BOTH, *kind.both, *OPTIONS[durability]]

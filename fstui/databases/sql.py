@@ -1,58 +1,90 @@
-"""SQL without a client program: sysbench speaks to either kind of server, and is needed anyway."""
+"""SQL without a client program: sysbench speaks both protocols, and every step on a database needs it anyway."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fstui.databases.connection import Connection
+from fstui.databases.families import Connection, DatabaseError, Family
+from fstui.databases.mysql import MySQL
+from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import output_of
+from fstui.measure.kinds.servers import Driver
 
+FAMILIES: dict[Driver, Family] = {"mysql": MySQL(), "pgsql": PostgreSQL()}
 _FATAL = re.compile(r"^(?:FATAL|ALERT): (.*)$", re.MULTILINE)
 _NO_REASON = re.compile(r"`.*' function failed: |failed query was: ")
-_LED_UP = re.compile(r"error |PQ\w+\(\) failed: \d+ |Connection to database failed: (?:.*FATAL:  )?")
-"""What sysbench and libpq put before the server's own words."""
+_PREFIX = re.compile(r"error |PQ\w+\(\) failed: \d+ |Connection to database failed: (?:.*FATAL:  )?")
+"""What sysbench and libpq print before the server's own message."""
 
 
-class DatabaseError(Exception):
-    """What the server or the way to it said, in a sentence."""
+def family_of(connection: Connection) -> Family:
+    return FAMILIES[connection.driver]
 
 
 async def ask(
     program: str, connection: Connection, statements: Sequence[str], within: Sequence[str] = ()
 ) -> list[tuple[str, ...]]:
-    """Run the statements, each of one line; the rows of all of them. Raises DatabaseError.
+    """Run the statements, each on one line, and return the rows of all of them. Raises DatabaseError.
 
-    ``within``: the words before sysbench's, for a server whose socket is reached from the run's directory alone.
+    ``within``: the words before sysbench's, for a server whose socket can be reached from the run's directory alone.
     """
+    family = family_of(connection)
     with as_file(files(__package__) / "sql.lua") as script, TemporaryDirectory(prefix="fstui-") as directory:
-        _lay_out(connection.tls_files(), directory)
+        _link(tls_files(connection), directory)
         first, *words = (*within, program)
         status, text = await output_of(
             first,
             *words,
             str(script),
-            *connection.words(),
+            *family.sysbench_options(connection),
             "--config-file=/dev/stdin",
             "ask",
-            stdin=connection.secrets(),
+            stdin=family.secrets(connection),
             directory=directory if connection.tls else None,
-            environment={"FSTUI_SQL": "\n".join(statements), **connection.environment()},
+            environment={"FSTUI_SQL": "\n".join(statements), **environment(connection)},
         )
     if status:
         raise DatabaseError(said(text) or f"sysbench ended with status {status}")
     return [tuple(line.split("\t")[1:]) for line in text.splitlines() if line.startswith("row\t")]
 
 
-def _lay_out(files: Mapping[str, str], directory: str) -> None:
-    for name, path in files.items():
+def _link(paths: dict[str, str], directory: str) -> None:
+    for name, path in paths.items():
         Path(directory, name).symlink_to(path)
 
 
+def where(connection: Connection) -> str:
+    """Return ``socket /run/mysqld/mysqld.sock`` or ``db7:3306``."""
+    if connection.socket:
+        return f"socket {connection.socket}"
+    return f"{connection.host}:{connection.port or family_of(connection).port}"
+
+
+def environment(connection: Connection) -> dict[str, str]:
+    """Return variables that libmariadb or libpq reads; the password is one of them.
+
+    https://mariadb.com/kb/en/mariadb-environment-variables/,
+    https://www.postgresql.org/docs/current/libpq-envars.html
+    """
+    if not connection.password:
+        return connection.libpq
+    return {**connection.libpq, family_of(connection).password_variable: connection.password}
+
+
+def tls_files(connection: Connection) -> dict[str, str]:
+    """Return paths by the names that sysbench 1.0 expects in its directory (src/drivers/mysql/drv_mysql.c)."""
+    tls = connection.tls
+    if tls is None:
+        return {}
+    named = {"cacert": tls.ca, "client-cert": tls.certificate, "client-key": tls.key}
+    return {f"{name}.pem": str(Path(path).absolute()) for name, path in named.items()}
+
+
 def said(text: str) -> str:
-    """The reason in sysbench's own output: the last FATAL line that is not about its script or the statement."""
+    """Return the error in sysbench's output: the last FATAL line that is not about its script or the statement."""
     reasons = [reason for reason in _FATAL.findall(text) if not _NO_REASON.match(reason)]
-    return _LED_UP.sub("", reasons[-1], count=1) if reasons else ""
+    return _PREFIX.sub("", reasons[-1], count=1) if reasons else ""

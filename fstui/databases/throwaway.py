@@ -1,35 +1,41 @@
-"""A server for one run: made in the run's own directory, reached by a socket among its data, gone with the run."""
+"""A server for one run: made in the run's own directory, reached by a socket among its data, and removed with the run.
+
+``measure.helpers.serve``, the keeper, is the process that makes, starts and ends it, also if fstui is killed.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pwd
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from fstui.databases import programs
-from fstui.databases.connection import Connection
 from fstui.databases.facts import described
-from fstui.databases.families import FAMILIES
-from fstui.databases.keeper import END_S, Keeper
+from fstui.databases.families import Connection, DatabaseError
 from fstui.databases.programs import Program
-from fstui.databases.sql import DatabaseError
-from fstui.measure.kinds.servers import Server
+from fstui.databases.sql import FAMILIES
+from fstui.measure.children import Child
+from fstui.measure.kinds.servers import KINDS, Server
 from fstui.measure.kinds.sysbench import Sysbench
+from fstui.state import ledger
+from fstui.state.noting import note, strike_out_gone
 from fstui.state.workspace import Held
 
-START_S = 90.0
+START_S, END_S = 90.0, 15.0
 START_SYNCS = 2000
-"""More than any makes from an empty directory to its first connection: MySQL 9.7 makes 752, one after the other."""
+"""An upper bound of the syncs from an empty directory to the first connection: MySQL 9.7 issues 752, one by one."""
 DATA_FD = 64
-"""Under this number the server, and all that it starts, has its data directory open: higher than any of its own."""
+"""The server, and all that it starts, has its data directory open under this number, which is higher than its own."""
 DATA = f"/proc/self/fd/{DATA_FD}"
-"""Its name for it, short enough for a socket's path (unix(7): 107 bytes), and led elsewhere by nobody."""
+"""The data directory as the server names it: short enough for a socket's path (107 bytes, unix(7)), and safe from being
+replaced by a symbolic link."""
 CWD = "/proc/self/cwd"
-"""The run's directory, for the clients that entered it."""
+"""The run's directory, for clients that entered it."""
 _ENTER = """cd -P -- "$1" && [ "$(stat -c %d:%i .)" = "$2" ] || {
   echo "FATAL: $1: another directory has taken its place"; exit 1; }
 shift 2; exec "$@"
@@ -37,18 +43,36 @@ shift 2; exec "$@"
 
 
 def start_limit_s(sync_s: float) -> float:
-    """How long a server may take to start, where a sync takes that long."""
+    """Return how long a server may take to start where one sync takes ``sync_s``."""
     return START_S + START_SYNCS * sync_s
+
+
+class _Keeper(NamedTuple):
+    """The keeper's process, and the ledger's entry of the data directory that it makes."""
+
+    child: Child
+    noting: asyncio.Future[ledger.Entry]
+
+    async def end(self) -> bool:
+        """Let it end the server and remove its data. Return whether it did so in time."""
+        self.child.hang_up()
+        await asyncio.wait({self.noting})
+        if await self.child.reap(END_S) is None:
+            self.child.abandon()
+            return False
+        if not self.noting.cancelled() and self.noting.exception() is None:
+            await strike_out_gone(self.noting.result())  # what was not removed stays in the ledger
+        return True
 
 
 class Throwaway:
     """A running server."""
 
-    def __init__(self, program: Program, sysbench: str, workspace: Held, name: str, keeper: Keeper) -> None:
-        """``name``: of its data directory in the run's own."""
-        self._family = FAMILIES[program.kind]
+    def __init__(self, program: Program, sysbench: str, workspace: Held, name: str, keeper: _Keeper) -> None:
+        """``name``: its data directory in the run's own."""
+        self._family = FAMILIES[KINDS[program.kind].driver]
         self.sysbench = sysbench
-        self.connection: Connection = self._family.connection(f"{CWD}/{name}/{self._family.SOCKET}")
+        self.connection: Connection = self._family.connection(f"{CWD}/{name}/{self._family.socket}")
         self.pid: int | None = None
         self.described = Server()
         self._program, self._workspace, self._name = program, workspace, name
@@ -64,14 +88,20 @@ class Throwaway:
         number: int,
         begun: Callable[[int], None] = lambda pid: None,
     ) -> Throwaway:
-        """One that is not made yet: its keeper waits, and its programs are found.
+        """Start the keeper and find the programs, but make nothing yet.
 
-        ``begun`` is told of the process that is to start it, before it does. Raises DatabaseError, Refused, OSError.
+        ``begun`` is called with the keeper's process id. Raises DatabaseError, Refused, OSError.
         """
         name = f"server-{number}"
-        keeper = await Keeper.start(run_id, f"{workspace.path}/{name}", own_session=settings.own_session)
+        noting = asyncio.ensure_future(note(run_id, "server", f"{workspace.path}/{name}"))
         try:
-            begun(keeper.pid)
+            keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), noting)
+        except BaseException:
+            noting.cancel()
+            await asyncio.wait({noting})
+            raise
+        try:
+            begun(keeper.child.pid)
             program, sysbench = await _programs(settings.server)
         except BaseException:
             await keeper.end()
@@ -79,11 +109,11 @@ class Throwaway:
         return cls(program, sysbench, workspace, name, keeper)
 
     async def noted(self) -> None:
-        """The ledger has its entry, or could not take it: it is not made then."""
-        await self._keeper.noted()
+        """Wait until the ledger has its entry, or could not store it: then ``make`` raises the error."""
+        await asyncio.wait({self._keeper.noting})
 
     async def make(self, settings: Sysbench, limit_s: float = START_S) -> None:
-        """And wait until it answers, so long. Raises DatabaseError with what it said, Refused, OSError."""
+        """Make and start it, and wait until it answers. Raises DatabaseError with its error, Refused, OSError."""
         try:
             await self._go(settings, limit_s, self._to_make())
         except BaseException:
@@ -91,42 +121,38 @@ class Throwaway:
             raise
 
     def _to_make(self) -> dict[str, Any]:
-        """What its keeper is told of it once."""
+        """Return what the keeper needs to know once (see ``measure.helpers.serve``)."""
         family = self._family
         return {
             **self._workspace.told,
             "name": self._name,
             "data": DATA,
             "data_fd": DATA_FD,
-            "socket": family.SOCKET,
-            "user": _user(family.USERS),
+            "socket": family.socket,
+            "user": server_user(family.users) if os.geteuid() == 0 else None,
             "prepare": family.preparation(self._program, DATA),
             "program": self._program.path,
-            "ready": family.ready(),
-            "signal": family.END_SIGNAL,
-            "restart_signal": family.RESTART_SIGNAL,
+            "ready": family.ready,
+            "signal": family.end_signal,
+            "restart_signal": family.restart_signal,
         }
 
     async def restart(self, settings: Sysbench, limit_s: float) -> None:
-        """With these options, on the data that it has. Raises DatabaseError with what it said: it is of no use then."""
+        """Restart it with these options on its data. Raises DatabaseError with the server's error; stop it then."""
         await self._go(settings, limit_s, {})
 
-    async def _go(self, settings: Sysbench, limit_s: float, told: dict[str, Any]) -> None:
-        words = self._family.words(self._program, DATA, f"{DATA}/{self._family.SOCKET}", settings)
-        await self._keeper.tell({**told, "argv": words})
+    async def _go(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
+        words = self._family.words(self._program, DATA, f"{DATA}/{self._family.socket}", settings)
+        await asyncio.shield(self._keeper.noting)  # raises OSError if the ledger could not store the entry
+        self._keeper.child.send(json.dumps({**fields, "argv": words}))
         self.pid, inside = await self._started(limit_s)
         self.described = await self._described(settings, inside)
 
     async def _described(self, settings: Sysbench, inside: str) -> Server:
-        """With the database that the run works in, made where the server brings none.
-
-        ``inside``: the server's own name for its data, which nobody else would understand.
-        """
-        workspace = self._workspace
-        connection, making = self.connection, []
-        if self._family.TO_MAKE:
-            making = [f"CREATE DATABASE IF NOT EXISTS {connection.database}"]
-            connection = msgspec.structs.replace(connection, database=self._family.MAINTENANCE)
+        """``inside``: the data directory as the server names it, which means nothing to other processes."""
+        workspace, connection = self._workspace, self.connection
+        if self._family.to_make:
+            connection = msgspec.structs.replace(connection, database=self._family.maintenance)
         found = await described(
             self.sysbench,
             self._program.kind,
@@ -135,22 +161,24 @@ class Throwaway:
             where="throwaway",
             workspace=workspace.path,
             title=self._program.title,
-            asked=settings.options,
+            options=settings.options,
             within=within(workspace),
-            making=making,
+            making=self._family.to_make,
         )
         data = f"{workspace.path}/{self._name}"
         variables = {
             name: f"{data}{value.removeprefix(inside)}" if value.startswith(inside) else value
             for name, value in found.variables.items()
         }
-        reached = f"socket {data}/{self._family.SOCKET}"
+        reached = f"socket {data}/{self._family.socket}"
         return msgspec.structs.replace(found, reached=reached, data_directory=data, variables=variables)
 
     async def _started(self, limit_s: float) -> tuple[int, str]:
-        """Its process id, and its own name for its data."""
+        """Return its process id, and its own name for its data directory."""
         try:
-            answer = await asyncio.wait_for(self._answer(), limit_s)
+            async with asyncio.timeout(limit_s):
+                while "ended" in (answer := await self._answer()):  # the server before the restart
+                    pass
         except TimeoutError:
             raise DatabaseError(f"{self._program.title} did not start within {limit_s:.0f} s") from None
         if "error" in answer:
@@ -158,16 +186,15 @@ class Throwaway:
         return int(answer["started"]), str(answer["data"])
 
     async def _answer(self) -> dict[str, Any]:
-        """Of its keeper, to the last word; that the server before has ended is none."""
-        while True:
-            answer = await self._keeper.answer()
-            if "ended" not in answer:
-                return answer
+        answer: dict[str, Any] = json.loads(
+            await self._keeper.child.read_line() or b'{"error": "its helper process ended"}'
+        )
+        return answer
 
     async def ended(self) -> str | None:
-        """Why it is gone, if it is."""
+        """Return why it ended by itself, or None if it is still running."""
         try:
-            answer = await asyncio.wait_for(self._keeper.answer(), 0.3)  # a word of it may be on its way
+            answer = await asyncio.wait_for(self._answer(), 0.3)  # the keeper's line may be on its way
         except TimeoutError:
             return None
         status = answer.get("ended", 0)
@@ -176,33 +203,30 @@ class Throwaway:
         return f"{self._program.title} ended by itself ({how}){complaint}"
 
     async def stop(self) -> str | None:
-        """End it and remove what it had. Returns None, or the sentence that says what is still there."""
+        """End it and remove its data. Returns None, or the sentence that says what is still there."""
         if await self._keeper.end():
             return None
         return f"{self._program.title} (process {self.pid}) did not end within {END_S:.0f} s"
 
 
 def within(workspace: Held) -> list[str]:
-    """The words before those of a program that is to run in the run's directory, and in no other."""
+    """Return the words before those of a program that must run in the run's directory."""
     return ["sh", "-c", _ENTER, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
 
 
 async def _programs(kind: str) -> tuple[Program, str]:
-    """The server and sysbench. Raises DatabaseError, Refused: they were there when the run was planned."""
+    """Return the server and sysbench. Raises DatabaseError, Refused: they were there when the run was planned."""
     sysbench, program = await asyncio.gather(programs.find_sysbench(), programs.find_server(kind))
     if program is None:
         raise DatabaseError(programs.missing(kind))
     return program, sysbench
 
 
-def _user(wanted: tuple[str, ...]) -> str | None:
-    """Whom the server runs as where we are root; otherwise as ourselves."""
-    if os.geteuid() != 0:
-        return None
-    for name in wanted:
+def server_user(users: tuple[str, ...]) -> str:
+    """Return the first of these users that exists. Raises DatabaseError."""
+    for name in users:
         try:
-            pwd.getpwnam(name)
+            return pwd.getpwnam(name).pw_name
         except KeyError:
             continue
-        return name
-    raise DatabaseError(f"a server does not run as root, and there is no user {' or '.join(wanted)} here")
+    raise DatabaseError(f"a server does not run as root, and there is no user {' or '.join(users)} on this host")

@@ -89,7 +89,7 @@ def notes(run: Run) -> list[str]:
         f"{title}: its binary log was on, as replication has it. MariaDB ships with it off, and sync_binlog then "
         "changes nothing."
         for title, server in servers.items()
-        if server.log_is_ours
+        if server.binary_log_turned_on
     ]
     sentences += [
         f"{title}, {server.reached}: {', '.join(server.durability)}; read, not changed."

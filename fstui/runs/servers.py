@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from fstui.databases import existing, programs
 from fstui.databases.existing import PASSWORD
-from fstui.databases.sql import DatabaseError
+from fstui.databases.families import DatabaseError
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan

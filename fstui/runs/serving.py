@@ -14,8 +14,8 @@ import msgspec
 
 from fstui.databases import existing, programs, replicas
 from fstui.databases.existing import Existing
-from fstui.databases.facts import asking
-from fstui.databases.sql import DatabaseError
+from fstui.databases.facts import probe_settings
+from fstui.databases.families import DatabaseError
 from fstui.databases.throwaway import Throwaway, start_limit_s
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.measure.kinds.servers import Server
@@ -142,12 +142,7 @@ class Serving:
             await asyncio.wait({early})
         self._wanted = settings
         told = {
-            "sysbench": server.sysbench,
-            "connection": server.connection.words(),
-            "secrets": server.connection.secrets(),
-            "environment": server.connection.environment(),
-            "tls": server.connection.tls_files(),
-            **asking(server.described),
+            **probe_settings(server.sysbench, server.connection, server.described),
             "fill": settings.data != self._filled,
             "drop": self._filled is not None,
         }
@@ -200,7 +195,7 @@ class Serving:
 async def _pair(settings: ReplicaCut) -> Served | Failure:
     """What its probe must know: it starts both servers itself, in a place that is gone with it."""
     try:
-        return Served(await replicas.told(settings), {})
+        return Served(await replicas.settings_of(settings), {})
     except Refused as refusal:
         return Failure(call="start the servers", errno=None, message=str(refusal))
 

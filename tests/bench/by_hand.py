@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 import psutil
 from msgspec.structs import replace
 
-from fstui.databases.connection import Connection
-from fstui.databases.families import FAMILIES
+from fstui.databases.families import Connection
 from fstui.databases.programs import Program
+from fstui.databases.sql import FAMILIES
+from fstui.measure.kinds.servers import KINDS
 from fstui.measure.kinds.sysbench import Sysbench
-from fstui.measure.probes import sysbench_text
+from fstui.measure.probes import sysbench_program
 
 SCRIPT = """set -e
 mkdir -m 700 {data}
@@ -50,9 +51,9 @@ class ByHand:
 
     def __init__(self, program: Program, sysbench: str, settings: Sysbench, directory: Path) -> None:
         self._program, self._sysbench, self._settings = program, sysbench, settings
-        self._family = FAMILIES[program.kind]
+        self._family = FAMILIES[KINDS[program.kind].driver]
         self._data, self._log, self._pid = directory / "data", directory / "log", directory / "pid"
-        self._connection: Connection = self._family.connection(str(self._data / self._family.SOCKET))
+        self._connection: Connection = self._family.connection(str(self._data / self._family.socket))
 
     def start(self) -> None:
         """To its filled tables."""
@@ -64,9 +65,9 @@ class ByHand:
     def run(self, seconds: float) -> Run:
         """As one types it."""
         words = ["--threads=1", f"--time={round(seconds)}", *self._tables(), "run"]
-        command = [self._sysbench, self._settings.workload, *self._connection.words(), *words]
+        command = [self._sysbench, self._settings.workload, *self._family.sysbench_options(self._connection), *words]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        totals: dict[str, Any] | None = sysbench_text.totals(text.splitlines())
+        totals: dict[str, Any] | None = sysbench_program.totals(text.splitlines())
         assert totals, text
         return Run(totals["transactions"], totals["tps"])
 
@@ -75,7 +76,7 @@ class ByHand:
         if self._pid.exists():
             try:
                 server = psutil.Process(int(self._pid.read_text()))
-                server.send_signal(signal.Signals[self._family.END_SIGNAL])
+                server.send_signal(signal.Signals[self._family.end_signal])
                 server.wait(END_S)
             except psutil.NoSuchProcess:
                 pass
@@ -85,19 +86,25 @@ class ByHand:
 
     def _script(self) -> str:
         data, family = str(self._data), self._family
-        user = next((name for name in family.USERS if os.geteuid() == 0 and _is_known(name)), "")
+        user = next((name for name in family.users if os.geteuid() == 0 and _is_known(name)), "")
         group = pwd.getpwnam(user).pw_gid if user else 0
         become = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups"] if user else []
-        socket = f"{data}/{family.SOCKET}"
+        socket = f"{data}/{family.socket}"
         prepared = [_piped(become + step["argv"], step) for step in family.preparation(self._program, data)]
         ready = f"[ -S {shlex.quote(socket)} ]"
-        if family.ready():
-            name, word = family.ready()
+        if family.ready:
+            name, word = family.ready
             ready = f"grep -q ^{word} {shlex.quote(f'{data}/{name}')} 2>/dev/null"
-        to_any = replace(self._connection, database=family.MAINTENANCE)
+        to_any = replace(self._connection, database=family.maintenance)
         asked = f"CREATE DATABASE {self._connection.database}"
-        create = ["env", f"FSTUI_SQL={asked}", self._sysbench, str(SQL), *to_any.words(), "ask"]
-        fill = [self._sysbench, "oltp_read_write", *self._connection.words(), *self._tables(), "prepare"]
+        create = ["env", f"FSTUI_SQL={asked}", self._sysbench, str(SQL), *family.sysbench_options(to_any), "ask"]
+        fill = [
+            self._sysbench,
+            "oltp_read_write",
+            *family.sysbench_options(self._connection),
+            *self._tables(),
+            "prepare",
+        ]
         return SCRIPT.format(
             data=shlex.quote(data),
             own=f"chown {user}: {shlex.quote(data)}" if user else "",
@@ -106,7 +113,7 @@ class ByHand:
             log=shlex.quote(str(self._log)),
             pid=shlex.quote(str(self._pid)),
             ready=ready,
-            create=f"{shlex.join(create)} >/dev/null" if family.TO_MAKE else "",
+            create=f"{shlex.join(create)} >/dev/null" if family.to_make else "",
             fill=f"{shlex.join(fill)} >/dev/null",
         )
 

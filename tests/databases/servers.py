@@ -16,11 +16,10 @@ import psutil
 import pytest
 
 from fstui.databases import programs, sql
-from fstui.databases.connection import Connection
+from fstui.databases.families import Connection
 from fstui.databases.throwaway import CWD, Throwaway
 from fstui.measure.kinds.documents import decode_run
-from fstui.measure.kinds.server_kinds import KINDS
-from fstui.measure.kinds.servers import Server
+from fstui.measure.kinds.servers import KINDS, Server
 from fstui.measure.kinds.sysbench import Sysbench, SysbenchFigures
 from fstui.model.run import Run
 from fstui.model.steps import Step

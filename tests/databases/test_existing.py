@@ -136,7 +136,9 @@ async def test_a_plan_says_what_the_server_says_of_itself_and_makes_nothing_ther
     told = " ".join(out.decode().split())
     assert "MariaDB 1" in told and "sync_binlog = 1, innodb_flush_log_at_trx_commit = 1" in told
     assert (
-        "its data lies in" in told and str(theirs) in "".join(out.decode().split()) and "it keeps a binary log" in told
+        "its data is stored in" in told
+        and str(theirs) in "".join(out.decode().split())
+        and "it keeps a binary log" in told
     )
     assert names == before
     said = " ".join(refused.decode().split())
@@ -202,7 +204,7 @@ async def test_an_account_that_wants_tls_is_reached_as_the_users_option_file_say
             (own_user / ".my.cnf").write_text(mine)
             chosen = ("server=mariadb", "login_path=client", "workload=oltp_insert")
             code, out, story = await servers.run(storage.directory, *chosen, scenario=alone)
-            assert (code, out) == (2, b"") and "where the account wants TLS, ssl-ca, ssl-cert and ssl-key" in story
+            assert (code, out) == (2, b"") and "if the account requires TLS, set ssl-ca, ssl-cert and ssl-key" in story
             files = f"ssl-ca={keys}/ca.pem\nssl-cert={keys}/me.pem\nssl-key={keys}/me.pem\n"
             (own_user / ".my.cnf").write_text(mine + files)
             code, out, story = await servers.run(storage.directory, *chosen, scenario=alone)

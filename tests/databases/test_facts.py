@@ -1,4 +1,4 @@
-"""The facts that a server reports about itself."""
+"""What a server reports about itself, and which of its options are in force."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fstui.databases import facts
-from fstui.databases.connection import Connection
-from fstui.databases.sql import DatabaseError
+from fstui.databases.facts import differences
+from fstui.databases.families import Connection, DatabaseError
 from fstui.measure.kinds.servers import Server
 
 MARIADB = {"version": "10.11.19-MariaDB-0+deb12u1", "version_comment": "Debian 12"}
@@ -46,3 +46,30 @@ def test_place_of_data_without_a_process_is_unknown(monkeypatch: pytest.MonkeyPa
     server = described(monkeypatch, "mariadb", MARIADB)
     assert (server.title, server.on_target, server.located) == ("MariaDB 10.11.19", False, False)
     assert "the filesystem of its data is not known" in " ".join(server.introduction)
+
+
+@pytest.mark.parametrize(
+    ("asked", "has"),
+    [
+        (True, "ON"),
+        (0, "OFF"),
+        ("O_DIRECT", "o_direct"),
+        ("64M", "67108864"),
+        ("64MB", "65536kB"),
+        ("5min", "300s"),
+        (8192, "64MB"),
+        (-1, "4MB"),
+        (0.5, "0.500000"),
+    ],
+)
+def test_one_value_in_other_words_is_no_difference(asked: object, has: str) -> None:
+    assert list(differences({"name": asked}, {"name": has})) == []
+
+
+@pytest.mark.parametrize(("asked", "has"), [(False, "ON"), (9, "3"), ("O_DSYNC", "fsync"), ("64M", "67108865")])
+def test_another_value_is_named_with_both(asked: object, has: str) -> None:
+    assert list(differences({"name": asked}, {"name": has})) == [f"name = {asked} was requested, {has} is in force"]
+
+
+def test_a_name_that_is_no_variable_is_not_compared() -> None:
+    assert list(differences({"loose_option": 1}, {"version": "15"})) == []

@@ -1,15 +1,233 @@
-"""Every kind of server has its module, and the settings offer every kind."""
+"""The connection to each kind of server: sysbench's options, the user's own files, and no password among the words."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import get_args
 
-from fstui.databases.families import FAMILIES
-from fstui.measure.kinds.server_kinds import KINDS, ServerName
+import msgspec
+import pytest
+
+from fstui.databases import existing
+from fstui.databases.existing import connection_to, known_again
+from fstui.databases.families import Connection, DatabaseError, Tls
+from fstui.databases.mysql import MySQL
+from fstui.databases.postgresql import PostgreSQL
+from fstui.databases.programs import Program
+from fstui.databases.sql import FAMILIES, environment, family_of, said, where
+from fstui.measure.kinds.servers import KINDS, ServerName, kind_of
+from fstui.measure.kinds.sysbench import Sysbench
+from fstui.model.errors import Refused
+
+SERVICES = """
+# a comment
+[app]
+host=db7
+port=6432
+user=app
+password=p#w=1
+sslmode=verify-full
+sslcert=/k/app.crt
+"""
+OPTION_FILE = """
+[client]
+user=app
+password = "s3cret#"
+host=db7
+port=3307
+ssl-ca=/etc/ca.pem
+ssl_cert=/etc/me.pem
+ssl-key=/etc/me.key
+!includedir /etc/mysql/conf.d/
+[near]
+socket=/run/near.sock
+user=root
+"""
 
 
-def test_every_kind_has_its_module() -> None:
-    assert set(get_args(ServerName)) == KINDS.keys() == FAMILIES.keys()
-    for name, family in FAMILIES.items():
-        assert family.connection("/run/socket").driver == KINDS[name].driver
-        assert set(KINDS[name].durable) <= set(family.VARIABLES)
+def options(connection: Connection) -> list[str]:
+    return family_of(connection).sysbench_options(connection)
+
+
+def test_every_kind_of_server_has_a_family() -> None:
+    assert set(get_args(ServerName)) == KINDS.keys()
+    for name, kind in KINDS.items():
+        family = FAMILIES[kind.driver]
+        assert family.connection("/run/socket").driver == kind.driver
+        assert set(kind.durable) <= set(family.variables)
+        assert kind_of(kind.driver, kind.version_word) == name
+
+
+@pytest.mark.parametrize("driver", ["mysql", "pgsql"])
+def test_password_is_in_the_environment_and_not_in_the_options(driver: str) -> None:
+    connection = Connection(driver=driver, host="db7", user="app", password="s3cret", database="fstui_x")  # type: ignore[arg-type]
+    assert not any("s3cret" in word for word in options(connection))
+    assert list(environment(connection).values()) == ["s3cret"]
+
+
+@pytest.mark.parametrize("password", ["two words", "#hash", '"quoted"', "a'b", "tab\t"])
+def test_password_with_special_characters_is_only_in_the_environment(password: str) -> None:
+    connection = Connection(driver="mysql", host="db7", user="app", password=password)
+    assert family_of(connection).secrets(connection) == "" and environment(connection) == {"MYSQL_PWD": password}
+
+
+def test_default_port_is_that_of_the_family() -> None:
+    assert "--mysql-port=3306" in options(Connection(driver="mysql", host="db7", user="app"))
+    assert "--pgsql-port=5433" in options(Connection(driver="pgsql", host="db7", port=5433, user="app"))
+    assert where(Connection(driver="pgsql", host="db7", user="app")) == "db7:5432"
+
+
+def test_postgresql_takes_a_sockets_directory_as_its_host() -> None:
+    words = options(Connection(driver="pgsql", socket="/run/pg", user="app"))
+    assert "--pgsql-host=/run/pg" in words and not any("port" in word for word in words)
+
+
+def test_throwaway_mariadb_has_no_network_and_its_binary_log_on() -> None:
+    program = Program("mariadb", "/usr/sbin/mariadbd", "MariaDB 10.11.19", (10, 11, 19))
+    settings = Sysbench(server="mariadb", options={"sync_binlog": 1, "innodb_doublewrite": False})
+    words = MySQL().words(program, "/t/data", "/t/socket", settings)
+    assert words[:2] == ["/usr/sbin/mariadbd", "--no-defaults"]  # it is only valid as the first option
+    assert {"--skip-networking", "--log-bin=binlog", "--sync-binlog=1", "--innodb-doublewrite=OFF"} <= set(words)
+    assert "--innodb-buffer-pool-size=67108864" in words
+
+
+def test_throwaway_postgresql_listens_only_on_its_socket() -> None:
+    program = Program("postgresql", "/usr/bin/true", "PostgreSQL 15", (15,))
+    settings = Sysbench(server="postgresql", options={"full_page_writes": True})
+    words = PostgreSQL().words(program, "/t/data", "/t/.s.PGSQL.5432", settings)
+    assert {"listen_addresses=", "unix_socket_directories=/t", "full_page_writes=on"} <= set(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("FATAL: error 1045: Access denied for user 'x'", "1045: Access denied for user 'x'"),
+        (
+            "FATAL: PQexec() failed: 7 permission denied to create database\nFATAL: failed query was: CREATE x",
+            "permission denied to create database",
+        ),
+        (
+            'FATAL: Connection to database failed: connection to server on socket "/s" failed: '
+            'FATAL:  role "x" does not exist',
+            'role "x" does not exist',
+        ),
+        (
+            'FATAL: Connection to database failed: connection to server at "db7", port 1 failed: Connection refused',
+            'connection to server at "db7", port 1 failed: Connection refused',
+        ),
+    ],
+)
+def test_reason_in_sysbenchs_output_is_found(text: str, reason: str) -> None:
+    assert said(f"{text}\nFATAL: `x' function failed: sql.lua:4: no\n") == reason
+
+
+@pytest.mark.parametrize(
+    ("basename", "places"), [("/logs/binlog", ["./", "/logs"]), ("", ["./", "."])], ids=["its own", "none"]
+)
+def test_logs_that_a_commit_waits_for_have_their_own_directories(basename: str, places: list[str]) -> None:
+    assert MySQL().log_directories({"innodb_log_group_home_dir": "./", "log_bin_basename": basename}) == places
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home directory with an option file of MySQL's."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / ".my.cnf").write_text(OPTION_FILE)
+    return tmp_path
+
+
+def mysql(**settings: object) -> Connection:
+    return connection_to(Sysbench(server="mysql", **settings))  # type: ignore[arg-type]
+
+
+def test_option_file_supplies_what_is_not_set(home: Path) -> None:
+    found = mysql(login_path="client")
+    assert (found.host, found.port, found.user, found.password) == ("db7", 3307, "app", "s3cret#")
+    assert found.tls == Tls(ca="/etc/ca.pem", certificate="/etc/me.pem", key="/etc/me.key")
+    assert "--mysql-ssl=on" in options(found) and not any("s3cret" in word for word in options(found))
+
+
+def test_settings_override_the_option_file(home: Path) -> None:
+    found = mysql(host="db9", user="me")
+    assert (found.host, found.port, found.user, found.password) == ("db9", 3307, "me", "s3cret#")
+    assert where(mysql(socket="/run/s")) == "socket /run/s"
+
+
+def test_another_group_adds_to_the_client_group(home: Path) -> None:
+    found = mysql(login_path="near")
+    assert (found.socket, found.host, found.user) == ("/run/near.sock", "", "root")
+
+
+def test_login_path_is_decrypted_by_mysqls_own_tool(home: Path) -> None:
+    tool = home / "bin/my_print_defaults"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\n[ "$2" = --login-path=prod ] && echo --host=db8 && echo --password=\'"a b"\'\n')
+    tool.chmod(0o755)
+    assert MySQL().stated("prod")["host"] == "db8" and MySQL().stated("prod")["password"] == "a b"
+    assert mysql(login_path="prod").user == "app"
+
+
+def test_unknown_login_path_is_refused(home: Path) -> None:
+    with pytest.raises(Refused, match="login_path 'nowhere' is no group"):
+        mysql(login_path="nowhere")
+
+
+def test_tls_needs_all_three_files(home: Path) -> None:
+    (home / ".my.cnf").write_text("[client]\nssl-ca=/etc/ca.pem\n")
+    assert mysql(host="db7").tls is None
+
+
+@pytest.fixture
+def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """PostgreSQL's connection service file."""
+    file = tmp_path / "services"
+    file.write_text(SERVICES)
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+    monkeypatch.setenv("PGSYSCONFDIR", str(tmp_path / "none"))
+    return file
+
+
+def postgresql(**settings: object) -> Sysbench:
+    return msgspec.convert({"server": "postgresql", "login_path": "app", **settings}, Sysbench)
+
+
+def test_service_supplies_what_is_not_set(services: Path) -> None:
+    found = connection_to(postgresql())
+    assert (where(found), found.user, found.password) == ("db7:6432", "app", "p#w=1")
+    assert environment(found) == {"PGSSLMODE": "verify-full", "PGSSLCERT": "/k/app.crt", "PGPASSWORD": "p#w=1"}
+    assert postgresql().existing_server == "postgresql at service app"
+
+
+def test_settings_override_the_service(services: Path) -> None:
+    found = connection_to(postgresql(host="db8", user="me"))
+    assert (found.host, found.user) == ("db8", "me")
+
+
+def test_host_that_is_a_directory_contains_the_socket(services: Path) -> None:
+    services.write_text("[app]\nhost=/run/postgresql\n")
+    found = connection_to(postgresql())
+    assert (found.socket, found.host) == ("/run/postgresql", "")
+    assert connection_to(postgresql(login_path="", host="/run/other")).socket == "/run/other"
+
+
+async def test_current_password_is_read_again(services: Path) -> None:
+    kept = msgspec.structs.replace(connection_to(postgresql()), password="")
+    assert (await known_again(kept)).password == "p#w=1"
+
+
+async def test_waiting_for_a_file_that_hangs_is_bounded(services: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(existing, "_FILES_S", 0.5)
+    kept = connection_to(postgresql())
+    services.unlink()
+    os.mkfifo(services)
+    with pytest.raises(DatabaseError, match="did not answer within"):
+        await known_again(kept)
+    with pytest.raises(DatabaseError, match="did not answer within"):
+        await existing.Existing.open("sysbench", postgresql(), workspace="/nowhere", run_id="k3f9a1")
+
+
+def test_unknown_service_is_refused(services: Path) -> None:
+    with pytest.raises(Refused, match=f"'other' is no service of {services}"):
+        connection_to(postgresql(login_path="other"))

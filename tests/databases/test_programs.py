@@ -44,8 +44,8 @@ async def test_one_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch
     ("script", "said"),
     [
         ("echo sysbench 0.4.12", "sysbench 0.4.12 (.*) is too old"),
-        ("exec sleep 1000", "does not say its version: FATAL: no answer for"),
-        ("exit 1", "does not say its version: nothing"),
+        ("exec sleep 1000", "does not print its version: FATAL: no answer for"),
+        ("exit 1", "does not print its version: nothing"),
     ],
 )
 async def test_a_sysbench_is_refused_by_what_it_said(

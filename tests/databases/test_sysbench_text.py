@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fstui.measure.kinds.sysbench import Interval, SysbenchFigures
-from fstui.measure.probes import sysbench_text
+from fstui.measure.probes import sysbench_program
 from fstui.measure.probes.sysbench_program import reason
 from fstui.runs.recorder import Reported
 
@@ -54,12 +54,12 @@ Latency (ms):
 
 
 def test_an_interval_line() -> None:
-    seen = [interval for line in PRINTED if (interval := sysbench_text.interval(line))]
+    seen = [interval for line in PRINTED if (interval := sysbench_program.interval(line))]
     assert [(each["t_s"], each["tps"], each["p95_ms"]) for each in seen] == [(1, 1563.92, 1.25), (2, 1876.55, 0.78)]
 
 
 def test_the_totals() -> None:
-    assert sysbench_text.totals(PRINTED) == {
+    assert sysbench_program.totals(PRINTED) == {
         "queries": {"read": 0, "write": 5680, "other": 0, "total": 5680},
         "transactions": 5680,
         "tps": 1890.24,
@@ -71,13 +71,13 @@ def test_the_totals() -> None:
 
 
 def test_a_run_that_was_killed_has_no_totals() -> None:
-    assert sysbench_text.totals(PRINTED[:14]) is None
+    assert sysbench_program.totals(PRINTED[:14]) is None
 
 
 def test_the_histogram_gives_the_percentiles_that_sysbench_does_not_print() -> None:
     reported = Reported("sysbench")
-    reported.note(sysbench_text.totals(PRINTED) or {})
-    for row in sysbench_text.histogram(PRINTED):
+    reported.note(sysbench_program.totals(PRINTED) or {})
+    for row in sysbench_program.histogram(PRINTED):
         reported.note({"histogram": [row]})
     assert reported.figures
     latency = reported.figures.latency(reported.histogram)
@@ -104,13 +104,13 @@ def test_the_reason_is_the_servers_own() -> None:
     failed = "FATAL: PQexec() failed: 7 could not extend file: No space left on device"
     assert reason([failed, "FATAL: failed query was: COMMIT"]) == failed.removeprefix("FATAL: ")
     assert reason(["Segmentation fault"]) == "Segmentation fault"
-    assert reason([]) == "it said nothing"
+    assert reason([]) == "it printed nothing"
     rows = 'FATAL: mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device") for query \'INSERT …'
     assert reason([rows]) == 'mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device")'
-    crashed = "sysbench was ended by signal 11: its server may be gone"
+    crashed = "sysbench was ended by signal 11: its server may have ended"
     assert reason(["Inserting 10000 records into 'sbtest1'"], -11) == crashed
 
 
 def test_rows_of_numbers_are_read_and_others_are_none() -> None:
-    text = ["sysbench 1.0.20", "row\tredo log\t-12\t\t3.0", "row\tdata\t1\tnan\t2", "row\tshort\t1", "row\t"]
-    assert sysbench_text.counted(text, 3) == {"redo log": [-12, None, 3]}
+    rows = [("redo log", "-12", "", "3.0"), ("data", "1", "nan", "2"), ("short", "1"), ("",)]
+    assert sysbench_program.counted(rows, 3) == {"redo log": [-12, None, 3]}

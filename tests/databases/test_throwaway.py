@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fstui.databases.sql import family_of
 from fstui.databases.throwaway import Throwaway
 from tests.databases import servers
 
@@ -20,7 +21,14 @@ SCHEMAS = {"mysql": ("", "_2"), "pgsql": ("public", "fstui_2")}
 
 async def sysbench(server: Throwaway, *words: str, **environment: str) -> None:
     process = await asyncio.create_subprocess_exec(
-        *(server.sysbench, str(SCRIPT), *server.connection.words(), "--tables=1", "--table-size=100", *words),
+        *(
+            server.sysbench,
+            str(SCRIPT),
+            *family_of(server.connection).sysbench_options(server.connection),
+            "--tables=1",
+            "--table-size=100",
+            *words,
+        ),
         env={**os.environ, "FSTUI_WORKLOAD": "oltp_insert", "FSTUI_SCHEMAS": "2", **environment},
         stdout=asyncio.subprocess.PIPE,
     )

@@ -23,8 +23,8 @@ import pytest
 
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.sysbench import Sysbench
-from fstui.measure.probes.sysbench import told_of_a_full_disk
-from fstui.measure.probes.sysbench_program import Trouble
+from fstui.measure.probes.sysbench import naming_full_disk
+from fstui.measure.wire.talk import Trouble
 from fstui.model.events import RunFinished, StepPreparing
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Run
@@ -202,7 +202,7 @@ def test_what_fails_where_there_is_no_room_says_so_though_its_server_did_not(
     try:
         with monkeypatch.context() as there, pytest.raises(Trouble, match="signal 11; no space left"):
             there.chdir(workshop)
-            with told_of_a_full_disk():
+            with naming_full_disk():
                 raise Trouble("sysbench was ended by signal 11")
     finally:
         disks.sh("umount", str(workshop))
@@ -251,7 +251,7 @@ def test_two_at_once_do_not_meet(workshop: Path) -> None:
     [
         (("server=mariadb", "threads=0"), "threads must be at least 1, not 0"),
         (("server=oracle",), "server takes mariadb, mysql, postgresql; not 'oracle'"),
-        (("host=127.0.0.1",), "--set server=KIND says what kind the existing server is: mariadb, mysql, postgresql"),
+        (("host=127.0.0.1",), "Name the kind of the existing server by --set server=KIND: mariadb, mysql, postgresql"),
         (("server=mariadb", "host=127.0.0.1", "port=1"), "127.0.0.1:1: 2002: Can't connect to server on '127.0.0.1'"),
     ],
 )
@@ -325,7 +325,7 @@ def test_a_server_that_has_not_taken_its_options_is_not_measured(workshop: Path)
         done = headless.call("run", str(scenario), storage.directory, "--format", "json")
         (step,) = decode_run(done.stdout).steps
         assert (done.returncode, step.status, step.ops) == (1, "failed", 0)
-        assert step.error and "innodb_flush_log_at_trx_commit = 9 was asked for, 3 is in force" in step.error.message
+        assert step.error and "innodb_flush_log_at_trx_commit = 9 was requested, 3 is in force" in step.error.message
         assert is_gone(storage.directory)
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.measure.probes import sysbench_program, sysbench_text
+from fstui.measure.probes import sysbench_program
 from fstui.measure.probes.sysbench import WAITS
 from fstui.measure.wire.frames import BadFrame, Decoder, Samples
 from fstui.measure.wire.frames import encode as encode_frame
@@ -167,13 +167,13 @@ def sysbench_output(data: bytes) -> None:
     """What sysbench prints, and what a server makes it print."""
     text = data.decode(errors="replace").split("\n")
     reported = Reported("sysbench")
-    intervals = [found for line in text if (found := sysbench_text.interval(line))]
+    intervals = [found for line in text if (found := sysbench_program.interval(line))]
     with suppress(BadFrame):
         reported.note({"intervals": intervals})
-        reported.note({"histogram": sysbench_text.histogram(text)})
-        if totals := sysbench_text.totals(text):
+        reported.note({"histogram": sysbench_program.histogram(text)})
+        if totals := sysbench_program.totals(text):
             reported.note(totals)
-        waits = sysbench_text.counted(text, len(WAITS))
+        waits = sysbench_program.counted([tuple(line.split("\t")) for line in text], len(WAITS))
         reported.note(
             {"waits": [{"file": name, **dict(zip(WAITS, found, strict=True))} for name, found in waits.items()]}
         )

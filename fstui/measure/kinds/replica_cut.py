@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from fstui.measure.kinds.base import MOST_SECONDS, StepFigures
-from fstui.measure.kinds.server_kinds import KINDS, ReplicaPair
-from fstui.measure.kinds.servers import ServerSettings
+from fstui.measure.kinds.servers import KINDS, ReplicaPair, ServerSettings
 from fstui.model.base import Amount, Count, Share
 from fstui.model.settings import Amounts, Figures
 

@@ -1,21 +1,157 @@
-"""A database server as it was found, and what its own settings say of the durability of a commit."""
+"""The supported database servers, and what the settings of one say about the durability of a commit.
+
+A new server is a row of ``KINDS``. ``fstui.databases`` has one module per driver of sysbench; a server that speaks one
+of these two protocols needs no module of its own.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
 from fstui.measure.kinds.base import StepSettings
-from fstui.measure.kinds.server_kinds import KINDS, MYSQL, OFF, ServerKind
 from fstui.model.base import Base
 from fstui.model.settings import OpenFlag
 
+ServerName = Literal["mariadb", "mysql", "postgresql"]
+Driver = Literal["mysql", "pgsql"]
+OFF = frozenset({"off", "0", "no", "false"})
+_SBIN = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/libexec", "/usr/local/mysql/bin")
+
+
+class Risk(NamedTuple):
+    """Values of a variable with which the server may lose an acknowledged commit. A missing variable is no risk."""
+
+    variable: str
+    lossy: frozenset[str] = frozenset()
+    safe: frozenset[str] = frozenset()
+    """If set, every other value is lossy."""
+    only_with: str = ""
+    """The risk exists only if this variable is on."""
+
+    def exists(self, variables: Mapping[str, str]) -> bool:
+        if self.variable not in variables:
+            return False
+        if self.only_with and variables.get(self.only_with, "off").lower() in OFF:
+            return False
+        value = variables[self.variable].lower()
+        return value not in self.safe if self.safe else value in self.lossy
+
+
+class ReplicaPair(NamedTuple):
+    """The space and time that ``replica-cut`` needs for two servers of a kind."""
+
+    image_bytes: int
+    """Size of the filesystem of one server. It is a sparse file."""
+    held_bytes: int
+    """Space that a server occupies there, without its logs: MariaDB 10.11 23 MiB, MySQL 9.7 154 MiB (du)."""
+    prepare_s: float
+    """Approximate duration of a step besides its measured time, on two processors."""
+
+
+class ServerKind(NamedTuple):
+    """One kind of database server."""
+
+    title: str
+    package: str
+    """The packages that contain the server, by distribution."""
+    programs: tuple[str, ...]
+    """Names of the server's program, the most specific one first."""
+    places: tuple[str, ...]
+    """Directories to search besides PATH, as glob patterns."""
+    driver: Driver
+    """sysbench's."""
+    durable: tuple[str, ...]
+    """The variables that decide whether a commit is durable."""
+    risks: tuple[Risk, ...]
+    logs_bytes: int
+    """The most that the logs of a throwaway server occupy: a binary log is purged, a WAL recycled at max_wal_size."""
+    version_arguments: tuple[str, ...] = ("--no-defaults", "--version")
+    """Without --no-defaults MySQL would first read option files from the home directory, which may hang."""
+    version_word: str = ""
+    """Part of the output of ``--version`` and of the variable ``version_comment`` of this server and of no other."""
+    login: str = "login path"
+    """What the setting ``login_path`` names."""
+    keeps_old_rows: bool = False
+    """An update leaves the old row for a later vacuum."""
+    schemas_in_database: bool = False
+    """One database holds several schemas; in MySQL a schema is a database."""
+    log_off_by_default: bool = False
+    """The binary log is off by default; fstui turns it on in a throwaway server."""
+    pair: ReplicaPair | None = None
+    """None: ``replica-cut`` does not support it."""
+    doublewrite_in_data: bool = False
+    """The doublewrite pages are in the file of the system tablespace."""
+
+    def lossy(self, variables: Mapping[str, str]) -> list[str]:
+        """Return the variables by which the server says that a commit may be lost."""
+        return [risk.variable for risk in self.risks if risk.exists(variables)]
+
+
+_ON = frozenset({"1"})
+_INNODB = (
+    Risk("innodb_flush_log_at_trx_commit", safe=_ON),
+    Risk("sync_binlog", safe=_ON, only_with="log_bin"),
+    Risk("innodb_flush_method", lossy=frozenset({"nosync"})),
+)
+"""https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_log_at_trx_commit"""
+MARIADB = ServerKind(
+    title="MariaDB",
+    package="mariadb-server-core (Debian, Ubuntu) or mariadb-server",
+    programs=("mariadbd", "mysqld"),
+    places=(*_SBIN, "/opt/mariadb/bin"),
+    driver="mysql",
+    durable=("sync_binlog", "innodb_flush_log_at_trx_commit"),
+    risks=_INNODB,
+    logs_bytes=256 << 20,
+    version_word="MariaDB",
+    pair=ReplicaPair(image_bytes=512 << 20, held_bytes=40 << 20, prepare_s=6.0),
+    log_off_by_default=True,
+    doublewrite_in_data=True,
+)
+MYSQL = ServerKind(
+    title="MySQL",
+    package="mysql-server-core-8.0 (Ubuntu), mysql-server-core (Debian unstable) or percona-server-server",
+    programs=("mysqld",),
+    places=(*_SBIN, "/opt/mysql/bin", "/opt/percona/bin"),
+    driver="mysql",
+    durable=MARIADB.durable,
+    risks=_INNODB,
+    logs_bytes=256 << 20,
+    pair=ReplicaPair(image_bytes=1 << 30, held_bytes=180 << 20, prepare_s=16.0),
+)
+POSTGRESQL = ServerKind(
+    title="PostgreSQL",
+    package="postgresql (Debian, Ubuntu) or postgresql-server",
+    programs=("postgres",),
+    places=("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/libexec/postgresql*"),
+    driver="pgsql",
+    durable=("fsync", "synchronous_commit"),
+    # https://www.postgresql.org/docs/current/wal-async-commit.html
+    risks=(Risk("fsync", lossy=OFF), Risk("synchronous_commit", lossy=OFF)),
+    logs_bytes=1280 << 20,
+    version_arguments=("--version",),
+    login="service",
+    keeps_old_rows=True,
+    schemas_in_database=True,
+)
+KINDS: dict[str, ServerKind] = {"mariadb": MARIADB, "mysql": MYSQL, "postgresql": POSTGRESQL}
 DURABILITY = frozenset(name for kind in KINDS.values() for name in kind.durable)
-"""Options that decide whether a commit is durable, and nothing else."""
+"""Options that decide only whether a commit is durable."""
 DECISIVE = DURABILITY | {"log_bin", "innodb_flush_method", "innodb_doublewrite", "full_page_writes", "wal_sync_method"}
-"""What says how a server's commits become durable."""
+"""Options that say how a commit becomes durable."""
 _OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
 
+def kind_of(driver: Driver, said: str) -> str:
+    """Return the kind of server with this driver that calls itself ``said`` in its version."""
+    kinds = {name: kind for name, kind in KINDS.items() if kind.driver == driver}
+    named = [name for name, kind in kinds.items() if kind.version_word and kind.version_word.lower() in said.lower()]
+    return named[0] if named else next(name for name, kind in kinds.items() if not kind.version_word)
+
+
 class ServerSettings(StepSettings, frozen=True, kw_only=True):
-    """What every kind of step has that lets sysbench drive servers of a database."""
+    """Settings of the steps in which sysbench drives database servers."""
 
     @property
     def operations(self) -> str | None:
@@ -35,17 +171,17 @@ class ServerSettings(StepSettings, frozen=True, kw_only=True):
 
 
 class Server(Base, frozen=True, kw_only=True):
-    """Kind, title, where it is, the variables that decide its durability."""
+    """A database server as a step found it: kind, location, and the variables that decide its durability."""
 
     kind: str = ""
     title: str = ""
     """``MariaDB 10.11.19``."""
     where: str = ""
-    """``throwaway``: started for the run; ``existing``: it was there."""
+    """``throwaway``: started for the run; ``existing``: it ran before."""
     reached: str = ""
     data_directory: str | None = None
     on_target: bool = True
-    """Its data is on the filesystem that is measured, so that the devices below count what it does."""
+    """Its data is on the measured filesystem, so that the devices below count its I/O."""
     located: bool = True
     """False: the server's process was not found on this machine, so where its data is stored is not known."""
     variables: dict[str, str] = {}
@@ -64,18 +200,18 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def existing(self) -> bool:
-        """It was there before the run."""
+        """It ran before the run."""
         return self.where == "existing"
 
     @property
-    def log_is_ours(self) -> bool:
-        """A MariaDB of our own, whose binary log we turned on: it is off by default, and sync_binlog then means
-        nothing."""
+    def binary_log_turned_on(self) -> bool:
+        """fstui turned on the binary log of this throwaway server: it is off by default, and then sync_binlog has no
+        effect."""
         return self._kind.log_off_by_default and self.where == "throwaway"
 
     @property
     def logs_for_replicas(self) -> bool:
-        """One that was there before and keeps a binary log: what is done here is done on its replicas too."""
+        """An existing server with a binary log: its replicas repeat what the step does."""
         return self.existing and self.variables.get("log_bin", "off").lower() not in OFF
 
     @property
@@ -85,16 +221,20 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def introduction(self) -> tuple[str, ...]:
-        """Its version, what decides its durability, where its data lies, and whether others get what is written."""
-        lies = f"its data lies in {self.data_directory}" if self.data_directory else "where its data lies is not told"
+        """Its version, what decides its durability, where its data is stored, and whether it keeps a binary log."""
+        stored = (
+            f"its data is stored in {self.data_directory}"
+            if self.data_directory
+            else "it does not say where its data is stored"
+        )
         if not self.located:
-            lies = "its process is not on this machine: the filesystem of its data is not known"
+            stored = "its process is not on this machine: the filesystem of its data is not known"
         elif not self.on_target:
-            lies += ", and is not seen on the filesystem of this directory"
+            stored += ", which is not on the filesystem of this directory"
         return (
             self.title,
             ", ".join(self.durability),
-            lies,
+            stored,
             *(["it keeps a binary log"] if self.logs_for_replicas else []),
         )
 
@@ -105,7 +245,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def log_flags(self) -> tuple[OpenFlag, ...]:
-        """How the log that a commit waits for is opened: the binary log or the WAL; empty where a call syncs it."""
+        """The open flags of the log that a commit waits for (binary log or WAL); empty if a call syncs it."""
         have = self.variables
         logged = have.get("log_bin", "off").lower() == "on"
         method = have.get("wal_sync_method") or ("" if logged else have.get("innodb_flush_method", ""))

@@ -9,8 +9,7 @@ from math import prod
 from typing import Literal
 
 from fstui.measure.kinds.base import MOST_BYTES, MOST_SECONDS, StepFigures
-from fstui.measure.kinds.server_kinds import KINDS, ServerKind, ServerName
-from fstui.measure.kinds.servers import Server, ServerSettings
+from fstui.measure.kinds.servers import KINDS, Server, ServerKind, ServerName, ServerSettings
 from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.quantities import count, counted, duration_ns
 from fstui.model.settings import Amounts, Commits, Figures

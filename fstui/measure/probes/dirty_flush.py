@@ -26,11 +26,11 @@ from fstui.measure.wire.talk import (
     CommandLines,
     calling,
     clock,
-    come_in,
+    enter_run_directory,
     interrupted,
     probe_settings,
+    reporting,
     send,
-    telling,
     write_frame,
     write_whole,
 )
@@ -208,8 +208,8 @@ class Flushes:
 def main() -> NoReturn:
     settings = probe_settings()
     commands = CommandLines()
-    with telling("open"):
-        come_in(settings)
+    with reporting("open"):
+        enter_run_directory(settings)
         make_file({**settings, "offsets": "random", "prefill": "written"})
         try:
             flushes = Flushes(settings)

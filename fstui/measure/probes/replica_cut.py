@@ -1,201 +1,269 @@
-"""Probe: a primary and its replica, clients that commit, the primary's sudden end, and what each has afterwards.
+"""Probe: clients commit to a primary with a replica, the primary ends suddenly, and both servers are compared.
 
-Settings: those of its kind of step, what ``fstui.databases.replicas.told`` adds, ``directory`` and its ``identity``
-(the run's own, which it enters). The witness is the client: sysbench says ``ack CLIENT NUMBER`` after each answer, and
-these lines outlive both servers. A power cut is SIGKILL and, at once, the kernel's shutdown of their filesystem: nobody
-acknowledges anything after it.
+Settings: those of its kind of step, what ``fstui.databases.replicas.settings_of`` adds, ``directory`` and its
+``identity`` (the run's directory, which it enters). The witness is the client: sysbench prints ``ack CLIENT NUMBER``
+after each answer, and these lines survive both servers. A power cut is SIGKILL and then at once the shutdown of the
+server's filesystem: no commit is acknowledged after it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
+import pwd
 import sys
+import time
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from fstui.measure.helpers.server_process import ServerProcess
 from fstui.measure.probes import own_filesystem
-from fstui.measure.probes.replica_server import Server
-from fstui.measure.probes.sysbench_program import Trouble, die_with_us, reason, telling_trouble
+from fstui.measure.probes.sysbench_program import ask, reason, sysbench
 from fstui.measure.wire.held import enter
-from fstui.measure.wire.talk import CommandLines, clock, interrupted, probe_settings, send
+from fstui.measure.wire.talk import CommandLines, Trouble, clock, interrupted, probe_settings, reporting, send
 
 LATE_S = 60
 LOOK_S = 0.25
+POLL_S = 0.05
+START_S = 180.0
+"""For a server to start from an empty directory or after a cut: a slow disk does ten syncs per second."""
+ANSWER_S = 60.0
+SOCKET = "socket"
 TEMPLATE_STEPS = 5
-"""Of its preparation: what is said of how far it is."""
+"""Steps of the preparation, for the progress bar."""
+
+
+class Server:
+    """The primary or the replica, on its own filesystem. ``check`` raises SystemExit if the engine hangs up."""
+
+    def __init__(self, settings: dict[str, Any], role: str, mounted: str, check: Callable[[], None]) -> None:
+        self.settings = settings
+        self.role = role
+        self.mounted = mounted
+        self.image = f"{role}.image"
+        self.check = check
+        self.data = f"{mounted}/data"
+        self.deadline = 0.0
+        self.process = ServerProcess(self.data, f"{role}.log", settings["user"], self.wait)
+        self.connection = ["--db-driver=mysql", f"--mysql-socket={self.data}/{SOCKET}", "--mysql-user=root"]
+        self.client = {**settings, "secrets": "", "environment": {}, "schemas": 1, "workload": ""}
+
+    def wait(self, _seconds: float) -> None:
+        self.check()
+        if time.monotonic() > self.deadline:
+            raise Trouble(f"no answer for {START_S:.0f} s")
+        time.sleep(POLL_S)
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Say in an error which server it is about."""
+        self.deadline = time.monotonic() + START_S
+        try:
+            yield
+        except Trouble as trouble:
+            raise Trouble(f"{self.settings['title']}, the {self.role}: {trouble}") from None
+
+    def prepare(self) -> None:
+        """Make its data. Raises Trouble."""
+        os.mkdir(self.data, 0o700)
+        found = pwd.getpwnam(self.settings["user"])
+        os.chown(self.data, found.pw_uid, found.pw_gid)
+        for step in self.settings["prepare"]:
+            with self.named():
+                self.process.prepare(step)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.data}/auto.cnf")  # MySQL's id of the server, which its copy must not have
+
+    def start(self, again: str = "") -> None:
+        """Start it and wait until it answers. Raises Trouble."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.data}/{SOCKET}")  # of the server that was killed
+        with self.named():
+            argv = self.settings["argv"][f"{self.role}{again}"]
+            self.process.start(argv, lambda: self.process.takes_connections(SOCKET))
+
+    @property
+    def running(self) -> bool:
+        return self.process.process is not None and self.process.process.returncode is None
+
+    def kill(self) -> None:
+        self.process.signal("SIGKILL")
+
+    def reap(self) -> None:
+        if self.process.process is not None:
+            self.process.process.wait()
+
+    def ask(self, *statements: str) -> list[tuple[str, ...]]:
+        """Return the rows of all statements. Raises Trouble."""
+        client = {**self.client, "connection": [*self.connection, "--mysql-db=information_schema"]}
+        with self.named():
+            return ask(client, *statements, limit_s=ANSWER_S, check=self.check)
+
+    def ask_until(self, statement: str, wanted: str, otherwise: str) -> None:
+        """Repeat the query until the last field of its first row is ``wanted``. Raises Trouble with ``otherwise``."""
+        until = time.monotonic() + ANSWER_S
+        while not ((rows := self.ask(statement)) and rows[0][-1] == wanted):
+            self.check()
+            if time.monotonic() > until:
+                raise Trouble(f"{self.settings['title']}, the {self.role}: {otherwise} within {ANSWER_S:.0f} s")
+            time.sleep(POLL_S)
+
+    def transactions(self) -> set[tuple[int, int]]:
+        """Return client and number of all that it has."""
+        rows = self.ask(f"SELECT client, number FROM {self.settings['database']}.commits")
+        return {(int(client), int(number)) for client, number in rows}
+
+    def durability(self) -> list[str]:
+        """Return the settings that decide its durability. Raises Trouble if they are not those that it was given."""
+        names, wanted = self.settings["settings"], self.settings["expected"][self.role]
+        (found,) = self.ask(f"SELECT {', '.join(f'@@{name}' for name in names)}")
+        if list(found) != wanted:
+            raise Trouble(f"the {self.role} was started with {wanted} and has {list(found)}")
+        return [f"{name} = {value}" for name, value in zip(names, found, strict=True)]
+
+    def gtid(self) -> str:
+        return "".join(self.ask(self.settings["gtid"][self.role])[0]).replace("\n", "")
 
 
 class Pair:
-    """Both servers, each on a filesystem of its own."""
+    """Both servers."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.place = own_filesystem.set_apart()
-        self.primary = Server(settings, "primary", f"{self.place}/primary", self.check)
-        self.replica = Server(settings, "replica", f"{self.place}/replica", self.check)
+        place = own_filesystem.set_apart()
+        self.primary = Server(settings, "primary", f"{place}/primary", self.check)
+        self.replica = Server(settings, "replica", f"{place}/replica", self.check)
         self.both = (self.primary, self.replica)
         self.commands: CommandLines | None = None
         self.done = 0
 
     def check(self) -> None:
-        """Raises SystemExit where the engine wants no more of it."""
+        """Raises SystemExit if the engine hung up or sent ``stop``."""
         if self.commands is None:
             send("preparing", done=self.done, total=TEMPLATE_STEPS)
             if interrupted():
                 raise SystemExit(1)
-        elif self.commands.ended_meanwhile(self.never, 0) or self.commands.stop_wanted:
-            raise SystemExit(1)
+        else:
+            self.commands.poll()
+            if self.commands.stop_wanted:
+                raise SystemExit(1)
 
-    def listen(self, commands: CommandLines) -> None:
-        """From ``ready`` on the engine's words come one by one."""
-        self.never, self._never_in = os.pipe()
-        self.commands = commands
+    def step(self) -> None:
+        self.done += 1
+        self.check()
 
     def prepare(self) -> None:
-        """Make, start and join them. Raises Trouble, OSError."""
-        template = f"{self.settings['server']}.image"  # made once in a run
+        """Make, start and connect both servers. Raises Trouble, OSError."""
+        template = f"{self.settings['server']}.image"  # made once per run
         if not os.path.exists(template):
             self.make(template)
         for server in self.both:
-            own_filesystem.copy_image(template, image_of(server))
-            own_filesystem.mount(image_of(server), server.mounted)
+            own_filesystem.copy_image(template, server.image)
+            own_filesystem.mount(server.image, server.mounted)
             self.step()
-        self.primary.start(self.settings["argv"]["primary"])
+        self.primary.start()
         self.primary.ask(*self.settings["make"])
-        self.replica.start(self.settings["argv"]["replica"])
+        self.replica.start()
         self.step()
         self.replica.ask(*self.settings["follow"])
         made = f"SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{self.settings['database']}'"
         self.replica.ask_until(made, "1", "did not follow the primary")
         if self.settings["joined"]:
             self.primary.ask_until(self.settings["joined"], "1", "saw no semi-synchronous replica")
-        for server in self.both:  # what is lost is lost of what follows
+        for server in self.both:  # the cut must lose only what follows
             own_filesystem.sync(server.mounted)
         send(
             "figures",
             title=self.settings["title"],
-            primary_settings=self.primary.settings(),
-            replica_settings=self.replica.settings(),
+            primary_settings=self.primary.durability(),
+            replica_settings=self.replica.durability(),
         )
 
     def make(self, template: str) -> None:
-        """An image with an empty server. Only a whole one gets the name."""
+        """Make an image with an empty server. It gets its name when it is complete."""
         own_filesystem.make_image("new.image", self.settings["image_bytes"])
         self.step()
-        first = self.primary
-        own_filesystem.mount("new.image", first.mounted, "barrier=0")  # it is cut by nobody
-        first.prepare()
-        own_filesystem.unmount(first.mounted)
+        mounted = self.primary.mounted
+        own_filesystem.mount("new.image", mounted, "barrier=0")  # faster; this image is never cut
+        self.primary.prepare()
+        own_filesystem.unmount(mounted)
         os.rename("new.image", template)
         self.step()
 
-    def step(self) -> None:
-        self.done += 1
-        self.check()
-
     def cut(self) -> None:
-        """In the middle of acknowledged commits."""
+        """End the primary, or both servers, in the middle of acknowledged commits."""
         cut = self.settings["cut"]
         dying = self.both if cut == "power cut of both" else (self.primary,)
         for server in dying:
             server.kill()
         if cut != "kill -9":
-            for server in dying:  # before any of them could be waited for: time is what dirty pages are written in
+            for server in dying:  # before reaping: the kernel writes dirty pages all the time
                 own_filesystem.cut_power(server.mounted)
         for server in dying:
-            server.wait()
+            server.reap()
             if cut != "kill -9":
                 own_filesystem.unmount(server.mounted)
-                own_filesystem.mount(image_of(server), server.mounted)
+                own_filesystem.mount(server.image, server.mounted)
 
     def recover(self) -> None:
         """Start the primary again, without its replica.
 
-        A replica that was not cut first applies all that it has received. One that was cut starts again without
+        A replica that was not cut first applies all that it has received. A replica that was cut starts again without
         replication and applies nothing more.
         """
-        if self.replica.process is None:
-            self.replica.start(self.settings["argv"]["replica again"])
-        else:
+        if self.replica.running:
             self.replica.ask(self.settings["no_more"])
             self.replica.ask_until(self.settings["applied"], "1", "had not applied what it has received")
-        self.primary.start(self.settings["argv"]["primary again"])
+        else:
+            self.replica.start(" again")
+        self.primary.start(" again")
 
     def end(self) -> None:
-        """Nothing of them is left but the images, which go with the run's directory."""
+        """Leave only the images, which are removed with the run's directory."""
         for server in self.both:
             server.kill()
         for server in self.both:
-            server.wait()
+            server.reap()
             with contextlib.suppress(OSError):
-                own_filesystem.cut_power(server.mounted)  # nothing of it is wanted any more: it need not be written
+                own_filesystem.cut_power(server.mounted)  # saves the time to write what is not needed any more
                 own_filesystem.unmount(server.mounted)
 
 
-def image_of(server: Server) -> str:
-    return f"{server.role}.image"
-
-
 class Clients:
-    """The witness: all that was acknowledged to them."""
+    """The witness: all commits that were acknowledged."""
 
     def __init__(self, pair: Pair) -> None:
-        settings = pair.settings
+        settings, primary = pair.settings, pair.primary
+        client = {**primary.client, "connection": primary.connection}
         self.acknowledged: set[tuple[int, int]] = set()
-        self.text: list[str] = []
-        self._rest = b""
         self.started_ns = clock()
-        self.process = subprocess.Popen(
-            [
-                *(settings["sysbench"], "./acknowledged.lua", *pair.primary.connection),
-                *(f"--mysql-db={settings['database']}", f"--threads={settings['clients']}", "--time=0", "--events=0"),
-                "run",
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "LC_ALL": "C"},
-            preexec_fn=die_with_us,  # noqa: PLW1509  no thread of ours runs
-        )
-        assert self.process.stdout is not None
-        self.fd = self.process.stdout.fileno()
+        words = (f"--mysql-db={settings['database']}", f"--threads={settings['clients']}", "--time=0", "--events=0")
+        self.program = sysbench(client, "run", *words, script="./acknowledged.lua", hear=self.hear)
 
-    def hear(self) -> bool:
-        """What they said by now; False at their end."""
-        data = os.read(self.fd, 65536)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            if line.startswith(b"ack "):
-                _, client, number = line.split()
-                self.acknowledged.add((int(client), int(number)))
-            else:
-                self.text.append(line.decode(errors="replace"))
-        return bool(data)
+    def hear(self, line: str) -> bool:
+        is_ack = line.startswith("ack ")
+        if is_ack:
+            _, client, number = line.split()
+            self.acknowledged.add((int(client), int(number)))
+        return is_ack
 
     def commit(self, seconds: float, commands: CommandLines) -> None:
-        """So long. Raises Trouble where they end before, SystemExit at a stop."""
+        """Let them commit for ``seconds``. Raises Trouble if they end before, SystemExit on ``stop``."""
         until_ns = self.started_ns + int(seconds * 1e9)
         limit_ns = until_ns + LATE_S * 1_000_000_000
         while (now_ns := clock()) < until_ns or not self.acknowledged:
             left_s = (until_ns - now_ns) / 1e9
-            heard = commands.readable_meanwhile(self.fd, min(LOOK_S, left_s) if left_s > 0 else LOOK_S)
-            if heard and not self.hear():
-                raise Trouble(reason(self.text))
+            timeout_s = min(LOOK_S, left_s) if left_s > 0 else LOOK_S
+            if commands.wait_until_readable(self.program.fd, timeout_s) and not self.program.read():
+                raise Trouble(reason(self.program.text))
             if commands.stop_wanted:
                 raise SystemExit(1)
             if now_ns > limit_ns:
                 raise Trouble(f"nothing was acknowledged for {LATE_S} s")
 
-    def end(self) -> None:
-        """They see the primary gone and end; what was acknowledged to them before is heard."""
-        while self.hear():
-            pass
-        self.process.wait()
-
 
 def compared(acknowledged: set[tuple[int, int]], pair: Pair) -> dict[str, Any]:
-    """Against what each server has. Raises Trouble."""
+    """Compare what was acknowledged with what each server has. Raises Trouble."""
     primary, replica = (server.transactions() for server in pair.both)
     return {
         "acknowledged": len(acknowledged),
@@ -211,19 +279,18 @@ def compared(acknowledged: set[tuple[int, int]], pair: Pair) -> dict[str, Any]:
 
 
 def measure(pair: Pair, settings: dict[str, Any]) -> None:
-    """Raises Trouble, OSError; SystemExit at a stop."""
-    commands = CommandLines()
+    """Raises Trouble, OSError; SystemExit on ``stop``."""
+    commands = pair.commands = CommandLines()
     send("ready")
-    pair.listen(commands)
     if not commands.wait_for("go"):
         return
     clients = Clients(pair)
     clients.commit(settings["seconds"], commands)
     if settings["still_semi"] and pair.primary.ask(settings["still_semi"])[0][-1] != "ON":
-        raise Trouble("the primary went on without its replica: it is not semi-synchronous any more")
+        raise Trouble("the primary continued without its replica: it is not semi-synchronous any more")
     ended_ns = clock()
     pair.cut()
-    clients.end()
+    clients.program.finish()  # what was acknowledged before the end is read; then the clients see the primary gone
     pair.recover()
     send("figures", **compared(clients.acknowledged, pair))
     send("done", start_ns=clients.started_ns, end_ns=ended_ns, held_ns=0)
@@ -232,7 +299,7 @@ def measure(pair: Pair, settings: dict[str, Any]) -> None:
 
 def main() -> NoReturn:
     settings = probe_settings()
-    with telling_trouble("replica-cut", "prepare the servers"):
+    with reporting("prepare the servers", "replica-cut"):
         enter(settings["directory"], settings["identity"])
         for name, text in settings["scripts"].items():
             with open(name, "w", encoding="utf-8") as file:

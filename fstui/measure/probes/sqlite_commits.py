@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from fstui.measure.probes import sync_path
 from fstui.measure.wire import frames
 from fstui.measure.wire.held import enter
-from fstui.measure.wire.talk import CommandLines, clock, interrupted, probe_settings, send, telling, write_frame
+from fstui.measure.wire.talk import CommandLines, clock, interrupted, probe_settings, reporting, send, write_frame
 
 HAND_OVER_NS = 50_000_000
 SLOW_STEP_OPS = 50
@@ -155,7 +155,7 @@ def measure(settings: dict[str, Any]) -> None:
     watched, finished = os.pipe()
     thread = threading.Thread(target=committer.run, args=(finished,), daemon=True)
     thread.start()
-    while not commands.ended_meanwhile(watched, timeout_s=0.25):
+    while not commands.wait_until_closed(watched, timeout_s=0.25):
         committer.stopping = commands.stop_wanted
         silent = committer.last_ns and clock() - committer.last_ns > SILENT_NS
         if silent and (call := sync_path.call_of(committer.thread_id)):
@@ -193,7 +193,7 @@ def remove(path: str) -> None:
 
 def main() -> NoReturn:
     settings = probe_settings()
-    with telling(MAKING):
+    with reporting(MAKING):
         enter(settings["directory"], settings["identity"])
         if stubs := settings.get("facts"):
             send("facts", **sync_path.facts(".", stubs))

@@ -1,52 +1,40 @@
-"""Probe: the real ``sysbench fileio``, random writes to one file, as the field has always run it.
+"""Probe: the real ``sysbench fileio``, random writes to one file.
 
-Settings: those of its kind of step, plus ``directory`` and its ``identity`` (the run's own, which it enters), ``path``
-(a directory to make there for the test file, which sysbench names relative to it) and ``facts``.
-Its figures are its own words read back; ``times`` says what its latency is the latency of.
+Settings: those of its kind of step, plus ``directory`` and its ``identity`` (the run's directory, which it enters),
+``path`` (a directory to make there for the test file, which sysbench names relative to it) and ``facts``.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import subprocess
 import sys
 from typing import Any, NoReturn
 
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import try_direct
-from fstui.measure.probes.sysbench_program import Trouble, die_with_us, reason, telling_trouble
-from fstui.measure.probes.sysbench_text import COUNT, NUMBER
+from fstui.measure.probes.sysbench_program import COUNT, LATE_S, NUMBER, Program, first, latency_ms, reason
 from fstui.measure.wire.held import enter
-from fstui.measure.wire.talk import CommandLines, clock, probe_settings, send
+from fstui.measure.wire.talk import CommandLines, Trouble, clock, exit_if_interrupted, probe_settings, reporting, send
 
-LATE_S = 20
 TIMES = "each write and each fsync is an event of its own in one histogram"
-_PATTERNS = {
+_FIGURES = {
     "writes_per_s": rf"\s+writes/s:\s+{NUMBER}",
     "fsyncs_per_s": rf"\s+fsyncs/s:\s+{NUMBER}",
     "total_time_s": rf"\s+total time:\s+{NUMBER}s",
-    "events": rf"\s+total number of events:\s+{COUNT}",
-    "min": rf"\s+min:\s+{NUMBER}",
-    "avg": rf"\s+avg:\s+{NUMBER}",
-    "max": rf"\s+max:\s+{NUMBER}",
-    "p95": rf"\s+95th percentile:\s+{NUMBER}",
 }
 
 
-def totals(text: str) -> dict[str, Any] | None:
-    """The report of sysbench 1.x at its end; None where it is not there."""
-    found = {name: re.search(pattern, text) for name, pattern in _PATTERNS.items()}
-    numbers = {name: float(match[1]) for name, match in found.items() if match}
-    if not {"writes_per_s", "fsyncs_per_s", "total_time_s"} <= numbers.keys():
+def totals(text: list[str]) -> dict[str, Any] | None:
+    """Return the figures of the final report; None if it is not there."""
+    numbers = {name: float(found[0]) for name, pattern in _FIGURES.items() if (found := first(pattern, text))}
+    if numbers.keys() != _FIGURES.keys():
         return None
-    latency = {name: numbers.pop(name) for name in ("min", "avg", "max", "p95") if name in numbers}
-    return {**numbers, "events": int(numbers.get("events", 0)), "latency_ms": latency, "times": TIMES}
+    events = first(rf"\s+total number of events:\s+{COUNT}", text) or ("0",)
+    return {**numbers, "events": int(events[0]), "latency_ms": latency_ms(text), "times": TIMES}
 
 
-def command_line(settings: dict[str, Any], action: str) -> list[str]:
-    """The commands of the 2011 report, in the words of sysbench 1.x."""
+def start(settings: dict[str, Any], action: str) -> Program:
     words = [
         "sysbench",
         "fileio",
@@ -57,52 +45,32 @@ def command_line(settings: dict[str, Any], action: str) -> list[str]:
         f"--file-fsync-freq={settings['fsync_every']}",
         f"--time={max(1, round(settings['seconds']))}",
         "--threads=1",
+        *(["--file-extra-flags=direct"] if settings["direct"] else []),
+        action,
     ]
-    return [*words, *(["--file-extra-flags=direct"] if settings["direct"] else []), action]
-
-
-def start(settings: dict[str, Any], action: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command_line(settings, action),
-        cwd=settings["path"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, "LC_ALL": "C"},
-        preexec_fn=die_with_us,  # noqa: PLW1509  no thread runs yet
-    )
+    return Program(words, directory=settings["path"])
 
 
 def prepare(settings: dict[str, Any]) -> None:
-    """Its file, written and synced. Raises Trouble."""
-    process = start(settings, "prepare")
-    output = process.communicate()[0].decode(errors="replace")
-    if process.returncode:
-        raise Trouble(reason(output.splitlines()))
+    """Let sysbench write its file, and sync it. Raises Trouble."""
+    program = start(settings, "prepare")
+    if program.finish(check=exit_if_interrupted):
+        raise Trouble(reason(program.text))
     fd = os.open(os.path.join(settings["path"], "test_file.0"), os.O_RDONLY)
     os.fsync(fd)
     os.close(fd)
 
 
 def measure(settings: dict[str, Any], commands: CommandLines) -> None:
-    """Until it ends by itself or is told to. Raises Trouble."""
+    """Run sysbench until it ends or the engine stops it. Raises Trouble."""
     started_ns = clock()
-    process = start(settings, "run")
-    assert process.stdout is not None
-    output = b""
-    watched = process.stdout.fileno()
-    while True:
-        if commands.readable_meanwhile(watched, timeout_s=0.25):
-            data = os.read(watched, 65536)
-            if not data:
-                break
-            output += data
+    program = start(settings, "run")
+    while not commands.wait_until_readable(program.fd, timeout_s=0.25) or program.read():
         if commands.stop_wanted or clock() - started_ns > (settings["seconds"] + LATE_S) * 1e9:
-            process.kill()
-    text = output.decode(errors="replace")
-    if process.wait() and not commands.stop_wanted:
-        raise Trouble(reason(text.splitlines()))
-    found = totals(text)
+            program.kill()
+    if program.finish() and not commands.stop_wanted:
+        raise Trouble(reason(program.text))
+    found = totals(program.text)
     if found is None:
         if not commands.stop_wanted:
             raise Trouble("its report at the end is not there")
@@ -114,7 +82,7 @@ def measure(settings: dict[str, Any], commands: CommandLines) -> None:
 
 def main() -> NoReturn:
     settings = probe_settings()
-    with telling_trouble("sysbench", "start sysbench"):
+    with reporting("start sysbench", "sysbench"):
         enter(settings["directory"], settings["identity"])
         os.mkdir(settings["path"], 0o700)
         try:
@@ -129,7 +97,7 @@ def main() -> NoReturn:
                 measure(settings, commands)
                 commands.wait_for_end()
         finally:
-            shutil.rmtree(settings["path"], ignore_errors=True)  # the keeper of the directory removes the rest
+            shutil.rmtree(settings["path"], ignore_errors=True)  # the keeper of the run's directory removes the rest
     sys.exit(0)
 
 

@@ -1,119 +1,211 @@
-"""sysbench as a child of a probe: started with its secrets on a pipe, heard line by line, gone when the probe is."""
+"""sysbench as a child of a probe, and what sysbench 1.x prints (src/sysbench.c and its reports)."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
+import math
 import os
 import re
+import select
 import signal
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from fstui.measure.wire.talk import interrupted, send, telling
+from fstui.measure.wire.talk import Trouble
 
-SCHEMAS = "./schemas.lua"
+ANSWER_S = 10.0
+LATE_S = 20
+"""Extra time for sysbench to end after its own time is over."""
+SCHEMAS, SQL = "./schemas.lua", "./sql.lua"
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 _QUERY = re.compile(r" for query '.*")
+NUMBER, COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
+"""A longer number, or one with two points, is not one that sysbench prints."""
+_INTERVAL = re.compile(
+    rf"\[ {COUNT}s \] thds: \d+ tps: {NUMBER} qps: {NUMBER} \(r/w/o: {NUMBER}/{NUMBER}/{NUMBER}\) "
+    rf"lat \(ms,95%\): {NUMBER} err/s:? {NUMBER}"
+)
+_WHOLE = re.compile(r"-?\d{1,18}(?:\.\d{1,15})?")
+_BUCKET = re.compile(rf"\s+{NUMBER} \|[* ]*\s{COUNT}$")
+_COUNTS = {name: rf"\s+{name}:\s+{COUNT}" for name in ("read", "write", "other", "total")}
+_PER_S = {
+    name: rf"\s+{name.replace('_', ' ')}:\s+{COUNT}\s+\({NUMBER} per sec\.\)"
+    for name in ("transactions", "queries", "ignored_errors", "reconnects")
+}
+_LATENCY_MS = {
+    "min": rf"\s+min:\s+{NUMBER}",
+    "avg": rf"\s+avg:\s+{NUMBER}",
+    "max": rf"\s+max:\s+{NUMBER}",
+    "p95": rf"\s+95th percentile:\s+{NUMBER}",
+}
 
 
-class Trouble(Exception):  # noqa: N818  becomes the ``error`` frame
-    """What sysbench said, or did not say."""
-
-
-@contextlib.contextmanager
-def telling_trouble(
-    call: str, start: str, errno_of: Callable[[str], int | None] = lambda words: None
-) -> Iterator[None]:
-    """The same as ``telling`` for what drives a program: its Trouble by ``call``, an OSError by ``start``."""
-    with telling(start):
-        try:
-            yield
-        except Trouble as trouble:
-            words = str(trouble)
-            send("error", call=call, errno=errno_of(words), message=words[:1000], writer=0)
-
-
-class Sysbench:
-    """One run of the program: its lines are heard in a thread, while the first one listens to the engine."""
+class Program:
+    """A running program whose output is read line by line. It ends with the probe."""
 
     def __init__(
         self,
-        settings: dict[str, Any],
-        command: str,
-        *words: str,
-        hear: Callable[[str], None],
-        script: str = "",
+        argv: Sequence[str],
+        hear: Callable[[str], object] = lambda line: None,
+        *,
         environment: dict[str, str] | None = None,
+        directory: str | None = None,
+        fds: Sequence[int] = (),
     ) -> None:
-        """``script``: one of ours; else that of the workload, in as many schemas as there are."""
+        """``hear`` is called with each line as it arrives. A line for which it returns True is not kept."""
         self.hear = hear
         self.text: list[str] = []
-        self.watched, self._finished = os.pipe()
-        config, writer = os.pipe()
-        os.write(writer, settings["secrets"].encode())
-        os.close(writer)
-        workload = "oltp_read_write" if command != "run" else settings["workload"]
-        own = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(settings["schemas"]), **(environment or {})}
-        script = script or (SCHEMAS if settings["schemas"] > 1 else workload)
-        argv = [settings["sysbench"], script, *settings["connection"], f"--config-file=/dev/fd/{config}"]
-        argv += [*words, command]
+        self._rest = b""
         self.process = subprocess.Popen(
             argv,
+            cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            pass_fds=(config,),
-            env={**os.environ, **settings["environment"], **own, "LC_ALL": "C"},
-            preexec_fn=die_with_us,  # noqa: PLW1509  no thread of ours runs yet
+            pass_fds=fds,
+            env={**os.environ, **(environment or {}), "LC_ALL": "C"},
+            preexec_fn=die_with_parent,  # noqa: PLW1509  a probe has no threads
         )
-        os.close(config)
-        self.thread = threading.Thread(target=self._listen, daemon=True)
-        self.thread.start()
-
-    def _listen(self) -> None:
         assert self.process.stdout is not None
-        try:
-            for line in self.process.stdout:
-                text = line.decode(errors="replace").rstrip("\n")
-                self.text.append(text)
-                with contextlib.suppress(BrokenPipeError):
-                    self.hear(text)
-        finally:
-            os.close(self._finished)
+        self.fd = self.process.stdout.fileno()
 
-    def end(self) -> int:
-        """Its status, once it has closed its output."""
-        self.thread.join()
+    def read(self) -> bool:
+        """Read what it has printed, or wait for it. Return False at its end."""
+        data = os.read(self.fd, 65536)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if not data and self._rest:
+            lines, self._rest = [self._rest], b""
+        for line in lines:
+            text = line.decode(errors="replace")
+            if self.hear(text) is not True:
+                self.text.append(text)
+        return bool(data)
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def finish(self, limit_s: float = math.inf, check: Callable[[], object] = lambda: None) -> int:
+        """Read its output to the end and return its status. It is killed after ``limit_s``, and if ``check`` raises.
+
+        ``check`` is called every 50 ms.
+        """
+        until = time.monotonic() + limit_s
+        try:
+            while not select.select([self.fd], [], [], 0.05)[0] or self.read():
+                check()
+                if time.monotonic() > until:
+                    self.kill()
+        except BaseException:
+            self.kill()
+            raise
         return self.process.wait()
 
-    def end_before_the_clock(self, tell: Callable[[], None] = lambda: None) -> None:
-        """``tell`` is called now and then. Raises Trouble; SystemExit where the engine hangs up meanwhile."""
-        while self.thread.is_alive():
-            self.thread.join(0.05)
-            tell()
-            if interrupted():
-                self.process.kill()
-                raise SystemExit(1)
-        if self.end():
-            raise Trouble(reason(self.text, self.process.returncode))
+
+def sysbench(
+    settings: dict[str, Any],
+    command: str,
+    *words: str,
+    hear: Callable[[str], object] = lambda line: None,
+    script: str = "",
+    environment: dict[str, str] | None = None,
+) -> Program:
+    """Start sysbench. ``script``: one of fstui's, instead of the workload's.
+
+    ``settings``: ``sysbench``, its path; ``connection``, its options; ``secrets``, lines of a configuration file that
+    it reads from a pipe; ``environment``; ``schemas`` and ``workload``.
+    """
+    config, writer = os.pipe()
+    os.write(writer, settings["secrets"].encode())
+    os.close(writer)
+    workload = "oltp_read_write" if command != "run" else settings["workload"]
+    own = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(settings["schemas"]), **(environment or {})}
+    script = script or (SCHEMAS if settings["schemas"] > 1 else workload)
+    argv = [settings["sysbench"], script, *settings["connection"], f"--config-file=/dev/fd/{config}", *words, command]
+    try:
+        return Program(argv, hear, environment={**settings["environment"], **own}, fds=(config,))
+    finally:
+        os.close(config)
 
 
-def die_with_us() -> None:
-    """prctl(2): a probe that is killed leaves no client behind that goes on writing."""
+def ask(
+    settings: dict[str, Any], *statements: str, limit_s: float = ANSWER_S, check: Callable[[], object] = lambda: None
+) -> list[tuple[str, ...]]:
+    """Run SQL statements, one per line, and return the rows of all of them. Raises Trouble with the server's error."""
+    program = sysbench(settings, "ask", script=SQL, environment={"FSTUI_SQL": "\n".join(statements)})
+    status = program.finish(limit_s, check)
+    if status:
+        raise Trouble(reason(program.text, status))
+    return [tuple(line.split("\t")[1:]) for line in program.text if line.startswith("row\t")]
+
+
+def die_with_parent() -> None:
+    """End with the probe (prctl(2)): a client that is left behind would go on writing."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def reason(text: list[str], status: int = 1) -> str:
-    """What sysbench gave as its reason: its first FATAL line, which names the server's error, and what went with it.
+    """Return the error in sysbench's output: its last FATAL line, which names the server's error, without the query.
 
-    Without the query, which may be a thousand rows. sysbench 1.0 itself crashes where PostgreSQL does.
+    sysbench 1.0 crashes when PostgreSQL does.
     """
     fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
-    told = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
-    if not told and status < 0:
-        return f"sysbench was ended by signal {-status}: its server may be gone"
-    return _QUERY.sub("", told[-1]) if told else (text[-1] if text else "it said nothing")
+    errors = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
+    if not errors and status < 0:
+        return f"sysbench was ended by signal {-status}: its server may have ended"
+    return _QUERY.sub("", errors[-1]) if errors else (text[-1] if text else "it printed nothing")
+
+
+def interval(line: str) -> dict[str, float] | None:
+    """Return the fields of one line of ``--report-interval=1``; None for any other line."""
+    match = _INTERVAL.match(line)
+    if match is None:
+        return None
+    t_s, tps, qps, _, _, _, p95_ms, errors_per_s = map(float, match.groups())
+    return {"t_s": t_s, "tps": tps, "qps": qps, "p95_ms": p95_ms, "errors_per_s": errors_per_s, "length_s": 1.0}
+
+
+def totals(text: list[str]) -> dict[str, Any] | None:
+    """Return the figures of the final report of an OLTP script; None if there is no report."""
+    per_s = {name: found for name, pattern in _PER_S.items() if (found := first(pattern, text))}
+    counts = {name: int(found[0]) for name, pattern in _COUNTS.items() if (found := first(pattern, text))}
+    if "transactions" not in per_s or "queries" not in per_s:
+        return None
+    return {
+        "queries": counts,
+        "transactions": int(per_s["transactions"][0]),
+        "tps": float(per_s["transactions"][1]),
+        "qps": float(per_s["queries"][1]),
+        "latency_ms": latency_ms(text),
+        **{name: int(per_s[name][0]) for name in ("ignored_errors", "reconnects") if name in per_s},
+    }
+
+
+def latency_ms(text: list[str]) -> dict[str, float]:
+    """Return minimum, average, maximum and p95 of the final report, as far as they are there."""
+    return {name: float(found[0]) for name, pattern in _LATENCY_MS.items() if (found := first(pattern, text))}
+
+
+def histogram(text: list[str]) -> list[tuple[float, int]]:
+    """Return the value in ms and the count of each bucket that ``--histogram=on`` prints."""
+    return [(float(match[1]), int(match[2])) for line in text if (match := _BUCKET.match(line))]
+
+
+def counted(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | None]]:
+    """Return the numbers of rows that contain a name and so many numbers; an empty field is None. Skip other rows.
+
+    A number that is the difference of two counters may be negative at the start.
+    """
+    return {
+        row[0]: [round(float(number)) if number else None for number in row[1:]]
+        for row in rows
+        if len(row) == columns + 1 and all(not number or _WHOLE.fullmatch(number) for number in row[1:])
+    }
+
+
+def first(pattern: str, text: list[str]) -> tuple[str, ...] | None:
+    """Return the groups of the first line that starts with the pattern."""
+    compiled = re.compile(pattern)
+    return next((match.groups() for line in text if (match := compiled.match(line))), None)

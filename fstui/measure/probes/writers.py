@@ -28,11 +28,11 @@ from fstui.measure.wire.talk import (
     CommandLines,
     calling,
     clock,
-    come_in,
+    enter_run_directory,
     probe_settings,
+    reporting,
     send,
     send_failure,
-    telling,
     write_frame,
 )
 
@@ -231,7 +231,7 @@ def send_done(states: list[memoryview]) -> None:
 
 def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines) -> None:
     """Until every writer has ended: pass a stop on, and say which call a silent writer sits in."""
-    while not commands.ended_meanwhile(watched, timeout_s=0.25):
+    while not commands.wait_until_closed(watched, timeout_s=0.25):
         if commands.stop_wanted:
             shared.stop()
         now = clock()
@@ -245,8 +245,8 @@ def main(kind: type[Writer], **usual: Any) -> NoReturn:
     """The program. ``usual``: settings that such a probe is not asked for, and always has."""
     settings = {**usual, **probe_settings()}
     path = settings["path"]
-    with telling("open"):
-        come_in(settings)
+    with reporting("open"):
+        enter_run_directory(settings)
         make_file(settings)
         try:
             if stubs := settings.get("facts"):

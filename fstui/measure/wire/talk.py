@@ -1,4 +1,4 @@
-"""How a probe talks with the engine: settings and words on stdin, frames on stdout, failures by call and errno."""
+"""How a probe communicates with the engine: settings and commands on stdin, frames on stdout."""
 
 from __future__ import annotations
 
@@ -26,8 +26,12 @@ class CallError(Exception):
         self.errno = error.errno
 
 
+class Trouble(Exception):  # noqa: N818  reported to the user as it is
+    """The error of a program that a child program runs, as a sentence."""
+
+
 def calling(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call; an OSError becomes a CallError that names the call."""
+    """Call the function and turn an OSError into a CallError with this name of the call."""
     try:
         return function(*arguments)
     except OSError as error:
@@ -35,14 +39,14 @@ def calling(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def write_whole(fd: int, block: Any, offset: int) -> None:
-    """One write of all of it. Raises OSError, also where less was written."""
+    """Write all of the block at once. Raises OSError, also for a short write."""
     done = os.pwrite(fd, block, offset)
     if done < len(block):
         raise cut_short(fd, block, offset, done)
 
 
 def cut_short(fd: int, block: Any, offset: int, done: int) -> OSError:
-    """Why a write wrote so little: what made it short comes as the error of the next, if anything comes."""
+    """Return why a write was short: the kernel reports the error when the rest is written."""
     try:
         os.pwrite(fd, block[done:], offset + done)
     except OSError as error:
@@ -51,7 +55,7 @@ def cut_short(fd: int, block: Any, offset: int, done: int) -> OSError:
 
 
 def write_frame(frame: bytes) -> int:
-    """Write a frame to the non-blocking stdout; returns the ns it had to wait for room there."""
+    """Write a frame to the non-blocking stdout. Return the ns spent waiting for space in the pipe."""
     held = 0
     while True:
         try:
@@ -72,9 +76,14 @@ def send_failure(failure: CallError, writer: int = 0) -> None:
 
 
 @contextmanager
-def telling(call: str) -> Iterator[None]:
-    """What ends a probe becomes its ``error`` frame: a CallError by its own call, any other OSError by this one. An
-    engine that is gone is told nothing."""
+def reporting(
+    call: str, program: str = "", errno_of: Callable[[str], int | None] = lambda words: None
+) -> Iterator[None]:
+    """Turn an exception that ends a probe into its ``error`` frame.
+
+    A CallError names its own call, another OSError is reported as a failure of ``call``, Trouble as one of ``program``.
+    Nothing is reported to an engine that has ended.
+    """
     try:
         yield
     except BrokenPipeError:
@@ -83,17 +92,26 @@ def telling(call: str) -> Iterator[None]:
         send_failure(failure)
     except OSError as error:
         send("error", call=call, errno=error.errno, message=str(error), writer=0)
+    except Trouble as trouble:
+        words = str(trouble)
+        send("error", call=program, errno=errno_of(words), message=words[:1000], writer=0)
 
 
 def interrupted() -> bool:
-    """The engine hung up or said stop: before ``ready`` it says nothing else."""
+    """Return whether the engine hung up or sent ``stop``. Valid before ``ready``: it sends nothing else until then."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
     return bool(poll.poll(0))
 
 
+def exit_if_interrupted() -> None:
+    """Raises SystemExit if the engine hung up or sent ``stop``."""
+    if interrupted():
+        raise SystemExit(1)
+
+
 def read_settings() -> dict[str, Any]:
-    """The first line of stdin. Read byte by byte: what follows belongs to CommandLines."""
+    """Read the first line of stdin byte by byte: CommandLines reads what follows."""
     line = b""
     while not line.endswith(b"\n") and (letter := os.read(0, 1)):
         line += letter
@@ -102,20 +120,20 @@ def read_settings() -> dict[str, Any]:
 
 
 def probe_settings() -> dict[str, Any]:
-    """Those of a probe: a Ctrl-C is for the app, and its stdout never makes it wait."""
+    """Read a probe's settings, ignore Ctrl-C, which is meant for the app, and make stdout non-blocking."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     settings = read_settings()
     os.set_blocking(1, False)
     return settings
 
 
-def come_in(settings: dict[str, Any]) -> None:
-    """Enter the run's directory: ``path`` and every other name is relative to it. Raises CallError."""
+def enter_run_directory(settings: dict[str, Any]) -> None:
+    """Enter the run's directory; ``path`` and all other names are relative to it. Raises CallError."""
     calling("chdir", enter, settings["directory"], settings["identity"])
 
 
 class CommandLines:
-    """The engine's words on stdin. A closed stdin means stop."""
+    """The engine's commands on stdin. A closed stdin means stop."""
 
     def __init__(self) -> None:
         self._words: list[str] = []
@@ -123,30 +141,35 @@ class CommandLines:
 
     @property
     def stop_wanted(self) -> bool:
-        """``stop`` came, or the engine is gone."""
+        """``stop`` arrived, or the engine has ended."""
         return self._closed or "stop" in self._words
 
     def wait_for(self, word: str) -> bool:
-        """True when the word came; False when ``stop`` or the end came first."""
+        """Return whether the word arrived before ``stop`` and before the end of stdin."""
         while word not in self._words and not self.stop_wanted:
             self._read()
         return word in self._words and not self.stop_wanted
 
     def wait_for_end(self) -> None:
-        """Until the engine closes stdin: it has read its counters."""
+        """Wait until the engine closes stdin: it has read its counters then."""
         while not self._closed:
             self._read()
 
-    def ended_meanwhile(self, watched: int, timeout_s: float) -> bool:
-        """Listen for that long; True as soon as the other end of ``watched`` has closed."""
-        return self.readable_meanwhile(watched, timeout_s) and not os.read(watched, 1)
+    def wait_until_closed(self, watched: int, timeout_s: float) -> bool:
+        """Read commands for ``timeout_s``. Return True as soon as the other end of ``watched`` is closed."""
+        return self.wait_until_readable(watched, timeout_s) and not os.read(watched, 1)
 
-    def readable_meanwhile(self, watched: int, timeout_s: float) -> bool:
-        """Listen for that long; True as soon as ``watched`` has something to read, or its end."""
+    def wait_until_readable(self, watched: int, timeout_s: float) -> bool:
+        """Read commands for ``timeout_s``. Return True as soon as ``watched`` has data or is at its end."""
         readable, _, _ = select.select([watched] if self._closed else [watched, 0], [], [], timeout_s)
         if 0 in readable:
             self._read()
         return watched in readable
+
+    def poll(self) -> None:
+        """Read the commands that have arrived."""
+        if not self._closed and interrupted():
+            self._read()
 
     def _read(self) -> None:
         data = os.read(0, 4096)

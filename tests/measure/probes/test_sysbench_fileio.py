@@ -35,7 +35,7 @@ Latency (ms):
 
 
 def test_its_totals_are_read_to_the_digit() -> None:
-    found = totals(SAYS)
+    found = totals(SAYS.splitlines())
     assert found is not None
     assert (found["writes_per_s"], found["fsyncs_per_s"], found["total_time_s"]) == (2126.05, 2126.54, 2.0038)
     assert found["events"] == 8532
@@ -43,7 +43,7 @@ def test_its_totals_are_read_to_the_digit() -> None:
 
 
 def test_without_its_report_there_is_no_figure() -> None:
-    assert totals("FATAL: no space") is None
+    assert totals(["FATAL: no space"]) is None
 
 
 def run(directory: Path, **settings: object) -> Step:
@@ -71,6 +71,6 @@ def test_what_sysbench_refuses_fails_the_step_in_its_own_words(tmp_path: Path) -
 
 @pytest.mark.parametrize("number", ["1.2.3", ".", "9" * 400, "", "-1"])
 def test_what_is_no_number_is_no_figure(number: str) -> None:
-    assert totals(SAYS.replace("2126.05", number)) is None
-    events = totals(SAYS.replace("8532", number))
+    assert totals(SAYS.replace("2126.05", number).splitlines()) is None
+    events = totals(SAYS.replace("8532", number).splitlines())
     assert events and events["events"] == 0

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fstui.databases import mysql, postgresql
+from fstui.databases.mysql import MySQL
+from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import Program
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -98,9 +99,9 @@ def the_server_is_told_its_options(step: PlannedStep) -> None:
     if not isinstance(settings, Sysbench):
         return
     family, form, switch = (
-        (postgresql, "{name}={value}", ("off", "on"))
+        (PostgreSQL(), "{name}={value}", ("off", "on"))
         if settings.server == "postgresql"
-        else (mysql, "--{dashed}={value}", ("OFF", "ON"))
+        else (MySQL(), "--{dashed}={value}", ("OFF", "ON"))
     )
     words = family.words(Program(settings.server, "/x", "", ()), "/data", "/socket", settings)
     for name, value in settings.options.items():

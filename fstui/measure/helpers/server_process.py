@@ -1,0 +1,191 @@
+"""A database server as a child process: make its data, start it, wait until it answers, read its log, end it.
+
+It runs under ``setpriv`` (util-linux): it ends with the program that started it, runs as its own user if that program
+is root, and has no capabilities and hardly any of the environment. Whoever breaks into it gets nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from fstui.measure.wire.talk import Trouble
+
+POLL_S = 0.01
+LOOK_S = 0.25
+FULL = "no space left on the filesystem of the run's directory"
+FULL_BYTES = 1 << 20
+LOG_BYTES = 65536
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+ENVIRONMENT = {"PATH": PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+LOADER = ("LD_PRELOAD", "LD_LIBRARY_PATH")
+"""Passed on: a library that stubs syncs is part of what is measured."""
+NO_SPACE = ("no space left", "errcode: 28", "disk is full", "out of disk space", "with error 28")
+COMPLAINTS = ("[ERROR]", "ERROR:", "FATAL:", "PANIC:", "error:", "Error:", "[FATAL]")
+PLACE = "/media"
+"""Servers do not need it. In the keeper's mount namespace the data directory is mounted there."""
+CLONE_NEWNS, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 1 << 12, 1 << 14, 1 << 19
+
+
+def is_full() -> bool:
+    """Return whether less space is left than a log grows by. Some filesystems report no sizes."""
+    found = os.statvfs(".")
+    return bool(found.f_blocks) and found.f_bavail * found.f_frsize < FULL_BYTES
+
+
+class ServerProcess:
+    """One server. ``wait`` is called with seconds while the server prepares or starts; it raises to give up."""
+
+    def __init__(
+        self,
+        name: str,
+        log: str,
+        user: str | None,
+        wait: Callable[[float], object],
+        *,
+        data: str = "{data}",
+        inside: str = "",
+        fds: Sequence[int] = (),
+    ) -> None:
+        """``name``: the data directory, whose path for the server itself is ``inside``; its command lines contain
+        ``data`` in place of that path. ``fds``: descriptors to pass on.
+        """
+        self.name = name
+        self.log = log
+        self.user = user
+        self.wait = wait
+        self.data = data
+        self.inside = inside or name
+        self.fds = fds
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def run(self, argv: Iterable[str], stdin: Any = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+        """Start a command in its own process group, with its output in the log. Raises Trouble."""
+        try:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(self.log, flags, 0o600), "ab") as log:
+                self.process = subprocess.Popen(
+                    [*privileges(self.user), *(word.replace(self.data, self.inside) for word in argv)],
+                    stdin=stdin,
+                    stdout=log,
+                    stderr=log,
+                    cwd="/",  # PostgreSQL changes its directory and must be able to come back
+                    env={**ENVIRONMENT, **{name: os.environ[name] for name in LOADER if name in os.environ}},
+                    pass_fds=self.fds,
+                    process_group=0,
+                )
+        except FileNotFoundError as error:
+            raise Trouble(f"{error.filename} is missing (setpriv: apt-get install util-linux)") from error
+        return self.process
+
+    def prepare(self, step: dict[str, Any]) -> None:
+        """Run one command that helps to make the data: ``argv``, with ``text`` and then ``files`` on its stdin. Raises
+        Trouble with its error."""
+        process = self.run(step["argv"], subprocess.PIPE)
+        assert process.stdin is not None
+        try:
+            with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
+                stdin.write(step.get("text", "").encode())
+                for path in step.get("files", ()):
+                    with open(path, "rb") as file:
+                        shutil.copyfileobj(file, stdin)
+        except OSError as error:
+            raise Trouble(str(error)) from error
+        while process.poll() is None:
+            self.pause(LOOK_S)
+        if process.returncode:
+            raise Trouble(self.reason(f"{step['argv'][0]} ended with status {process.returncode}"))
+
+    def start(self, argv: Iterable[str], answers: Callable[[], bool]) -> None:
+        """Start the server and wait until it answers. Raises Trouble with its error."""
+        process = self.run(argv)
+        while not answers():
+            self.pause(POLL_S)
+            if process.poll() is not None:
+                raise Trouble(self.reason(f"it ended with status {process.returncode} at once"))
+
+    def pause(self, seconds: float) -> None:
+        """Raises Trouble on a full disk: MariaDB then waits while it starts until a user frees space."""
+        self.wait(seconds)
+        if is_full():
+            raise Trouble(self.reason("the server waits for space"))
+
+    def takes_connections(self, name: str) -> bool:
+        """Return whether it accepts connections on the unix socket of that name among its data."""
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(f"{self.name}/{name}") == 0
+
+    def signal(self, name: str) -> None:
+        """Send SIGKILL to its whole process group, any other signal to the server, which passes it on."""
+        if self.process is not None and self.process.poll() is None:  # once it is reaped its pid may be another's
+            number = signal.Signals[name]
+            with contextlib.suppress(ProcessLookupError):
+                (os.killpg if name == "SIGKILL" else os.kill)(self.process.pid, number)
+
+    def reason(self, otherwise: str) -> str:
+        """Return the server's last error, after the sentence about a full disk if there is one."""
+        complaint = self.complaint() or otherwise
+        full = is_full() or any(word in complaint.lower() for word in NO_SPACE)
+        return f"{FULL}: {complaint}" if full else complaint
+
+    def complaint(self) -> str:
+        """Return the last error in its log without its timestamp. An error about space explains those after it."""
+        try:
+            with open(self.log, "rb") as log:
+                log.seek(0, os.SEEK_END)
+                log.seek(max(0, log.tell() - LOG_BYTES))
+                lines = log.read().decode(errors="replace").splitlines()
+        except OSError:
+            return ""
+        lines = ["".join(letter for letter in line if letter.isprintable()) for line in lines]
+        # "Aborting" says only that the line before it was fatal
+        lines = [line for line in lines if not line.endswith("[ERROR] Aborting")]
+        full = [line for line in lines if any(word in line.lower() for word in NO_SPACE)]
+        for line in reversed(full or lines):
+            for mark in COMPLAINTS:
+                if mark in line:
+                    return line.partition(mark)[2].strip()[:600]
+        return lines[-1][:600] if lines else ""
+
+
+def privileges(user: str | None) -> list[str]:
+    """Return the words before a command that ends with this process and, if this is root, runs as ``user``."""
+    words = ["setpriv", "--pdeathsig", "KILL"]
+    if user is not None:
+        found = pwd.getpwnam(user)
+        words += [f"--reuid={found.pw_uid}", f"--regid={found.pw_gid}", "--clear-groups", "--inh-caps=-all"]
+    return words
+
+
+def mount_at_place(directory: str) -> bool:
+    """Mount the directory at PLACE, visible only to this process and its children (mount_namespaces(7)).
+
+    The server's user reaches it there without access to root's directories, and no user can rename it. Other mounts and
+    unmounts still arrive here. Returns False if root is not allowed to mount, as in a container.
+    """
+    libc = ctypes.CDLL(None)
+    flags = ctypes.c_ulong(MS_REC | MS_SLAVE), ctypes.c_ulong(MS_BIND)
+    return (
+        os.path.isdir(PLACE)
+        and libc.unshare(CLONE_NEWNS) == 0
+        and libc.mount(None, b"/", None, flags[0], None) == 0
+        and libc.mount(directory.encode(), PLACE.encode(), None, flags[1], None) == 0
+    )
+
+
+def is_confined(name: str) -> bool:
+    """Return whether an AppArmor profile for that program is loaded and enforced (apparmor(7))."""
+    try:
+        with open("/sys/kernel/security/apparmor/profiles", encoding="utf-8", errors="replace") as file:
+            profiles = [line.rstrip().rpartition(" ") for line in file]
+    except OSError:
+        return False
+    return any(os.path.basename(profile) == name and mode == "(enforce)" for profile, _, mode in profiles)
