@@ -284,7 +284,7 @@ async def test_own_run_is_not_reported_as_other_activity() -> None:
         await pilot.app.workers.wait_for_complete()
         await pilot.press("escape")
         screen.read_counters()
-        assert not any("others use" in line for line in await planned(pilot))
+        assert not any("other processes use" in line for line in await planned(pilot))
 
 
 @pytest.mark.parametrize("size", [(50, 20), (120, 40)])

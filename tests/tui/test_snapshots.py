@@ -47,7 +47,7 @@ async def storage_screen(pilot: Pilot[Any]) -> StorageScreen:
     assert isinstance(screen, StorageScreen)
     await pilot.pause()
     await pilot.app.workers.wait_for_complete()
-    assert screen.beneath
+    assert screen.saved_runs is not None
     return screen
 
 

@@ -8,14 +8,12 @@ import msgspec
 import pytest
 
 from fstui.model.activity import ActiveWriter, HostActivity, RunningDatabase
-from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Reading, Target
 from fstui.report import inventory
 from fstui.runs.machine.local import LocalMachine
 from fstui.state import files, ledger, paths
 from fstui.tui.drawing import io_path, storage
-from fstui.tui.rates import rates
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.terminal import to_ascii
@@ -49,21 +47,6 @@ async def test_memory_is_called_so_and_is_neither_red_nor_counted_nor_above_othe
         assert row > next(at for at, line in enumerate(lines) if "/boot" in line)
     listed = printed(inventory.of_host(screens.INVENTORY, screens.FLAGS))
     assert "✗ /srv/queue: not-durable" in listed and "✗ /dev/shm" not in listed
-
-
-def test_busy_is_a_share_of_the_time() -> None:
-    before = Counters(monotonic_ns=0, devices=(DeviceCounters(device="sda", busy_ms=100, in_flight=1),))
-    after = Counters(monotonic_ns=2_000_000_000, devices=(DeviceCounters(device="sda", busy_ms=600, in_flight=9),))
-    assert rates(before, after)["sda"].busy == 0.25
-
-
-@pytest.mark.parametrize(("flush_ms", "each"), [(0, None), (6, 1.5)])
-def test_a_few_quick_flushes_of_which_the_kernel_counts_no_whole_millisecond_have_no_time(
-    flush_ms: int, each: float | None
-) -> None:
-    before = Counters(monotonic_ns=0, devices=(DeviceCounters(device="sda", flushes=0, flush_ms=0),))
-    after = Counters(monotonic_ns=10**9, devices=(DeviceCounters(device="sda", flushes=4, flush_ms=flush_ms),))
-    assert (rates(before, after)["sda"].flushes, rates(before, after)["sda"].ms_per_flush) == (4, each)
 
 
 async def test_who_writes_and_which_database_stands_there_is_said_of_the_selected_row() -> None:
@@ -133,7 +116,7 @@ async def test_a_device_without_a_filesystem_comes_last_and_is_never_written_to(
         await pilot.press("end", "enter")
         lines = shown(pilot.app)
         assert any(line.startswith("▌  sdc") and "no fs" in line for line in lines)
-        assert any("No filesystem is mounted from it" in line for line in lines)
+        assert any("No filesystem is mounted from this device" in line for line in lines)
 
 
 async def test_the_filter_keeps_the_rows_that_hold_its_words() -> None:
@@ -183,7 +166,7 @@ async def test_what_a_killed_run_left_behind_is_offered_for_removal() -> None:
     dead = json.dumps({**msgspec.structs.asdict(entry), "pid": 1, "started": 1})
     ledger.path_of(entry).write_text(dead)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        assert "left 1 thing behind: c removes them" in (await pressed(pilot, "home"))[-2]
+        assert "left 1 thing behind. Press c to remove them." in (await pressed(pilot, "home"))[-2]
         assert "Removed 1" in (await pressed(pilot, "c"))[-1]
         assert ledger.entries() == []
 
@@ -192,7 +175,7 @@ async def test_an_empty_box_is_no_error() -> None:
     app = PreparedApp(screens.PreparedMachine(Inventory()))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "enter", "y")
-        assert "nothing matches the filter" in "\n".join(shown(app))
+        assert "No filesystem matches the filter" in "\n".join(shown(app))
 
 
 async def test_ascii_only_shows_ascii_only_and_keeps_every_column() -> None:
@@ -307,6 +290,6 @@ async def test_behind_another_screen_nobody_looks_who_is_at_work() -> None:
         assert isinstance(behind, StorageScreen)
         app.push_screen(HistoryScreen())
         await pilot.pause()
-        behind.see_who_works()
+        behind.follow_activity()
         await pilot.pause()
-        assert not [worker for worker in app.workers if worker.group == "at work"]
+        assert not [worker for worker in app.workers if worker.group == "activity"]

@@ -94,7 +94,7 @@ async def test_t_shows_who_waits_and_escape_leads_back_with_what_it_came_to() ->
 
 async def test_while_nobody_waits_it_says_so() -> None:
     async with watching(WatchStarted(host=Host()), WatchedSecond(second=Watched(elapsed_s=1.0))) as pilot:
-        assert any("nobody waits for it" in line for line in shown(pilot.app))
+        assert any("no program waits for a sync" in line for line in shown(pilot.app))
 
 
 async def test_without_root_one_line_says_that_there_is_no_trace_and_who_writes_is_shown() -> None:

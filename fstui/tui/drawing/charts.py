@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, floor, log10
 from statistics import median
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from rich.text import Text
 
+from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, with_ends
 from fstui.tui.drawing.cells import Run, fit, fit_right, line, rule
+from fstui.tui.iostats import IoStats
 from fstui.tui.styles import DOUBT, FAINT, HEAD, HEAT
 
-Sample = TypeVar("Sample")
 MIN_AREA_LINES = 6
 """Height of a rule, a name, three lines of chart and the time axis."""
 _LABEL = 8
@@ -78,16 +79,43 @@ def axis_labels(labels: Sequence[tuple[int, str]]) -> str:
     return text
 
 
-class Figure(NamedTuple, Generic[Sample]):
+class Figure(NamedTuple):
     """A number to chart. ``value`` returns None where it was not counted."""
 
     name: str
-    value: Callable[[Sample], float | None]
+    value: Callable[[IoStats], float | None]
     words: Callable[[float], str]
     min_scale: float
     """The scale never ends below this value."""
     doubtful: float = float("inf")
     """Values from here on are drawn in the colour of doubt."""
+
+
+def _ms(value: float) -> str:
+    return duration_ns(value * 1e6)
+
+
+FLUSHES = Figure("flushes/s", lambda stats: stats.flushes_per_s, rate, 10)
+FLUSH_MS = Figure("a flush takes", lambda stats: stats.ms_per_flush, _ms, 0.1)
+WRITES = Figure("writes/s", lambda stats: stats.writes_per_s, rate, 10)
+WRITE_MS = Figure("a write takes", lambda stats: stats.ms_per_write, _ms, 0.1)
+READS = Figure("reads/s", lambda stats: stats.reads_per_s, rate, 10)
+BUSY = Figure("busy", lambda stats: None if stats.busy is None else min(stats.busy, 1.0), "{:.0%}".format, 1, 0.8)
+SYNCS = Figure("syncs/s", lambda stats: stats.syncs_per_s, rate, 10)
+SYNC_NS = Figure("a sync takes", lambda stats: stats.ns_per_sync, duration_ns, 1e5)
+LONGEST_SYNC_NS = Figure("the longest sync", lambda stats: stats.longest_sync_ns, duration_ns, 1e5)
+OF_DEVICES = {
+    1: (FLUSHES, FLUSH_MS, WRITES, BUSY, WRITE_MS, READS),
+    2: (FLUSHES, FLUSH_MS, WRITES, WRITE_MS, READS, BUSY),
+    3: (FLUSHES, WRITES, READS, FLUSH_MS, WRITE_MS, BUSY),
+}
+"""What to chart for devices, by the number of charts side by side."""
+OF_SYNCS = {
+    1: (SYNC_NS, FLUSH_MS, SYNCS, LONGEST_SYNC_NS, FLUSHES, WRITES),
+    2: (SYNC_NS, FLUSH_MS, LONGEST_SYNC_NS, SYNCS, FLUSHES, WRITES),
+    3: (SYNC_NS, LONGEST_SYNC_NS, FLUSH_MS, SYNCS, FLUSHES, WRITES),
+}
+"""What to chart for the programs that wait, and the devices below them."""
 
 
 class Layout(NamedTuple):
@@ -114,8 +142,8 @@ def layout(width: int) -> Layout:
 
 def areas(
     name: str,
-    figures: Mapping[int, Sequence[Figure[Sample]]],
-    series: Sequence[Sample | None],
+    figures: Mapping[int, Sequence[Figure]],
+    series: Sequence[IoStats | None],
     width: int,
     height: int,
 ) -> list[Text]:
@@ -141,7 +169,7 @@ def areas(
     return [*lines, line((fit(" " * (_LABEL + 1) + times, room.chart_width) * room.columns, FAINT))]
 
 
-def _area(figure: Figure[Sample], series: Sequence[Sample | None], cells: int, height: int) -> list[list[Run]]:
+def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: int) -> list[list[Run]]:
     values = [None if sample is None else figure.value(sample) for sample in series]
     highest, rows = max(value for value in values if value is not None), height - 1
     top = round_up(max(highest, figure.min_scale))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -11,11 +12,12 @@ from fstui.model.quantities import short_size
 from fstui.model.settings import Settings
 from fstui.model.storage import Node, Target
 from fstui.report.layers import called, link, unread
-from fstui.report.reach import Place, Reach, places, reach
-from fstui.report.simulated import in_truth
-from fstui.runs.simulation import Simulated
 from fstui.tui.drawing.cells import Run, fit, line
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
+
+if TYPE_CHECKING:
+    from fstui.report.reach import Place, Reach
+    from fstui.runs.simulation import Simulated
 
 _MIN_NOTE_COLUMN = 36
 _MAX_NAME, _MIN_PLACE = 24, 13
@@ -99,6 +101,9 @@ def reach_lines(
     ``hidden`` draws question marks for the student to answer. ``actual`` is the simulated machine whose real
     behaviour is drawn instead of what its layers report.
     """
+    from fstui.report.reach import places, reach  # noqa: PLC0415  the first screen does not draw it
+    from fstui.report.simulated import in_truth  # noqa: PLC0415
+
     below = places(target)
     names = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME, width // 3)
     room = width - names - 4

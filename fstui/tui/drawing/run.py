@@ -31,8 +31,8 @@ from fstui.tui.drawing.cells import (
     shown,
     window,
 )
+from fstui.tui.iostats import IoStats
 from fstui.tui.progress import Progress
-from fstui.tui.rates import Rate
 from fstui.tui.styles import BAD, FAINT, HEAD, speed_style, step_style, verdict_style
 
 STEPS = (
@@ -178,13 +178,13 @@ def others(progress: Progress, width: int) -> Text:
     return line((fit(f"   {told}", width).rstrip(), FAINT))
 
 
-def busy(rates: dict[str, Rate], target: Target) -> str:
-    """Others at work on the lowest devices now, in words; empty where they are quiet."""
+def busy(stats: dict[str, IoStats], target: Target) -> str:
+    """Return what other processes do to the lowest devices now; empty if they do nothing."""
     parts = [
-        f"others use {node.id} now: {now.writes or 0:.0f} writes/s"
-        + ("" if now.flushes is None else f", {now.flushes:.0f} flushes/s")
+        f"other processes use {node.id} now: {now.writes_per_s or 0:.0f} writes/s"
+        + ("" if now.flushes_per_s is None else f", {now.flushes_per_s:.0f} flushes/s")
         for node in target.lowest
-        if (now := rates.get(node.id)) and (now.writes or 0) + (now.flushes or 0) >= 1
+        if (now := stats.get(node.id)) and (now.writes_per_s or 0) + (now.flushes_per_s or 0) >= 1
     ]
     return "; ".join(parts)
 

@@ -1,4 +1,4 @@
-"""The watch: who waits in this second, the last minutes as charts, what the devices did, and what it comes to."""
+"""The watch: the programs that wait, charts of the last minutes, the devices, and the conclusion."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import msgspec
 from msgspec.structs import replace
 from rich.text import Text
 
-from fstui.model.quantities import clock, duration_ns, rate, size
+from fstui.model.quantities import clock, size
 from fstui.model.storage import Target
 from fstui.model.watch import Watched
 from fstui.report import watch
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, ends, heading, line, row, rule, shown, wrapped
-from fstui.tui.drawing.charts import Figure
+from fstui.tui.iostats import IoStats, Recent, joined
 from fstui.tui.styles import FAINT, HEAD
-from fstui.tui.waited import LastMinutes, Waited
 
 WAITS = (
     Column("PROGRAM", 18, gap=0),
@@ -30,7 +29,7 @@ WAITS = (
     Column("FILE", gap=2, cut="middle"),
 )
 _WIDE, _LONG_NAME = 110, 36
-"""From so many cells on programs' names have so many."""
+"""A wide terminal has more cells for the names of programs."""
 DEVICES = (
     Column("DEVICE", gap=0),
     Column("WRITES/S", 8, right=True),
@@ -41,26 +40,15 @@ DEVICES = (
     Column("P99 FL", 8, right=True, from_width=70),
     Column("FUA", 6, right=True, from_width=76),
 )
-_DEVICE_CELLS = ("DEVICE", "WRITES/S", "BYTES/S", "P50 W", "FLUSHES/S", "P50 FL", "P99 FL", "FUA")
 WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
-_SYNC_NS: Figure[Waited] = Figure("a sync takes", lambda one: one.sync_ns, duration_ns, 1e5)
-_LONGEST_NS: Figure[Waited] = Figure("the longest sync", lambda one: one.longest_sync_ns, duration_ns, 1e5)
-_SYNCS: Figure[Waited] = Figure("syncs/s", lambda one: one.syncs_per_s, rate, 10)
-_FLUSH_MS: Figure[Waited] = Figure("a flush takes", lambda one: one.ms_per_flush, lambda ms: duration_ns(ms * 1e6), 0.1)
-_FLUSHES: Figure[Waited] = Figure("flushes/s", lambda one: one.flushes_per_s, rate, 10)
-_WRITES: Figure[Waited] = Figure("writes/s", lambda one: one.writes_per_s, rate, 10)
-_BY_COLUMNS = {
-    1: (_SYNC_NS, _FLUSH_MS, _SYNCS, _LONGEST_NS, _FLUSHES, _WRITES),
-    2: (_SYNC_NS, _FLUSH_MS, _LONGEST_NS, _SYNCS, _FLUSHES, _WRITES),
-    3: (_SYNC_NS, _LONGEST_NS, _FLUSH_MS, _SYNCS, _FLUSHES, _WRITES),
-}
 
 
 class View(msgspec.Struct, frozen=True):
+    """What the screen shows. ``second`` is the latest one; ``untraced`` says why the kernel's trace is missing."""
+
     target: Target
     untraced: str | None = None
     second: Watched = Watched()
-    """The latest."""
     sentence: str = ""
     elapsed_s: float = 0.0
     begun: bool = False
@@ -73,7 +61,7 @@ def title(view: View, simulated: str | None, width: int) -> Text:
 
 
 def waits(view: View, width: int) -> list[Text]:
-    """Who waited, the longest first; where only /proc can be read, who wrote most."""
+    """Draw the programs that waited, longest first. Without the kernel's trace, draw those that wrote most."""
     if view.untraced:
         why = wrapped(f"not traced by the kernel: {view.untraced}", width - 2, indent=" ")
         return [*(line((part, FAINT)) for part in why), *_writers(view.second, width)]
@@ -81,24 +69,24 @@ def waits(view: View, width: int) -> list[Text]:
     columns = shown((named, *WAITS[1:]), width - 2)
     per_s = max(view.second.elapsed_s, 1e-9)
     rows = [watch.waiting_cells(each, per_s) for each in view.second.waits]
-    quiet = "  nobody waits for it" if view.begun else "  the kernel's trace is being set up"
+    quiet = "  no program waits for a sync" if view.begun else "  setting up the kernel's trace"
     return _table(columns, watch.WAITS, rows) if rows else [heading(columns), line((quiet, FAINT))]
 
 
-def minutes(last: LastMinutes, width: int, height: int) -> list[Text]:
-    """How it came to this; nothing where there is no room."""
-    space = charts.layout(width)
-    series = last.series(space.cell_s, 2 * space.cells)
-    return charts.areas("all together", _BY_COLUMNS, series, width, height)
+def minutes(recent: Recent[IoStats], width: int, height: int) -> list[Text]:
+    """Draw charts of the last minutes, if there is room."""
+    room = charts.layout(width)
+    series = [joined(samples) if samples else None for samples in recent.series(room.cell_s, 2 * room.cells)]
+    return charts.areas("all programs", charts.OF_SYNCS, series, width, height)
 
 
 def devices(view: View, width: int) -> list[Text]:
-    """What each did, with its own times, and the journals' commits."""
+    """Draw what each device did, and the commits of the journals."""
     per_s = max(view.second.elapsed_s, 1e-9)
     columns = shown(DEVICES, width - 2)
     journals = [line(f"  {watch.journal(each, per_s)}") for each in view.second.commits]
     rows = [watch.device_cells(each, per_s) for each in view.second.devices]
-    table = _table(columns, _DEVICE_CELLS, rows)
+    table = _table(columns, [column.title for column in DEVICES], rows)
     return [rule(width, "devices", "nothing written"), *table, *journals]
 
 
@@ -110,7 +98,7 @@ def _writers(second: Watched, width: int) -> list[Text]:
     columns = shown(WRITERS, width - 2)
     per_s = max(second.elapsed_s, 1e-9)
     rows = [(f"{each.name} ({each.pid})", size(each.written_bytes / per_s)) for each in second.writers]
-    return _table(columns, ("PROGRAM", "WRITTEN/S"), rows)
+    return _table(columns, [column.title for column in WRITERS], rows)
 
 
 def _table(columns: Sequence[Column], titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Text]:

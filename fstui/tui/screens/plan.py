@@ -18,8 +18,8 @@ from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.run import busy
+from fstui.tui.iostats import Activity
 from fstui.tui.offers import Choices, Offer, Offers
-from fstui.tui.rates import Activity
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.table import Rows, Table
 
@@ -150,9 +150,9 @@ class PlanScreen(BaseScreen):
     def read_counters(self) -> None:
         """Show which devices other processes use: their I/O would be counted in the run."""
         if self._read is not None and self.is_active:
-            first = not self.activity.rates
+            first = not self.activity.stats
             self.activity.add(self.fstui.session.counters(self._read.lowest))
-            if first and self.activity.rates:
+            if first and self.activity.stats:
                 self._busy = self._busy or caution.busy_words(self._read, self.activity.busy)
                 self._suggest_the_least()
             self.part("notes").redraw()
@@ -330,5 +330,5 @@ class PlanScreen(BaseScreen):
     def _draw_notes(self, width: int, height: int) -> list[Text]:
         if self.offer is None:
             return []
-        others = busy(self.activity.rates, self._read) if self._read else ""
+        others = busy(self.activity.stats, self._read) if self._read else ""
         return drawing.notes(self.offer, self._read, others, width)

@@ -1,9 +1,9 @@
-"""The first screen: what is here, what it does now, and what already breaks durability."""
+"""The first screen: every filesystem, what it does now, and whether its configuration is durable."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
@@ -16,25 +16,25 @@ from fstui.model.activity import HostActivity
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
+from fstui.model.quantities import counted
 from fstui.model.storage import Node, Target
 from fstui.runs.writable_directories import usual_directories
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
-from fstui.tui.drawing import storage
+from fstui.tui.drawing import filesystem, storage
 from fstui.tui.drawing.cells import line
-from fstui.tui.rates import Activity
+from fstui.tui.iostats import Activity, IoStats, Recent
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import DOUBT
 
 if TYPE_CHECKING:
-    from fstui.tui.beneath import Beneath
+    from fstui.runs.history import Summary
 
 COUNTERS_S = 1.0
 SURVEY_S = 5.0
 SPACE_S = 15.0
-RUNS_LOOKED_THROUGH = 200
-"""The newest."""
+MAX_SAVED_RUNS = 200
 COPIED_WIDTH = 200
-"""Nothing is cut short on a clipboard."""
+"""Wide enough that nothing is cut in the clipboard."""
 
 
 class StorageScreen(BaseScreen):
@@ -42,42 +42,45 @@ class StorageScreen(BaseScreen):
 
     KEYS = (
         Command("storage.run", "enter", "run_here", "run here", "Choose a scenario for this filesystem."),
-        Command("storage.watch", "t", "watch", "watch", "See who waits for the files of this filesystem."),
-        Command("storage.filter", "slash", "filter", "filter", "Show only the rows that hold these words."),
+        Command("storage.watch", "t", "watch", "watch", "See which processes wait for syncs on this filesystem."),
+        Command("storage.filter", "slash", "filter", "filter", "Show only the rows that contain these words."),
         HISTORY,
         Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide filesystems that cannot hold files."),
-        Command("storage.sort", "o", "sort", "sort", "Sort by flag, by mount point, by writes per second."),
+        Command("storage.sort", "o", "sort", "sort", "Sort by flag, mount point or writes per second."),
         COPY,
         HELP,
         QUIT,
-        Command("storage.clean", "c", "clean", "", "Remove what a killed run has left behind."),
-        Command("storage.unfilter", "escape", "unfilter", "", "Drop the filter."),
+        Command("storage.clean", "c", "clean", "", "Remove what a killed run left behind."),
+        Command("storage.unfilter", "escape", "unfilter", "", "Remove the filter."),
         *LIST,
     )
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
-        "Every mounted filesystem that can hold files, worst first. W/S and FL/S: writes and flushes that its lowest "
-        "devices complete per second now; MS/FL: how long one flush takes. A dash: not counted there. Below stands "
-        "the selected one's stack, from the mount down, with what each layer does to a flush, and every flag with "
-        "the path and value it was read from, and where there is room what its devices did in the last minutes. "
-        "Nothing has been written."
+        "Every mounted filesystem that can hold files, worst first. W/S and FL/S are the writes and flushes per second "
+        "that its lowest devices complete now; MS/FL is the time of one flush. A dash means: not counted there. "
+        "Below is the I/O path of the selected filesystem, from the mount down, with what each layer does to a flush. "
+        "Every flag shows the path and the value that it is based on. A large terminal also shows the last minutes of "
+        "the devices. fstui has written nothing."
     )
 
     def __init__(self) -> None:
         super().__init__()
         self.inventory = Inventory()
         self.flags: dict[str, Judgement] | None = None
-        """None until the second frame: the first comes before the judge."""
+        """None in the first frame, which is drawn before the judge is loaded."""
         self.activity = Activity()
         self.rows: list[storage.Entry] = []
         self.selected = 0
         self.pseudo = False
         self.words = ""
         self.sort = storage.SORTS[0]
-        self.at_work = HostActivity()
-        self.beneath: Beneath | None = None
-        """From the second look on."""
-        self._surveyed = self._spaced = float("-inf")
+        self.host_activity = HostActivity()
+        self.recent = Recent[Mapping[str, IoStats]]()
+        self.saved_runs: Sequence[Summary] | None = None
+        """None until they were read."""
+        self._surveyed = self._space_measured = float("-inf")
+        self._moved = False
+        """Until the user moves the cursor, it stays on the first row, whichever that is."""
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -96,40 +99,36 @@ class StorageScreen(BaseScreen):
     def on_screen_resume(self) -> None:
         self.call_after_refresh(self.tick)
         self.call_after_refresh(self.fstui.look_back)
-        self.call_after_refresh(self.see_who_works)
-        self.call_after_refresh(self.see_saved_runs)
+        self.call_after_refresh(self.follow_activity)
+        self.call_after_refresh(self.read_saved_runs)
 
     def on_screen_suspend(self) -> None:
-        """What is measured meanwhile is not disturbed by looking round."""
-        self.workers.cancel_group(self, "at work")
+        # Looking for processes must not disturb a measurement on another screen.
+        self.workers.cancel_group(self, "activity")
 
-    @work(exclusive=True, group="at work")
-    async def see_who_works(self) -> None:
-        """Who writes, and which databases run, as long as this screen is in front."""
-        if not self.is_active:  # another one came before the first refresh
+    @work(exclusive=True, group="activity")
+    async def follow_activity(self) -> None:
+        """Look for processes that write and databases while this screen is in front."""
+        if not self.is_active:  # another screen was opened before the first refresh
             return
         with self.fstui.guarded(), suppress(OSError):
             async with aclosing(self.fstui.session.at_work()) as looks:
-                async for self.at_work in looks:
+                async for self.host_activity in looks:
                     self.part("detail").redraw()
 
     @work(exclusive=True, group="saved runs")
-    async def see_saved_runs(self) -> None:
-        """What was measured here before; a home that cannot be read is told of elsewhere."""
-        from fstui.runs import history  # noqa: PLC0415  the first frame comes without
-        from fstui.tui.beneath import Beneath  # noqa: PLC0415
+    async def read_saved_runs(self) -> None:
+        """Read the saved runs. The app reports a state directory that cannot be read."""
+        from fstui.runs import history  # noqa: PLC0415  the first frame does not need it
 
-        self.beneath = self.beneath or Beneath(self.inventory.host.hostname)
+        self.saved_runs = self.saved_runs or ()
         with suppress(OSError, Refused):
-            self.beneath.runs = await history.listed(RUNS_LOOKED_THROUGH)
-        self.redraw()  # whatever is left of it, where the app has ended meanwhile
+            self.saved_runs = await history.listed(MAX_SAVED_RUNS)
+        self.redraw()
 
     def tick(self) -> None:
-        """Read the counters; now and then look again at what is mounted. Not while another screen is in front.
-
-        (``is_current`` is true for the screen beneath as well.)
-        """
-        if not self.is_active:
+        """Read the counters, and sometimes the mounts, unless another screen is in front."""
+        if not self.is_active:  # is_current is also true for the screen below another one
             return
         with self.fstui.guarded():
             if self.fstui.session.changed() or time.monotonic() - self._surveyed >= SURVEY_S:
@@ -140,23 +139,24 @@ class StorageScreen(BaseScreen):
                     self.refresh_rows()
 
     def survey(self) -> None:
-        """Look at what is here; /proc and /sys only, so it cannot hang."""
+        """Read mounts and devices from /proc and /sys, which cannot hang."""
         began = time.monotonic()
         known = {target.mount_point: target for target in self.inventory.filesystems}
         with self.fstui.guarded():
             found, self.flags = self.fstui.session.survey()
-            # a large box takes its time: never more than a tenth of ours
+            # On a host with many devices a survey takes long: spend at most a tenth of the time on it.
             self._surveyed = time.monotonic() + 9 * (time.monotonic() - began)
             self.inventory = _with_known_space(found, known)
             self.read_counters()
             self.refresh_rows()
-            if time.monotonic() - self._spaced >= SPACE_S or {t.mount_point for t in found.filesystems} - known.keys():
-                self._spaced = time.monotonic()
-                self.call_after_refresh(self.measure_space, found)  # the judged frame comes before any child
+            new_mounts = {target.mount_point for target in found.filesystems} - known.keys()
+            if new_mounts or time.monotonic() - self._space_measured >= SPACE_S:
+                self._space_measured = time.monotonic()
+                self.call_after_refresh(self.measure_space, found)  # draw the verdicts before starting a child
 
     @work(exclusive=True, group="space")
     async def measure_space(self, inventory: Inventory) -> None:
-        """statvfs can hang on a dead server: the machine does it in a child that can be abandoned."""
+        """Call statvfs in a child process that can be abandoned, because it hangs if a server does not answer."""
         with self.fstui.guarded():
             self.inventory, self.flags = await self.fstui.session.with_space(inventory)
             self.refresh_rows()
@@ -167,29 +167,25 @@ class StorageScreen(BaseScreen):
         if self.row and self.row.target:
             nodes |= {node.id: node for node in self.row.target.stack if node.counted}
         counters = self.fstui.session.counters(nodes.values())
+        before = self.activity.stats
         self.activity.add(counters)
-        if self.beneath:
-            self.beneath.add(counters)
+        if (stats := self.activity.stats) and stats is not before:
+            self.recent.add(max(one.elapsed_s for one in stats.values()), stats, len(stats))
 
     def refresh_rows(self) -> None:
-        """Order the rows anew; the cursor stays with its filesystem."""
+        """Sort the rows again. The cursor follows its filesystem."""
         key = self.rows[self.selected].key if self.row else None
         self.rows = storage.entries(
-            self.inventory, self.flags, self.activity.rates, pseudo=self.pseudo, words=self.words, sort=self.sort
+            self.inventory, self.flags, self.activity.stats, pseudo=self.pseudo, words=self.words, sort=self.sort
         )
         keys = [row.key for row in self.rows]
-        if key in keys and self._moved:
+        if not self._moved:
+            self.selected = storage.begin(self.rows, self.fstui.directory)
+        elif key in keys:
             self.selected = keys.index(key)
         else:
-            self.selected = (
-                min(self.selected, max(len(keys) - 1, 0))
-                if self._moved
-                else storage.begin(self.rows, self.fstui.directory)
-            )
+            self.selected = min(self.selected, max(len(keys) - 1, 0))
         self.redraw()
-
-    _moved = False
-    """Until the cursor is moved, it stays on the worst row, whichever that is."""
 
     @property
     def row(self) -> storage.Entry | None:
@@ -208,15 +204,15 @@ class StorageScreen(BaseScreen):
         self.run_here()
 
     def run_here(self, scenario: str = "") -> None:
-        """Plan a run on the selected filesystem, of that scenario first."""
+        """Open the plan for the selected filesystem, with this scenario selected."""
         if self.row is None:
             return
         if self.row.target is None:
-            self.say("No filesystem is mounted from it: mount one, then run there. fstui never writes to a device.")
+            self.say("No filesystem is mounted from this device. Mount one first: fstui never writes to a device.")
         elif self.row.target.silent_s is not None:
-            self.say("It does not answer: a run there would hang.")
+            self.say("This filesystem does not answer: a run there would hang.")
         elif self.row.target.pseudo:
-            self.say("It cannot hold files.")
+            self.say("This filesystem cannot hold files.")
         else:
             mount_point = self.row.target.mount_point
             mounts = [target.mount_point for target in self.inventory.filesystems]
@@ -226,15 +222,15 @@ class StorageScreen(BaseScreen):
 
     @property
     def _busy(self) -> str:
-        """A device beneath the selected row that has little time left, in words."""
-        from fstui.runs import caution  # noqa: PLC0415  the first frame comes without
+        """A sentence about a busy device below the selected filesystem; empty if none is busy."""
+        from fstui.runs import caution  # noqa: PLC0415  the first frame does not need it
 
         target = self.row.target if self.row else None
         return caution.busy_words(target, self.activity.busy) if target else ""
 
     def action_watch(self) -> None:
         if self.row is not None and self.row.target is None:
-            self.say("No filesystem is mounted from it: nobody syncs there.")
+            self.say("No filesystem is mounted from this device, so no process syncs to it.")
         elif self.row is not None and self.row.target is not None:
             self.fstui.open_watch(self.row.target)
 
@@ -271,22 +267,32 @@ class StorageScreen(BaseScreen):
         return [storage.title(self.inventory, self.rows, self.fstui.session.simulated, width)]
 
     def _draw_table(self, width: int, height: int) -> list[Text]:
-        return storage.table(self.rows, self.activity.rates, self.selected, width, height)
+        return storage.table(self.rows, self.activity.stats, self.selected, width, height)
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        if self.beneath is None:
-            return storage.detail(self.row, self.activity.rates, self.at_work, width)
-        return self.beneath.draw(self.row, self.activity.rates, self.at_work, (width, height))
+        row, stats, activity = self.row, self.activity.stats, self.host_activity
+        if self.saved_runs is None:
+            return filesystem.detail(row, stats, activity, width)
+        target, host = row.target if row else None, self.inventory.host.hostname
+        return filesystem.detail_with_history(
+            row,
+            stats,
+            activity,
+            recent=self.recent,
+            runs=filesystem.of_target(self.saved_runs, target, host) if target else (),
+            width=width,
+            height=height,
+        )
 
     def _draw_hint(self, width: int, height: int) -> list[Text]:
         if count := len(self.fstui.left_behind):
-            words = f" ! a killed run has left {count} thing{'s' if count > 1 else ''} behind: c removes them"
+            words = f" ! A killed run left {counted(count, 'thing')} behind. Press c to remove them."
             return [line((words, DOUBT))]
         return [line(storage.hint(self.inventory, self.pseudo, self.sort, self.words))]
 
 
 def _with_known_space(found: Inventory, known: Mapping[str, Target]) -> Inventory:
-    """Room is measured seldom; until then the last known stands."""
+    """Fill in the space that was measured last, because it is measured less often."""
 
     def filled(target: Target) -> Target:
         before = known.get(target.mount_point)

@@ -1,4 +1,4 @@
-"""Who waits for the files of one filesystem, second by second."""
+"""The programs that wait for syncs on one filesystem, second by second."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from fstui.report import watch
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, bindings
 from fstui.tui.drawing import watch as drawing
 from fstui.tui.drawing.cells import line
+from fstui.tui.iostats import IoStats, Recent, of_second
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.waited import LastMinutes
 
 if TYPE_CHECKING:
     from fstui.runs.watch import Watching
 
 
 class WatchScreen(BaseScreen):
-    """Programs above, devices below, the sentence last. Esc ends the watch, and leads back with what it came to."""
+    """Programs above, devices below, the conclusion last. Esc ends the watch and shows the conclusion."""
 
     KEYS = (replace(BACK, label="end"), HELP, QUIT, PAGE_UP, PAGE_DOWN)
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
-        "Who waits for files of this filesystem to be on the disk, in this second: calls of fsync and its kin, O_DSYNC "
-        "writes, io_uring. P50 and P99 are of a whole sync, DEVICE is the devices' part; WAITS is the share "
-        "of the time. Charts show the last minutes, of all who wait together. Below, what the devices did, and their "
-        "own times. Nothing is written. Without root, only what /proc tells: what devices count, and who writes."
+        "The programs that wait for a sync on this filesystem in this second: fsync and similar calls, O_DSYNC writes, "
+        "and io_uring. P50 and P99 are the times of a whole sync. DEVICE is the part that the devices take. WAITS is "
+        "the share of the time that a program waits. Charts show the last minutes of all programs together. Below are "
+        "the devices with their own times. fstui writes nothing. Without root, the screen shows only what /proc "
+        "reports: the devices' counters and the processes that write."
     )
 
     def __init__(self, target: Target) -> None:
         super().__init__()
         self.view = drawing.View(target)
-        self._last = LastMinutes()
+        self._recent = Recent[IoStats]()
         self._watching: Watching | None = None
         self._ended = False
 
@@ -54,7 +55,7 @@ class WatchScreen(BaseScreen):
 
     @work(exit_on_error=False)
     async def follow(self) -> None:
-        """Take the events until the watch ends, with the screen at the latest."""
+        """Handle events until the watch ends."""
         try:
             self._watching = await self.fstui.session.watch(directory=self.view.target.path)
             async for event in self._watching.events():
@@ -63,7 +64,7 @@ class WatchScreen(BaseScreen):
             self._ended = True
             self.say(str(trouble) or "The watch has ended.")
         else:
-            self.call_later(self._leave)  # the child has been seen to its end by then
+            self.call_later(self._leave)  # the child process has ended by then
 
     def _apply(self, event: WatchEvent) -> None:
         match event:
@@ -72,19 +73,19 @@ class WatchScreen(BaseScreen):
             case WatchedSecond(second=second, sentence=sentence):
                 elapsed_s = self.view.elapsed_s + second.elapsed_s
                 self.view = replace(self.view, second=second, sentence=sentence, elapsed_s=elapsed_s)
-                self._last.add(second, traced=self.view.untraced is None)
+                self._recent.add(second.elapsed_s, of_second(second, traced=self.view.untraced is None))
             case WatchFinished(report=report):
                 self.view = replace(self.view, sentence=watch.closing(report))
         self.redraw()
 
     async def go_back(self) -> None:
-        """The child takes its instances down and says what it all came to; who presses twice does not wait for it."""
+        """Let the child remove its trace instances and report its conclusion. A second key press does not wait."""
         if self._watching is None or self._ended:
             self._leave()
         else:
             self._ended = True
             self._watching.stop()
-            self.say("Ending: the kernel's trace is taken down.")
+            self.say("Removing the kernel's trace …")
 
     def _leave(self) -> None:
         if self.is_active:
@@ -98,9 +99,9 @@ class WatchScreen(BaseScreen):
         return [drawing.title(self.view, self.fstui.session.simulated, width)]
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
-        """The programs; what they leave shows the minutes before."""
+        """Draw the programs, and the last minutes in the room below them."""
         rows = drawing.waits(self.view, width)
-        minutes = drawing.minutes(self._last, width, height - len(rows) - 1)
+        minutes = drawing.minutes(self._recent, width, height - len(rows) - 1)
         return [*rows, line(), *minutes] if minutes else rows
 
     def _draw_sentence(self, width: int, height: int) -> list[Text]:

@@ -1,0 +1,183 @@
+"""The selected filesystem: its I/O path, who uses it, its findings, its last minutes and the runs saved for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from fstui.model.activity import HostActivity, RunningDatabase
+from fstui.model.judgement import Finding
+from fstui.model.quantities import duration_ns, rate, size
+from fstui.model.storage import Target
+from fstui.report.text import moment
+from fstui.tui.drawing import io_path
+from fstui.tui.drawing.cells import fit, labelled, line, rule, wrapped
+from fstui.tui.drawing.storage import Entry, number
+from fstui.tui.iostats import IoStats, Recent, joined, together
+from fstui.tui.styles import BAD, FAINT, HEAD, verdict_style
+
+if TYPE_CHECKING:
+    from fstui.runs.history import Summary
+
+_MAX_WRITERS = 4
+_MAX_SCENARIOS, _MAX_BARS = 3, 12
+_INDENT = " " * 8
+
+
+def detail(entry: Entry | None, stats: Mapping[str, IoStats], activity: HostActivity, width: int) -> list[Text]:
+    """Draw everything but charts and saved runs."""
+    return _detail(entry, stats, activity, width, [], edges=False)
+
+
+def detail_with_history(
+    entry: Entry | None,
+    stats: Mapping[str, IoStats],
+    activity: HostActivity,
+    *,
+    recent: Recent[Mapping[str, IoStats]],
+    runs: Sequence[Summary],
+    width: int,
+    height: int,
+) -> list[Text]:
+    """Draw everything. Where there is room, the statistics move to the edges of the I/O path, above the charts."""
+    from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
+
+    saved = _saved_runs(runs, width)
+    compact = _detail(entry, stats, activity, width, saved, edges=False)
+    if entry is None:
+        return compact
+    whole = _detail(entry, stats, activity, width, saved, edges=True)
+    lines = whole if height - len(whole) > charts.MIN_AREA_LINES else compact
+    devices = sorted({node.id for node in entry.devices if node.id in stats})
+    room = charts.layout(width)
+    series = [
+        joined(together(sample[device] for device in devices if device in sample) for sample in samples)
+        if samples
+        else None
+        for samples in recent.series(room.cell_s, 2 * room.cells)
+    ]
+    return [*lines, *charts.areas(" + ".join(devices), charts.OF_DEVICES, series, width, height - len(lines))]
+
+
+def of_target(summaries: Sequence[Summary], target: Target, hostname: str) -> list[Summary]:
+    """Return the saved runs on this filesystem of this host."""
+    return [one for one in summaries if one.identity and (one.identity, one.hostname) == (target.identity, hostname)]
+
+
+def _detail(
+    entry: Entry | None,
+    stats: Mapping[str, IoStats],
+    activity: HostActivity,
+    width: int,
+    saved: Sequence[Text],
+    *,
+    edges: bool,
+) -> list[Text]:
+    """``edges`` draws the statistics of each device on the edge above it, instead of in a line below the path."""
+    if entry is None:
+        return [rule(width), line("  No filesystem matches the filter. Press Esc to show all.")]
+    lines = [rule(width, entry.name, "nothing written")]
+    words = {device: _stats_words(now) for device, now in stats.items()}
+    target = entry.target
+    if target:
+        lines += io_path.tree(target, width, words if edges else None)
+    elif entry.device:
+        lines += [line(f"  {entry.device.id}  {io_path.lowest((entry.device,))}: no mounted filesystem uses it")]
+    if not (target and edges):
+        devices = (node.id for node in entry.devices if node.id in words)
+        lines += [line((fit(f"  now   {device}: {words[device]}", width), FAINT)) for device in devices]
+    if target:
+        lines += _users(target, activity, width)
+    lines += saved
+    if target and target.silent_s is not None:
+        lines += [line(), *_silence(target, target.silent_s, width)]
+    for finding in entry.findings:
+        lines += [line(), *_finding(finding, width)]
+    return lines
+
+
+def _stats_words(now: IoStats) -> str:
+    parts = [
+        "" if now.busy is None else f"{now.busy:.0%} busy",
+        f"{number(now.writes_per_s)} writes/s{_of_each(now.ms_per_write)}",
+        "flushes not counted"
+        if now.flushes is None
+        else f"{number(now.flushes_per_s)} flushes/s{_of_each(now.ms_per_flush)}",
+        "" if now.bytes_per_s is None else f"{size(now.bytes_per_s)}/s",
+        f"{number(now.reads_per_s)} reads/s",
+        "" if now.in_flight is None else f"{now.in_flight} in flight",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _of_each(ms: float | None) -> str:
+    return "" if ms is None else f" of {duration_ns(ms * 1e6)}"
+
+
+def _users(target: Target, activity: HostActivity, width: int) -> Iterator[Text]:
+    """Draw the processes that write to the filesystem, and the databases on it."""
+    here = [each for each in activity.writers if target.mount_point in each.mounts]
+    named = [f"{each.name} ({each.pid}) {size(_rounded(each.bytes_per_s))}/s" for each in here[:_MAX_WRITERS]]
+    if named:
+        words = ", ".join(named) + ("; run fstui as root to see other users' processes" if activity.hidden else "")
+        for part in wrapped(words, width - 1, indent=_INDENT, first="  who   "):
+            yield line((part, FAINT))
+    for database in activity.databases:
+        if target.mount_point in database.mounts:
+            yield from _database(database, width)
+
+
+def _rounded(bytes_per_s: float) -> int:
+    """Round to two digits, because every change is sent to the terminal."""
+    return round(float(f"{bytes_per_s:.1e}"))
+
+
+def _database(database: RunningDatabase, width: int) -> Iterator[Text]:
+    settings = ", ".join(f"{name} = {value}" for name, value in sorted(database.variables.items()))
+    words = f"{database.name} ({database.pid}) keeps its data in {database.data_directory}: "
+    words += settings or "no durability setting was changed at its start"
+    for part in wrapped(words, width - 1, indent=_INDENT, first="  data  "):
+        yield line(part)
+    for reason in database.unsafe_settings:
+        for part in wrapped(f"✗ a commit may be lost: {reason}", width - 1, indent=_INDENT + "  ", first=_INDENT):
+            yield line((part, BAD))
+
+
+def _silence(target: Target, silent_s: float, width: int) -> list[Text]:
+    words = (
+        f"{target.source} has not answered for {silent_s:.0f} s: its server or its disk hangs. A run there would hang "
+        "too."
+    )
+    return [line(part) for part in wrapped(words, width - 1, indent="    ", first="  ? ")]
+
+
+def _finding(finding: Finding, width: int) -> list[Text]:
+    glyph, style = verdict_style(finding.verdict)
+    word = f"{finding.verdict}, {finding.confidence}" if finding.verdict else "note"
+    first, *more = wrapped(f"{word}   {finding.sentence or finding.title}", width - 1, indent="    ")
+    end = 4 + len(word)
+    return [
+        line("  ", (f"{glyph} ", style), (first[4:end], style or HEAD), first[end:]),
+        *map(line, more),
+        *labelled([part.partition(": ")[::2] for part in finding.because], "because", width, indent=4),
+        *labelled([(step, "") for step in finding.next], "next", width, indent=4),
+    ]
+
+
+def _saved_runs(summaries: Sequence[Summary], width: int) -> list[Text]:
+    """Draw the newest run of each scenario, newest first."""
+    from fstui.report import trend  # noqa: PLC0415  the first frame draws no runs
+
+    drawn: list[Text] = []
+    for runs in trend.series(summaries)[:_MAX_SCENARIOS]:
+        last = runs[-1]
+        glyph, style = verdict_style(last.verdict)
+        speed = f"{last.rate_of} {rate(last.rate_per_s)}/s"
+        words = f" {last.verdict}   {last.scenario}: {speed}   {moment(last.started_at)}"
+        if len(runs) > 1:
+            change = last.rate_per_s / runs[0].rate_per_s
+            words += f"   {trend.bars(runs[-_MAX_BARS:])} {change:.2f} × the first of {len(runs)}"
+        drawn.append(line((f"  {'' if drawn else 'runs':<6}", FAINT), (glyph, style), fit(words, width - 9).rstrip()))
+    return drawn

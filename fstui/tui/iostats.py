@@ -1,0 +1,205 @@
+"""I/O statistics: what devices and programs did in each second, now and in the last minutes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+
+from fstui.model.counters import Counters, DeviceCounters
+from fstui.model.watch import Watched
+
+Sample = TypeVar("Sample")
+_COUNTERS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "busy_ms")
+_SUMS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "syncs", "sync_ns")
+_MAX_SAMPLES = 600
+"""One per second: more than the widest chart shows."""
+_MIN_SAMPLES, _MAX_DEVICE_SAMPLES = 60, 30_000
+"""A host with a thousand devices keeps fewer samples, so that it takes no more memory."""
+
+
+class IoStats(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done in a stretch of time. None: not counted."""
+
+    elapsed_s: float
+    reads: int | None = None
+    writes: int | None = None
+    written_bytes: int | None = None
+    write_ms: int | None = None
+    flushes: int | None = None
+    flush_ms: int | None = None
+    busy_ms: int | None = None
+    in_flight: int | None = None
+    """Operations in flight at the end."""
+    syncs: int | None = None
+    sync_ns: int | None = None
+    longest_sync_ns: int | None = None
+
+    @property
+    def reads_per_s(self) -> float | None:
+        return _ratio(self.reads, self.elapsed_s)
+
+    @property
+    def writes_per_s(self) -> float | None:
+        return _ratio(self.writes, self.elapsed_s)
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        return _ratio(self.written_bytes, self.elapsed_s)
+
+    @property
+    def flushes_per_s(self) -> float | None:
+        return _ratio(self.flushes, self.elapsed_s)
+
+    @property
+    def syncs_per_s(self) -> float | None:
+        return _ratio(self.syncs, self.elapsed_s)
+
+    @property
+    def ms_per_write(self) -> float | None:
+        # The kernel counts whole milliseconds: 0 says nothing about a few operations.
+        return _ratio(self.write_ms or None, self.writes)
+
+    @property
+    def ms_per_flush(self) -> float | None:
+        return _ratio(self.flush_ms or None, self.flushes)
+
+    @property
+    def ns_per_sync(self) -> float | None:
+        return _ratio(self.sync_ns, self.syncs)
+
+    @property
+    def busy(self) -> float | None:
+        """The share of the time in which a device had something to do."""
+        return None if self.busy_ms is None else self.busy_ms / 1000 / self.elapsed_s
+
+
+class Activity:
+    """What each device does now, from one reading of the counters to the next."""
+
+    def __init__(self) -> None:
+        self.stats: dict[str, IoStats] = {}
+        """By device; empty until the counters were read twice."""
+        self._last: Counters | None = None
+
+    @property
+    def busy(self) -> dict[str, float]:
+        """The busy share of each device that counts it."""
+        return {device: stats.busy for device, stats in self.stats.items() if stats.busy is not None}
+
+    def add(self, now: Counters) -> None:
+        if self._last:
+            self.stats = between(self._last, now) or self.stats
+        self._last = now
+
+
+class Recent(Generic[Sample]):
+    """The samples of the last minutes."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, float, Sample]] = deque(maxlen=_MAX_SAMPLES)
+        self._end_s = 0.0
+
+    def add(self, elapsed_s: float, sample: Sample, devices: int = 1) -> None:
+        """Keep the sample of the seconds since the last one. ``devices``: how many it holds."""
+        self._samples.append((self._end_s, self._end_s + elapsed_s, sample))
+        self._end_s += elapsed_s
+        while len(self._samples) > max(_MIN_SAMPLES, _MAX_DEVICE_SAMPLES // max(devices, 1)):
+            self._samples.popleft()
+
+    def series(self, cell_s: int, number: int) -> list[list[Sample]]:
+        """Return the samples of each half cell, up to the last whole cell.
+
+        A sample belongs to the half cell in which its middle lies. A sample that is longer than a half cell, because
+        nothing was read for a while, also fills those that it covers.
+        """
+        half_s = cell_s / 2
+        first = int(self._end_s // cell_s) * 2 - number
+        found: list[list[Sample]] = [[] for _ in range(number)]
+        covering: list[list[Sample]] = [[] for _ in range(number)]
+        for start_s, end_s, sample in self._samples:
+            middle = int((start_s + end_s) / 2 // half_s) - first
+            if 0 <= middle < number:
+                found[middle].append(sample)
+            # The half cells whose middles lie within the sample
+            for at in range(max(round(start_s / half_s) - first, 0), min(round(end_s / half_s) - first, number)):
+                covering[at].append(sample)
+        return [part or cover for part, cover in zip(found, covering, strict=True)]
+
+
+def between(before: Counters, after: Counters) -> dict[str, IoStats]:
+    """Return what each device did between two readings; empty if no time has passed."""
+    elapsed_s = (after.monotonic_ns - before.monotonic_ns) / 1e9
+    if elapsed_s <= 0:
+        return {}
+    earlier = {device.device: device for device in before.devices}
+    return {
+        device.device: IoStats(
+            elapsed_s=elapsed_s,
+            in_flight=device.in_flight,
+            **{field: _growth(earlier[device.device], device, field) for field in _COUNTERS},
+        )
+        for device in after.devices
+        if device.device in earlier
+    }
+
+
+def of_second(second: Watched, *, traced: bool) -> IoStats:
+    """Return one second of a watch. Only the kernel's trace shows who waits."""
+    waits, devices = second.waits, second.devices
+    return IoStats(
+        elapsed_s=second.elapsed_s,
+        writes=_sum(device.writes for device in devices),
+        flushes=_sum(device.flushes for device in devices),
+        flush_ms=_sum(device.flush_ms for device in devices),
+        syncs=sum(each.syncs for each in waits) if traced else None,
+        sync_ns=sum(each.waited_ns for each in waits) if traced else None,
+        longest_sync_ns=max((each.latency_ns.max for each in waits if each.latency_ns), default=None),
+    )
+
+
+def together(devices: Iterable[IoStats]) -> IoStats:
+    """Add up what several devices did in the same seconds. The busiest one gives the busy share."""
+    known = list(devices)
+    return IoStats(
+        elapsed_s=max((one.elapsed_s for one in known), default=0.0),
+        busy_ms=_max(one.busy_ms for one in known),
+        in_flight=_sum(one.in_flight for one in known),
+        **_sums(known),
+    )
+
+
+def joined(stretches: Iterable[IoStats]) -> IoStats:
+    """Add up consecutive stretches of time."""
+    known = list(stretches)
+    return IoStats(
+        elapsed_s=sum(one.elapsed_s for one in known),
+        busy_ms=_sum(one.busy_ms for one in known),
+        longest_sync_ns=_max(one.longest_sync_ns for one in known),
+        **_sums(known),
+    )
+
+
+def _growth(before: DeviceCounters, after: DeviceCounters, field: str) -> int | None:
+    first, last = getattr(before, field), getattr(after, field)
+    # A device that was removed and came back starts at 0.
+    return None if first is None or last is None else max(last - first, 0)
+
+
+def _sums(parts: Sequence[IoStats]) -> dict[str, int | None]:
+    return {field: _sum(getattr(part, field) for part in parts) for field in _SUMS}
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _max(counts: Iterable[int | None]) -> int | None:
+    return max((count for count in counts if count is not None), default=None)
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or not whole else part / whole

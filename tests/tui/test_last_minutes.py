@@ -1,0 +1,188 @@
+"""Statistics of the last minutes, their charts, and the selected filesystem with its history."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import pytest
+from msgspec.structs import replace
+from rich.text import Text
+
+from fstui.model.activity import HostActivity
+from fstui.model.counters import Counters, DeviceCounters
+from fstui.model.watch import Watched
+from fstui.state import runs
+from fstui.tui.drawing import filesystem, watch
+from fstui.tui.drawing.storage import Entry
+from fstui.tui.iostats import IoStats, Recent, between, joined, of_second
+from fstui.tui.screens.storage import StorageScreen
+from tests.factories import busy, screens
+from tests.factories.watched import MS, SECOND
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import shown
+
+QUIET = Watched(elapsed_s=1.0)
+
+
+def read(at_s: float, writes: int = 0, **counted: int | None) -> Counters:
+    counters = DeviceCounters(device="sda", writes=writes, write_ms=2 * writes, **counted)
+    return Counters(monotonic_ns=int(at_s * 1e9), devices=(counters,))
+
+
+def recent_of(*readings: Counters) -> Recent[Mapping[str, IoStats]]:
+    recent = Recent[Mapping[str, IoStats]]()
+    for before, after in pairwise(readings):
+        stats = between(before, after)
+        recent.add(stats["sda"].elapsed_s, stats)
+    return recent
+
+
+def writes(recent: Recent[Mapping[str, IoStats]], cell_s: int, number: int) -> list[float | None]:
+    series = recent.series(cell_s, number)
+    return [joined(sample["sda"] for sample in part).writes_per_s if part else None for part in series]
+
+
+def test_samples_are_counted_in_their_half_cell() -> None:
+    assert writes(recent_of(read(10, 0), read(12, 20), read(14, 20), read(16, 120), read(18, 120)), 4, 5) == [
+        None,
+        *[10.0, 0.0, 50.0, 0.0],
+    ]
+
+
+def test_nothing_is_counted_twice_or_lost() -> None:
+    readings = [read(2.1 * at, 7 * at * at) for at in range(41)]
+    found = [one for one in writes(recent_of(*readings), 4, 42) if one is not None]
+    assert sum(found) * 2 == pytest.approx(7 * 40 * 40, rel=0.12)
+
+
+def test_a_long_sample_fills_the_time_it_covers() -> None:
+    recent = recent_of(read(0, 0), read(2, 2), read(22, 202), read(24, 204))
+    assert writes(recent, 4, 12) == [1.0, *[10.0] * 10, 1.0]
+
+
+def test_old_samples_are_dropped() -> None:
+    recent = recent_of(*(read(at, at) for at in range(7200)))
+    assert writes(recent, 4, 2000)[:1600] == [None] * 1600
+
+
+def test_busy_is_a_share_of_the_time() -> None:
+    assert between(read(0, busy_ms=100, in_flight=1), read(2, busy_ms=600, in_flight=9))["sda"].busy == 0.25
+
+
+@pytest.mark.parametrize(("flush_ms", "each"), [(0, None), (6, 1.5)])
+def test_flushes_below_one_millisecond_have_no_time(flush_ms: int, each: float | None) -> None:
+    stats = between(read(0, flushes=0, flush_ms=0), read(1, flushes=4, flush_ms=flush_ms))["sda"]
+    assert (stats.flushes_per_s, stats.ms_per_flush) == (4, each)
+
+
+def watched(*seconds: Watched, traced: bool = True) -> Recent[IoStats]:
+    recent = Recent[IoStats]()
+    for second in seconds:
+        recent.add(second.elapsed_s, of_second(second, traced=traced))
+    return recent
+
+
+def test_a_half_cell_adds_up_the_seconds_of_a_watch() -> None:
+    (*before, first, second) = watched(SECOND, QUIET, SECOND, SECOND).series(cell_s=4, number=4)
+    assert before == [[], []]
+    assert joined(first).syncs_per_s == pytest.approx(27 / 2) and joined(second).syncs_per_s == pytest.approx(27)
+    assert joined(second).ns_per_sync == pytest.approx(2 * 1080 * MS / 54)
+    assert joined(second).longest_sync_ns == 122 * MS
+    assert joined(second).ms_per_flush == pytest.approx(1020 / 27)
+
+
+def test_charts_move_by_whole_cells() -> None:
+    assert watched(*[SECOND] * 3).series(4, 4) == [[]] * 4
+    assert watched(*[SECOND] * 4).series(4, 4) == watched(*[SECOND] * 7).series(4, 4)
+
+
+def test_a_quiet_second_has_no_latency() -> None:
+    (_, quiet) = watched(*[QUIET] * 4).series(4, 2)
+    stats = joined(quiet)
+    assert stats.syncs_per_s == 0 and stats.ns_per_sync is None and stats.longest_sync_ns is None
+
+
+def test_without_a_trace_only_devices_are_charted() -> None:
+    second = replace(SECOND, waits=())
+    lines = [text.plain for text in watch.minutes(watched(*[second] * 8, traced=False), 200, 20)]
+    assert any("flushes/s" in line for line in lines) and not any("sync" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [50, 80, 120, 200])
+def test_charts_of_a_watch_fit(width: int) -> None:
+    recent = watched(*[SECOND] * 60)
+    for height in range(30):
+        lines = watch.minutes(recent, width, height)
+        assert len(lines) <= height and all(text.cell_len <= width for text in lines)
+    assert any("a sync takes" in text.plain for text in lines)
+
+
+def charts(recent: Recent[Mapping[str, IoStats]], width: int, height: int) -> list[Text]:
+    """The charts of a device without a filesystem: its detail takes three lines."""
+    entry = Entry(None, device=screens.disk("sda"))
+    (*_, stats) = recent.series(2, 1)[0] or [{}]
+    args = {"recent": recent, "runs": (), "width": width, "height": height + 3}
+    return filesystem.detail_with_history(entry, stats, HostActivity(), **args)[3:]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("width", "height"), [(50, 9), (80, 6), (80, 20), (120, 17), (200, 40)])
+def test_charts_of_devices_fit(width: int, height: int) -> None:
+    lines = charts(recent_of(*(read(at, at * at, busy_ms=at * 900) for at in range(0, 801, 2))), width, height)
+    assert 6 <= len(lines) <= height
+    assert all(line.cell_len <= width for line in lines)
+    text = "\n".join(line.plain for line in lines)
+    assert "writes/s" in text and "flushes" not in text  # flushes are not counted
+    assert "⣿" in text
+
+
+def test_charts_need_room_and_samples() -> None:
+    assert charts(recent_of(read(0, 0), read(2, 9)), 80, 5) == []
+    assert charts(recent_of(read(0, 0)), 80, 20) == []
+
+
+def test_an_idle_device_has_a_line_at_zero() -> None:
+    lines = charts(recent_of(*(read(at, 7) for at in range(0, 401, 2))), 80, 12)
+    assert any("0 ┤⣀⣀⣀" in line.plain for line in lines)
+
+
+async def after_ticks(app: PreparedApp, number: int) -> Sequence[str]:
+    screen = app.screen
+    assert isinstance(screen, StorageScreen)
+    await app.workers.wait_for_complete()
+    for _ in range(number):
+        screen.tick()
+    return shown(app)
+
+
+async def test_a_large_screen_shows_numbers_on_the_edges() -> None:
+    app = PreparedApp(busy.BusyMachine())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        lines = "\n".join(await after_ticks(app, 300))
+    assert not re.search(r"    │ \d+% busy", lines) and re.search(r"╳ \d+% busy", lines)  # the flush stopped above
+    assert "the last 3 min" in lines and "a flush takes" in lines
+    assert "  now   sdb" not in lines  # the edge has the same numbers
+
+
+async def test_a_small_screen_shows_the_flags_first() -> None:
+    app = PreparedApp(busy.BusyMachine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        lines = "\n".join(await after_ticks(app, 300))
+    assert re.search(r"  now   sdb: \d+% busy", lines) and "not-durable, high" in lines
+
+
+async def test_saved_runs_are_shown_with_their_trend() -> None:
+    for at, times in enumerate((1.0, 2.0, 0.5)):
+        runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
+    app = PreparedApp(busy.BusyMachine())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        lines = await after_ticks(app, 1)
+        words = next(line for line in lines if line.startswith("  runs"))
+        assert "! suspicious   odirect-truth: " in words and "03 Oct 2026" in words
+        assert "0.50 × the first of 3" in words
+        await pilot.press("down")
+        assert not any(line.startswith("  runs") for line in shown(app))
