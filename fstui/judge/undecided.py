@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import isinf
-
 from fstui.judge import words
 from fstui.judge.facts import Case
 from fstui.judge.facts.flushes import FlushAccount
@@ -52,17 +50,10 @@ def _why(case: Case) -> str:
 
 def _of_the_topmost(level: Level, accounts: list[FlushAccount]) -> str:
     where, filesystem = words.devices(level.devices), words.named(level.filesystem)
-    if not accounts:
-        return f"{filesystem} uses DAX, which passes every counter by. {_own_words(level)}".strip()
     if all(account.counted is None for account in accounts):
         return _uncounted(level)
     if all(account.expected is None for account in accounts):
         return f"how many flushes {filesystem} is expected to send for a sync is not known."
-    if all(account.expected and isinf(account.expected.high) for account in accounts):
-        return (
-            f"{words.between([account.per_sync for account in accounts])} flushes per sync arrived at {where}, and how "
-            f"many {filesystem} is expected to send is not known."
-        )
     through = tuple(device for device in level.devices if device.write_cache == "write through")
     if all(account.expected == (0, 0) for account in accounts) and through != level.devices:
         return f"with these steps no flush that {where} would count is expected: run a step with fdatasync."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from math import isinf
 
 from fstui.model.activity import SERVERS
 from fstui.model.host import Host, Writer
@@ -95,8 +94,6 @@ def expected(flushes: Range | None) -> str:
     """Return the expected flushes: ``1``, ``1 to 2``, or ``?`` if the number is not known."""
     if flushes is None:
         return "?"
-    if isinf(flushes.high):
-        return "at least 1" if flushes.low >= 1 else "more than none"
     low, high = f"{flushes.low:g}", f"{flushes.high:g}"
     return low if low == high else f"{low} to {high}"
 

@@ -12,7 +12,7 @@ from fstui.storage.layers.stacked.dm_reader import PVMOVE
 from fstui.storage.layers.zfs.datasets import REPLAY
 
 _READINGS = (
-    *("barrier", "data", "volatile", "sync", "sync_option", "compress", "dax", "level"),
+    *("barrier", "data", "volatile", "sync", "sync_option", "compress", "level"),
     *("cache_mode", "cache_type", "dio"),
     REPLAY,
 )

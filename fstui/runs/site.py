@@ -17,7 +17,7 @@ from fstui.state.workspace import Place, check_open, check_room
 from fstui.storage.layers import kind
 from fstui.storage.layers.readers import with_readings
 
-_FLAGS = {"S": "sync_flag", "N": "inline_data", "C": "nocow_flag", "x": "file_dax"}
+_FLAGS = {"S": "sync_flag", "N": "inline_data", "C": "nocow_flag"}
 """The readings that a file's flags become."""
 
 

@@ -35,8 +35,8 @@ class Route:
     often: float = 1.0
     named: bool = True
     """It is told which of those below it is, and what it becomes there; else counters below are not asked to show it:
-    a FUA write that dm-integrity, dm-zoned, dm-writecache or parity makes something else of, the flushes of an array's
-    journal beneath other layers."""
+    a FUA write that dm-writecache or parity makes something else of, the flushes of an array's journal beneath other
+    layers."""
 
 
 @dataclass(eq=False)
@@ -49,10 +49,6 @@ class Layer:
     aside: frozenset[str] = ASIDE
     drops: bool = False
     asked: int = 0
-    dirty: bool = False
-    """Written to since its last flush, or FUA write."""
-    in_vain: int = 0
-    """Flushes that came while it was not."""
     flushes: int = 0
     written_bytes: int = 0
     _routes: dict[What, list[Route]] = field(default_factory=dict)
@@ -67,10 +63,6 @@ class Layer:
         self.written_bytes += BLOCK * (what != "flush")
         if self.node.counted:
             self.flushes += what == "flush" or (what == "forced" and not self.node.fua)
-        self.in_vain += what == "flush" and not self.dirty
-        if self.does == "integrity journal" and what == "flush" and not self.dirty:
-            return  # no section of its journal waits (drivers/md/dm-integrity.c: integrity_commit)
-        self.dirty = what in ("write", "clone")
         for route in self.routes(what):
             if route.often == 1 or chance.random() < route.often:
                 for layer in route.to if len(route.to) == route.number else chance.sample(route.to, route.number):
@@ -98,9 +90,7 @@ class Layer:
             "requests": [],
             "paths": [Route(data, 1, "flush")],
             "journal of an array": [Route(data, 1, "flush", 0.3)],
-            "integrity journal": every(data, "forced"),
             "written later": every(self.role("cache"), "flush"),
-            "zoned of several": [Route(data[:1], 1, "flush", named=False)],
         }
         return known.get(self.does, [*every(data, "flush"), *noted])
 
@@ -117,11 +107,6 @@ class Layer:
             "loop": [*every(data, "write"), *(every(data, "flush") if forced else [])],
             "written through": [*every(self.role("origin"), what), Route(cache, 1, "write", 0.5)],
             "written later": [*every(cache, "write"), *(unnamed(cache, "flush") if forced else [])],
-            "integrity journal": [*every(data, "write"), *unnamed(data, what)],
-            "integrity bitmap": [*every(data, "write"), *(unnamed(data, "flush") if forced else [])],
-            "reduces": [Route(data, 1, what, 0.6)],
-            "zoned": unnamed(data, what),
-            "zoned of several": [Route(data, 1, what, named=False)],
             "one segment": [Route(data[:1], 1, what)],
         }
         return known.get(self.does, [Route(data, 1, what)])
@@ -181,8 +166,7 @@ def counters(layers: list[Layer]) -> tuple[DeviceCounters, ...]:
 
 def begin_anew(layers: list[Layer]) -> None:
     for layer in layers:
-        layer.asked = layer.in_vain = layer.flushes = layer.written_bytes = 0
-        layer.dirty = False
+        layer.asked = layer.flushes = layer.written_bytes = 0
 
 
 def shows(layer: Layer, liar: Layer, what: What) -> bool:
@@ -192,8 +176,6 @@ def shows(layer: Layer, liar: Layer, what: What) -> bool:
         return layer.does != "journal of an array" and counts(layer, what)
     if layer.does == "requests":
         return False  # it counts in the place of those below
-    if flushes_at_times(layer):
-        return False
     for route in layer.routes(what):
         if route.often < 1 or not route.named or route.what in ("write", "clone"):
             continue
@@ -208,7 +190,7 @@ def shows(layer: Layer, liar: Layer, what: What) -> bool:
 
 def counts(layer: Layer, what: What) -> bool:
     """Such requests that come to this layer are told by devices at it or below."""
-    if layer.node.write_cache == "write through" or flushes_at_times(layer):
+    if layer.node.write_cache == "write through":
         return False
     if layer.node.counted:
         return tells(layer, what)
@@ -216,11 +198,6 @@ def counts(layer: Layer, what: What) -> bool:
         each for each in layer.routes(what) if each.often == 1 and each.named and each.what in ("flush", "forced")
     ]
     return any(all(counts(member, each.what) and has_share(member, layer) for member in each.to) for each in duties)
-
-
-def flushes_at_times(layer: Layer) -> bool:
-    """How many of the flushes had work for it is nowhere told."""
-    return layer.does == "integrity journal" and layer.in_vain > 0
 
 
 def has_share(member: Layer, layer: Layer) -> bool:

@@ -34,7 +34,6 @@ RECIPES = (
     Recipe("partition", "alone", (None,), on_disks=True),
     Recipe("dm-crypt", "alone", (None,)),
     Recipe("dm-snapshot-origin", "alone", (None,)),
-    Recipe("dm-era", "alone", ("metadata", "origin")),
     Recipe("dm-linear", "alone", (None,)),
     Recipe("dm-linear", "one segment", (None, None)),
     Recipe("dm-linear", "stripe", (None, None, None)),
@@ -64,15 +63,6 @@ RECIPES = (
     Recipe("bcache", "alone", CACHE, {"cache_mode": "writearound"}, aside=ASIDE | {"cache"}),
     Recipe("dm-writecache", "written later", CACHE),
     Recipe("dm-snapshot", "alone", ("origin", "cow"), {"persistent": "yes"}, aside=BESIDE_ITS_ORIGIN),
-    Recipe("dm-clone", "alone", ("metadata", "data", "origin"), aside=BESIDE_ITS_ORIGIN),
-    Recipe("dm-zoned", "zoned", (None,)),
-    Recipe("dm-zoned", "zoned of several", (None, None)),
-    Recipe("dm-vdo", "reduces", ("data",)),
-    Recipe("dm-integrity", "integrity journal", (None,), {"integrity_mode": "J"}),
-    Recipe("dm-integrity", "integrity bitmap", (None,), {"integrity_mode": "B"}),
-    Recipe("dm-integrity", "integrity bitmap", (None,), {"integrity_mode": "D"}),
-    Recipe("dm-era", "alone", ("metadata", "origin")),
-    Recipe("dm-log-writes", "alone", ("data", "log")),
 )
 ALWAYS_WRITE_BACK = {"md": True, "bcache": True}
 """Kinds that say so whatever lies below, and whether they claim FUA; the others say what is said there."""
@@ -141,7 +131,7 @@ class Maker:
     def _disk(self, like: Node | None = None) -> Layer:
         cache = ("write back", "write back", "write through")[self._draw(0, 2)]
         fua = bool(self._draw(0, 1)) and cache == "write back"
-        kind = "nbd" if not self._draw(0, 9) else "disk"
+        kind = "rbd" if not self._draw(0, 9) else "disk"
         if like is not None:
             kind, cache, fua = like.kind, like.write_cache or cache, bool(like.fua)
         return self._add(kind, "disk", [], {}, lowest=True, counted=True, write_cache=cache, fua=fua)

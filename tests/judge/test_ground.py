@@ -30,7 +30,6 @@ NVME = "pci0000:00/0000:00:1f.0/nvme/nvme{}"
 HYPERV = (
     "LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/MSFT1000:00/fd1d2cbd-ce7c-535c-966b-eb5f811c95f0/host0/target0:0:0/0:0:0:0"
 )
-NFIT = "LNXSYSTM:00/LNXSYBUS:00/ACPI0012:00/ndbus0/region0"
 CONSISTENT, PLAUSIBLE, CANNOT_TELL = ("consistent", "low"), ("plausible", "low"), ("cannot-tell", "low")
 UNKNOWN = ("cannot-tell", "medium")
 NOT_TRUSTED = ("not-durable", "high")
@@ -68,37 +67,22 @@ def on(
     return build
 
 
-def on_target(table: str, *names: str, fua: int = 0) -> Callable[[Box], str]:
-    """ext4 on a device-mapper target over these disks; their numbers go into the table."""
-
-    def build(box: Box) -> str:
-        for name in names:
-            box.disk(name, fua=fua)
-        box.dm("dm-0", "x", "", names)
-        box.mount("/dev/mapper/x", "/srv", "ext4", device=box.number_of["dm-0"])
-        return f"x: 0 4096 {table.format(*(box.number_of[name] for name in names))}"
-
-    return build
-
-
 def nvme_over_tcp(box: Box) -> None:
     box.device("nvme0n1", "virtual/nvme-subsystem/nvme-subsys0")
     box.disk("nvme0c0n1", "virtual/nvme-fabrics/ctl/nvme0", files={"device/transport": "tcp"})
     box.mount("/dev/nvme0n1", "/srv", "xfs")
 
 
-def pcache(box: Box) -> str:
-    """Its cache is an NVDIMM, and the disk is written later."""
-    box.disk("sda")
-    box.device("pmem0", f"{NFIT}/pfn0.1", fua=1)
-    box.write(f"/sys/devices/{NFIT}/persistence_domain", "cpu_cache")
-    box.dm("dm-0", "x", "", ("pmem0", "sda"))
-    box.mount("/dev/mapper/x", "/srv", "xfs", device=box.number_of["dm-0"])
-    return f"x: 0 4096 pcache {box.number_of['pmem0']} {box.number_of['sda']} 2 cache_mode writeback"
+def of_another_kind(table: str) -> Callable[[Box], str]:
+    """ext4 on a device-mapper target that is not supported; without a table, nothing tells which one it is."""
 
+    def build(box: Box) -> str:
+        box.disk("sda")
+        box.dm("dm-0", "x", "", ("sda",))
+        box.mount("/dev/mapper/x", "/srv", "ext4", device=box.number_of["dm-0"])
+        return table.format(box.number_of["sda"])
 
-def untold(box: Box) -> None:
-    on_target("", "sda")(box)
+    return build
 
 
 def drbd(box: Box) -> None:
@@ -108,22 +92,16 @@ def drbd(box: Box) -> None:
 
 
 def nvdimm(box: Box) -> None:
-    box.device("pmem0", f"{NFIT}/pfn0.1", fua=1)
-    box.write("/sys/devices/LNXSYSTM:00/LNXSYBUS:00/ACPI0012:00/ndbus0/provider", "ACPI.NFIT")
-    box.write(f"/sys/devices/{NFIT}/persistence_domain", "memory_controller")
+    box.device("pmem0", "LNXSYSTM:00/LNXSYBUS:00/ACPI0012:00/ndbus0/region0/pfn0.1", fua=1)
     box.mount("/dev/pmem0", "/srv", "ext4", super_options="rw,dax=always")
 
 
-def called_persistent(box: Box) -> None:
-    box.device("pmem0", "platform/e820_pmem/ndbus0/region0/namespace0.0")
-    box.write("/sys/devices/platform/e820_pmem/ndbus0/provider", "e820")
-    box.mount("/dev/pmem0", "/srv", "xfs")
+def on_filesystem(fstype: str) -> Callable[[Box], None]:
+    def build(box: Box) -> None:
+        box.disk("sda")
+        box.mount("/dev/sda", "/srv", fstype)
 
-
-def virtio_pmem(box: Box) -> None:
-    box.device("pmem0", "pci0000:00/virtio2/ndbus0/region0/namespace0.0")
-    box.write("/sys/devices/pci0000:00/virtio2/ndbus0/provider", "virtio-pmem")
-    box.mount("/dev/pmem0", "/srv", "ext4")
+    return build
 
 
 def of_cloud(box_is: str, model: str, home: str, write_cache: str = "write through") -> Callable[[Box], None]:
@@ -170,24 +148,8 @@ def docker(box: Box) -> None:
     box.mount("overlay", "/srv", "overlay", super_options="rw,upperdir=/var/lib/docker/overlay2/ab/diff")
 
 
-def flash(box: Box) -> None:
-    box.write("/sys/class/mtd/mtd5/name", "spi0.0")
-    box.device("mtdblock5", "platform/spi0.0/mtd/mtd5", request_based=True)
-
-
-def mtdblock(box: Box) -> None:
-    flash(box)
-    box.mount("/dev/mtdblock5", "/srv", "ext4")
-
-
 GROUNDS = {
-    "nbd": Ground(on("nbd0"), {"nbd0": 1}, CONSISTENT),
     "Ceph RBD": Ground(on("rbd0", write_cache="write through"), {"rbd0": 0}, CANNOT_TELL, CANNOT_TELL),
-    "RNBD": Ground(on("rnbd0"), {"rnbd0": 1}, CONSISTENT),
-    "ATA over Ethernet": Ground(
-        on("etherd!e0.0", write_cache="write through", rotational=1), {"etherd!e0.0": 0}, CANNOT_TELL, CANNOT_TELL
-    ),
-    "ublk": Ground(on("ublkb0"), {"ublkb0": 1}, CONSISTENT),
     "iSCSI": Ground(on("sda", ISCSI), {"sda": 1}, CONSISTENT),
     "iSCSI, write through": Ground(on("sda", ISCSI, "write through"), {"sda": 0}, CANNOT_TELL, CANNOT_TELL),
     "NVMe/TCP": Ground(nvme_over_tcp, {"nvme0c0n1": 1}, CONSISTENT),
@@ -198,35 +160,13 @@ GROUNDS = {
     ),
     "USB-UAS": Ground(on("sda", UAS), {"sda": 1}, CONSISTENT),
     "DRBD": Ground(drbd, {"sda": 1}, UNKNOWN, UNKNOWN),
-    "dm-integrity, journal": Ground(on_target("integrity {0} 0 32 J 0", "sda"), {"sda": 2}, CANNOT_TELL),
-    "dm-integrity, journal, FUA": Ground(
-        on_target("integrity {0} 0 32 J 0", "sda", fua=1), {"sda": 0}, CANNOT_TELL, CANNOT_TELL
-    ),
-    "dm-integrity, direct, FUA": Ground(on_target("integrity {0} 0 32 D 0", "sda", fua=1), {"sda": 1}, CONSISTENT),
-    "dm-integrity, direct, metadata elsewhere": Ground(
-        on_target("integrity {0} 0 32 D 1 meta_device:{1}", "sda", "sdb"), {"sda": 1, "sdb": 1}, CONSISTENT
-    ),
-    "dm-integrity, bitmap, metadata elsewhere": Ground(
-        on_target("integrity {0} 0 32 B 1 meta_device:{1}", "sda", "sdb"), {"sda": 1, "sdb": 1}, CONSISTENT
-    ),
-    "dm-integrity, metadata elsewhere": Ground(
-        on_target("integrity {0} 0 32 J 1 meta_device:{1}", "sda", "sdb"), {"sda": 0, "sdb": 1},
-        CANNOT_TELL, CANNOT_TELL,
-    ),
-    "dm-clone": Ground(
-        on_target("clone {0} {1} {2} 8", "sda", "sdb", "sdc"), {"sda": 0, "sdb": 1, "sdc": 0}, CONSISTENT
-    ),
-    "dm-zoned": Ground(on_target("zoned {0}", "sda"), {"sda": 1}, CONSISTENT),
-    "dm-zoned, two devices": Ground(
-        on_target("zoned {0} {1}", "sda", "sdb"), {"sda": 1, "sdb": 0}, CANNOT_TELL, CANNOT_TELL
-    ),
-    "dm-vdo": Ground(on_target("vdo V4 {0} 1048576 4096 32768 16380", "sda"), {"sda": 1}, CONSISTENT),
-    "dm-pcache": Ground(pcache, {"sda": 0, "pmem0": None}, PLAUSIBLE, PLAUSIBLE),
-    "a target that nothing tells": Ground(untold, {"sda": 0}, UNKNOWN, UNKNOWN),
-    "memory called persistent": Ground(called_persistent, {"pmem0": None}, CANNOT_TELL, CANNOT_TELL),
-    "NVDIMM with DAX": Ground(nvdimm, {"pmem0": None}, PLAUSIBLE, PLAUSIBLE),
-    "virtio-pmem": Ground(virtio_pmem, {"pmem0": None}, CANNOT_TELL, CANNOT_TELL),
-    "mtdblock": Ground(mtdblock, {"mtdblock5": 1}, CONSISTENT),
+    "a target that nothing tells": Ground(of_another_kind(""), {"sda": 0}, UNKNOWN, UNKNOWN),
+    "dm-integrity": Ground(of_another_kind("x: 0 4096 integrity {} 0 32 J 0"), {"sda": 1}, UNKNOWN, UNKNOWN),
+    "dm-vdo": Ground(of_another_kind("x: 0 4096 vdo V4 {} 1048576 4096 32768 16380"), {"sda": 1}, UNKNOWN, UNKNOWN),
+    "NVDIMM with DAX": Ground(nvdimm, {"pmem0": None}, UNKNOWN, UNKNOWN),
+    "nbd": Ground(on("nbd0"), {"nbd0": 1}, UNKNOWN, UNKNOWN),
+    "exFAT": Ground(on_filesystem("exfat"), {"sda": 1}, UNKNOWN, UNKNOWN),
+    "JFS": Ground(on_filesystem("jfs"), {"sda": 1}, UNKNOWN, UNKNOWN),
     "an EBS volume in a pod": Ground(volume_in_a_pod, {"nvme1n1": 0}, PLAUSIBLE, PLAUSIBLE),
     "a pod's volume without sysfs": Ground(volume_without_sysfs, {}, CANNOT_TELL, CANNOT_TELL),
     "WSL2": Ground(wsl, {"sdc": 1}, CONSISTENT),
@@ -238,16 +178,6 @@ GROUNDS = {
 def test_honest_storage_is_not_accused_nor_praised_for_what_was_not_seen(box: Box, ground: Ground) -> None:
     judgement = judged(box, ground.build(box), ground.honest)
     assert (judgement.verdict, judgement.confidence) == ground.said
-
-
-@pytest.mark.parametrize(("name", "words"), [
-    ("dm-integrity, journal, FUA", "what dm-0 (dm-integrity) makes of a flush cannot be told from what sda counted"),
-    ("dm-zoned, two devices", "what dm-0 (dm-zoned) makes of a flush cannot be told from what sda and sdb counted"),
-    ("virtio-pmem", "no flushes are counted at pmem0: no queue of requests is there. pmem0: a flush has the host sync"),
-])  # fmt: skip
-def test_what_cannot_be_told_is_said_to_be_a_layers_doing_and_not_a_kernels(box: Box, name: str, words: str) -> None:
-    ground = GROUNDS[name]
-    assert words in judged(box, ground.build(box), ground.honest).sentence
 
 
 @pytest.mark.parametrize("ground", GROUNDS.values(), ids=GROUNDS.keys())

@@ -1,7 +1,6 @@
 """nbdkit behind each disk of a machine. Killing it is the power cut: what was not flushed was only in its cache.
 
-What is reached without blocks, persistent memory and shared directories, is held by ``NAME.held``: the thing itself, or
-of a liar's a copy that goes with the power.
+A shared directory is ``NAME.held``: a link to the directory itself, or for a liar a copy that the power cut removes.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Backing:
         self._disks = disks
         self._servers: list[subprocess.Popen[bytes]] = []
         for name, disk in disks.items():
-            if disk.bus == "virtiofs":
+            if disk.shared:
                 self.file(name).mkdir()
                 continue
             with self.file(name).open("wb") as file:
@@ -48,15 +47,13 @@ class Backing:
         """Serve every disk; ``honest``: whatever they are, this time they keep what they are given."""
         for name, disk in self._disks.items():
             self.socket(name).unlink(missing_ok=True)
-            if disk.direct:
+            if disk.shared:
                 self._hold(name, alone=disk.cache == "unsafe" and not honest)
-            if disk.bus == "virtiofs":
                 self._servers.append(self._share(name))
-            elif not disk.direct:
+            else:
                 self._servers.append(self._serve(name, disk, honest=honest))
-        served = [name for name, disk in self._disks.items() if not disk.direct or disk.bus == "virtiofs"]
         deadline = time.monotonic() + START_S
-        while not all(self.socket(name).exists() for name in served):
+        while not all(self.socket(name).exists() for name in self._disks):
             if time.monotonic() > deadline:
                 self.kill()
                 raise LabUnavailable(f"a server did not start: {(self._directory / 'server.log').read_text()[-500:]}")

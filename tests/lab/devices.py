@@ -33,20 +33,19 @@ def path_names(name: str, disk: Disk) -> list[str]:
 
 
 def serial_numbers(name: str, disk: Disk) -> list[str]:
-    """By which the guest knows the disk; an SD card cannot be given one, and what is no disk has none."""
-    if disk.bus == "sd" or disk.direct:
+    """Return the serial numbers by which the guest finds the disk. An SD card and a shared directory have none."""
+    if disk.bus == "sd" or disk.shared:
         return []
     return [name] if disk.bus == "nvme" else path_names(name, disk)
 
 
 def device_words(name: str, disk: Disk, server: Path) -> list[str]:
     """QEMU's arguments for one disk."""
-    if disk.direct:
-        return _direct(name, disk, server)
+    if disk.shared:
+        device = f"vhost-user-fs-pci,chardev={name},tag={name}"
+        return ["-chardev", f"socket,id={name},path={server}", "-device", device]
     drive = f"driver=nbd,node-name={name},server.type=unix,server.path={server}"
-    if disk.zone_mib is not None:
-        devices = _nvme_zones(name, disk.zone_mib)
-    elif disk.paths == 1:
+    if disk.paths == 1:
         devices = [_device(name, disk, name)]
     else:
         devices = _nvme_paths(name, disk) if disk.bus == "nvme" else _scsi_paths(name, disk)
@@ -69,21 +68,6 @@ def _device(name: str, disk: Disk, serial: str) -> str:
     }[disk.bus]
 
 
-def _direct(name: str, disk: Disk, server: Path) -> list[str]:
-    """Memory of the guest's that is a file of the host's, or a directory of the host's."""
-    if disk.bus == "virtiofs":
-        device = f"vhost-user-fs-pci,chardev={name},tag={name}"
-        return ["-chardev", f"socket,id={name},path={server}", "-device", device]
-    file = f"mem-path={server.with_suffix('.held')},size={disk.size_mib}M,share=on"
-    device = "nvdimm" if disk.bus == "nvdimm" else "virtio-pmem-pci"
-    return ["-object", f"memory-backend-file,id={name},{file}", "-device", f"{device},id={name}-device,memdev={name}"]
-
-
-def _nvme_zones(name: str, zone_mib: int) -> list[str]:
-    zones = f"zoned=on,zoned.zone_size={zone_mib}M,zoned.zone_capacity={zone_mib}M"
-    return [f"nvme,id={name}-controller,serial={name}", f"nvme-ns,bus={name}-controller,drive={name},{zones}"]
-
-
 def _scsi_paths(name: str, disk: Disk) -> list[str]:
     """The same disk so many times: one world wide name, by which multipath-tools know it."""
     wide = f"wwn={0x5000C50000000000 + zlib.crc32(name.encode()):#x},share-rw=on"
@@ -98,11 +82,8 @@ def _nvme_paths(name: str, disk: Disk) -> list[str]:
 
 
 def memory(disks: Mapping[str, Disk], size_mib: int) -> list[str]:
-    """The guest's own; room beside it for persistent memory; shared with the server of a shared directory."""
-    buses = {disk.bus for disk in disks.values()}
-    if "virtiofs" in buses:
+    """Return QEMU's options for the guest's memory, which the server of a shared directory must be able to map."""
+    if any(disk.shared for disk in disks.values()):
         shared = f"memory-backend-memfd,id=memory,size={size_mib}M,share=on"
         return ["-m", str(size_mib), "-object", shared, "-numa", "node,memdev=memory"]
-    more = ",slots=4,maxmem=8G" if buses & {"virtio-pmem", "nvdimm"} else ""
-    firmware = ["-machine", "nvdimm=on,nvdimm-persistence=mem-ctrl"] if "nvdimm" in buses else []
-    return ["-m", f"{size_mib}{more}", *firmware]
+    return ["-m", str(size_mib)]

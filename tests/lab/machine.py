@@ -24,19 +24,17 @@ class Disk(Struct, frozen=True, kw_only=True):
     Behind every disk stands a volatile write cache that dies with its process. ``cache = "writeback"`` writes it out on
     flush and FUA, ``"unsafe"`` acknowledges both and does nothing; ``"none"`` has no cache.
 
-    Persistent memory and a directory shared by virtiofs have no such server: the guest reaches the host's file or
-    directory itself, or with ``"unsafe"`` a copy that dies with the machine.
+    A directory shared by virtiofs has no such server: the guest reaches the host's directory itself, or with
+    ``"unsafe"`` a copy that is removed with the machine.
     """
 
-    bus: Literal["nvme", "virtio", "scsi", "ahci", "megasas", "usb", "uas", "sd", "virtio-pmem", "nvdimm", "virtiofs"]
+    bus: Literal["nvme", "virtio", "scsi", "ahci", "megasas", "usb", "uas", "sd", "virtiofs"]
     size_mib: int = 512
     cache: Literal["writeback", "unsafe", "none"] = "writeback"
     write_cache: bool = True
     """What the disk says of itself; without one, QEMU flushes after every write."""
     fua: bool = False
     """A SCSI disk that takes FUA. QEMU's NVMe always says that it does, and ignores it (seen with QEMU 7.2)."""
-    zone_mib: int | None = None
-    """An NVMe disk of zones of that size, which are written in order. QEMU 7.2 forgets how far, so it is not cut."""
     rpm: int | None = None
     write_ms: int = 1
     """Time of one write to the medium below the cache (of 64 KiB at the most)."""
@@ -47,9 +45,9 @@ class Disk(Struct, frozen=True, kw_only=True):
     """A SCSI disk reached over several is ``$name``, ``$name_2`` …; an NVMe disk stays one, by its own multipath."""
 
     @property
-    def direct(self) -> bool:
-        """Without a server of blocks, and without a serial number by which the guest could know it."""
-        return self.bus in ("virtio-pmem", "nvdimm", "virtiofs")
+    def shared(self) -> bool:
+        """A directory of the host instead of a disk: no server of blocks, no serial number."""
+        return self.bus == "virtiofs"
 
 
 class Stack(Struct, frozen=True, kw_only=True):
@@ -86,7 +84,7 @@ class LabMachine(Struct, frozen=True, kw_only=True):
     kernels: tuple[Kernel, ...] = KERNELS
     """Those with which the truth is what is said here."""
     kernel_line: str = ""
-    """More of it, as for memory that the kernel is to take for persistent."""
+    """More options of the kernel command line."""
     hypervisor: bool = True
     """The machine says that it is a virtual one."""
     cut: bool = True

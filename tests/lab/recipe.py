@@ -19,19 +19,17 @@ RELEASES: dict[Kernel, str] = {"6.1": "bookworm", "6.12": "trixie"}
 """Debian's release with that kernel."""
 PACKAGES = (
     "python3-minimal", "libpython3-stdlib", "busybox-static", "kmod", "udev", "util-linux", "mount", "e2fsprogs",
-    "xfsprogs", "btrfs-progs", "f2fs-tools", "nilfs-tools", "jfsutils", "exfatprogs", "dosfstools", "mtd-utils",
+    "xfsprogs", "btrfs-progs",
     "lvm2", "dmsetup", "thin-provisioning-tools", "cryptsetup-bin", "mdadm", "multipath-tools", "bcache-tools",
-    "drbd-utils", "ksmbd-tools", "hdparm", "nvme-cli", "libeatmydata1", "open-iscsi", "nbd-client", "nbd-server",
+    "ksmbd-tools", "hdparm", "nvme-cli", "libeatmydata1", "open-iscsi",
 )  # fmt: skip
-NEWER_PACKAGES: dict[Kernel, tuple[str, ...]] = {"6.1": (), "6.12": ("dm-zoned-tools", "vdo")}
-"""What only that release has: dm-zoned's tools, and those of dm-vdo, which came into the kernel with 6.9."""
 KERNEL_PACKAGE = "linux-image-amd64"
 """Not the cloud kernel: that one has no AHCI, USB or SAS drivers."""
 MODULES = (
     "fs", "lib", "crypto", "arch/x86/crypto", "drivers/md", "drivers/block", "drivers/scsi", "drivers/ata",
     "drivers/nvme", "drivers/virtio", "drivers/message/fusion", "drivers/usb/host", "drivers/usb/core",
     "drivers/usb/common", "drivers/usb/storage", "drivers/char/virtio_console.ko", "drivers/char/hw_random",
-    "drivers/mmc", "drivers/mtd", "drivers/nvdimm", "drivers/dax", "drivers/acpi/nfit", "drivers/target",
+    "drivers/mmc", "drivers/target",
 )  # fmt: skip
 """What is kept of the kernel's modules."""
 BOOT_MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")
@@ -67,8 +65,7 @@ def requirements() -> tuple[str, ...]:
 
 
 def _recipes(kernel: Kernel, release: str) -> dict[Kind, Recipe]:
-    packages = PACKAGES + NEWER_PACKAGES[kernel]
-    base = Recipe(name=f"base-{kernel}", release=release, packages=packages, requirements=requirements())
+    base = Recipe(name=f"base-{kernel}", release=release, requirements=requirements())
     zfs = msgspec.structs.replace(base, name=f"zfs-{kernel}", built=("zfs-dkms", "zfsutils-linux"))
     return {"base": base, "zfs": zfs}
 

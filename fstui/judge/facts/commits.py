@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from math import isinf
 from typing import NamedTuple
 
 from fstui.judge import words
@@ -147,7 +146,7 @@ class DatabaseCommits:
         for account in way:
             if account.counted is None:
                 continue
-            if account.expected is None or isinf(account.expected.high):
+            if account.expected is None:
                 return CountedCommits(step, promised, account, min(1.0, reference)) if reference else None
             # without a sync that arrived, only a library in the server's own memory tells who is to blame
             known = reference is not None or bool(promised.preloads)
@@ -158,7 +157,7 @@ class DatabaseCommits:
     def _by_trace(self, commits: CommitStep, way: WayDown) -> CountedCommits | None:
         """At the level that the filesystem hands them to, whether it counts or not."""
         top = next(iter(way), None)
-        if top is None or top.traced is None or top.traced.expected.low < 1 or isinf(top.traced.expected.high):
+        if top is None or top.traced is None or top.traced.expected.low < 1:
             return None
         alike = any(way[0].proves_by_trace for way in self._of_same_flags(commits.as_syncs))
         if not (alike or self._reference(commits.as_syncs) or commits.promised.preloads):

@@ -45,10 +45,6 @@ class Edge(NamedTuple):
         """How that comes down."""
         return {"flushes": self.handed.flushes, "forced": self.handed.forced, "bytes": self.handed.bytes}[what]
 
-    def below(self, what: What) -> What:
-        """What that is there."""
-        return "forced" if what == "flushes" and self.handed.flushes_forced else what
-
 
 class Composition:
     """The layers beneath one filesystem, down to the next filesystem or the bottom, and what they counted."""
@@ -60,13 +56,12 @@ class Composition:
         counted: Counted,
         asked: Asked = lambda _: None,
         *,
-        of: Node | None = None,
         gets_all: bool = True,
     ) -> None:
-        """``asked``: where it knows, it is believed before any counter. ``of``: the filesystem, where the first one
-        given is a layer beneath it. ``gets_all``: every write of what is measured comes to it."""
+        """``asked``: where it knows, it is believed before any counter. ``gets_all``: every write of what is measured
+        comes to the filesystem."""
         self._asked = asked
-        self._filesystem, self._of = filesystem, of or filesystem
+        self._filesystem = filesystem
         self._below = below
         self._counted = counted
         self._edges: dict[str, tuple[Edge, ...]] = {}
@@ -119,7 +114,9 @@ class Composition:
         """The same, as though every write came to that layer."""
         below, row = self._below(node), kind(node.kind)
         beside = tuple(role for _, role in below)
-        return tuple(Edge(child, row.hands(node, Member(child.id, role), beside, self._of)) for child, role in below)
+        return tuple(
+            Edge(child, row.hands(node, Member(child.id, role), beside, self._filesystem)) for child, role in below
+        )
 
     def _arrived(self, node: Node, what: What, ways: Counter[Told], found: dict[Told, Range]) -> Range:
         key = (node.id, what)
@@ -132,31 +129,13 @@ class Composition:
         return found[key]
 
     def _composed(self, node: Node, what: What, ways: Counter[Told], found: dict[Told, Range]) -> Range:
-        each = [self._arrived(edge.node, edge.below(what), ways, found) for edge in self.taking_part(node, what)]
+        each = [self._arrived(edge.node, what, ways, found) for edge in self.taking_part(node, what)]
         shared = [
-            _divided(self._arrived(edge.node, edge.below(what), ways, found), edge.handed.copies)
+            _divided(self._arrived(edge.node, what, ways, found), edge.handed.copies)
             for edge in self._sharing(node, what)
         ]
-        parts = [*each, *([_together(shared)] if shared else []), *(self._in_turn(node) if what == "flushes" else ())]
+        parts = [*each, *([_together(shared)] if shared else [])]
         return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else OPEN
-
-    def _in_turn(self, node: Node) -> Iterator[Range]:
-        """What those that share the writes have together: where each flushes only with the writes that it gets, every
-        sync's flush comes to one of them."""
-        holding = [edge for edge in self.edges(node) if edge.handed.bytes == "shared"]
-        whole = node.id in self._gets_all and node is not self._of
-        if whole and len(holding) > 1 and all(edge.handed.flushes == "each" for edge in holding):
-            found = [
-                _divided(self._beneath(edge.node).arrived("flushes"), edge.handed.copies)
-                for edge in holding
-                if self._bytes_below(edge.node) > 0
-            ]
-            if found:
-                yield Range(_together(found).low, 0)
-
-    def _beneath(self, node: Node) -> Composition:
-        """As though each write came to this layer."""
-        return Composition(node, self._below, self._counted, self._asked, of=self._of)
 
     def _sharing(self, node: Node, what: What) -> list[Edge]:
         """Those that share it. A FUA write has bytes with it: none came to a stripe or a segment that got none."""
@@ -209,7 +188,7 @@ class Composition:
             return
         for edge in self.edges(node):
             if edge.of(what) in ("each", "shared"):
-                yield from self._ends(edge.node, edge.below(what))
+                yield from self._ends(edge.node, what)
 
     def _holding(self, node: Node) -> Iterator[Node]:
         edges = self.edges(node)

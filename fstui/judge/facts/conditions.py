@@ -20,7 +20,6 @@ from fstui.storage.layers.devices.caches import (
     may_outlive_power_cut,
     outlives_power_cut,
     protected_cache,
-    server_takes_flushes,
     volatile_cache,
 )
 from fstui.storage.layers.facts import barriers, read_only, volatile
@@ -143,8 +142,12 @@ def _cache_outcome(
 
 
 def _behind_server(node: Node) -> bool:
-    """Return whether "write back" only means that a server takes flushes; it may still write each request through."""
-    return kind(node.kind).networked and not outlives_power_cut(node)
+    """Return whether "write back" only means that a server, or a driver of an unknown kind, takes flushes.
+
+    It may still write each request to stable storage before it answers.
+    """
+    row = kind(node.kind)
+    return (row.networked or not row.known) and not outlives_power_cut(node)
 
 
 def _barriers_on(filesystem: Node, barrier: Reading) -> str:
@@ -163,8 +166,8 @@ def _cache_line(node: Node) -> str:
 
 
 def _contradicts(node: Node) -> Reading | None:
-    """Return the reading by which the device's write cache is on, or by which its server takes flushes."""
-    fact = volatile_cache(node) or server_takes_flushes(node)
+    """Return the reading by which the device's write cache is on."""
+    fact = volatile_cache(node)
     return fact.reading if fact and fact.value else None
 
 

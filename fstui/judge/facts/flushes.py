@@ -49,7 +49,7 @@ are too few (80 such steps on honest storage had twice as many or more). Enough 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf, isinf
+from math import inf
 from typing import Literal, NamedTuple
 
 from fstui.judge import words
@@ -62,11 +62,8 @@ from fstui.model.quantities import count, ratio, size
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices.caches import may_outlive_power_cut
-from fstui.storage.layers.facts import dax
 from fstui.storage.layers.filesystems import ext
 from fstui.storage.layers.flushes import (
-    MORE_THAN_NONE,
     NOTHING,
     ExpectedFlushes,
     Range,
@@ -84,11 +81,10 @@ apart. ``not counted``: what arrived or what is expected is not known, or no flu
 _PAGE = 4096
 ENOUGH = 0.9
 """Less than this share of what is expected is too little."""
-EXACT_SHARE, OPEN_SHARE = 0.002, 0.02
-"""Where the least that is expected is known, the flushes of one sync or of this share of them may be missing: of more
-than 300 such steps on honest storage (ext, XFS, btrfs, ZFS, exFAT, FAT, NILFS2) none had one too few, while libraries
-that drop every twelfth or twentieth sync hide below a tenth. More where the most is open: f2fs had 309 for 310
-syncs."""
+EXACT_SHARE = 0.002
+"""The flushes of one sync, or of this share of the syncs, may be missing if the expected number is exact. In more than
+300 such steps on honest storage (ext, XFS, btrfs, ZFS) none was missing. Libraries that drop every twelfth or twentieth
+sync would hide below a tenth."""
 TOLERANCE = 0.05
 """More than this share beyond what is expected came from somebody else."""
 _COMMIT_EVERY_S, _COMMIT_FLUSHES, _COMMIT_BYTES = 5, 2, 65536
@@ -181,8 +177,7 @@ class FlushAccount(NamedTuple):
 
     def _too_few(self, arrived: float, expected: Range) -> bool:
         each, most = expected
-        exact = OPEN_SHARE if isinf(most) else EXACT_SHARE
-        tolerated = max(1, exact * self.syncs) if each in (1, most) else (1 - ENOUGH) * self.syncs
+        tolerated = max(1, EXACT_SHARE * self.syncs) if each in (1, most) else (1 - ENOUGH) * self.syncs
         return arrived < each * (self.syncs - tolerated)
 
     @property
@@ -221,7 +216,7 @@ class FlushAccount(NamedTuple):
     @property
     def proves_by_counters(self) -> bool:
         """Each was counted with its bytes, while nobody else wrote."""
-        known = self.expected is not None and self.expected.low > 0 and not isinf(self.expected.high)
+        known = self.expected is not None and self.expected.low > 0
         counts = self.counted is not None and self.written is not None
         return known and counts and not (self._lacks or self.lacks_bytes or self.others_wrote)
 
@@ -229,7 +224,7 @@ class FlushAccount(NamedTuple):
     def proves_by_trace(self) -> bool:
         """We asked for each ourselves, whoever else wrote, and no counter says that fewer were done."""
         seen = self.traced
-        if seen is None or seen.expected.low < 1 or isinf(seen.expected.high):
+        if seen is None or seen.expected.low < 1:
             return False
         return not (self._too_few(seen.least, seen.expected) or self._lacks or self.lacks_bytes)
 
@@ -288,12 +283,12 @@ def fewest_bytes(accounts: Iterable[FlushAccount]) -> FlushAccount:
 
 
 def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> tuple[FlushAccount, ...]:
-    """What each level received of this step, topmost first. Nothing where DAX passes every counter by, or where the
-    filesystem has devices that are not seen.
+    """What each level received of this step, topmost first. Nothing where the filesystem has devices that are
+    not seen.
 
     A step without syncs is expected to send no flush; its bytes are asked for only where it wrote with O_DIRECT.
     """
-    if not stack.levels or stack.has_unseen_devices or any(_uses_dax(level.filesystem) for level in stack.levels):
+    if not stack.levels or stack.has_unseen_devices:
         return ()
     top = stack.levels[0]
     sync = _sync(top.filesystem, done)
@@ -360,8 +355,6 @@ def _expected(stack: Stack, level: Level, found: Received, expected: ExpectedFlu
     devices = found.devices
     if expected is None or not devices:
         return None
-    if expected == MORE_THAN_NONE and all(map(may_outlive_power_cut, level.devices)):
-        return None  # what nobody measured may send none, and nothing is lost by it
     if any(kind(node.kind).repeats_commits for node in level.path):
         expected = expected.with_commits_repeated()
     if not found.forced_alike:
@@ -375,8 +368,7 @@ def _expected(stack: Stack, level: Level, found: Received, expected: ExpectedFlu
 
 
 def _tells(account: FlushAccount) -> bool:
-    """How many flushes came to these devices is known, or none of them counts: else a layer above may keep some back,
-    as dm-integrity's journal does each that no write came with."""
+    """Return whether the number of flushes is known, or no device counts. Else a layer above may keep some back."""
     return account.counted is not None or not any(device.counted for device in account.level.devices)
 
 
@@ -386,8 +378,7 @@ def _passed_on(account: FlushAccount, filesystem: Node, share: Range, files: int
     if each is None or account.expected is None:
         return None
     passed = account.expected.times(each).times(share).times(Range(1, files))
-    # where it is open how many there are, they may be writes marked FUA
-    return ExpectedFlushes(passed, Range(0, inf) if isinf(passed.high) else passed)
+    return ExpectedFlushes(passed, passed)
 
 
 def _requested(level: Level, done: SyncStep, block_bytes: int) -> Range:
@@ -421,8 +412,3 @@ def _adds_bytes(filesystem: Node, path: tuple[Node, ...]) -> bool:
     row = kind(filesystem.kind)
     own = row.writes_timestamps(filesystem) or every_write_synced(filesystem) or not row.writes_in_place(filesystem)
     return own or any(kind(node.kind).may_add_bytes(node) for node in path)
-
-
-def _uses_dax(filesystem: Node) -> bool:
-    told = dax(filesystem)
-    return told is not None and told.value

@@ -96,8 +96,7 @@ class Stack:
     def has_unseen_devices(self) -> bool:
         """Whether a filesystem has devices that are not in the stack.
 
-        f2fs lists additional devices only in its superblock (mkfs.f2fs -c): then the filesystem is larger than the
-        devices below it. Another filesystem may name a device whose path does not exist here.
+        Then it is larger than the devices below it, or it names a device whose path does not exist here.
         """
         if any(node.reading(DEVICE_UNSEEN) for node in self.filesystems):
             return True

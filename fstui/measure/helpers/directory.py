@@ -36,7 +36,7 @@ ELSEWHERE = (
     "leads to what is not mounted here: in another mount namespace (nsenter -m -t PID runs fstui there), or unmounted"
 )
 REMOVE_S = 8.0
-STATX_DIOALIGN, STATX_ATTR_DAX = 0x2000, 0x200000
+STATX_DIOALIGN = 0x2000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
 FLAGS = {"S": 0x8, "C": 0x800000, "N": 0x10000000}
 """FS_SYNC_FL, which a file inherits of its directory: every write is synced. FS_INLINE_DATA_FL: ext4 keeps it in its
@@ -129,12 +129,6 @@ def dio_alignment(answer: bytes) -> int | None:
     return int.from_bytes(answer[0x9C:0xA0], sys.byteorder) if mask & STATX_DIOALIGN else None
 
 
-def is_dax(answer: bytes) -> bool:
-    """Whether programs reach the file's bytes past the page cache (STATX_ATTR_DAX, since Linux 5.8): an overlay passes
-    on what its upper directory's filesystem says."""
-    return bool(int.from_bytes(answer[8:16], sys.byteorder) & STATX_ATTR_DAX)
-
-
 def keep(path: str, entry: str | None) -> None:
     """Make the directory, hold it until stdin closes, remove it with all that is in it, and strike it out."""
     try:
@@ -162,9 +156,7 @@ def told_of_a_file(directory: int, name: str) -> dict[str, Any]:
         fd = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         try:
             os.write(fd, b"\n")
-            answer = statx(directory, name)
-            flags = file_flags(fd) + "x" * is_dax(answer)
-            return {"dio_alignment": dio_alignment(answer), "file_flags": flags}
+            return {"dio_alignment": dio_alignment(statx(directory, name)), "file_flags": file_flags(fd)}
         finally:
             os.close(fd)
     except OSError:

@@ -46,11 +46,6 @@ def barriers(filesystem: Node) -> Fact[bool] | None:
     return Fact(reading.value not in _BARRIERS_OFF, reading) if reading is not None else None
 
 
-def dax(filesystem: Node) -> Fact[bool] | None:
-    """Whether programs reach its bytes past page cache and block layer: by its mount, or by a file of the run."""
-    return one_of(filesystem, "file_dax", {"x": True}) or _unless(filesystem, "dax")
-
-
 def mounted_sync(filesystem: Node) -> Fact[bool] | None:
     """Whether it is mounted ``-o sync``; what that does, its kind tells (``sync_mount``)."""
     reading = filesystem.reading("sync_option")

@@ -6,12 +6,11 @@ one request, and /sys/block/X/stat does not count it as a flush (Documentation/b
 
 from __future__ import annotations
 
-from math import inf, isinf
 from typing import Literal, NamedTuple
 
 from fstui.model.storage import Node
 from fstui.storage.layers.facts import barriers, flagged_sync, mounted_sync
-from fstui.storage.layers.kinds import Kind, kind
+from fstui.storage.layers.kinds import kind
 
 Call = Literal["fdatasync", "fsync", "O_DSYNC", "O_SYNC"]
 
@@ -63,15 +62,12 @@ class ExpectedFlushes(NamedTuple):
         return ExpectedFlushes(*(Range(each.low / writers, each.high) for each in self))
 
     def in_part(self) -> ExpectedFlushes:
-        """Where each flush arrives, and of the writes marked FUA only those that lie there: what is left without them,
-        where it is known how many they are."""
-        if isinf(self.plain.high):
-            return self
+        """Where each flush arrives, and of the writes marked FUA only those that lie there."""
         return ExpectedFlushes(self.plain | self.fua, self.fua)
 
     def with_commits_repeated(self) -> ExpectedFlushes:
         """Where each commit has one more: as many as may come, or not, with a sync. A FUA write is not counted."""
-        more = 0 if isinf(self.plain.high) else self.plain.high - self.plain.low
+        more = self.plain.high - self.plain.low
         return ExpectedFlushes(Range(self.plain.low, self.plain.high + more), self.fua)
 
     def and_at_most(self, more: float) -> ExpectedFlushes:
@@ -82,10 +78,6 @@ class ExpectedFlushes(NamedTuple):
 NOTHING = Range(0, 0)
 ONE = Range(1, 1)
 ONE_OR_TWO = Range(1, 2)
-AT_LEAST_ONE = ExpectedFlushes(Range(1, inf), Range(0, inf))
-"""Exactly one was seen of exfat, vfat and ntfs3; how many more there may be is open."""
-MORE_THAN_NONE = ExpectedFlushes(Range(0.02, inf), Range(0, inf))
-"""Of any known filesystem: a sync that sends nothing to a write cache leaves there what it calls durable."""
 ONE_FLUSH = ExpectedFlushes(ONE, ONE)
 ONE_OR_TWO_FLUSHES = ExpectedFlushes(ONE_OR_TWO, ONE_OR_TWO)
 
@@ -99,16 +91,10 @@ def expected_flushes(filesystem: Node, sync: Sync, claims_fua: bool | None) -> E
     """
     if barriers_off(filesystem):
         return ExpectedFlushes(NOTHING, NOTHING)
-    row = kind(filesystem.kind)
-    expected = row.expected_flushes(filesystem, sync, claims_fua) or (None if _is_elsewhere(row) else MORE_THAN_NONE)
+    expected = kind(filesystem.kind).expected_flushes(filesystem, sync, claims_fua)
     if expected and sync.by_call and every_write_synced(filesystem):
         return expected.and_at_most(2 * sync.every)  # every write has been synced once already
     return expected
-
-
-def _is_elsewhere(row: Kind) -> bool:
-    """Its data is in memory, on another machine, or another filesystem's; or nothing is known of it."""
-    return not row.known or row.in_memory or row.remote or row.over_filesystem
 
 
 def expected_of_backing(filesystem: Node) -> Range | None:
@@ -116,9 +102,7 @@ def expected_of_backing(filesystem: Node) -> Range | None:
     matter of flushes, and where the devices below may be others than those that are known."""
     if barriers_off(filesystem):
         return NOTHING
-    row = kind(filesystem.kind)
-    unknown = _is_elsewhere(row) or row.members_asked
-    return row.expected_of_backing(filesystem) or (None if unknown else MORE_THAN_NONE.plain)
+    return kind(filesystem.kind).expected_of_backing(filesystem)
 
 
 def barriers_off(filesystem: Node) -> bool:

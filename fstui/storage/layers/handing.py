@@ -25,8 +25,6 @@ class Handed(NamedTuple):
     """Of those that share a write, how many get it, at the least."""
     only_read: bool = False
     """It holds data, and nothing of what is written comes to it: no flush is owed there."""
-    flushes_forced: bool = False
-    """A flush comes there as a write marked FUA."""
     with_writes: bool = False
     """Its flushes come with the writes that it gets, and with no flush: of a part of them, no flush is owed for each
     sync."""
@@ -72,11 +70,6 @@ AT_TIMES = Handed("sometimes", "sometimes", "sometimes")
 """Journals, logs and metadata: at commits."""
 ONLY_READ = AT_TIMES._replace(only_read=True)
 """What a snapshot began with."""
-FLUSHED = Handed("each", "sometimes", "each")
-"""Every flush and all bytes; a FUA write becomes something else."""
-JOURNALED = Handed("each", "sometimes", "each", flushes_forced=True, with_writes=True)
-"""The bytes, by way of a journal; each flush as one of its sections, marked FUA, where it has got any since the last:
-two of them under a stripe had 74 and 72 flushes for 103 syncs (Linux 6.12)."""
 LOGGED_FIRST = Handed("each", "each", "each", with_writes=True)
 """An array's journal: every write with a flush of its own, before it is answered."""
 NOTHING = Handed("never", "never", "never")

@@ -1,7 +1,7 @@
 """How layers are read in one survey: what every block device and every mounted filesystem has, and what families add.
 
-Any filesystem: ``barrier`` (barrier | nobarrier), ``compress``, ``dax``, ``sync_option`` (sync), ``root`` (of a bind
-mount or subvolume), and of a file of the run ``sync_flag`` (S: chattr +S), ``nocow_flag`` (C) and ``file_dax`` (x).
+Any filesystem: ``barrier`` (barrier | nobarrier), ``compress``, ``sync_option`` (sync), ``root`` (of a bind mount or
+subvolume), and of a file of the run ``sync_flag`` (S: chattr +S) and ``nocow_flag`` (C).
 Any block device: ``write_cache`` (write back | write through, the kernel's view), ``fua``, ``rotational``, ``iostats``.
 
 A reader reads the layers of one kind; it lives as long as the survey, so what is told of all of them at once (a table,
@@ -26,8 +26,8 @@ from fstui.storage.layers.sources.names import Names
 from fstui.storage.layers.sources.udev import Udev
 
 BARRIERS_OFF = frozenset({"nobarrier", "barrier=0", "barrier=none", "barrier=off"})
-NO_DEVICE_MAJOR, FLASH_MAJOR = "0", "31"
-"""Of filesystems that no block device is under, and of MTD, whose block devices need not be there."""
+NO_DEVICE_MAJOR = "0"
+"""Of filesystems that no block device is under."""
 Role = tuple[str, Reading]
 """The id of a layer below, and its ``role``."""
 
@@ -140,9 +140,9 @@ class FilesystemReader:
 
     def _gone(self, mount: Mount) -> tuple[Reading, ...]:
         """Its block device was pulled out while it was mounted: the kernel has others, and none of that number."""
-        major = mount.device.partition(":")[0]
-        known = major in (NO_DEVICE_MAJOR, FLASH_MAJOR) or self.sources.names.of(mount.device) is not None
-        if known or not self.tree.names("/sys/dev/block"):
+        without_device = mount.device.partition(":")[0] == NO_DEVICE_MAJOR
+        found = without_device or self.sources.names.of(mount.device) is not None
+        if found or not self.row.known or not self.tree.names("/sys/dev/block"):
             return ()
         return (Reading(what="device", value="gone", path=f"/sys/dev/block/{mount.device}"),)
 
@@ -238,8 +238,6 @@ def _special(mount: Mount) -> Iterator[Reading]:
         name, _, value = option.partition("=")
         if name in ("compress", "compress-force", "compress_algorithm"):
             yield Reading(what="compress", value=value or "yes", path=MOUNTINFO)
-        elif name == "dax" and value not in ("never", "inode"):
-            yield Reading(what="dax", value=value or "yes", path=MOUNTINFO)
 
 
 def _forced_read_only(mount: Mount, row: Kind) -> tuple[Reading, ...]:

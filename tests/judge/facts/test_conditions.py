@@ -106,10 +106,8 @@ def barriers_off() -> Iterator[tuple[str, Target, list[str]]]:
     yield "host with flushes", on_disk(OFF, told(F_FLUSH="yes")), none
     for cache, expected in (("write back", lost), ("write through", none)):
         yield f"Linux 3.10, {cache}", on_disk(OFF, told(None, cache_type=cache)), expected
-    for cache in ("write back", "write through"):
-        served = told(cache, "nbd0", **({"offers_flush": "yes"} if cache == "write through" else {}))
-        top = filesystem(barrier="nobarrier", below=("nbd0",))
-        yield f"nbd, {cache}", target(top, replace(served, kind="nbd")), ["unknown_server"]
+    for kind in ("rbd", "nbd"):
+        yield f"write back by {kind}", on_disk(OFF, replace(told("write back"), kind=kind)), ["unknown_server"]
     for name, device, expected in (
         ("cache", disk(), lost), ("protected", disk(medium=PLP), safe), ("no cache", told(), none)
     ):  # fmt: skip
@@ -158,10 +156,10 @@ def overridden() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
     yield "md always claims a cache", over(block("md0", "md", "sda", write_cache="write back"), told()), []
     virtio = disk("vda", link="virtio", write_cache="write through", readings=readings(cache_type="write through"))
     yield "virtio without a cache", over(virtio), []
-    yield "nbd", over(replace(told(offers_flush="yes"), kind="nbd")), ["unknown_server"]
-    served = replace(told("write back", offers_flush="yes"), kind="nbd")
-    yield "dm above nbd", over(linear, served), ["unknown_server"]
-    yield "dm above nbd and a disk", over(replace(linear, below=("sda", "sdb")), served, disk("sdb")), lost
+    served = replace(told("write back"), kind="rbd")
+    yield "dm above rbd", over(linear, served), ["unknown_server"]
+    yield "dm above nbd", over(linear, replace(served, kind="nbd")), ["unknown_server"]
+    yield "dm above rbd and a disk", over(replace(linear, below=("sda", "sdb")), served, disk("sdb")), lost
     volume = disk(link="scsi", readings=readings(cache_type="write back", controller="stex"))
     yield "unknown volume", over(replace(volume, write_cache="write through")), ["unknown_controller"]
     yield "dm above an unknown volume", over(linear, volume), ["unknown_controller"]
@@ -257,8 +255,6 @@ def arrays_in_memory() -> Iterator[tuple[str, Target, list[str]]]:
     yield "its metadata", array("dm-cache", "sda", "sdb", "ram0", cache_mode="writethrough", roles=metadata), copied
     yield "member and metadata", array("dm-raid", "sda", "sdb", "ram0", "ram1", level="raid5", roles=image), copied
     yield "mirror's log", array("dm-mirror", "sda", "ram0", roles={"sda": "mirror leg", "ram0": "log"}), copied
-    yield "dm-era", array("dm-era", "sda", "ram0", roles={"sda": "origin", "ram0": "metadata"}), copied
-    yield "dm-log-writes", array("dm-log-writes", "sda", "ram0", roles={"sda": "data", "ram0": "log"}), copied
     yield "stripe", array("md", "sda", "ram0", level="raid0"), lost
     yield "segment", array("dm-linear", "sda", "ram0"), lost
     yield "write-back cache", array("dm-cache", "sda", "ram0", cache_mode="writeback", roles=cache), lost

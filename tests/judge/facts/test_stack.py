@@ -73,9 +73,10 @@ def test_lowest_layer_in_memory_is_named() -> None:
     assert Stack(on_disk()).in_memory == ()
 
 
-def test_level_with_deduplication_reduces() -> None:
-    vdo = target(filesystem(below=("dm-0",)), block("dm-0", "dm-vdo", "sda"), disk())
-    assert [level.reduces for level in Stack(vdo).levels] == [True]
+def test_level_of_a_pool_that_compresses_reduces() -> None:
+    zpool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda",))
+    stack = Stack(target(filesystem("zfs", below=("pool:tank",)), zpool, disk()))
+    assert [level.reduces for level in stack.levels] == [True]
     assert [level.reduces for level in Stack(on_disk()).levels] == [False]
 
 

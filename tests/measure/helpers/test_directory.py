@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fstui.measure.children import command
-from fstui.measure.helpers.directory import is_dax, statx
+from fstui.measure.helpers.directory import statx
 from fstui.measure.wire.held import MARK
 from tests.real.disks import unmount
 
@@ -317,17 +317,9 @@ def test_root_is_told_of_an_access_control_list_that_lets_others_write(tmp_path:
     assert f"the access control list of {here} names" in answer("inspect", here)["renamers"]
 
 
-@pytest.mark.parametrize(("attributes", "reached"), [(0x200000, True), (0x10, False), (0, False)])
-def test_statx_tells_whether_a_file_is_reached_past_the_page_cache(attributes: int, reached: bool) -> None:
-    """STATX_ATTR_DAX, in the second eight bytes of the kernel's answer."""
-    answer = bytes(8) + attributes.to_bytes(8, sys.byteorder) + bytes(240)
-    assert is_dax(answer) is reached
-
-
 def test_statx_is_asked_of_a_file_itself(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
     directory = os.open(tmp_path, os.O_RDONLY)
     answer = statx(directory, "file")
     os.close(directory)
     assert int.from_bytes(answer[0x28:0x30], sys.byteorder) in (0, 5)  # stx_size
-    assert is_dax(answer) is False

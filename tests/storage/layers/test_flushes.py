@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
-
 import pytest
 
 from fstui.model.storage import Node, Reading
@@ -60,13 +58,6 @@ def test_copy_on_write() -> None:
     assert expected_flushes(filesystem("btrfs"), Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(TWO, ONE)
     assert expected_flushes(filesystem("zfs"), Sync("fsync"), claims_fua=False) == ExpectedFlushes(ONE, ONE)
     assert expected_of_backing(filesystem("btrfs")) == Range(1, 4)
-
-
-@pytest.mark.parametrize(("kind", "least"), [("vfat", 1), ("jfs", 0.02)])
-def test_of_the_others_only_the_least_is_known(kind: str, least: float) -> None:
-    sends = ExpectedFlushes(Range(least, inf), Range(0, inf))
-    assert expected_flushes(filesystem(kind), Sync("fdatasync"), claims_fua=False) == sends
-    assert expected_of_backing(filesystem(kind)) == Range(0.02, inf)
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", "nfs4", "overlay", "fuse.sshfs", "newfs"])

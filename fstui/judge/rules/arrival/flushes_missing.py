@@ -2,7 +2,7 @@
 
 ## What it means
 Barriers are on, the device has its write cache on, and still fewer flushes arrived than expected of the filesystem:
-those of more than one sync or 0.2 % are missing (2 % where it may send any number more than one); of more than a tenth
+those of more than one sync or 0.2 % are missing; of more than a tenth
 where two or more are expected at the least and nobody knows exactly how many. Something above the driver drops them,
 always or for a time.
 
@@ -18,8 +18,7 @@ and counts for it. A layer that was asked and passed nothing on is named.
 Other writers only add flushes, so too few stays too few. It does not tell who drops them: a seccomp filter that fakes
 the sync calls, a driver, a layer between; or the filesystem itself: ext4 without a journal sends none for fdatasync
 and O_DSYNC on Linux 6.1 (a power cut there loses what was acknowledged), and does on 6.18; ext4 with a journal on a
-device of its own flushes only that one for an fsync that commits (6.12: 477 of 477 records lost in two cuts). A
-filesystem of which nobody knows what it sends (gfs2 and ocfs2 send none) may leave it out above a protected cache.
+device of its own flushes only that one for an fsync that commits (6.12: 477 of 477 records lost in two cuts).
 
 ## What to do next
 `grep Seccomp /proc/self/status`; repeat outside the container; repeat on another filesystem of the same disk.

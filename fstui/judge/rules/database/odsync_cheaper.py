@@ -88,8 +88,7 @@ def _meaning(counted: float | None) -> str:
 
 
 def _owes(case: Case, done: SyncStep) -> bool:
-    """A device that the kernel takes for "write through" is expected to get no flush by either way; what nobody knows
-    of, such as gfs2 above an array, may be expected none."""
+    """A device that the kernel takes for "write through" is expected to get no flush by either way."""
     way = case.flushes.of(done)
     return any(account.counted and account.expected and account.expected.low > 0 for account in way)
 

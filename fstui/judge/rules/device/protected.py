@@ -1,4 +1,4 @@
-"""Caches and memory that may survive a power cut."""
+"""Caches that may survive a power cut."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from fstui.model.judgement import Confidence
 from fstui.model.quantities import duration_ns, rate
 from fstui.model.storage import Node
 from fstui.storage.layers.devices.caches import has_none, safe_drive
-from fstui.storage.layers.devices.pmem import domain
-from fstui.storage.layers.facts import word
 
 CACHE_PER_S = 100_000
 """No protected cache behind a bus answers one writer more often."""
@@ -119,51 +117,3 @@ def raid_cache(case: Case) -> Iterator[Conclusion]:
                 "Check that the drives' own caches are off: storcli /c0/vall show all (Disk Cache Policy).",
             ),
         )
-
-
-@rule(place=55)
-def persistent_memory(case: Case) -> Iterator[Conclusion]:
-    """*plausible, low confidence*
-
-    ## What it means
-    The data is stored in persistent memory: an NVDIMM, or what a hypervisor presents as one. The platform claims that
-    data which has reached its persistence domain survives a power cut.
-
-    ## How it was measured
-    `persistence_domain` of the device's region (`/sys/bus/nd/devices/region*/`) is `memory_controller` or `cpu_cache`.
-    Synced writes returned.
-
-    ## What it proves, and what not
-    Nothing was counted: DAX bypasses all counters, and without DAX the driver has no request queue. It is the
-    platform's claim alone. A hypervisor can report anything about a file.
-
-    ## What to do next
-    `ndctl list -DH` shows the modules' health and dirty shutdowns. To be certain, run a power-cut test:
-    `fstui powercut`.
-
-    ## Details
-    A sync writes the CPU's caches back or drains the memory controller's queues; there is no disk cache to flush. The
-    firmware states the persistence domain (ACPI NFIT, platform capabilities). The kernel reports none if the firmware
-    states none, nor for memory that is only called persistent (`memmap=`).
-    """
-    devices, synced = case.commit_devices, case.steps.synced
-    reached = dict.fromkeys(found.value for node in devices if (found := domain(node)))
-    if not (synced and reached and all(map(domain, devices))) or case.configuration.breaks_sync:
-        return
-    where, steps = words.devices(devices), [done.step for done in synced]
-    platform = "hypervisor" if case.host.virtualization else "platform"
-    yield Conclusion(
-        f"{where}: persistent memory, as the platform claims",
-        f"{where} is persistent memory, so a sync has no disk cache to empty. The {platform} claims that data which "
-        f"has reached {words.listed(reached)} survives a power cut. Nothing in {words.time_measured(steps)} could "
-        "confirm that.",
-        verdict="plausible",
-        confidence="low",
-        steps=steps,
-        because=(line for node in devices for line in _domain_lines(node)),
-        next=("ndctl list -DH shows the modules' health and their dirty shutdowns.", words.CUT_THE_POWER),
-    )
-
-
-def _domain_lines(node: Node) -> Iterator[str]:
-    yield from (words.reading(node, found.reading) for found in (domain(node), word(node, "provider")) if found)

@@ -134,7 +134,7 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     `fstui powercut`, with the witness on another host.
 
     ## Details
-    The rule does not apply to your own NVMe over fabrics, Fibre Channel, iSCSI, nbd and Ceph, nor to volumes that are
+    The rule does not apply to your own NVMe over fabrics, Fibre Channel, iSCSI and Ceph, nor to volumes that are
     reached by RDMA: these can be that fast.
     """
     devices, fastest = case.commit_devices, case.costs.fastest_synced

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fstui.model.storage import Node
 from fstui.storage.layers.devices.links import link
-from fstui.storage.layers.devices.pmem import persistent
 from fstui.storage.layers.facts import Fact, one_of
 
 _SAFE_DRIVES = frozenset({"ssd-plp", "optane"})
@@ -38,11 +37,6 @@ def volatile_cache(node: Node) -> Fact[bool] | None:
     return one_of(node, "ID_ATA_WRITE_CACHE_ENABLED", {"1": True, "0": False})
 
 
-def server_takes_flushes(node: Node) -> Fact[bool] | None:
-    """Return whether the server of an nbd device takes flushes. It may still write each request through."""
-    return one_of(node, "offers_flush", {"yes": True})
-
-
 def has_cache(node: Node) -> bool | None:
     """Whether flushes matter there: by the kernel's view, and where it tells none (before Linux 4.7, or a file that
     cannot be read) by the device's own word; None where nobody says."""
@@ -59,12 +53,12 @@ def has_none(node: Node) -> bool:
 
 
 def protected_cache(node: Node) -> bool:
-    """It has a write cache that is said to outlive a power cut: a controller's battery, an array's, a drive's
-    capacitors, what empties an NVDIMM's queues."""
+    """It has a write cache that is said to outlive a power cut: a controller's battery, an array's or a
+    drive's capacitors."""
     medium = node.medium
     array = one_of(node, "grade", {"array": True}) is not None
     told = medium is not None and (medium.class_ == "raid-cache" or medium.write_cache == "plp")
-    return persistent(node) or array or told
+    return array or told
 
 
 def safe_drive(node: Node) -> bool:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.devices import disk_readings, drives, links, models, nvme
-from fstui.storage.layers.devices.caches import server_takes_flushes, volatile_cache
+from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import Fact, number, one_of, word
 from fstui.storage.layers.kinds import Kind
@@ -168,11 +168,6 @@ class Drive(Kind, frozen=True, kw_only=True):
     def _written_through(self, node: Node) -> tuple[SyncPath, str]:
         if (cache := volatile_cache(node)) is not None and cache.value:
             return "stops", "the kernel was told write through, the drive says its write cache is on"
-        if server_takes_flushes(node):
-            return (
-                "unknown",
-                "the kernel was told write through, and sends the server none of the flushes that it takes",
-            )
         if (offered := facts(node).host_flushes) is not None and not offered.value:
             return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"
         return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
@@ -205,5 +200,7 @@ KINDS = (
         settings=("cache_type",),
     ),
     PARTITION,
+    # its driver hangs on a bus of its own, and would pass for a disk
+    Kind(name="pmem", layer="block", device_names="pmem", known=False, may_cache=True, accounting="own"),
 )
 DEVICES = DiskReader

@@ -1,9 +1,8 @@
 """device-mapper, by target. Its core hands a flush to each device below (Documentation/admin-guide/device-mapper).
 
 Names tell most targets to every user (``dm_names``), the table tells all of them to root (``dm_tables``): ``target``,
-``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writecache_type`` (ssd | pmem),
-``writes_past`` (cleaner | metadata_only: a dm-writecache that data is written past), ``integrity_mode`` (J | B | D),
-``persistent`` (yes | no: what a snapshot's store holds after a reboot).
+``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writes_past`` (cleaner | metadata_only: a
+dm-writecache that data is written past), ``persistent`` (yes | no: what a snapshot's store holds after a reboot).
 """
 
 from __future__ import annotations
@@ -16,17 +15,11 @@ from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.handing import (  # fmt: skip
     ALL,
     AT_TIMES,
-    BYTES_ALONE,
     CLONES,
-    FLUSHED,
-    FLUSHES_ONLY,
-    JOURNALED,
-    NOTHING,
     ONE_PATH,
     ONLY_READ,
     Handed,
     Member,
-    by_role,
 )
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.sources.claims import Question
@@ -49,10 +42,6 @@ class Target(Kind, frozen=True, kw_only=True):
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
         """One answer tells of all."""
         return (Question(dm_tables.COMMAND, root=True),)
-
-
-_WITHOUT_JOURNAL = frozenset({"B", "D"})
-"""Modes of dm-integrity: with a bitmap, and direct."""
 
 
 def persistent(node: Node) -> Fact[bool] | None:
@@ -84,34 +73,6 @@ class CachedTarget(Cached, Target, frozen=True, kw_only=True):
     """The row of a target in which one device caches for another."""
 
 
-class Integrity(Target, frozen=True, kw_only=True):
-    """The row of dm-integrity. With its journal a flush becomes journal sections marked FUA, of which a disk that takes
-    FUA counts no flush, and each comes to those alone that hold its block (drivers/md/dm-integrity.c: write_journal);
-    else it is handed on, to metadata on a device of its own as well (dm_integrity_flush_buffers; 200 each, 6.12)."""
-
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        mode = node.reading("integrity_mode")
-        if mode is not None and mode.value in _WITHOUT_JOURNAL:
-            return FLUSHES_ONLY if member.role == "metadata" else FLUSHED
-        return JOURNALED if len(beside) == 1 else AT_TIMES
-
-
-class Clone(Target, frozen=True, kw_only=True):
-    """The row of dm-clone: each flush, by itself or by a commit of its metadata, goes to the destination; the source is
-    only read (drivers/md/dm-clone-target.c: commit_metadata)."""
-
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        return by_role(member.role, {"data": ALL, "origin": NOTHING}.get(member.role or "", BYTES_ALONE))
-
-
-class Zoned(Target, frozen=True, kw_only=True):
-    """The row of dm-zoned: of several devices the first alone is asked for every flush
-    (drivers/md/dm-zoned-metadata.c: dmz_flush_metadata)."""
-
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        return FLUSHED if len(beside) == 1 else BYTES_ALONE
-
-
 class Snapshot(Target, frozen=True, kw_only=True):
     """The row of dm-snapshot: every write and every flush goes to its store, the origin is only read
     (drivers/md/dm-snap.c: snapshot_map)."""
@@ -130,22 +91,9 @@ class Thin(Target, frozen=True, kw_only=True):
         return ALL if len(beside) == 1 else known.get(member.role or "", AT_TIMES)
 
 
-class Vdo(Target, frozen=True, kw_only=True):
-    """The row of dm-vdo: each flush is sent on once what was written before is in its journal
-    (drivers/md/dm-vdo/flush.c); what a write becomes is a matter of what it has already."""
-
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        return FLUSHES_ONLY
-
-
 _target = partial(Target, layer="block", sync="passes", because="would pass it on")
 _cached = partial(CachedTarget, layer="block", sync="passes", may_cache=True)
 _COMMITS = "a flush commits the pool's metadata and goes below"
-_OTHERS = (
-    "dm-delay", "dm-dust", "dm-ebs", "dm-flakey", "dm-snapshot-merge", "dm-snapshot-origin",
-    "dm-unstriped", "dm-verity",
-)  # fmt: skip
-
 KINDS = (
     # no name tells which target it is
     Target(
@@ -171,43 +119,15 @@ KINDS = (
     ),
     _target(name="dm-mirror", spreads="raid1", dispensable=("log",)),
     Raid(name="dm-raid", layer="block", sync="passes", because="would pass it on", dispensable=("metadata",)),
-    _target(name="dm-era", dispensable=("metadata",)),
-    _target(name="dm-log-writes", dispensable=("log",)),
     Thin(name="dm-thin", layer="block", sync="passes", because=_COMMITS),
     _target(name="dm-thin-pool", because=_COMMITS),
     Snapshot(name="dm-snapshot", layer="block", sync="passes", because="a flush goes to its store"),
+    *(_target(name=name) for name in ("dm-snapshot-merge", "dm-snapshot-origin")),
     _cached(name="dm-cache", because="a flush commits the cache's metadata and goes below"),
     _cached(
         name="dm-writecache",
         because="a flush makes the cache device durable; the origin is written later",
         always_behind=True,
     ),
-    _cached(
-        name="dm-pcache",
-        because="a flush makes the persistent memory durable; the disk is written later",
-        always_behind=True,
-    ),
-    Vdo(
-        name="dm-vdo",
-        layer="block",
-        sync="passes",
-        because="a flush goes below once what was written is journaled",
-        reduces=True,
-        may_cache=True,
-    ),
-    Integrity(
-        name="dm-integrity",
-        layer="block",
-        sync="passes",
-        because="a flush commits its journal, or goes below where it has none",
-    ),
-    Clone(name="dm-clone", layer="block", sync="passes", because="a flush goes to the destination"),
-    Zoned(name="dm-zoned", layer="block", sync="passes", because="a flush writes its metadata and goes below"),
-    _target(name="dm-dedup", reduces=True),
-    *(_target(name=name) for name in _OTHERS),
-    # drivers/md/dm-switch.c sets no num_flush_bios
-    Target(name="dm-switch", layer="block", sync="stops", because="it hands on no flush"),
-    Target(name="dm-error", layer="block", sync="stops", because="every request fails here"),
-    Target(name="dm-zero", layer="block", sync="stops", because="what is written is thrown away"),
 )
 DEVICES = DmReader

@@ -16,9 +16,7 @@ _BY_UUID = (
     ("CRYPT-", "dm-crypt"),
     ("mpath-", "dm-multipath"),
     ("DMRAID-", "dm-raid"),
-    ("VDO-", "dm-vdo"),
     ("part", "dm-linear"),  # kpartx
-    ("stratis-", "dm"),
 )
 _BY_LVM_SUFFIX = (("-tpool", "dm-thin-pool"), ("-real", "dm-linear"), ("-cow", "dm-linear"), ("-vpool", "dm-vdo"))
 _BY_LVM_BELOW = (
@@ -36,8 +34,8 @@ _BY_LVM_BELOW = (
 _LVM_ROLES = (
     (re.compile(r"[_-]cdata$|_cvol$"), "cache"),
     (re.compile(r"_w?corig$|-real$"), "origin"),
-    (re.compile(r"[_-]cmeta$|_tmeta$|_rmeta_\d+$|_imeta$"), "metadata"),
-    (re.compile(r"_(tdata|vdata)$"), "data"),
+    (re.compile(r"[_-]cmeta$|_tmeta$|_rmeta_\d+$"), "metadata"),
+    (re.compile(r"_tdata$"), "data"),
     (re.compile(r"_mimage_\d+$"), "mirror leg"),
     (re.compile(r"_mlog$"), "log"),
     (re.compile(r"-cow$"), "cow"),
@@ -45,7 +43,6 @@ _LVM_ROLES = (
 )
 _WITH_ROLES = frozenset({
     "dm-cache", "dm-writecache", "dm-thin", "dm-thin-pool", "dm-raid", "dm-mirror", "dm-snapshot", "dm-snapshot-origin",
-    "dm-vdo", "dm-integrity",
 })  # fmt: skip
 
 

@@ -1,8 +1,7 @@
 """Device-mapper tables, as ``dmsetup table`` prints them to root: the true target, and which device below does what.
 
-Formats: the kernel's admin-guide/device-mapper (cache, writecache, dm-pcache, thin-provisioning, dm-raid, dm-integrity,
-snapshot, striped, log). Encryption keys are never printed by dmsetup without --showkeys, and nothing
-here keeps them.
+Formats: the kernel's admin-guide/device-mapper (cache, writecache, thin-provisioning, dm-raid, snapshot, striped,
+log). Encryption keys are never printed by dmsetup without --showkeys, and nothing here keeps them.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ _NUMBER = re.compile(r"\d+:\d+")
 _CACHE_MODES = frozenset({"writeback", "writethrough", "passthrough"})
 _PAST_WRITECACHE = ("cleaner", "metadata_only")
 _MIRRORS = ("raid1", "raid10")
-_META = "meta_device:"
 _KINDS = {"striped": "stripe"}
 """Where our name is not the target's."""
 
@@ -77,16 +75,13 @@ def _told(segment: Segment) -> dict[str, str]:
         mode = next((word for word in words[4:] if word in _CACHE_MODES), "writeback")  # the kernel's default
         return {"cache_mode": mode}
     if segment.target == "writecache":
-        told = {"writecache_type": {"s": "ssd", "p": "pmem"}.get(words[0], words[0])}
         past = next((word for word in words[4:] if word in _PAST_WRITECACHE), None)
-        return told if past is None else {**told, "writes_past": past}
+        return {} if past is None else {"writes_past": past}
     if segment.target in ("snapshot", "snapshot-merge") and len(words) > 2:
         return {"persistent": "no" if words[2].startswith("N") else "yes"}
     if segment.target == "raid":
         missing = sum(word == "-" for word in _raid_devices(words)[1::2])
         return {"level": words[0].partition("_")[0], **({"missing_members": str(missing)} if missing else {})}
-    if segment.target == "integrity" and len(words) > 3:
-        return {"integrity_mode": words[3]}
     return {}
 
 
@@ -101,22 +96,16 @@ def _roles(segment: Segment) -> Iterator[tuple[str, str]]:
         yield from ((word, _ALL[segment.target]) for word in words if _NUMBER.fullmatch(word))
     elif segment.target == "mirror":
         yield from _mirror(words)
-    elif segment.target == "integrity":
-        yield from ((word.removeprefix(_META), "metadata") for word in words if word.startswith(_META))
 
 
 _BY_PLACE: Mapping[str, Mapping[int, str]] = {
     "cache": {0: "metadata", 1: "cache", 2: "origin"},
     "writecache": {1: "origin", 2: "cache"},
-    "pcache": {0: "cache", 1: "origin"},
     "thin-pool": {0: "metadata", 1: "data"},
     "thin": {0: "pool", 2: "origin"},
     "snapshot": {0: "origin", 1: "cow"},
     "snapshot-merge": {0: "origin", 1: "cow"},
     "snapshot-origin": {0: "origin"},
-    "era": {0: "metadata", 1: "origin"},
-    "clone": {0: "metadata", 1: "data", 2: "origin"},
-    "log-writes": {0: "data", 1: "log"},
 }
 _ALL = {"multipath": "path", "striped": "stripe"}
 

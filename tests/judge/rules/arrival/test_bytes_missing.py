@@ -9,7 +9,7 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.storage import Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import counted, step
-from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, target
+from tests.factories.storage import filesystem, loop, on_disk, on_loop
 
 HONEST: dict[str, float | None] = {"loop0": 1.0, "sda": 1.3}
 
@@ -57,11 +57,6 @@ def test_an_inode_that_is_written_through_the_journal_is_nobody_else() -> None:
 @pytest.mark.parametrize("kind", ["zfs", "f2fs", "bcachefs"])
 def test_a_filesystem_that_may_compress_excuses_them(kind: str) -> None:
     assert "bytes-missing" not in rules(verdict(on_disk(filesystem(kind)), step(share=0)))
-
-
-def test_vdo_excuses_them() -> None:
-    stack = target(filesystem(below=("dm-0",)), block("dm-0", "dm-vdo", "sda", write_cache="write back"), disk())
-    assert "bytes-missing" not in rules(verdict(stack, step(share=0.1)))
 
 
 def test_writes_between_syncs_may_meet_in_the_cache() -> None:

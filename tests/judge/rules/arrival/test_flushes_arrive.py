@@ -139,14 +139,6 @@ def test_zfs_flushes_both_legs_of_the_mirror_that_holds_its_intent_log() -> None
     assert verdict(stack, step(flushes={"sda": 1, "sdb": 0.4}, share=share)).verdict == "not-durable"
 
 
-@pytest.mark.parametrize("kind", ["ntfs3", "vfat", "jfs", "gfs2"])
-def test_how_many_other_filesystems_owe_is_not_known(kind: str) -> None:
-    judgement = verdict(on_disk(filesystem(kind)), step(flushes=1))
-    assert rules(judgement) == set()
-    assert judgement.verdict == "cannot-tell"
-    assert "not known" in judgement.sentence
-
-
 @pytest.mark.parametrize(
     "unfit",
     [
@@ -190,12 +182,6 @@ def test_the_zeros_of_a_device_that_does_not_count_are_no_zeros() -> None:
     assert verdict(on_disk(filesystem(), disk(counted=False)), step(flushes=0, share=0)).verdict == "cannot-tell"
 
 
-def test_dax_passes_every_counter_by() -> None:
-    judgement = verdict(on_disk(filesystem(dax="always")), step(flushes=0, share=0))
-    assert judgement.verdict == "cannot-tell"
-    assert "DAX" in judgement.sentence
-
-
 def test_two_flushes_per_sync_on_an_honest_disk_prove_nothing() -> None:
     judgement = verdict(None, step(flushes=2.01))
     found = finding(judgement, "flushes-arrive")
@@ -212,7 +198,7 @@ def test_are_named() -> None:
 
 
 def test_that_flush_once_a_second_are_not_said_to_be_hundreds() -> None:
-    """dm-integrity writes its own journal: 1.57 flushes a sync, while a neighbour flushed 0.7 times a second."""
+    """A layer may write a journal of its own: 1.57 flushes a sync, while a neighbour flushed 0.7 times a second."""
     judgement = verdict(None, step(flushes=1.57), idle=busy("sda", 1, "jbd2/dm-1-8"))
     assert judgement.sentence.startswith("Somebody else wrote to sda meanwhile, or a layer between adds flushes")
     assert "jbd2" not in judgement.sentence

@@ -9,7 +9,7 @@ import pytest
 
 from tests.factories.evidence import busy, finding, rules, verdict
 from tests.factories.steps import step, traced
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, target
 
 
 @pytest.mark.parametrize(
@@ -53,28 +53,6 @@ def test_an_unknown_cache_owes_nothing() -> None:
 
 def test_a_disturbed_probe_does_not_change_what_arrived() -> None:
     assert verdict(None, step(status="disturbed", flushes=0)).verdict == "not-durable"
-
-
-@pytest.mark.parametrize("kind", ["jfs", "gfs2", "ocfs2", "nilfs2"])
-def test_no_flush_at_all_contradicts_durability_on_known_filesystems(kind: str) -> None:
-    assert verdict(on_disk(filesystem(kind)), step(flushes=0)).verdict == "not-durable"
-    with_fua = on_disk(filesystem(kind), disk(fua=True))
-    assert verdict(with_fua, step(flushes=0)).verdict == "cannot-tell"  # FUA writes are not counted
-
-
-@pytest.mark.parametrize("kind", ["gfs2", "ocfs2", "vxfs"])
-def test_none_are_missed_at_a_cache_that_outlives_a_power_cut(kind: str) -> None:
-    """What is made for a SAN sends none to it."""
-    array = disk(link="fc", readings=readings(grade="array"))
-    unknown = disk(link="scsi", readings=readings(controller="megaraid_sas"))  # it may have a battery
-    for outlives in (array, unknown):
-        assert verdict(on_disk(filesystem(kind), outlives), step(flushes=0)).verdict == "cannot-tell"
-        assert verdict(on_disk(filesystem("xfs"), outlives), step(flushes=0)).verdict == "not-durable"
-
-
-@pytest.mark.parametrize("kind", ["nilfs2", "exfat", "vfat", "ntfs3", "reiserfs"])
-def test_those_that_send_one_owe_one(kind: str) -> None:
-    assert verdict(on_disk(filesystem(kind)), step(flushes=0.5)).verdict == "not-durable"
 
 
 def test_ext4_with_a_journal_elsewhere_flushes_that_one_alone_for_an_fsync_that_commits() -> None:
@@ -139,12 +117,6 @@ def test_several_writers_share_each_flush_once_each(flushes: float, accused: boo
 )
 def test_several_writers_who_do_not_sync_each_write_are_owed_nothing_known(changes: dict[str, Any]) -> None:
     assert "flushes-missing" not in rules(verdict(None, step(flushes=0, writers=4, **changes)))
-
-
-def test_a_filesystem_that_never_flushes_is_found_by_several_writers_alone() -> None:
-    assert verdict(on_disk(filesystem("jfs")), step(flushes=0, writers=16)).verdict == "not-durable"
-    assert verdict(on_disk(filesystem("jfs")), step(flushes=0, writers=16, ops=300)).verdict == "cannot-tell"
-    assert verdict(on_disk(filesystem(barrier="nobarrier")), step(flushes=0, writers=16)).verdict == "not-durable"
 
 
 def test_what_the_trace_saw_of_several_writers_accuses_nobody() -> None:

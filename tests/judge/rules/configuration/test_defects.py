@@ -22,7 +22,7 @@ PROTECTED = disk(medium=Medium(class_="ssd-plp", write_cache="plp"))
 VOLUME = disk(link="scsi", readings=readings(cache_type="write back", controller="stex"))
 TOLD_THROUGH = disk(write_cache="write through", readings=readings(vwc="present"))
 TOLD_VOLUME = replace(VOLUME, write_cache="write through")
-SERVED = disk("nbd0", kind="nbd", write_cache="write through", readings=readings(offers_flush="yes"))
+SERVED = disk("rbd0", kind="rbd")
 POOL = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda",))
 DATASET = filesystem("zfs", "/tank", below=("pool:tank",))
 UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", commits=0),)})
@@ -53,14 +53,16 @@ EXAMPLES = {
         disk(),
     ),
     ("barriers-off", "unknown_controller"): on(OFF, VOLUME),
-    ("barriers-off", "unknown_server"): on(filesystem(barrier="nobarrier", below=("nbd0",)), SERVED),
+    ("barriers-off", "unknown_server"): on(filesystem(barrier="nobarrier", below=("rbd0",)), SERVED),
     ("barriers-off", "protected_cache"): on(OFF, PROTECTED),
     ("barriers-off", "no_cache"): on(OFF, disk(write_cache="write through")),
     ("barriers-off", "silent_host"): on(OFF, disk(write_cache="write through", readings=readings(F_FLUSH="no"))),
     ("barriers-off", "unknown_cache"): on(OFF, disk(write_cache=None)),
     ("write-through-override", "lost"): on(filesystem(), TOLD_THROUGH),
     ("write-through-override", "unknown_controller"): on(filesystem(), TOLD_VOLUME),
-    ("write-through-override", "unknown_server"): on(filesystem(below=("nbd0",)), SERVED),
+    ("write-through-override", "unknown_server"): on(
+        ON_DM, block("dm-0", "dm-linear", "rbd0", write_cache="write through"), SERVED
+    ),
     ("write-through-override", "copied"): on(CHECKED, TOLD_THROUGH, disk("sdb")),
     ("transient-snapshot", "forgotten"): mapped("dm-snapshot", persistent="no"),
     ("deleted-file", "perhaps_deleted"): on(
@@ -167,20 +169,12 @@ def test_evidence_names_the_source_of_each_cache(where: Target, line: str) -> No
     assert line in verdict(where).findings[0].because
 
 
-@pytest.mark.parametrize("device", [TOLD_THROUGH, SERVED], ids=["drive", "server"])
-def test_override_is_the_only_finding_about_flushes(device: Node) -> None:
-    judgement = verdict(target(filesystem(below=(device.id,)), device), step(device=device.id, flushes=0))
+def test_override_is_the_only_finding_about_flushes() -> None:
+    judgement = verdict(on_disk(None, TOLD_THROUGH), step(flushes=0))
     assert rules(judgement) == {"write-through-override"}
-    assert device.id in finding(judgement, "write-through-override").title
-    protected = replace(device, medium=PROTECTED.medium)
-    assert "write-through-override" not in rules(verdict(target(filesystem(below=(device.id,)), protected)))
-
-
-def test_server_that_takes_flushes_may_write_each_request_through() -> None:
-    """Nothing here shows whether an nbd server keeps data in a volatile cache."""
-    found = finding(judge(EXAMPLES["write-through-override", "unknown_server"]), "write-through-override")
-    assert (found.verdict, found.confidence) == ("cannot-tell", "medium")
-    assert found.because[1] == "nbd0 offers_flush: yes (/read/offers_flush)"
+    assert "sda" in finding(judgement, "write-through-override").title
+    protected = replace(TOLD_THROUGH, medium=PROTECTED.medium)
+    assert "write-through-override" not in rules(verdict(on_disk(None, protected)))
 
 
 @pytest.mark.parametrize("flushes", [0, 1])

@@ -112,12 +112,6 @@ def test_btrfs_owes_two() -> None:
     assert RULE not in rules(verdict(where, step(flushes=2.0, share=4.0), commits(2.0)))
 
 
-def test_a_filesystem_that_nobody_measured_owes_what_its_own_sync_came_to() -> None:
-    where = on_disk(filesystem("jfs"))
-    assert RULE in rules(verdict(where, SYNC, commits(0.1)))
-    assert RULE not in rules(verdict(where, SYNC, commits(1.0)))
-
-
 def test_group_commit() -> None:
     assert RULE not in rules(verdict(None, SYNC, commits(0.3, threads=8)))
 

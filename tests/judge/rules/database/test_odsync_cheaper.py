@@ -42,7 +42,7 @@ def test_a_little_cheaper_is_nothing() -> None:
     "where",
     [
         on_disk(filesystem(), disk(write_cache="write through")),
-        on_disk(filesystem("gfs2"), disk(link="fc", readings=readings(grade="array"))),
+        on_disk(filesystem("newfs"), disk(link="fc", readings=readings(grade="array"))),
         on_loop(device=loop(counted=False), below=disk(write_cache="write through")),
     ],
     ids=["write through", "nobody knows what is expected", "expected above, where none is counted"],

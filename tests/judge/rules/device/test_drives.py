@@ -222,11 +222,6 @@ def test_compression_above_the_link_gives_a_note() -> None:
     assert "compressed or in a cache" in found.sentence
 
 
-def test_reducing_layer_above_the_link_gives_a_note() -> None:
-    vdo = target(filesystem(below=("dm-0",)), block("dm-0", "dm-vdo", "sda"), linked(150))
-    assert finding(verdict(vdo, step(rate=20_000)), "link-exceeded").verdict is None
-
-
 @pytest.mark.parametrize(
     "changes",
     [{"sync_every": 100}, {"status": "disturbed"}, {"changes": {"elapsed_s": 0.0}}],

@@ -1,4 +1,4 @@
-"""Caches and memory that may survive a power cut."""
+"""Caches that may survive a power cut."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from fstui.model.host import Process
-from fstui.model.storage import Medium, Node, Target
+from fstui.model.storage import Medium, Node
 from tests.factories.evidence import GUEST, finding, rules, verdict
-from tests.factories.steps import flushed, step, write
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.steps import flushed, write
+from tests.factories.storage import block, filesystem, on_disk, readings, target
 from tests.judge.rules.device.drives import CONTROLLER, NAND, OPTANE, PLP, drive, over_cache
 
 
@@ -45,10 +44,12 @@ def test_uncounted_bytes_give_low_confidence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("top", "share"), [("ntfs3", 1.0), ("ext4", 0.5)], ids=["it may have compressed them", "some are missing"]
+    ("top", "share"),
+    [(filesystem("btrfs", compress="zstd"), 2.0), (filesystem(), 0.5)],
+    ids=["it may have compressed them", "some are missing"],
 )
-def test_partly_counted_bytes_give_low_confidence(top: str, share: float) -> None:
-    where = on_disk(filesystem(top), drive(PLP))
+def test_partly_counted_bytes_give_low_confidence(top: Node, share: float) -> None:
+    where = on_disk(top, drive(PLP))
     found = finding(verdict(where, write(20), flushed(40, share=share)), "protected-cache")
     assert (found.verdict, found.confidence) == ("plausible", "low")
 
@@ -134,61 +135,3 @@ def test_single_drive_at_that_rate_is_no_controller() -> None:
 def test_raid_cache_needs_a_single_writer() -> None:
     stack = on_disk(filesystem(), drive(CONTROLLER))
     assert "raid-cache" not in rules(verdict(stack, flushed(100, writers=16)))
-
-
-def pmem(domain: str | None = "memory_controller", provider: str = "ACPI.NFIT", **changes: Any) -> Node:
-    told = readings(provider=provider, **({"persistence_domain": domain} if domain else {}))
-    given = {"kind": "pmem", "counted": False, "link": None, "medium": Medium(), "fua": True, "readings": told}
-    return disk("pmem0", **{**given, **changes})
-
-
-def on_pmem(device: Node, **options: str) -> Target:
-    return on_disk(filesystem(below=("pmem0",), **options), device)
-
-
-def measured(where: Target, **fields: Any) -> Any:
-    return verdict(where, step(flushes=None, device="pmem0", rate=90_000, ops=9_000), **fields)
-
-
-@pytest.mark.parametrize("options", [{}, {"dax": "always"}], ids=["by blocks", "DAX"])
-def test_persistent_memory_is_plausible(options: dict[str, str]) -> None:
-    judgement = measured(on_pmem(pmem(), **options))
-    assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
-    found = finding(judgement, "persistent-memory")
-    assert "The platform claims that data which has reached the memory controller" in found.sentence
-    assert "flush" not in found.sentence  # the kernel's trace shows one without DAX
-    assert "pmem0 persistence_domain: memory_controller (/read/persistence_domain)" in found.because
-
-
-def test_hypervisor_is_named_as_the_source_of_the_claim() -> None:
-    assert "The hypervisor claims" in finding(measured(on_pmem(pmem()), host=GUEST), "persistent-memory").sentence
-
-
-@pytest.mark.parametrize("options", [{}, {"dax": "always"}], ids=["by blocks", "DAX"])
-def test_memory_without_a_persistence_domain_gives_cannot_tell(options: dict[str, str]) -> None:
-    silent = pmem(None, because="the platform does not say what outlives a power cut")
-    judgement = measured(on_pmem(silent, **options))
-    assert (judgement.verdict, rules(judgement) & {"persistent-memory"}) == ("cannot-tell", set())
-    assert "the platform does not say" in judgement.sentence
-    assert "5.5" not in judgement.sentence
-
-
-def test_stripe_of_memory_and_disk_is_not_persistent_memory() -> None:
-    stripe = block("dm-0", "dm-stripe", "pmem0", "sda")
-    both = target(filesystem(below=("dm-0",)), stripe, pmem(), disk())
-    judgement = verdict(both, step(flushes={"pmem0": None, "sda": 1}, share={"pmem0": None, "sda": 0.5}))
-    assert "persistent-memory" not in rules(judgement)
-
-
-def test_stubbed_syncs_take_precedence_over_memory() -> None:
-    judgement = measured(on_pmem(pmem()), process=Process(pipe_fsync_fails=False))
-    assert rules(judgement) == {"sync-stubbed"}
-
-
-def test_persistent_memory_needs_a_run() -> None:
-    assert "persistent-memory" not in rules(verdict(on_pmem(pmem())))
-
-
-@pytest.mark.parametrize(("provider", "word"), [("ACPI.NFIT", "plausible"), ("virtio-pmem", "not-durable")])
-def test_barriers_off_above_persistent_memory(provider: str, word: str) -> None:
-    assert measured(on_pmem(pmem(None, provider), barrier="nobarrier")).verdict == word

@@ -116,10 +116,10 @@ def test_fast_network_storage_is_excluded(changes: dict[str, Any]) -> None:
     assert "network-too-fast" not in rules(verdict(where, step(rate=20_000), host=AWS))
 
 
-def test_own_nbd_server_is_excluded() -> None:
-    """The server of nbd may be on the same host."""
-    where = on_disk(filesystem(below=("nbd0",)), fast_volume(id="nbd0", kind="nbd", model=None))
-    judgement = verdict(where, step(rate=20_000, device="nbd0"), host=AWS)
+def test_own_ceph_server_is_excluded() -> None:
+    """The servers of Ceph may be on the same host."""
+    where = on_disk(filesystem(below=("rbd0",)), fast_volume(id="rbd0", kind="rbd", model=None))
+    judgement = verdict(where, step(rate=20_000, device="rbd0"), host=AWS)
     assert (judgement.verdict, "network-too-fast" in rules(judgement)) == ("consistent", False)
 
 

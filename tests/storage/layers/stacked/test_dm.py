@@ -80,9 +80,7 @@ def test_a_cached_volume_by_its_table(box: Box) -> None:
 
 @pytest.mark.parametrize(("table", "kind", "expected", "reading"), [
     ("x: 0 8 writecache s {0} {1} 4096 0", "dm-writecache", {"sda": "origin", "sdb": "cache"},
-     ("writecache_type", "ssd")),
-    ("x: 0 8 pcache {0} {1} 2 cache_mode writeback", "dm-pcache", {"sda": "cache", "sdb": "origin"},
-     ("target", "pcache")),
+     ("target", "writecache")),
     ("x: 0 8 thin-pool {0} {1} 128 32768 1 skip_block_zeroing", "dm-thin-pool", {"sda": "metadata", "sdb": "data"},
      ("target", "thin-pool")),
     ("x: 0 8 snapshot {0} {1} P 8", "dm-snapshot", {"sda": "origin", "sdb": "cow"}, ("persistent", "yes")),
@@ -96,7 +94,6 @@ def test_a_cached_volume_by_its_table(box: Box) -> None:
     ("x: 0 8 mirror disk 2 {0} 1024 1 {1} 0", "dm-mirror", {"sda": "log", "sdb": "mirror leg"}, ("target", "mirror")),
     ("x: 0 8 multipath 0 0 2 1 service-time 0 1 2 {0} 1 1 service-time 0 1 2 {1} 1 1", "dm-multipath",
      {"sda": "path", "sdb": "path"}, ("target", "multipath")),
-    ("x: 0 8 integrity {0} 0 32 J 6 meta_device:{1}", "dm-integrity", {"sdb": "metadata"}, ("integrity_mode", "J")),
     ("x: 0 8 linear {0} 2048\nx: 8 8 striped 2 128 {0} 0 {1} 0", "dm-stripe", {"sda": "stripe", "sdb": "stripe"},
      ("target", "linear, striped")),
 ])  # fmt: skip
@@ -129,7 +126,7 @@ def test_no_key_of_an_encrypted_device_is_kept(box: Box) -> None:
 
 @pytest.mark.parametrize("table", [
     "x", "x: 0 8 cache", "x: 0 8 raid", "x: 0 8 raid raid1 999999 0", "x: 0 8 raid raid1 -5 0", "x: 0 8 mirror core",
-    "x: 0 8 cache 99:1 99:2 99:3 512", ": : :", "x: 0 8 writecache", "x: 0 8 integrity",
+    "x: 0 8 cache 99:1 99:2 99:3 512", ": : :", "x: 0 8 writecache",
 ])  # fmt: skip
 def test_a_table_that_makes_no_sense_claims_no_role(box: Box, table: str) -> None:
     box.disks("sda")
@@ -152,11 +149,11 @@ def test_without_a_table_lvms_names_tell_and_the_table_is_missed(box: Box) -> No
 
 def test_what_lvms_names_tell_and_the_table_does_not_holds_for_root_too(box: Box) -> None:
     box.disks("sda")
-    box.dm("dm-0", "vg-vpool_vdata", LVM + "-vdata", ("sda",))
-    on_dm(box, "vg-vpool-vpool", LVM + "-vpool", ("dm-0",))
-    named, asked = look(box), seen(box, f"vg-vpool-vpool: 0 8 vdo V4 {box.number_of['dm-0']} 4096")
-    assert roles(named) == roles(asked) == {"dm-0": "data"}
-    other = seen(box, f"vg-vpool-vpool: 0 8 linear {box.number_of['dm-0']} 0")
+    box.dm("dm-0", "vg-data-real", LVM + "-real", ("sda",))
+    on_dm(box, "vg-data", LVM, ("dm-0",))
+    named, asked = look(box), seen(box, f"vg-data: 0 8 snapshot-origin {box.number_of['dm-0']}")
+    assert roles(named) == roles(asked) == {"dm-0": "origin"}
+    other = seen(box, f"vg-data: 0 8 linear {box.number_of['dm-0']} 0")
     assert roles(other) == {}
 
 

@@ -33,13 +33,11 @@ def test_a_name_may_hold_blanks_and_colons() -> None:
 @pytest.mark.parametrize(("words", "told"), [
     ("cache 8:1 8:2 8:3 512 1 writethrough smq 0", ("cache_mode", "writethrough")),
     ("cache 8:1 8:2 8:3 512 0 smq 0", ("cache_mode", "writeback")),
-    ("writecache s 8:1 8:2 4096 0", ("writecache_type", "ssd")),
     ("writecache s 8:1 8:2 4096 3 high_watermark 60 cleaner", ("writes_past", "cleaner")),
     ("snapshot 8:1 8:2 N 8", ("persistent", "no")),
     ("snapshot 8:1 8:2 P 8", ("persistent", "yes")),
     ("raid raid6_zr 1 128 2 - 8:1 - 8:2", ("level", "raid6")),
     ("raid raid5_ls 1 128 3 - 8:1 - - 8:2 8:3", ("missing_members", "1")),
-    ("integrity 8:1 0 32 D 0", ("integrity_mode", "D")),
 ])  # fmt: skip
 def test_what_the_words_of_a_target_tell(words: str, told: tuple[str, str]) -> None:
     (table,) = tables(f"x: 0 8 {words}").values()
