@@ -34,6 +34,9 @@ async def _clean(pending: bool) -> int:
             put(page([f"removed {leftovers.named(entry)}"]))
         else:
             say(f"fstui: {problem}")
-    if not entries and not waiting:
+    if elsewhere := await leftovers.of_other_hosts():
+        hosts = ", ".join(sorted({entry.host for entry in elsewhere}))
+        say(f"Left alone: {len(elsewhere)} entries of other hosts. Run 'fstui clean' on {hosts}.")
+    elif not entries and not waiting:
         say("Nothing was left behind.")
     return 1 if left else 0

@@ -15,7 +15,7 @@ from fstui.measure.children import NoAnswer, in_child
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.state import ledger
-from fstui.state.noting import note, strike_out
+from fstui.state.ledger import record, strike_out
 
 Result = TypeVar("Result")
 PASSWORD = "FSTUI_DB_PASSWORD"
@@ -118,7 +118,7 @@ class Existing:
         """Make the run's database. Raises DatabaseError if the server refuses or has a database of that name."""
         name = name_of(run_id)
         maintenance, pid = await _read_files(_reached, settings)
-        entry = await note(run_id, "database", _address(maintenance, name))
+        entry = await record(run_id, "database", _address(maintenance, name))
         try:
             facts = await described(sysbench, settings.server, maintenance, pid, where="existing", workspace=workspace)
             own = await _make(sysbench, maintenance, name)

@@ -12,7 +12,7 @@ from fstui.databases.sql import where
 from fstui.model.errors import Refused
 from fstui.simulate.lab import removal
 from fstui.state import ledger
-from fstui.state.noting import strike_out
+from fstui.state.ledger import strike_out
 from fstui.state.workspace import POWER_CUT, PREFIX, remove_left_behind
 from fstui.trace import child as tracing
 

@@ -23,8 +23,8 @@ from fstui.measure.children import Child
 from fstui.measure.kinds.servers import KINDS, Server
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.state import ledger
-from fstui.state.noting import note, strike_out_gone
-from fstui.state.workspace import Held
+from fstui.state.ledger import record, strike_out_gone
+from fstui.state.workspace import HeldDirectory
 
 START_S, END_S = 90.0, 15.0
 START_SYNCS = 2000
@@ -68,7 +68,7 @@ class _Keeper(NamedTuple):
 class Throwaway:
     """A running server."""
 
-    def __init__(self, program: Program, sysbench: str, workspace: Held, name: str, keeper: _Keeper) -> None:
+    def __init__(self, program: Program, sysbench: str, workspace: HeldDirectory, name: str, keeper: _Keeper) -> None:
         """``name``: its data directory in the run's own."""
         self._family = FAMILIES[KINDS[program.kind].driver]
         self.sysbench = sysbench
@@ -83,7 +83,7 @@ class Throwaway:
         cls,
         settings: Sysbench,
         *,
-        workspace: Held,
+        workspace: HeldDirectory,
         run_id: str,
         number: int,
         begun: Callable[[int], None] = lambda pid: None,
@@ -93,7 +93,7 @@ class Throwaway:
         ``begun`` is called with the keeper's process id. Raises DatabaseError, Refused, OSError.
         """
         name = f"server-{number}"
-        noting = asyncio.ensure_future(note(run_id, "server", f"{workspace.path}/{name}"))
+        noting = asyncio.ensure_future(record(run_id, "server", f"{workspace.path}/{name}"))
         try:
             keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), noting)
         except BaseException:
@@ -124,7 +124,7 @@ class Throwaway:
         """Return what the keeper needs to know once (see ``measure.helpers.serve``)."""
         family = self._family
         return {
-            **self._workspace.told,
+            **self._workspace.as_settings,
             "name": self._name,
             "data": DATA,
             "data_fd": DATA_FD,
@@ -209,7 +209,7 @@ class Throwaway:
         return f"{self._program.title} (process {self.pid}) did not end within {END_S:.0f} s"
 
 
-def within(workspace: Held) -> list[str]:
+def within(workspace: HeldDirectory) -> list[str]:
     """Return the words before those of a program that must run in the run's directory."""
     return ["sh", "-c", _ENTER, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
 

@@ -20,7 +20,7 @@ from fstui.powercut.log import GONE
 from fstui.powercut.plan import Plan
 from fstui.powercut.records import PREFIX
 from fstui.state import ledger
-from fstui.state.noting import note
+from fstui.state.ledger import record
 from fstui.state.workspace import remove_left_behind
 
 _END_S = 20.0
@@ -80,7 +80,7 @@ class Writing:
         """Record the directory in the ledger and start the writer. Raise Refused, OSError."""
         try:
             mount_point = cut.header.target.mount_point
-            entry = await note(cut.header.run, "directory", cut.header.directory, mount_point)
+            entry = await record(cut.header.run, "directory", cut.header.directory, mount_point)
         except OSError as error:
             raise Refused(f"{error.filename}: {error.strerror}. Set XDG_STATE_HOME to another directory.") from None
         process = await asyncio.create_subprocess_exec(

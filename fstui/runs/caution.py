@@ -14,7 +14,7 @@ from fstui.model.storage import Target
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state import ledger
-from fstui.state.noting import in_home
+from fstui.state.paths import in_home
 from fstui.storage.host import available_memory
 
 IDLE_S = 1.0

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from fstui.model.documents import ALTERED, sealed
 from fstui.model.errors import Refused
 from fstui.model.run import Run
-from fstui.state import paths, remembered, runs
-from fstui.state.noting import in_home
+from fstui.state import paths, runs, user_data
+from fstui.state.paths import in_home
 from fstui.state.runs import Summary
 
 __all__ = [
@@ -69,7 +69,7 @@ async def note(reference: str, words: str) -> None:
     saved = await find(reference)
     if not words.isprintable() or len(words) > MOST_NOTE:
         raise Refused(f"a note is one line of at most {MOST_NOTE} printable characters")
-    await in_home(remembered.note, saved.run.id, words.strip())
+    await in_home(user_data.note, saved.run.id, words.strip())
 
 
 async def delete(path: str) -> None:
@@ -105,6 +105,6 @@ def _with_rounds(found: tuple[Run, ...]) -> list[Run]:
 
 def _read(reference: str) -> Saved:
     path = runs.find(reference)
-    run, altered = runs.read_sealed(path)
+    run, altered = runs.read_document(path)
     as_shown = sealed(run) if run.digest and not altered else run  # read, a document of another version is another one
     return Saved(as_shown, str(path), altered)

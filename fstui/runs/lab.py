@@ -10,7 +10,7 @@ from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory, removal
 from fstui.simulate.lab.laboratory import Lab, Made, Storage, run
 from fstui.state import workspace
-from fstui.state.noting import in_home
+from fstui.state.paths import in_home
 
 __all__ = ["Lab", "Made", "Storage", "make", "open_envelope", "remove", "run", "standing"]
 

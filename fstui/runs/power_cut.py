@@ -18,7 +18,7 @@ from fstui.runs import caution
 from fstui.runs.scenario import changed
 from fstui.runs.session import Session
 from fstui.runs.site import Site
-from fstui.state.noting import in_home
+from fstui.state.paths import in_home
 
 __all__ = [
     "FORM",

@@ -10,8 +10,8 @@ from fstui.judge.references import library, of_runs, published, why_unsuitable
 from fstui.model.documents import ALTERED
 from fstui.model.errors import Refused
 from fstui.model.run import OwnReference, Run
-from fstui.state import remembered, runs
-from fstui.state.noting import in_home
+from fstui.state import runs, user_data
+from fstui.state.paths import in_home
 
 __all__ = ["OwnReference", "add", "library", "own", "published", "remove"]
 
@@ -24,7 +24,7 @@ READING_S = 60.0
 
 async def own() -> tuple[OwnReference, ...]:
     """Those that the user named. Raises Refused where the home gives no answer."""
-    return await in_home(remembered.own_references)
+    return await in_home(user_data.own_references)
 
 
 class Added(NamedTuple):
@@ -44,13 +44,13 @@ async def add(name: str, references: Iterable[str]) -> Added:
         raise Refused(f"a name of 1 to {MOST_NAME} printable characters is wanted, as in --name 'our db hosts'")
     runs, left_out = await in_home(_read, tuple(references), timeout_s=READING_S)
     found = of_runs(name, runs)
-    await in_home(remembered.add_references, found)
+    await in_home(user_data.add_references, found)
     return Added(found, left_out)
 
 
 async def remove(name: str) -> None:
     """Forget those of that name. Raises Refused where there are none, OSError."""
-    await in_home(remembered.remove_references, name)
+    await in_home(user_data.remove_references, name)
 
 
 def _read(references: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:
@@ -83,7 +83,7 @@ def _documents(reference: str) -> list[Path]:
 
 
 def _sound(path: Path) -> list[Run]:
-    every = runs.read_every(path)
+    every = runs.read_all(path)
     if any(altered for _, altered in every):
         raise Refused(f"{path}: {ALTERED}")
     return [run for run, _ in every]

@@ -8,9 +8,9 @@ from fstui.measure.children import in_child
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.run import Baselines, Run
-from fstui.state import earlier, paths, remembered, runs
+from fstui.state import paths, runs, user_data
 from fstui.state.files import write_private
-from fstui.state.noting import in_home
+from fstui.state.paths import in_home
 
 SAVE_S = 10.0
 
@@ -18,13 +18,13 @@ SAVE_S = 10.0
 async def remember(identity: str, declaration: Declaration) -> None:
     """Keep what is declared of a storage. Raises OSError, Refused."""
     where = str(paths.state_dir())
-    await in_child(remembered.declare, identity, declaration, timeout_s=SAVE_S, where=where)
+    await in_child(user_data.declare, identity, declaration, timeout_s=SAVE_S, where=where)
 
 
 async def baselines(run: Run) -> Baselines:
     """Return the saved runs and references that a run is compared with; none where they cannot be read."""
     try:
-        return await in_home(earlier.baselines, run)
+        return await in_home(runs.baselines, run)
     except (OSError, Refused):
         return Baselines()
 

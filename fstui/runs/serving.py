@@ -26,13 +26,13 @@ from fstui.model.steps import Failure
 from fstui.model.storage import Target
 from fstui.runs.machine.base import Served
 from fstui.runs.machine.early import EarlyProbe
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 
 
 class Serving:
     """One server at a time."""
 
-    def __init__(self, run_id: str, workspace: Held, begun: Callable[[int], None] = lambda pid: None) -> None:
+    def __init__(self, run_id: str, workspace: HeldDirectory, begun: Callable[[int], None] = lambda pid: None) -> None:
         """``begun`` is told of the process that is to start a server, before it does."""
         self._run_id = run_id
         self._begun = begun

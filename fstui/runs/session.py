@@ -121,7 +121,7 @@ class Session:
     async def from_before(self) -> Before:
         """What other days have left for this one. Raises OSError, and Refused where the home gives no answer."""
         from fstui.runs import startup  # noqa: PLC0415
-        from fstui.state.noting import in_home  # noqa: PLC0415
+        from fstui.state.paths import in_home  # noqa: PLC0415
 
         before = await in_home(startup.from_before)
         self._declared = before.declared
@@ -202,11 +202,11 @@ class Session:
         """A home that cannot be read declares nothing, and is told of."""
         if self._declared is None:
             from fstui.measure.children import NoAnswer  # noqa: PLC0415
-            from fstui.state import remembered  # noqa: PLC0415
-            from fstui.state.noting import in_home  # noqa: PLC0415
+            from fstui.state import user_data  # noqa: PLC0415
+            from fstui.state.paths import in_home  # noqa: PLC0415
 
             try:
-                self._declared = await in_home(remembered.declarations)
+                self._declared = await in_home(user_data.declarations)
             except (OSError, Refused) as trouble:
                 self._declared = {}
                 self.trouble = f"what was declared of storages is not known: {trouble}"

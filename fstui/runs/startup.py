@@ -8,9 +8,9 @@ from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.powercut import power_cuts
 from fstui.simulate.lab import laboratory
-from fstui.state import configuration, remembered
+from fstui.state import user_data
 from fstui.state.ledger import Entry
-from fstui.state.noting import in_home
+from fstui.state.paths import in_home
 
 
 class Before(NamedTuple):
@@ -30,7 +30,7 @@ class Before(NamedTuple):
 
 async def keep_theme(name: str) -> None:
     """From now on the app starts with it. Raises OSError, Refused."""
-    await in_home(configuration.keep_theme, name)
+    await in_home(user_data.keep_theme, name)
 
 
 def from_before() -> Before:
@@ -38,10 +38,10 @@ def from_before() -> Before:
     changed: dict[str, str] = {}
     trouble = ""
     try:
-        changed = configuration.keys()
+        changed = user_data.keys()
     except Refused as refusal:
         trouble = str(refusal)
-    return Before(remembered.declarations(), left_behind(), changed, configuration.theme(), trouble)
+    return Before(user_data.declarations(), left_behind(), changed, user_data.theme(), trouble)
 
 
 def left_behind() -> list[Entry]:

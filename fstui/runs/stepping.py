@@ -22,7 +22,7 @@ from fstui.model.storage import Node
 from fstui.runs.frame_fields import understood
 from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, Served, Trace
 from fstui.runs.recorder import Recorder
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 
 if TYPE_CHECKING:
     from fstui.runs.processors import Processors
@@ -77,7 +77,7 @@ class StepRunner:
             if self._probe:
                 self._probe.stop()
 
-    async def run(self, directory: Held, facts: bool, served: Served | None = None) -> Step:
+    async def run(self, directory: HeldDirectory, facts: bool, served: Served | None = None) -> Step:
         """Measure, to the end or the stop. Never raises for what storage does: that is in the step's error."""
         self._tell(self._preparing)
         self._served = served is not None

@@ -1,6 +1,6 @@
-"""What outlives a run: saved runs, declarations and the ledger, in the XDG directories, and the directory of a run.
+"""Keep what outlives a run: saved runs, the user's settings, the ledger, and the directory that a run makes.
 
-Every directory, mount, server and trace instance is recorded in the ledger before it is made, so that ``fstui clean``
-finds it after ``kill -9``. Reading and removing may hang and therefore happens in child processes. Must not import the
-judge or an interface.
+Files are in the XDG directories. Everything that fstui makes is in the ledger first, so that ``fstui clean`` finds it
+after ``kill -9``. Access to these files may hang, so callers use child processes. Must not import the judge or an
+interface.
 """

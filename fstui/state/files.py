@@ -1,4 +1,4 @@
-"""Files that are either the old one or the new one, whole, also after a power cut. Standard library only."""
+"""Read and write files so that a power cut leaves either the old file or the new one. Standard library only."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from contextlib import suppress
 from pathlib import Path
 
 TEMPORARY = ".tmp"
-"""The end of the names of what is being written."""
+"""The suffix of temporary files."""
 MOST_BYTES = 256 << 20
-"""Far more than any document has, and less than would take a box its memory."""
+"""Far more than any document has, and little enough to read into memory."""
 
 
 def read_regular(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
-    """What the file holds, and whose it is.
+    """Return the content and the status of a regular file.
 
-    Raises OSError, also for a pipe or a device, which would be waited for, and for what is too large for memory.
+    Raises OSError, also for a pipe or device, which could block, and for a file that is too large for memory.
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     with os.fdopen(fd, "rb") as file:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is no file", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if found.st_size > MOST_BYTES:
             raise OSError(errno.EFBIG, "it is too large for a file of fstui", str(path))
         return file.read(), found
 
 
-def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Replace the file by ``data``: a temporary file beside it, fsync, rename, fsync of the directory.
+def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool = True) -> None:
+    """Replace the file: write a temporary file next to it, fsync it, rename it, and fsync the directory.
 
-    Raises OSError; then the old file is untouched and the temporary one is gone.
+    Raises OSError, and then the old file is untouched and the temporary one is removed. Without ``sync`` the new file
+    may be empty after a power cut.
     """
     fd, temporary = _locked_temporary(path)
     try:
@@ -43,18 +44,23 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
             os.fchmod(file.fileno(), mode)
             file.write(data)
             file.flush()
-            _sync(file.fileno(), path)
+            if sync:
+                _sync(file.fileno(), path)
             temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:  # of a descriptor: write(2)
+        if isinstance(error, OSError) and error.filename is None:  # write(2) fails without a file name
             error.filename = str(path)
         raise
-    sync_directory(path.parent)
+    if sync:
+        sync_directory(path.parent)
 
 
 def _locked_temporary(path: Path) -> tuple[int, Path]:
-    """A file beside it that nobody sweeps away: one that was, between its making and its lock, has no name left."""
+    """Create a locked temporary file next to the file.
+
+    Another process may sweep the new file before it is locked. Then it has no name left, and a further one is created.
+    """
     while True:
         fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY)
         with suppress(OSError):  # a filesystem without locks
@@ -65,7 +71,7 @@ def _locked_temporary(path: Path) -> tuple[int, Path]:
 
 
 def sweep(directory: Path) -> None:
-    """Remove what writers left half-written that were killed."""
+    """Remove the temporary files of writers that were killed."""
     with suppress(OSError):
         for path in directory.glob(f".*{TEMPORARY}"):
             with suppress(OSError):
@@ -73,24 +79,28 @@ def sweep(directory: Path) -> None:
 
 
 def _sweep_one(path: Path) -> None:
-    """A lock ends with its holder (flock(2)); where there are none, nobody writes for an hour. Raises OSError."""
+    """Remove a temporary file that no process writes. Raises OSError.
+
+    A writer holds a lock, which ends with its process (flock(2)). On a filesystem without locks, a file that is older
+    than an hour is removed.
+    """
     fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        nobody_writes = True
+        abandoned = True
     except BlockingIOError:
-        nobody_writes = False
+        abandoned = False
     except OSError:
-        nobody_writes = os.fstat(fd).st_mtime < time.time() - 3600
+        abandoned = os.fstat(fd).st_mtime < time.time() - 3600
     try:
-        if nobody_writes:
+        if abandoned:
             path.unlink()
     finally:
         os.close(fd)
 
 
 def sync_directory(directory: Path) -> None:
-    """A new name is durable only after its directory is synced (fsync(2))."""
+    """Sync a directory: a new name in it is durable only then (fsync(2))."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _sync(fd, directory)
@@ -99,7 +109,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def _sync(fd: int, path: Path) -> None:
-    """Raises OSError, which says that it was the sync: whoever may write there would look for something else."""
+    """Sync a descriptor. Raises OSError, which names the fsync: the reason is not a missing permission to write."""
     try:
         os.fsync(fd)
     except OSError as error:
@@ -107,13 +117,13 @@ def _sync(fd: int, path: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write the file, in a directory for this user alone. Raises OSError."""
+    """Write the file into a directory that only this user may read. Raises OSError."""
     make_private(path.parent)
     write_atomically(path, data)
 
 
 def make_private(directory: Path) -> Path:
-    """Create the directory and those above it that are missing, for this user alone (0700). Raises OSError."""
+    """Create the directory and its missing parents with mode 0700. Raises OSError."""
     if not directory.is_dir():
         make_private(directory.parent)
         directory.mkdir(mode=0o700, exist_ok=True)

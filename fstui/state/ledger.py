@@ -1,28 +1,34 @@
-"""What was made on targets and is not yet removed: written before the thing is made, struck out once it is gone.
+"""The ledger lists everything that fstui has made on targets and not yet removed.
 
-After kill -9 of everything, the next start finds the entries whose owner is dead and can remove what they name.
+An entry is written before the thing is made and removed after it is gone. After ``kill -9`` the next start finds the
+entries whose owner is dead, and can remove what they name.
 """
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import hashlib
 import json
 import os
 import re
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from fstui import proc
+from fstui.measure.children import NoAnswer, in_child
 from fstui.state import paths
 from fstui.state.files import make_private, read_regular, sweep, sync_directory, write_atomically
 
 Kind = Literal["directory", "server", "mount", "database", "trace", "lab"]
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
-"""PROC_PID_INIT_INO of the kernel's linux/proc_ns.h: every other one is below it."""
+"""PROC_PID_INIT_INO of the kernel's linux/proc_ns.h: every other pid namespace is below it."""
 _RUN = re.compile(r"[0-9a-z-]{1,40}")
+_CHILD_S = 10.0
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,33 +37,35 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     kind: Kind
     what: str
-    """The directory, data directory, mount point, database, trace instance or laboratory, exactly.
-
-    Undecodable bytes are surrogates (PEP 383).
-    """
+    """The exact path, or the database. Undecodable bytes are surrogates (PEP 383)."""
     pid: int
+    """The owner: the process that is to remove it."""
     started: int
-    """The owner's start time in clock ticks since boot, field 22 of /proc/PID/stat: a reused pid has another one."""
+    """The owner's start time in clock ticks since boot, which tells it apart from a later process with this pid."""
     boot: str
-    """/proc/sys/kernel/random/boot_id: another boot means that every process of then is dead."""
+    """/proc/sys/kernel/random/boot_id. All processes of another boot of this host are dead."""
     host: str
-    """The state directory may be on a share: what another box does is not ours to judge."""
+    """The host name. The state directory may be on a share, and processes of other hosts cannot be checked."""
+    machine: str = ""
+    """/etc/machine-id, which stays when the host is renamed; empty in old entries and where there is none."""
     pid_namespace: str
-    """Inode of the owner's pid namespace: its pid means nothing in another one."""
+    """Inode of the owner's pid namespace: a pid has no meaning in another one."""
     time_namespace: str = ""
-    """Inode of the owner's time namespace: another one counts start times from another boot (time_namespaces(7))."""
+    """Inode of the owner's time namespace, in which start times are counted (time_namespaces(7))."""
     mount_point: str = ""
-    """Where its filesystem was mounted: while nothing is mounted there, the thing is out of sight and not gone."""
+    """The mount point of its filesystem. If nothing is mounted there, the thing is out of sight and not gone."""
     device: str = ""
-    """``major:minor`` of that filesystem, where it is a device of this boot's; another one there hides it as well."""
+    """``major:minor`` of that filesystem, unless it is an anonymous device. It is valid in the same boot only."""
+    fsid: int = 0
+    """statvfs(3) f_fsid of that filesystem. ext4 and btrfs derive it from their UUID."""
     above: int = 0
-    """Inode of the directory that it is made in: where another one stands there, that one was moved, and it with it."""
+    """Inode of the directory that contains it. If another inode has that path now, the directory was moved."""
 
 
 def enter(run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | None = None, device: str = "") -> Entry:
-    """Write the entry and sync it, before the thing is made. Raises OSError: then do not make it.
+    """Write an entry and sync it, before the thing is made. Raises OSError, and then the thing must not be made.
 
-    ``pid``: the process that is to remove it, where that is not this one.
+    ``pid``: the process that is to remove it, by default this one.
     """
     owner = pid or os.getpid()
     directory = make_private(paths.ledger_dir())
@@ -68,34 +76,75 @@ def enter(run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | 
         what=what,
         pid=owner,
         started=start_time(owner) or 0,
-        boot=_boot(),
+        boot=_word("/proc/sys/kernel/random/boot_id"),
         host=os.uname().nodename,
+        machine=_machine_id(),
         pid_namespace=_namespace("pid"),
         time_namespace=_namespace("time"),
         mount_point=mount_point,
         device=device,
+        fsid=_fsid(Path(what).parent) if kind == "directory" else 0,
         above=_inode(Path(what).parent) if kind == "directory" else 0,
     )
-    # json, not msgspec: it round-trips the surrogates of a name that is not UTF-8
+    # json and not msgspec, because it keeps the surrogates of a name that is not UTF-8
     write_atomically(directory / _file_name(entry), json.dumps(msgspec.structs.asdict(entry)).encode() + b"\n")
     return entry
 
 
-def path_of(entry: Entry) -> Path:
-    """The entry's file."""
-    return paths.ledger_dir() / _file_name(entry)
+async def record(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> Entry:
+    """Write an entry in a child process. Raises OSError, and then the thing must not be made.
+
+    If the task is cancelled, the entry is removed again, because nothing is made then.
+    """
+    entering = partial(enter, run, kind, what, mount_point, pid=os.getpid(), device=device)
+    writing = asyncio.ensure_future(in_child(entering, timeout_s=_CHILD_S, where=str(paths.ledger_dir())))
+    try:
+        return await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await asyncio.wait({writing})
+        if not writing.cancelled() and writing.exception() is None:
+            await strike_out(writing.result())
+        raise
+    except NoAnswer as silence:
+        raise OSError(errno.ETIMEDOUT, silence.reason, str(paths.ledger_dir())) from None
 
 
-def settled(entry: Entry) -> None:
-    """Strike the entry out: the thing is gone. Striking it out twice is no error."""
+async def strike_out(*entries: Entry) -> None:
+    """Remove the entries of things that are gone, in a child process. An entry that remains does no harm."""
+    with suppress(OSError, NoAnswer):
+        await in_child(_strike_all, entries, timeout_s=_CHILD_S)
+
+
+async def strike_out_gone(*entries: Entry) -> None:
+    """Remove those of the entries whose path does not exist, in a child process."""
+    with suppress(OSError, NoAnswer):
+        await in_child(_strike_gone, entries, timeout_s=_CHILD_S)
+
+
+def _strike_all(entries: tuple[Entry, ...]) -> None:
+    for entry in entries:
+        strike(entry)
+
+
+def _strike_gone(entries: tuple[Entry, ...]) -> None:
+    _strike_all(tuple(entry for entry in entries if not os.path.lexists(entry.what)))
+
+
+def strike(entry: Entry) -> None:
+    """Remove an entry; nothing happens if it is gone already. Raises OSError."""
     directory = paths.ledger_dir()
     with suppress(FileNotFoundError):
         (directory / _file_name(entry)).unlink()
         sync_directory(directory)
 
 
+def path_of(entry: Entry) -> Path:
+    """Return the entry's file."""
+    return paths.ledger_dir() / _file_name(entry)
+
+
 def entries() -> list[Entry]:
-    """All entries, also those of living processes, in the order of their names. Foreign files are passed over."""
+    """Return all entries, also those of running processes, in the order of their names."""
     try:
         files = sorted(path for path in paths.ledger_dir().iterdir() if path.suffix == ".json")
     except OSError:
@@ -104,30 +153,32 @@ def entries() -> list[Entry]:
 
 
 def stale() -> list[Entry]:
-    """Entries whose owner is dead. Where that cannot be known (another box, another namespace), it is not stale.
+    """Return the entries whose owner is dead. An owner that cannot be checked counts as alive.
 
-    Half-written ones are removed: what they were to name was never made.
+    Also remove half-written entries, whose things were never made.
     """
     _sweep()
     return [entry for entry in entries() if _owner_lives(entry) is False]
 
 
 def living() -> list[Entry]:
-    """Entries of processes that live, here, other than this one and those that it was started by."""
+    """Return the entries of running processes of this host, except this process and its parent."""
     others = (entry for entry in entries() if entry.pid not in (os.getpid(), os.getppid()))
     return [entry for entry in others if _owner_lives(entry) is True]
 
 
+def of_other_hosts() -> list[Entry]:
+    """Return the entries of other hosts that share this state directory."""
+    return [entry for entry in entries() if not _is_of_this_host(entry) and not is_of_this_boot(entry)]
+
+
 def is_of_this_boot(entry: Entry) -> bool:
-    """Numbers of devices mean the same as then."""
-    return entry.boot == _boot() != ""
+    """Say whether the entry was written since the last boot of this host, so that device numbers are still valid."""
+    return entry.boot == _word("/proc/sys/kernel/random/boot_id") != ""
 
 
 def start_time(pid: int) -> int | None:
-    """Return when a process began, in clock ticks since boot; None where no such process lives.
-
-    A zombie, dead and not yet reaped, does not live.
-    """
+    """Return when a process started, in clock ticks since boot; None if it does not exist or is a zombie."""
     found = proc.stat(pid)
     return None if found is None or found.state in "ZX" else found.start
 
@@ -137,22 +188,29 @@ def _sweep() -> None:
         sweep(directory)
 
 
+def _is_of_this_host(entry: Entry) -> bool:
+    """Compare machine ids, which survive a change of the host name; without them, compare host names."""
+    machine = _machine_id()
+    return entry.machine == machine if entry.machine and machine else entry.host == os.uname().nodename
+
+
 def _owner_lives(entry: Entry) -> bool | None:
-    """None where that is not ours to judge: on another box, in another namespace."""
-    here = entry.host == os.uname().nodename
-    if entry.boot != _boot():
-        return False if here else None
-    if entry.pid_namespace != _namespace("pid"):  # a container, under whatever host name
+    """Say whether the owner of the entry is running; None if that cannot be checked from here."""
+    if not is_of_this_boot(entry):
+        return False if _is_of_this_host(entry) else None
+    if entry.pid_namespace != _namespace("pid"):  # it was written in a container, or by the host of this container
         return False if _is_empty(entry.pid_namespace) else None
     started = start_time(entry.pid)
-    if not here or (started is not None and entry.time_namespace != _namespace("time")):
+    if started is not None and entry.time_namespace != _namespace("time"):
         return None
     return started == entry.started
 
 
 def _is_empty(pid_namespace: str) -> bool:
-    """Nobody lives in it. Only who sees every process of the box can know: from the first namespace, with no
-    ``hidepid`` that would hide the first process."""
+    """Say whether no process lives in a pid namespace.
+
+    That is known only in the first pid namespace, and only if ``hidepid`` does not hide the first process.
+    """
     if _namespace("pid") != _FIRST_PID_NAMESPACE or not Path("/proc/1").exists():
         return False
     try:
@@ -163,20 +221,23 @@ def _is_empty(pid_namespace: str) -> bool:
 
 
 def _pid_namespace_of(process: Path) -> str:
-    """Raises OSError where it is not told."""
+    """Return the pid namespace of a process; empty if it has ended. Raises OSError if it cannot be read."""
     try:
         return str((process / "ns/pid").readlink())
-    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+    except (FileNotFoundError, ProcessLookupError):
         return ""
-    except PermissionError:  # another user's; one that has a single number is in ours
-        told = re.search(r"^NSpid:\t\d+$", (process / "status").read_text(errors="replace"), re.MULTILINE)
-        if told is None:
+    except PermissionError:  # another user's process; with a single number it is in the first namespace
+        status = (process / "status").read_text(errors="replace")
+        if re.search(r"^NSpid:\t\d+$", status, re.MULTILINE) is None:
             raise
         return _FIRST_PID_NAMESPACE
 
 
 def _read(path: Path) -> Entry | None:
-    """Nobody else's: what an entry names is removed, and the state directory may be another user's (sudo -E)."""
+    """Return the entry in a file, or None if it is not a valid entry of this user.
+
+    What an entry names is removed, and with ``sudo -E`` the state directory is another user's.
+    """
     try:
         data, found = read_regular(path, os.O_NOFOLLOW)
         if found.st_uid != os.geteuid() or found.st_mode & 0o077:
@@ -199,10 +260,22 @@ def _inode(directory: Path) -> int:
         return 0
 
 
-def _boot() -> str:
+def _fsid(directory: Path) -> int:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return os.statvfs(directory).f_fsid
     except OSError:
+        return 0
+
+
+def _machine_id() -> str:
+    found = _word("/etc/machine-id")
+    return found if re.fullmatch("[0-9a-f]{32}", found) else ""  # an image may contain "uninitialized"
+
+
+def _word(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError):
         return ""
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,25 +14,19 @@ from fstui.measure.kinds import documents
 from fstui.model.documents import encode, is_altered
 from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict
-from fstui.model.run import Round, Run, RunStatus
-from fstui.state import paths, remembered
-from fstui.state.files import make_private, read_regular, sync_directory, write_atomically
+from fstui.model.run import Baselines, Earlier, Round, Run, RunStatus
+from fstui.state import paths, user_data
+from fstui.state.files import make_private, sync_directory, write_atomically
+from fstui.state.outlines import Outline, Read, RunNotFound, decode, read_outlines
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
-_Document = TypeVar("_Document")
-
-
-class RunNotFound(Refused):
-    """No saved run, or more than one, goes by that reference."""
-
-
-class UnreadableRun(Refused):
-    """The file is there, but it is not a run document that this version can read."""
+MOST_BASELINES, SEARCHED = 20, 200
+"""A run is compared with at most 20 of the newest 200."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the history. ``unreadable`` says why a file could not be read; then the other fields are empty."""
+    """One line of the history. If ``unreadable`` says why a file could not be read, the other fields are empty."""
 
     path: str
     id: str = ""
@@ -41,26 +35,34 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     status: RunStatus | None = None
     verdict: Verdict | None = None
     speed: Answer | None = None
-    """None of a run that is older than the question."""
+    """None if the run was saved before fstui judged the speed."""
     scenario: str = ""
     target: str = ""
     hostname: str = ""
     simulated: str | None = None
     round: Round | None = None
     rate_per_s: float = 0.0
-    """Of the first step that synced, else of the first that has one: what the scenario is mostly about."""
+    """The rate of the first step that synced, or else of the first step that has one."""
     rate_of: str = ""
     """The name of that step."""
     identity: str = ""
-    """Of the storage, where it is known."""
+    """The identity of the target, if it is known."""
     note: str = ""
     altered: bool = False
-    """Its digest is of another document."""
+    """The digest in the document does not match it."""
     unreadable: str | None = None
 
 
+class Document(NamedTuple):
+    """A run that was read."""
+
+    run: Run
+    altered: bool
+    """The digest in the document does not match it."""
+
+
 def save(run: Run) -> Path:
-    """Write the run's document, replacing what was saved of it before. Raises OSError, or Refused without a home."""
+    """Write the run's document, in place of an older one of the same run. Raises OSError, Refused without a home."""
     path = path_of(run)
     make_private(path.parent)
     write_atomically(path, document(run))
@@ -68,25 +70,25 @@ def save(run: Run) -> Path:
 
 
 def path_of(run: Run) -> Path:
-    """Where that run is saved, now or later. Raises Refused without a home."""
-    return paths.runs_dir() / f"{_stamp(run.started_at)}-{run.id}.json"
+    """Return the file of this run. Raises Refused without a home."""
+    stamp = datetime.fromisoformat(run.started_at).strftime("%Y%m%d-%H%M%S")
+    return paths.runs_dir() / f"{stamp}-{run.id}.json"
 
 
 def document(run: Run) -> bytes:
-    """What is saved."""
     return encode(run) + b"\n"
 
 
 def load(reference: str) -> Run:
-    """The run of that id, unique beginning of an id, file name or path; ``last`` is the newest.
-
-    Raises RunNotFound and UnreadableRun, each with a sentence for the user.
-    """
+    """Return the run of this reference. Raises RunNotFound, UnreadableRun."""
     return read(find(reference))
 
 
 def find(reference: str) -> Path:
-    """Where that run is saved. Raises RunNotFound."""
+    """Return the file of a run by its id, the beginning of an id, a file name or a path; ``last`` is the newest.
+
+    Raises RunNotFound.
+    """
     if "/" in reference or reference in (".", ".."):
         return Path(reference).expanduser()
     saved = _files()
@@ -103,100 +105,91 @@ def find(reference: str) -> Path:
             return Path(reference)
         raise RunNotFound(f"no saved run is called '{reference}': 'fstui history' lists them")
     names = ", ".join(_id(path) for path in found[:5]) + (" …" if len(found) > 5 else "")
-    raise RunNotFound(f"'{reference}' fits {len(found)} saved runs ({names}): say more of the id")
-
-
-class Read(NamedTuple):
-    """A run, and whether its document is another than the one that was written."""
-
-    run: Run
-    altered: bool
+    raise RunNotFound(f"'{reference}' matches {len(found)} saved runs ({names}): give more of the id")
 
 
 def read(path: Path) -> Run:
-    """The run document in that file. Raises RunNotFound where there is no file, else UnreadableRun."""
-    return read_sealed(path).run
+    """Return the run in that file. Raises RunNotFound if there is no file, else UnreadableRun."""
+    return read_document(path).run
 
 
-def read_sealed(path: Path) -> Read:
-    """The same, with what its digest says of it."""
-    return Read(*_decode(path, documents.decode_run))
+def read_document(path: Path) -> Document:
+    """Return the run in that file, and whether it was altered. Raises as ``read`` does."""
+    return Document(*decode(path, documents.decode_run))
 
 
-def read_every(path: Path) -> list[Read]:
-    """All runs of that file: one, or those of a check. Raises as ``read`` does."""
-    every, _ = _decode(path, _each_sealed)
-    return every
+def read_all(path: Path) -> list[Document]:
+    """Return all runs in that file, which may be the result of a check. Raises as ``read`` does."""
+    found, _ = decode(
+        path, lambda data: [Document(documents.decode_run(one), is_altered(one)) for one in documents.each_of(data)]
+    )
+    return found
 
 
 def history(most: int | None = None) -> list[Summary]:
-    """Every file among the saved runs, newest first. A foreign or broken one is listed as unreadable."""
-    noted = remembered.notes()
-    return [_summary(path, noted.get(_id(path), "")) for path in _files()[:most]]
+    """Return a summary of every saved run, newest first, also of files that cannot be read.
+
+    ``most``: only so many of the newest.
+    """
+    notes, saved = user_data.notes(), _files()
+    return [_summary(one, notes.get(_id(one.path), "")) for one in read_outlines(saved[:most], saved)]
 
 
 def delete(path: Path) -> None:
-    """Remove that saved run, and what was noted of it. Raises OSError, and Refused of what is not among the runs."""
+    """Delete a saved run and its note. Raises OSError, and Refused if the file is not in the runs directory."""
     if path.parent != paths.runs_dir():
-        raise Refused(f"{path} is not among the saved runs: it is yours to remove")
+        raise Refused(f"{path} is not a saved run of fstui: delete it yourself")
     path.unlink()
     sync_directory(path.parent)
-    remembered.forget_notes([_id(path)])
+    user_data.forget_notes([_id(path)])
 
 
-def newest_first() -> list[Path]:
-    """The files of saved runs, foreign ones left out."""
-    return [path for path in _files() if _NAME.fullmatch(path.name)]
+def baselines(run: Run) -> Baselines:
+    """Return what to compare this run with: earlier runs and the user's own references."""
+    return Baselines(earlier(run), user_data.own_references())
 
 
-class _Named(msgspec.Struct, frozen=True):
-    name: str = ""
-    hostname: str = ""
+def earlier(run: Run) -> tuple[Earlier, ...]:
+    """Return finished runs of the same scenario with the same settings on the same storage of this host, newest first.
+
+    Runs under an I/O limit are left out, because they show the limit and not the storage.
+    """
+    if run.target is None or not run.target.identity or run.like or run.simulated or run.rate_limit:
+        return ()
+    saved = _files()
+    named = [path for path in saved if _NAME.fullmatch(path.name)][:SEARCHED]
+    found = (_as_earlier(one, run) for one in read_outlines(named, saved))
+    return tuple(islice((one for one in found if one and one.mean_ns), MOST_BASELINES))
 
 
-class _Target(msgspec.Struct, frozen=True):
-    path: str = ""
-    identity: str = ""
+def _as_earlier(read: Read, run: Run) -> Earlier | None:
+    """Return what to compare with, or None if the run in that file is not comparable."""
+    if read.found is None or read.found.altered or not read.found.outline.is_unrestricted:
+        return None
+    outline = read.found.outline
+    if _question(outline) != _question(run) or _place(outline) != _place(run):
+        return None
+    means = {step.name: step.latency_ns.mean for step in outline.steps if step.latency_ns and step.is_comparable}
+    return Earlier(run=outline.id, started_at=outline.started_at, mean_ns=means)
 
 
-class _Step(msgspec.Struct, frozen=True):
-    name: str
-    rate_per_s: float = 0.0
-    syncs: int = 0
+def _question(run: Outline | Run) -> object:
+    """Return the scenario and its settings, encoded because a document has lists where a run has tuples."""
+    return run.scenario and (run.scenario.name, msgspec.json.encode(run.scenario.settings, order="sorted"))
 
 
-class _Speed(msgspec.Struct, frozen=True):
-    answer: Answer
-    title: str = ""
+def _place(run: Outline | Run) -> object:
+    return run.target and (run.target.identity, run.target.mount_point, run.host.hostname)
 
 
-class _Outline(documents.Version, frozen=True, kw_only=True):
-    """The few fields of a document that the history shows; the rest is skipped unread."""
-
-    id: str
-    started_at: str
-    elapsed_s: float = 0.0
-    status: RunStatus = "finished"
-    verdict: Verdict = "cannot-tell"
-    speed: _Speed = _Speed("unknown")
-    simulated: str | None = None
-    round: Round | None = None
-    scenario: _Named | None = None
-    target: _Target | None = None
-    steps: tuple[_Step, ...] = ()
-    host: _Named | None = None
-
-
-def _summary(path: Path, note: str) -> Summary:
-    try:
-        outline, altered = _decode(path, lambda data: documents.decode_outline(data, _Outline))
-    except (RunNotFound, UnreadableRun) as error:
-        return Summary(path=str(path), note=note, unreadable=str(error))
-    rated = next(
-        iter(sorted((step for step in outline.steps if step.rate_per_s), key=lambda step: not step.syncs)), None
-    )
+def _summary(read: Read, note: str) -> Summary:
+    if read.found is None:
+        return Summary(path=str(read.path), note=note, unreadable=read.problem)
+    outline = read.found.outline
+    rated = [step for step in outline.steps if step.rate_per_s]
+    step = next((step for step in rated if step.syncs), rated[0] if rated else None)
     return Summary(
-        path=str(path),
+        path=str(read.path),
         id=outline.id,
         started_at=outline.started_at,
         elapsed_s=outline.elapsed_s,
@@ -205,47 +198,26 @@ def _summary(path: Path, note: str) -> Summary:
         speed=outline.speed.answer if outline.speed.title else None,
         scenario=outline.scenario.name if outline.scenario else "",
         target=outline.target.path if outline.target else "",
-        hostname=outline.host.hostname if outline.host else "",
+        hostname=outline.host.hostname,
         simulated=outline.simulated,
         round=outline.round,
-        rate_per_s=rated.rate_per_s if rated else 0.0,
-        rate_of=rated.name if rated else "",
+        rate_per_s=step.rate_per_s if step else 0.0,
+        rate_of=step.name if step else "",
         identity=outline.target.identity if outline.target else "",
         note=note,
-        altered=altered,
+        altered=read.found.altered,
     )
 
 
-def _decode(path: Path, decode: Callable[[bytes], _Document]) -> tuple[_Document, bool]:
-    try:
-        data, _ = read_regular(path)
-    except FileNotFoundError:
-        raise RunNotFound(f"there is no file {path}") from None
-    except OSError as error:
-        raise UnreadableRun(f"cannot read {path}: {error.strerror}") from None
-    try:
-        return decode(data), is_altered(data)
-    except Refused as refusal:
-        raise UnreadableRun(f"{path} is not a run document: {refusal}") from None
-
-
-def _each_sealed(data: bytes) -> list[Read]:
-    return [Read(documents.decode_run(one), is_altered(one)) for one in documents.each_of(data)]
-
-
 def _files() -> list[Path]:
+    """Return the files of saved runs, newest first, and then files with foreign names: ``last`` must be a run."""
     try:
         found = [path for path in paths.runs_dir().iterdir() if path.suffix == ".json" and path.name[0] != "."]
     except OSError:
         return []
-    # foreign names last: "last" must be a run of ours
     return sorted(found, key=lambda path: (bool(_NAME.fullmatch(path.name)), path.name), reverse=True)
 
 
 def _id(path: Path) -> str:
     match = _NAME.fullmatch(path.name)
     return match["id"] if match else path.stem
-
-
-def _stamp(started_at: str) -> str:
-    return datetime.fromisoformat(started_at).strftime("%Y%m%d-%H%M%S")

@@ -1,7 +1,8 @@
-"""Every directory made on a target: one per run, ``.fstui-<run id>``, mode 0700, made and removed by a keeper process.
+"""The directory that a run makes on the target: ``.fstui-<run id>`` with mode 0700.
 
-The keeper holds the directory until its stdin closes and then removes it: that happens at the end of a run, and also
-when fstui is killed. The ledger has the directory before it is made; what a keeper could not remove stays there.
+A keeper process makes the directory, holds it until its stdin closes, and then removes it. That happens at the end of a
+run, and also when fstui is killed. The ledger lists the directory before it is made, and still lists it if the keeper
+could not remove it.
 """
 
 from __future__ import annotations
@@ -19,56 +20,57 @@ from fstui.model.quantities import size
 from fstui.model.storage import Space, Target
 from fstui.proc import Mount
 from fstui.state import ledger
-from fstui.state.noting import note, strike_out
 from fstui.storage.layers.sources import mounts
 from fstui.storage.layers.sources.files import Tree
 
 PREFIX = ".fstui-"
 POWER_CUT = f"{PREFIX}powercut-"
-"""Of a directory with the records of a power cut."""
+"""The prefix of a directory with the records of a power cut."""
 LEFT_OVER = 0.05
 _ANSWER_S = 10.0
 _REMOVE_S = 15.0
+_FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})
+"""Filesystems whose f_fsid identifies them, and not only their device."""
 
 
-class Held(NamedTuple):
-    """A run's own directory, as all who work in it enter it: whoever finds another one there turns round."""
+class HeldDirectory(NamedTuple):
+    """The directory of a run and its identity. Programs must not use another directory that has this path."""
 
     path: str
     device: int
     inode: int
 
     @classmethod
-    def of(cls, path: Path) -> Held:
-        """One that is there."""
+    def of(cls, path: Path) -> HeldDirectory:
+        """Return an existing directory."""
         found = path.stat()
         return cls(str(path), found.st_dev, found.st_ino)
 
     @property
-    def told(self) -> dict[str, Any]:
-        """For the children that enter it (``fstui.measure.wire.held``)."""
+    def as_settings(self) -> dict[str, Any]:
+        """Return the settings for child programs that enter it (``fstui.measure.wire.held``)."""
         return {"directory": self.path, "identity": [self.device, self.inode]}
 
 
 class Place(NamedTuple):
-    """A directory: its resolved path, the room there, and why a run may not write into it."""
+    """A directory: its resolved path, the space there, and why a run may not write into it."""
 
     path: str
     space: Space | None
     closed: str | None = None
-    """The sentence for the user; None where a run may write there."""
+    """The sentence for the user; None if a run may write there."""
     fsid: int = 0
-    """statvfs(3) f_fsid; ext4 and btrfs make it of their UUID, so it outlives a reboot."""
+    """statvfs(3) f_fsid. ext4 and btrfs derive it from their UUID, so it stays the same after a reboot."""
 
 
 _NAME_ANOTHER = "Name an existing directory on the storage in question."
-_STOPPED = "The filesystem has stopped, or what lies beneath it is gone: look at the kernel's log (dmesg)."
+_STOPPED = "The filesystem has stopped, or its device is gone: see the kernel's log (dmesg)."
 
 
 async def inspect(directory: str, *, trusting: bool = False) -> Place:
-    """Resolve the directory and see whether it can be written. Raises Refused where it is no directory at all.
+    """Resolve a directory and see whether it can be written. Raises Refused if it is not a directory.
 
-    ``trusting``: root writes there although another user may rename what is written.
+    ``trusting``: root writes there although another user could rename what is written.
     """
     try:
         found = await ask_program("measure.helpers.directory", "inspect", directory, _ANSWER_S, directory)
@@ -77,61 +79,61 @@ async def inspect(directory: str, *, trusting: bool = False) -> Place:
     if "error" in found:
         raise Refused(f"{directory}: {found['error']}. {_STOPPED if found['errno'] == errno.EIO else _NAME_ANOTHER}")
     if not found["directory"]:
-        raise Refused(f"{directory} is not a directory. Name the directory that it is in.")
+        raise Refused(f"{directory} is not a directory. Name the directory that contains it.")
     space = Space.stated(found["total_bytes"], found["free_bytes"], found["block_bytes"])
     return Place(found["path"], space, _closed(directory, found, trusting), found["fsid"])
 
 
 def _closed(directory: str, found: dict[str, Any], trusting: bool) -> str | None:
+    """Return why a run may not write there, or None."""
     if found["read_only"]:
         return f"{directory} is on a filesystem that is mounted read-only. Remount it rw, or name another directory."
     if not found["writable"] and os.geteuid() == 0:
         return (
-            f"{directory} is not writable for root either: it is immutable (lsattr -d), or its server takes root for "
+            f"{directory} is not writable for root: it is immutable (lsattr -d), or its NFS server maps root to "
             "nobody. Name another directory on the same mount."
         )
     if not found["writable"]:
         return f"{directory} is not writable for this user. Name a directory of yours on the same mount, or use sudo."
     if found["renamers"] and not trusting:
         return (
-            f"{directory}: {found['renamers']}, could put something else in the place of what root writes there. "
-            "Name a directory that is root's alone on the same mount, or run fstui as that user; --trust-dir, if you "
-            "trust them."
+            f"{directory}: {found['renamers']}, could replace what root writes there. Name a directory on the same "
+            "mount that only root can change, or run fstui as that user. If you trust them, add --trust-dir."
         )
     return None
 
 
 def check_open(place: Place, target: Target) -> None:
-    """Raises Refused where nothing can be written there."""
+    """Raises Refused if nothing can be written there."""
     if target.pseudo:
         raise Refused(f"{place.path} is on {target.fstype}, which holds no files. Name a directory on a disk.")
-    if place.closed:  # only now: no right to write helps on /proc
+    if place.closed:  # checked second, because no permission helps on /proc
         raise Refused(place.closed)
 
 
 def check_room(place: Place, room_bytes: int) -> None:
-    """Raises Refused where it would become too full."""
-    if place.space is None:  # nothing can be said of its room
+    """Raises Refused if the filesystem would become too full."""
+    if place.space is None:  # the filesystem states no size
         return
     total_bytes, free_bytes = place.space.total_bytes, place.space.free_bytes
     wanted = 2 * room_bytes + int(LEFT_OVER * total_bytes)
     if free_bytes < wanted:
         raise Refused(
-            f"{place.path} is too full: {size(free_bytes)} free, and {size(wanted)} wanted "
+            f"{place.path} is too full: {size(free_bytes)} are free and {size(wanted)} are needed "
             f"(twice the {size(room_bytes)} of the run, and 5 % of {size(total_bytes)} left over). "
-            "Free some room or choose a smaller scenario."
+            "Free some space or choose a smaller scenario."
         )
 
 
 class Workspace:
     """A run's directory while it exists."""
 
-    def __init__(self, held: Held, keeper: Child, entry: ledger.Entry, answer: Mapping[str, Any]) -> None:
+    def __init__(self, held: HeldDirectory, keeper: Child, entry: ledger.Entry, answer: Mapping[str, Any]) -> None:
         self.held = held
         self.dio_alignment: int | None = answer["dio_alignment"]
-        """What O_DIRECT wants blocks aligned to; 0: it is not supported here; None: the kernel does not say."""
+        """Block alignment that O_DIRECT needs, in bytes. 0: O_DIRECT is not supported; None: unknown."""
         self.file_flags: str = answer["file_flags"]
-        """Of a small file there, by the letters of lsattr(1): S, every write is synced; N, its inode holds its data."""
+        """Flags of a small file there, as letters of lsattr(1): S for synced writes, N for data in the inode."""
         self._keeper = keeper
         self._entry = entry
 
@@ -140,11 +142,11 @@ class Workspace:
         """Make ``.fstui-<run id>`` in ``directory``. Raises Refused."""
         path = str(Path(directory) / (PREFIX + run_id))
         try:
-            entry = await note(run_id, "directory", path, *_mount_of(path))
+            entry = await ledger.record(run_id, "directory", path, *_mount_of(path))
         except OSError as error:
             raise Refused(
-                f"{error.filename}: {error.strerror}. fstui notes there what it makes before it makes it: "
-                "set XDG_STATE_HOME to another directory."
+                f"{error.filename}: {error.strerror}. fstui records what it makes there before it makes it. "
+                "Set XDG_STATE_HOME to another directory."
             ) from None
         keeper = await Child.start("measure.helpers.directory", "keep", str(ledger.path_of(entry)))
         keeper.send(json.dumps(path))
@@ -156,11 +158,11 @@ class Workspace:
         if not answer.get("ready"):
             await keeper.reap(1.0)
             await _forget(entry, answer)
-            raise Refused(f"{path}: cannot be made: {answer.get('error', 'its helper process ended')}.")
-        return cls(Held(path, *answer["identity"]), keeper, entry, answer)
+            raise Refused(f"Cannot make {path}: {answer.get('error', 'its helper process ended')}.")
+        return cls(HeldDirectory(path, *answer["identity"]), keeper, entry, answer)
 
     async def remove(self, patience_s: float = _REMOVE_S) -> str | None:
-        """Have the keeper remove it. Returns None, or the sentence that says why it is still there."""
+        """Remove the directory. Returns None, or the sentence that says why it is still there."""
         self._keeper.hang_up()
         try:
             answer = json.loads(await self._keeper.answer(patience_s, self.held.path, "target") or b"{}")
@@ -168,7 +170,7 @@ class Workspace:
             self._keeper.abandon()
             return f"{self.held.path}: not removed: it {silence.reason}; removed when it answers, or by `fstui clean`"
         await self._keeper.end(1.0, "home")
-        if answer.get("removed"):  # and struck out, by the keeper
+        if answer.get("removed"):  # the keeper has also removed the entry
             return None
         if "error" in answer:
             return f"{self.held.path}: not removed: {answer['error']}; `fstui clean` tries again"
@@ -176,43 +178,47 @@ class Workspace:
 
 
 async def _forget(entry: ledger.Entry, answer: dict[str, Any]) -> None:
-    """It could not be made; it may be there all the same, by a keeper that was killed before it said so."""
+    """Remove the entry of a directory that could not be made.
+
+    The keeper may have been killed after it made the directory: then the directory is removed as well.
+    """
     if answer.get("errno") == errno.EEXIST:
-        await strike_out(entry)
+        await ledger.strike_out(entry)
     else:
         await remove_left_behind(entry)
 
 
 async def remove_left_behind(entry: ledger.Entry) -> str | None:
-    """Remove what a dead run left. Returns None, or the sentence that says why it is still there."""
+    """Remove the directory of a dead run. Returns None, or the sentence that says why it is still there."""
     if entry.mount_point and entry.mount_point not in _mounted():
         return f"{entry.what}: not removed: nothing is mounted on {entry.mount_point} now. Mount it, then `fstui clean`"
     try:
         answer = await ask_program("measure.helpers.directory", "remove", entry.what, _REMOVE_S, entry.what)
     except NoAnswer as silence:
         return f"{entry.what}: not removed: it {silence.reason}"
-    if answer.get("absent") and _is_hidden(entry):
+    if answer.get("absent") and _is_hidden(entry, answer["fsid"]):
         return (
             f"{entry.what}: not removed: another filesystem is mounted on {entry.mount_point} now. "
-            "Mount the one of then, then `fstui clean`"
+            "Mount the earlier one, then `fstui clean`. If it no longer exists, delete "
+            f"{ledger.path_of(entry)}"
         )
     if answer.get("absent") and entry.above not in (0, answer["above"]):
-        answer = await _where_it_was_moved_to(entry)
+        answer = await _remove_moved(entry)
     if answer.get("removed"):
-        await strike_out(entry)
+        await ledger.strike_out(entry)
         return None
     return f"{entry.what}: not removed: {answer.get('error')}"
 
 
-async def _where_it_was_moved_to(entry: ledger.Entry) -> dict[str, Any]:
-    """Its directory is another one now: it may be beside it, under another name."""
+async def _remove_moved(entry: ledger.Entry) -> dict[str, Any]:
+    """Remove the directory if the one that contains it was renamed within its own parent."""
     try:
         question = f"{entry.above} {entry.what}"
         answer = await ask_program("measure.helpers.directory", "moved", question, _REMOVE_S, entry.what)
     except NoAnswer as silence:
         return {"error": str(silence)}
     if not answer.get("removed"):
-        answer["error"] += f"; if it is elsewhere now, move it back; if it is gone, remove {ledger.path_of(entry)}"
+        answer["error"] += f". If it is elsewhere, move it back; if it is gone, delete {ledger.path_of(entry)}"
     return answer
 
 
@@ -221,14 +227,18 @@ def _mounted() -> dict[str, Mount]:
 
 
 def _mount_of(path: str) -> tuple[str, str]:
-    """Its mount point, and the number of the device; an anonymous one is another after every mount."""
+    """Return the mount point and the device number, which is empty if it is anonymous: it changes with each mount."""
     found = mounts.holder(path, _mounted())
     if found is None:
         return "", ""
     return found.mount_point, "" if found.device.startswith("0:") else found.device
 
 
-def _is_hidden(entry: ledger.Entry) -> bool:
-    """Something else is mounted where its filesystem was."""
+def _is_hidden(entry: ledger.Entry, fsid: int) -> bool:
+    """Say whether another filesystem is mounted where the entry's filesystem was. ``fsid``: of the one there now."""
     there = _mounted().get(entry.mount_point)
-    return bool(entry.device and there and there.device != entry.device and ledger.is_of_this_boot(entry))
+    if there is None:
+        return False
+    if entry.fsid and fsid and there.fstype in _FSID_FROM_UUID:
+        return entry.fsid != fsid
+    return bool(entry.device and there.device != entry.device and ledger.is_of_this_boot(entry))

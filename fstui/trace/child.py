@@ -19,7 +19,7 @@ from fstui.measure.children import Child, NoAnswer, ask_program
 from fstui.model.counters import DeviceTrace
 from fstui.model.watch import LostWrite, Watched
 from fstui.state import ledger
-from fstui.state.noting import note, strike_out
+from fstui.state.ledger import record, strike_out
 
 INSTANCES = PurePosixPath("/sys/kernel/tracing/instances")
 """The usual place of instances; used in the ledger and in messages."""
@@ -56,7 +56,7 @@ class TracingChild:
             raise Untraceable("only root may trace the kernel")
         try:
             child = await Child.start(module, *arguments)
-            entry = await note(name, "trace", path_of(name))
+            entry = await record(name, "trace", path_of(name))
         except OSError as error:  # the child ends when its stdin closes
             raise Untraceable(f"cannot start: {error.filename or 'its program'}: {error.strerror}") from error
         started = cls(child, entry)

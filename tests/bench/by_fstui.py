@@ -21,7 +21,7 @@ from fstui.model.storage import Node
 from fstui.runs.machine.base import Served
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.stepping import StepRunner
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 from tests.databases.servers import MYSQL
 
 
@@ -40,7 +40,7 @@ class ByFstui:
 
     def __init__(self, settings: Sysbench, directory: Path, stack: tuple[Node, ...]) -> None:
         self._settings, self._stack = settings, stack
-        self._held = Held.of(directory)
+        self._held = HeldDirectory.of(directory)
         self._machine = LocalMachine()
         self._serving = self._machine.servers("bench0", self._held)
         self._loop = asyncio.new_event_loop()

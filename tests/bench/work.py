@@ -19,7 +19,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.steps import Step
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.stepping import StepRunner
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 
 
 class Work(NamedTuple):
@@ -60,7 +60,7 @@ def by_fstui(work: Work, directory: str, seconds: float) -> Step:
     settings = replace(work.settings, seconds=seconds, max_bytes_per_s=1 << 40)
     planned = PlannedStep(name=work.name, settings=settings)
     runner = StepRunner(0, planned, LocalMachine(), (), _ignore)
-    step = asyncio.run(runner.run(Held.of(Path(directory)), facts=False))
+    step = asyncio.run(runner.run(HeldDirectory.of(Path(directory)), facts=False))
     if step.status not in ("finished", "disturbed"):  # held up on a busy box: its wall time says so
         sys.exit(f"{work.name}: the step {step.status}: {step.error}")
     return step

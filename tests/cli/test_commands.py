@@ -293,6 +293,16 @@ def test_clean_leaves_a_living_run_alone(fstui: Fstui, target: Path) -> None:
     assert left.is_dir()
 
 
+def test_clean_names_other_hosts_that_share_the_ledger(fstui: Fstui, target: Path) -> None:
+    entry = ledger.enter("other1", "directory", str(target / ".fstui-other1"))
+    path = ledger.path_of(entry)
+    elsewhere = {"host": "db8", "boot": "another", "machine": "1" * 32}
+    path.write_text(json.dumps(json.loads(path.read_text()) | elsewhere))
+    done = fstui("clean")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr.decode() == "Left alone: 1 entries of other hosts. Run 'fstui clean' on db8.\n"
+
+
 @pytest.mark.parametrize("arguments", [("schema",), ("scenarios",), ("--help",)])
 def test_a_closed_pipe_is_no_traceback(arguments: tuple[str, ...]) -> None:
     read_end, write_end = os.pipe()

@@ -15,7 +15,7 @@ from fstui.model.declaration import Declaration
 from fstui.model.judgement import VERDICTS
 from fstui.model.run import Run
 from fstui.runs.session import Session
-from fstui.state import files, ledger, paths, remembered, runs
+from fstui.state import files, ledger, paths, runs, user_data
 from tests.cli.conftest import SCENARIO, Fstui, command
 
 
@@ -93,7 +93,7 @@ def test_settings_and_declarations_reach_the_run(fstui: Fstui, scenario: str, ta
 def declared_storage(target: Path) -> None:
     """What was declared of the target's storage in the app, on another day."""
     identity = asyncio.run(Session.here().look_up(str(target))).read.identity
-    remembered.declare(identity, Declaration(medium="hdd-7200", write_cache="none"))
+    user_data.declare(identity, Declaration(medium="hdd-7200", write_cache="none"))
 
 
 @pytest.mark.usefixtures("declared_storage")

@@ -23,7 +23,7 @@ from fstui.measure.kinds.servers import KINDS, Server
 from fstui.measure.kinds.sysbench import Sysbench, SysbenchFigures
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 from tests.real import headless
 
 MYSQL = Path(os.environ.get("FSTUI_MYSQL", "/var/tmp/fstui-mysql"))
@@ -111,7 +111,7 @@ async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[
     directory.mkdir()
     directory.chmod(0o755)
     settings = msgspec.convert({"server": kind, "options": options}, Sysbench)
-    server = await Throwaway.expected(settings, workspace=Held.of(directory), run_id="test", number=1)
+    server = await Throwaway.expected(settings, workspace=HeldDirectory.of(directory), run_id="test", number=1)
     await server.make(settings)
     # others reach it by its path, and not from the directory that its own run would have entered
     socket = server.connection.socket.replace(CWD, str(directory), 1)

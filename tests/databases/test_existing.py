@@ -281,7 +281,7 @@ async def test_a_database_left_by_a_killed_run_is_dropped_and_no_other(workshop:
             assert "was not dropped: it holds tables" in (await leftovers.remove(planted) or "")
             renamed = msgspec.structs.replace(planted, run="dead")
             assert "left alone" in (await leftovers.remove(renamed) or "")
-            ledger.settled(planted)
+            ledger.strike(planted)
             left = msgspec.structs.replace(server.connection, database="fstui_dead")
             entry = ledger.enter("dead", kind="database", what=msgspec.json.encode(left).decode())
             assert leftovers.named(entry) == f"database fstui_dead on socket {server.connection.socket}"

@@ -12,7 +12,7 @@ from fstui.databases import programs
 from fstui.databases.programs import find_sysbench, output_of
 from fstui.databases.throwaway import within
 from fstui.model.errors import Refused
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 from tests.real.processes import all_end, descendants, eventually
 
 
@@ -63,7 +63,7 @@ async def test_a_sysbench_is_refused_by_what_it_said(
 async def test_one_of_the_run_s_directory_runs_there_and_in_no_other(tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours; exit", tmp_path / "theirs"
     ours.mkdir()
-    shell, *words = within(Held.of(ours))
+    shell, *words = within(HeldDirectory.of(ours))
     assert await output_of(shell, *words, "pwd") == (0, f"{ours}\n")
     ours.rename(tmp_path / "away")
     ours.mkdir()

@@ -21,7 +21,7 @@ from fstui.powercut.verification import read_log
 from fstui.runs import scenario
 from fstui.runs.frame_fields import understood
 from fstui.runs.recorder import Recorder, Reported
-from fstui.state import configuration, ledger, paths, remembered
+from fstui.state import ledger, paths, user_data
 from fstui.storage.layers.sources import mounts
 from fstui.storage.layers.sources.udev import Udev
 from fstui.trace.reader import events
@@ -199,9 +199,9 @@ def small_files(data: bytes) -> None:
     for directory, name in ((paths.state_dir(), "declarations.json"), (paths.config_dir(), "keys.toml")):
         directory.mkdir(parents=True, exist_ok=True)
         Path(directory, name).write_bytes(data)
-    remembered.declarations()
+    user_data.declarations()
     with suppress(Refused):
-        configuration.keys()
+        user_data.keys()
 
 
 def _frame_seeds() -> list[bytes]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from fstui.model.documents import encode, sealed
 from fstui.model.errors import Refused
 from fstui.runs import references
-from fstui.state import remembered
+from fstui.state import user_data
 from tests.judge.test_own_references import on
 
 HONEST, LIAR = on("ssd", "EVO"), replace(on("ssd", "EVO"), id="liar", verdict="not-durable")
@@ -27,7 +27,7 @@ async def test_the_checks_of_a_fleet_are_taken_together_and_what_is_no_measure_i
     assert [(one.models, one.runs) for one in added.references] == [(("EVO",), 2)]
     (left_out,) = added.left_out
     assert left_out.startswith("run liar of ") and left_out.endswith(": its verdict is not-durable")
-    assert remembered.own_references() == added.references
+    assert user_data.own_references() == added.references
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from fstui.model.steps import Failure
 from fstui.runs.machine.base import Served
 from fstui.runs.serving import Serving
 from fstui.state import ledger
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 from tests.databases import servers
 
 
@@ -36,12 +36,12 @@ async def test_tools_that_went_since_the_plan_fail_their_step_and_end_no_run(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     planned = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
-    failure = await Serving("run", Held.of(tmp_path)).serve(planned, asyncio.Event(), 0.0)
+    failure = await Serving("run", HeldDirectory.of(tmp_path)).serve(planned, asyncio.Event(), 0.0)
     assert isinstance(failure, Failure) and failure.message.startswith("sysbench is not installed")
 
 
 async def test_a_stop_while_the_server_before_ends_waits_until_it_has_ended(tmp_path: Path) -> None:
-    serving, before, stop = Serving("run", Held.of(tmp_path)), SlowToEnd(), asyncio.Event()
+    serving, before, stop = Serving("run", HeldDirectory.of(tmp_path)), SlowToEnd(), asyncio.Event()
     serving._server = before  # type: ignore[assignment]
     planned = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
     served = asyncio.ensure_future(serving.serve(planned, stop, 0.0))
@@ -55,7 +55,7 @@ async def test_a_stop_while_the_server_before_ends_waits_until_it_has_ended(tmp_
 
 
 async def test_a_stop_while_a_server_begins_waits_for_what_was_begun(tmp_path: Path) -> None:
-    serving, stop = Serving("run", Held.of(tmp_path)), asyncio.Event()
+    serving, stop = Serving("run", HeldDirectory.of(tmp_path)), asyncio.Event()
     planned = PlannedStep(name="first", settings=Sysbench(server="mariadb"))
     served = asyncio.ensure_future(serving.serve(planned, stop, 0.0))
     for _ in range(5):  # its processes are being started
@@ -70,7 +70,10 @@ async def test_a_stop_while_a_server_begins_waits_for_what_was_begun(tmp_path: P
 
 async def test_what_the_ledger_is_told_before_the_devices_are_watched_names_what_is_made_later(tmp_path: Path) -> None:
     servers.needed("mariadb")
-    serving, planned = Serving("run", Held.of(tmp_path)), PlannedStep(name="first", settings=Sysbench(server="mariadb"))
+    serving, planned = (
+        Serving("run", HeldDirectory.of(tmp_path)),
+        PlannedStep(name="first", settings=Sysbench(server="mariadb")),
+    )
     await serving.expect([planned])
     (expected,) = ledger.entries()
     assert (expected.kind, expected.what) == ("server", f"{tmp_path}/server-1")
@@ -83,7 +86,7 @@ async def test_what_the_ledger_is_told_before_the_devices_are_watched_names_what
 
 async def test_a_server_that_was_expected_and_is_not_wanted_leaves_nothing(tmp_path: Path) -> None:
     servers.needed("mariadb")
-    serving = Serving("run", Held.of(tmp_path))
+    serving = Serving("run", HeldDirectory.of(tmp_path))
     ours, theirs = Sysbench(server="mariadb"), Sysbench(server="mariadb", session="shared")
     await serving.expect([PlannedStep(name="skipped meanwhile", settings=ours)])
     assert isinstance(await serving.serve(PlannedStep(name="next", settings=theirs), asyncio.Event(), 0.0), Served)

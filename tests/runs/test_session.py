@@ -15,7 +15,7 @@ from fstui.runs import history, leftovers, rules, scenarios
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
-from fstui.state import files, ledger, paths, remembered, runs
+from fstui.state import files, ledger, paths, runs, user_data
 from tests.factories.screens import RUN
 
 
@@ -41,12 +41,12 @@ async def test_what_is_declared_of_a_replay_holds_while_it_is_played() -> None:
     site = await session.look_up("/srv/data")
     await session.remember(site, Declaration(medium="ssd"))
     assert (await session.look_up("/srv/data")).declaration == Declaration(medium="ssd", remembered=True)
-    assert remembered.declarations() == {}
+    assert user_data.declarations() == {}
 
 
 async def test_what_other_days_have_left_is_read_at_once() -> None:
     identity = RUN.target.identity if RUN.target else ""
-    remembered.declare(identity, Declaration(medium="hdd-7200"))
+    user_data.declare(identity, Declaration(medium="hdd-7200"))
     files.make_private(paths.config_dir())
     (paths.config_dir() / "keys.toml").write_text('"storage.sort" = "s"')
     entry = ledger.enter("k3f9a1", "directory", "/nowhere/.fstui-k3f9a1", pid=1)

@@ -15,7 +15,7 @@ from fstui.model.settings import OpenFlag
 from fstui.runs import stepping
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.stepping import StepRunner
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 from tests.factories.runs import plan_of, saved
 
 
@@ -59,7 +59,7 @@ async def test_a_probe_that_hangs_while_it_prepares_is_told_of_with_its_age(monk
             runner.stop()
 
     runner = StepRunner(0, plan_of(run).steps[0], SilentMachine(run), (), hear)
-    step = await runner.run(Held("/data", 0, 0), facts=False)
+    step = await runner.run(HeldDirectory("/data", 0, 0), facts=False)
     ages_s = [event.silent_s for event in told if event.silent_s]
     assert len(ages_s) >= 3
     assert ages_s == sorted(ages_s)
@@ -92,6 +92,6 @@ async def test_refused_o_direct_is_no_failure(call: str, code: int, flags: tuple
     planned = plan_of(run).steps[0]
     settings = SyncWrites(file_bytes=1 << 20, block_bytes=4096, open_flags=flags)
     runner = StepRunner(0, msgspec.structs.replace(planned, settings=settings), Machine(run), (), lambda _: None)
-    step = await runner.run(Held("/data", 0, 0), facts=False)
+    step = await runner.run(HeldDirectory("/data", 0, 0), facts=False)
     assert step.status == status
     assert (step.reason == stepping.NO_DIRECT) is (status == "skipped")

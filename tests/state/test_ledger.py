@@ -1,3 +1,4 @@
+import asyncio
 import fcntl
 import json
 import os
@@ -30,29 +31,29 @@ def rewrite(**changed: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))
 
 
-def test_an_entry_is_there_until_it_is_settled() -> None:
+def test_an_entry_exists_until_it_is_struck_out() -> None:
     entry = ledger.enter("run1", "directory", "/srv/.fstui-run1")
     assert ledger.entries() == [entry]
     assert (entry.run, entry.kind, entry.what, entry.pid) == ("run1", "directory", "/srv/.fstui-run1", os.getpid())
-    ledger.settled(entry)
+    ledger.strike(entry)
     assert ledger.entries() == []
-    ledger.settled(entry)
+    ledger.strike(entry)
 
 
-def test_one_run_may_make_several_things() -> None:
+def test_one_run_can_have_several_entries() -> None:
     for kind in ("directory", "server", "mount", "database"):
         ledger.enter("run1", kind, "/srv/x")
     ledger.enter("run1", "directory", "/srv/y")
     assert len(ledger.entries()) == 5
 
 
-def test_what_lives_is_never_stale_for_another_fstui() -> None:
+def test_entries_of_a_running_process_are_not_stale() -> None:
     with enter_in_another_process("sys.stdin.read()") as other:
         assert [entry.pid for entry in ledger.entries()] == [other.pid]
         assert ledger.stale() == []
 
 
-def test_what_a_killed_process_left_is_stale() -> None:
+def test_entries_of_a_killed_process_are_stale() -> None:
     with enter_in_another_process("sys.stdin.read()") as other:
         other.send_signal(signal.SIGKILL)
         os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
@@ -68,7 +69,7 @@ def test_a_reused_pid_is_another_process() -> None:
     assert len(ledger.stale()) == 1
 
 
-def test_another_boot_killed_everything() -> None:
+def test_entries_of_another_boot_are_stale() -> None:
     ledger.enter("run1", "directory", "/srv/x")
     rewrite(boot="another")
     assert len(ledger.stale()) == 1
@@ -77,18 +78,37 @@ def test_another_boot_killed_everything() -> None:
 @pytest.mark.parametrize(
     "elsewhere",
     [
-        {"host": "other", "boot": "another"},
-        {"host": "other", "pid": 0},
+        {"host": "other", "boot": "another", "machine": ""},
+        {"boot": "another", "machine": "1" * 32},
         {"time_namespace": "time:[1]", "started": 1},
     ],
 )
-def test_what_another_box_or_container_does_is_not_ours_to_judge(elsewhere: dict[str, object]) -> None:
+def test_entries_of_other_hosts_and_containers_are_not_stale(elsewhere: dict[str, object]) -> None:
     ledger.enter("run1", "directory", "/srv/x")
     rewrite(**elsewhere)
     assert ledger.stale() == []
 
 
-def test_in_another_time_namespace_it_is_dead_once_nobody_has_its_number() -> None:
+@pytest.mark.parametrize("changed", [{}, {"boot": "another"}])
+def test_entries_are_stale_after_the_host_was_renamed(changed: dict[str, object]) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    ledger.enter("run1", "directory", "/srv/x", pid=gone.pid)
+    rewrite(host="renamed", **changed)
+    if changed and not ledger._machine_id():
+        pytest.skip("this host has no machine id")
+    assert len(ledger.stale()) == 1
+    assert ledger.of_other_hosts() == []
+
+
+def test_entries_of_other_hosts_are_listed() -> None:
+    ledger.enter("run1", "directory", "/srv/x")
+    rewrite(host="db8", boot="another", machine="1" * 32)
+    ledger.enter("run2", "directory", "/srv/y")
+    assert [entry.host for entry in ledger.of_other_hosts()] == ["db8"]
+
+
+def test_in_another_time_namespace_an_unused_pid_is_dead() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
     ledger.enter("run1", "directory", "/srv/x", pid=gone.pid)
@@ -97,7 +117,7 @@ def test_in_another_time_namespace_it_is_dead_once_nobody_has_its_number() -> No
 
 
 @pytest.mark.root
-def test_a_container_is_dead_when_nobody_is_left_in_it_whatever_its_host_name() -> None:
+def test_entries_of_a_container_are_stale_when_it_is_empty() -> None:
     if os.readlink("/proc/self/ns/pid") != "pid:[4026531836]":
         pytest.skip("a container does not see every process")
     words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "sh", "-c"]
@@ -116,39 +136,39 @@ def test_a_container_is_dead_when_nobody_is_left_in_it_whatever_its_host_name() 
 
 
 @pytest.mark.parametrize("name", ["/srv/a\nb", "/srv/\x1b[31m", os.fsdecode(b"/srv/\xff"), "/srv/[bold]"])
-def test_a_path_is_kept_to_the_byte(name: str) -> None:
+def test_a_path_is_kept_byte_for_byte(name: str) -> None:
     ledger.enter("run1", "directory", name)
     assert [entry.what for entry in ledger.entries()] == [name]
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"run": 1}', b"[" * 100_000])
-def test_a_foreign_file_is_passed_over(content: bytes) -> None:
+def test_a_foreign_file_is_ignored(content: bytes) -> None:
     entry = ledger.enter("run1", "directory", "/srv/x")
     (paths.ledger_dir() / "foreign.json").write_bytes(content)
     assert ledger.entries() == [entry]
 
 
-def test_an_entry_under_another_name_is_foreign() -> None:
-    """Else it could be listed, and removed, but never struck out."""
+def test_an_entry_with_another_file_name_is_ignored() -> None:
+    """It could be listed, but never struck out."""
     ledger.enter("run1", "directory", "/srv/x")
     (path,) = paths.ledger_dir().iterdir()
     path.rename(path.with_name("copy.json"))
     assert ledger.entries() == []
 
 
-def test_looking_creates_nothing(state_home: Path) -> None:
+def test_reading_creates_nothing(state_home: Path) -> None:
     assert ledger.stale() == []
     assert not state_home.exists()
 
 
-def test_a_process_name_with_brackets_and_spaces_does_not_confuse_the_start_time() -> None:
+def test_a_process_name_with_brackets_and_spaces_is_parsed() -> None:
     rename = "open('/proc/self/comm', 'w').write('a) R 1 (b'); "
     with enter_in_another_process(rename + "print('renamed', flush=True); sys.stdin.read()") as other:
         assert other.stdout and other.stdout.readline() == "renamed\n"
         assert ledger.stale() == []
 
 
-def test_an_entry_that_others_could_have_written_does_not_count() -> None:
+def test_an_entry_that_others_may_write_is_ignored() -> None:
     """``clean`` removes what an entry names, and the state directory may be another user's (sudo -E)."""
     ledger.enter("run1", "directory", "/srv/.fstui-run1")
     (path,) = paths.ledger_dir().iterdir()
@@ -157,14 +177,14 @@ def test_an_entry_that_others_could_have_written_does_not_count() -> None:
 
 
 @pytest.mark.root
-def test_another_user_s_entry_does_not_count() -> None:
+def test_an_entry_of_another_user_is_ignored() -> None:
     ledger.enter("run1", "directory", "/srv/.fstui-run1")
     (path,) = paths.ledger_dir().iterdir()
     os.chown(path, 65534, 65534)
     assert ledger.entries() == []
 
 
-def test_a_file_larger_than_the_memory_is_passed_over_unread() -> None:
+def test_a_file_larger_than_memory_is_ignored() -> None:
     ledger.enter("run1", "directory", "/srv/.fstui-run1")
     (path,) = paths.ledger_dir().iterdir()
     os.truncate(path, 1 << 42)
@@ -172,7 +192,7 @@ def test_a_file_larger_than_the_memory_is_passed_over_unread() -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "directory"])
-def test_what_is_no_file_is_passed_over_and_not_waited_for(kind: str, tmp_path: Path) -> None:
+def test_other_kinds_of_file_are_ignored_without_blocking(kind: str, tmp_path: Path) -> None:
     entry = ledger.enter("run1", "directory", "/srv/.fstui-run1")
     (path,) = paths.ledger_dir().iterdir()
     path.rename(tmp_path / path.name)
@@ -187,7 +207,7 @@ def test_what_is_no_file_is_passed_over_and_not_waited_for(kind: str, tmp_path: 
     assert entry not in ledger.entries()
 
 
-def test_what_a_killed_writer_left_half_written_goes_and_what_a_living_one_writes_stays() -> None:
+def test_only_temporary_files_of_dead_writers_are_swept() -> None:
     ledger.enter("run1", "directory", "/srv/.fstui-run1")
     left, written = (paths.ledger_dir() / f".run1-directory.json.{name}.tmp" for name in ("left", "written"))
     left.touch()
@@ -199,9 +219,7 @@ def test_what_a_killed_writer_left_half_written_goes_and_what_a_living_one_write
     assert not written.exists()
 
 
-def test_a_file_that_was_swept_before_its_writer_had_locked_it_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_temporary_file_swept_before_its_lock_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, lock, made = tmp_path / "entry.json", fcntl.flock, []
 
     def lock_late(fd: int, how: int) -> None:
@@ -215,3 +233,13 @@ def test_a_file_that_was_swept_before_its_writer_had_locked_it_is_made_again(
     assert path.read_bytes() == b"whole"
     assert list(tmp_path.iterdir()) == [path]
     assert len(made) == 3  # the file, the sweeper's own, and the file again
+
+
+async def test_a_cancelled_record_leaves_no_entry() -> None:
+    recording = asyncio.ensure_future(ledger.record("1", "server", "/srv/.fstui-1/server-1"))
+    for _ in iter(lambda: bool(ledger.entries()), True):  # the entry exists, and the child has not answered yet
+        await asyncio.sleep(0)
+    assert recording.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await recording
+    assert ledger.entries() == []

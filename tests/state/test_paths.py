@@ -8,13 +8,13 @@ from fstui.model.errors import Refused
 from fstui.state import files, paths
 
 
-def test_the_xdg_variables_are_followed(state_home: Path) -> None:
+def test_the_xdg_variables_are_used(state_home: Path) -> None:
     assert paths.state_dir() == state_home / "fstui"
     assert paths.runs_dir() == state_home / "fstui" / "runs"
     assert paths.ledger_dir() == state_home / "fstui" / "ledger"
 
 
-def test_without_them_it_is_the_usual_place_below_home(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_xdg_variables_the_default_is_below_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.delenv("XDG_CONFIG_HOME")
     monkeypatch.setenv("HOME", "/home/ann")
@@ -22,27 +22,27 @@ def test_without_them_it_is_the_usual_place_below_home(monkeypatch: pytest.Monke
     assert paths.config_dir() == Path("/home/ann/.config/fstui")
 
 
-def test_a_relative_variable_is_ignored_as_the_specification_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_xdg_variable_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "state")
     monkeypatch.setenv("HOME", "/home/ann")
     assert paths.state_dir() == Path("/home/ann/.local/state/fstui")
 
 
-def test_without_home_the_password_database_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_home_the_password_database_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.delenv("HOME", raising=False)
     assert paths.state_dir() == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local/state/fstui"
 
 
-def test_a_user_without_any_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
-    with pytest.raises(Refused, match="set HOME or XDG_STATE_HOME"):
+    with pytest.raises(Refused, match="Set HOME or XDG_STATE_HOME"):
         paths.state_dir()
 
 
-def test_asking_creates_nothing_and_making_is_private(state_home: Path) -> None:
+def test_paths_create_nothing_and_directories_are_private(state_home: Path) -> None:
     paths.runs_dir()
     assert not state_home.exists()
     files.make_private(paths.runs_dir())

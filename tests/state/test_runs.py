@@ -13,9 +13,9 @@ from fstui.model.errors import Refused
 from fstui.model.run import Run, ScenarioRef
 from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.state import files, paths, remembered, runs
+from fstui.state import files, outlines, paths, runs, user_data
 from fstui.state.files import write_atomically
-from fstui.state.runs import RunNotFound, UnreadableRun
+from fstui.state.outlines import RunNotFound, UnreadableRun
 
 
 def a_run(run_id: str, second: int = 0, path: str = "/srv") -> Run:
@@ -29,14 +29,14 @@ def a_run(run_id: str, second: int = 0, path: str = "/srv") -> Run:
     )
 
 
-def test_a_run_is_saved_under_its_time_and_id_and_read_back_the_same() -> None:
+def test_a_run_is_saved_by_time_and_id_and_read_back_unchanged() -> None:
     run = a_run("k3f9a1", 44)
     path = runs.save(run)
     assert path == paths.runs_dir() / "20261120-031244-k3f9a1.json"
     assert runs.load("k3f9a1") == run
 
 
-def test_saving_again_after_each_step_replaces_the_same_file() -> None:
+def test_saving_again_replaces_the_file() -> None:
     run = a_run("k3f9a1")
     runs.save(run)
     longer = msgspec.structs.replace(run, steps=(*run.steps, Step(name="fdatasync", settings=SyncWrites())))
@@ -45,14 +45,14 @@ def test_saving_again_after_each_step_replaces_the_same_file() -> None:
     assert len(list(paths.runs_dir().iterdir())) == 1
 
 
-def test_a_run_is_for_its_user_alone() -> None:
+def test_only_its_user_may_read_a_run() -> None:
     assert runs.save(a_run("k3f9a1")).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(
     "reference", ["k3f9a1", "k3", "20261120-031200-k3f9a1.json", "20261120-031200-k3f9a1", "k3f9a1.json"]
 )
-def test_a_run_goes_by_id_beginning_or_file_name(reference: str) -> None:
+def test_a_run_is_found_by_id_prefix_or_file_name(reference: str) -> None:
     runs.save(a_run("k3f9a1"))
     runs.save(a_run("x7b2c9", 1))
     if reference == "k3f9a1.json":
@@ -62,33 +62,33 @@ def test_a_run_goes_by_id_beginning_or_file_name(reference: str) -> None:
         assert runs.load(reference).id == "k3f9a1"
 
 
-def test_a_run_goes_by_path(tmp_path: Path) -> None:
+def test_a_run_is_found_by_path(tmp_path: Path) -> None:
     moved = runs.save(a_run("k3f9a1")).rename(tmp_path / "elsewhere.json")
     assert runs.load(str(moved)).id == "k3f9a1"
 
 
-def test_last_is_the_newest_whatever_else_lies_there() -> None:
+def test_last_is_the_newest_run_and_never_a_foreign_file() -> None:
     runs.save(a_run("newest", 30))
     runs.save(a_run("zzz", 10))
     (paths.runs_dir() / "zzz.json").write_text("{}")
     assert runs.load("last").id == "newest"
 
 
-def test_an_id_that_begins_another_is_still_itself() -> None:
+def test_an_id_that_is_the_prefix_of_another_is_found() -> None:
     runs.save(a_run("ab"))
     runs.save(a_run("abc", 1))
     assert runs.load("ab").id == "ab"
 
 
-def test_an_unclear_beginning_names_the_runs_it_fits() -> None:
+def test_an_ambiguous_prefix_names_the_runs() -> None:
     runs.save(a_run("k3f9a1"))
     runs.save(a_run("k3zzzz", 1))
-    with pytest.raises(RunNotFound, match=r"fits 2 saved runs \(k3zzzz, k3f9a1\)"):
+    with pytest.raises(RunNotFound, match=r"matches 2 saved runs \(k3zzzz, k3f9a1\)"):
         runs.load("k3")
 
 
 @pytest.mark.parametrize("reference", ["", "nothing", "last", "/nowhere/x.json"])
-def test_a_run_that_is_not_there_is_said_in_a_sentence(reference: str) -> None:
+def test_a_missing_run_is_reported_in_a_sentence(reference: str) -> None:
     with pytest.raises(RunNotFound) as error:
         runs.load(reference)
     assert str(error.value).isprintable()
@@ -107,7 +107,7 @@ def test_a_run_that_is_not_there_is_said_in_a_sentence(reference: str) -> None:
         b"[" * 100_000,
     ],
 )
-def test_a_broken_file_is_unreadable_and_says_so_in_the_history(content: bytes) -> None:
+def test_a_broken_file_is_listed_as_unreadable(content: bytes) -> None:
     runs.save(a_run("whole"))
     (paths.runs_dir() / "20261120-040000-broken.json").write_bytes(content)
     with pytest.raises(UnreadableRun, match="is not a run document"):
@@ -126,7 +126,7 @@ def test_without_any_run_the_history_is_empty() -> None:
     assert runs.history() == []
 
 
-def test_a_field_of_a_later_version_is_passed_over() -> None:
+def test_a_field_of_a_later_version_is_ignored() -> None:
     path = runs.save(a_run("k3f9a1"))
     path.write_text(json.dumps(json.loads(path.read_text()) | {"new_field": {"x": 1}}))
     assert runs.load("k3f9a1") == a_run("k3f9a1")
@@ -138,7 +138,7 @@ def test_a_target_whose_name_is_not_utf8_can_be_saved() -> None:
     assert target and target.path == "/srv/\\xff"
 
 
-def test_where_saving_fails_the_older_document_stays_whole() -> None:
+def test_if_saving_fails_the_older_document_stays() -> None:
     run = a_run("k3f9a1")
     path = runs.save(run)
     path.with_suffix(".d").mkdir()
@@ -148,16 +148,16 @@ def test_where_saving_fails_the_older_document_stays_whole() -> None:
     assert sorted(file.name for file in paths.runs_dir().iterdir()) == sorted([path.name, path.with_suffix(".d").name])
 
 
-def test_a_pipe_among_the_runs_is_named_and_not_waited_for() -> None:
+def test_a_pipe_among_the_runs_is_named_without_blocking() -> None:
     saved = runs.save(a_run("k3f9a1"))
     os.mkfifo(saved.with_name("20261120-031300-pipe.json"))
     found = {summary.id: summary.unreadable for summary in runs.history()}
     assert found.pop("k3f9a1") is None
     (why,) = found.values()
-    assert why and "it is no file" in why
+    assert why and "it is not a regular file" in why
 
 
-def test_a_file_larger_than_the_memory_is_named_and_not_read() -> None:
+def test_a_file_larger_than_memory_is_named_and_not_read() -> None:
     path = runs.save(a_run("k3f9a1"))
     os.truncate(path, 1 << 42)
     (listed,) = runs.history()
@@ -165,7 +165,7 @@ def test_a_file_larger_than_the_memory_is_named_and_not_read() -> None:
 
 
 def test_an_error_names_its_file(tmp_path: Path) -> None:
-    """write(2) knows a descriptor alone."""
+    """The error of write(2) has no file name."""
     program = (
         "import resource, sys\n"
         "from pathlib import Path\n"
@@ -181,8 +181,8 @@ def test_an_error_names_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("syncs", [1, 2])
-def test_a_sync_that_fails_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, syncs: int) -> None:
-    """Of the file, and of its directory: no other owner or right would help."""
+def test_a_failed_fsync_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, syncs: int) -> None:
+    """The fsync of the file and of its directory: other permissions would not help."""
     answers = iter([None] * (syncs - 1) + [OSError(errno.EIO, "Input/output error")])
 
     def fsync(_: int) -> None:
@@ -196,22 +196,68 @@ def test_a_sync_that_fails_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest
     assert (found.value.errno, found.value.filename) == (errno.EIO, str((path, tmp_path)[syncs - 1]))
 
 
-def test_a_deleted_run_takes_its_note_with_it_and_nothing_else_is_deleted(tmp_path: Path) -> None:
+def test_delete_removes_a_run_and_its_note_and_nothing_else(tmp_path: Path) -> None:
     gone, stays = runs.save(a_run("k3f9a1")), runs.save(a_run("x7b2c9", 1))
-    remembered.note("k3f9a1", "bad cable")
-    remembered.note("x7b2c9", "good cable")
+    user_data.note("k3f9a1", "bad cable")
+    user_data.note("x7b2c9", "good cable")
     runs.delete(gone)
     assert [(one.path, one.note) for one in runs.history()] == [(str(stays), "good cable")]
     (elsewhere := tmp_path / "mine.json").write_text("{}")
-    with pytest.raises(Refused, match="not among the saved runs"):
+    with pytest.raises(Refused, match="is not a saved run"):
         runs.delete(elsewhere)
-    assert elsewhere.exists() and remembered.notes() == {"x7b2c9": "good cable"}
+    assert elsewhere.exists() and user_data.notes() == {"x7b2c9": "good cable"}
 
 
-def test_the_history_names_the_rate_of_the_first_step_that_synced() -> None:
+def test_the_history_shows_the_rate_of_the_first_step_that_synced() -> None:
     steps = (
         Step(name="write", settings=SyncWrites(), rate_per_s=9000.0),
         Step(name="fsync", settings=SyncWrites(), rate_per_s=120.0, syncs=120),
     )
     runs.save(msgspec.structs.replace(a_run("k3f9a1"), steps=steps))
     assert [(one.rate_of, one.rate_per_s) for one in runs.history()] == [("fsync", 120.0)]
+
+
+def many_runs(monkeypatch: pytest.MonkeyPatch, count: int = 3) -> list[Path]:
+    """Save some runs and build their index."""
+    monkeypatch.setattr(outlines, "WORTH_WRITING", 1)
+    saved = [runs.save(a_run(f"run{second}", second)) for second in range(count)]
+    assert len(runs.history()) == count
+    return saved
+
+
+def test_the_index_saves_reading_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    many_runs(monkeypatch)
+    listed = runs.history()
+    monkeypatch.setattr(outlines, "decode", None)
+    assert runs.history() == listed
+    assert [one.rate_of for one in listed] == [""] * 3
+
+
+def test_a_changed_file_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = many_runs(monkeypatch)
+    saved[0].write_text(saved[0].read_text().replace("suspicious", "consistent"))
+    assert [one.verdict for one in runs.history()] == ["suspicious", "suspicious", "consistent"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"version": 0}', b"\xff"])
+def test_a_broken_index_is_rebuilt(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    many_runs(monkeypatch)
+    (paths.state_dir() / outlines.INDEX).write_bytes(content)
+    assert [one.id for one in runs.history()] == ["run2", "run1", "run0"]
+    assert outlines._read_index().keys() == {path.name for path in paths.runs_dir().iterdir()}
+
+
+def test_a_deleted_run_leaves_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = many_runs(monkeypatch)
+    saved[0].unlink()
+    runs.save(a_run("new", 50))
+    assert [one.id for one in runs.history(most=1)] == ["new"]
+    assert len(outlines._read_index()) == 3
+
+
+def test_a_long_first_reading_is_kept_when_it_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outlines, "WRITE_EVERY_S", 0.0)
+    saved = [runs.save(a_run(f"run{second}", second)) for second in range(3)]
+    reading = outlines.read_outlines(saved, saved)
+    next(reading)
+    assert outlines._read_index().keys() == {saved[0].name}

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from fstui.model.run import Run
-from fstui.state import paths, remembered, runs
+from fstui.state import paths, runs, user_data
 from fstui.tui.screens.history import HistoryScreen
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
@@ -24,7 +24,7 @@ def saved(name: str, day: int, times: float = 1.0) -> Run:
 async def test_rows_are_filtered_by_words_and_esc_shows_all_again() -> None:
     saved("aaa111", 1)
     saved("bbb222", 2)
-    remembered.note("aaa111", "before the firmware")
+    user_data.note("aaa111", "before the firmware")
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await pressed(pilot, "h", "slash", *"firmware", "enter")
@@ -38,7 +38,7 @@ async def test_a_note_is_kept_beside_the_run() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await pressed(pilot, "h", "n", *"new cable", "enter")
-        assert remembered.notes() == {"aaa111": "new cable"} and any("“new cable”" in line for line in lines)
+        assert user_data.notes() == {"aaa111": "new cable"} and any("“new cable”" in line for line in lines)
 
 
 async def test_a_note_belongs_to_the_run_that_it_was_begun_for() -> None:
@@ -49,7 +49,7 @@ async def test_a_note_belongs_to_the_run_that_it_was_begun_for() -> None:
         await pressed(pilot, "h", "n", *"new cable")
         await pilot.click(offset=(5, 3))
         await pressed(pilot, "enter")
-        assert remembered.notes() == {"bbb222": "new cable"}
+        assert user_data.notes() == {"bbb222": "new cable"}
 
 
 async def test_a_run_is_deleted_by_the_same_key_twice_and_by_no_other() -> None:

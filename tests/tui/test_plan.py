@@ -17,7 +17,7 @@ from fstui.runs import scenario, simulation
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.scenario import Scenario, Setting
-from fstui.state import remembered
+from fstui.state import user_data
 from fstui.state.workspace import Place
 from fstui.tui.app import FstuiApp
 from fstui.tui.drawing import plan as drawing
@@ -162,10 +162,10 @@ async def test_declared_medium_is_remembered_after_a_run() -> None:
         await pilot.press("tab", "end", "up", "right", "right")
         await planned(pilot)
         assert "medium         hdd-7200     declared" in selected_setting(pilot)
-        assert remembered.declarations() == {}
+        assert user_data.declarations() == {}
         await pilot.press("enter")
         await pilot.app.workers.wait_for_complete()
-        said = remembered.declarations()[screens.DATA.identity]
+        said = user_data.declarations()[screens.DATA.identity]
         assert said.medium == "hdd-7200"
     async with replayed().run_test(size=(80, 24)) as pilot:
         lines = await planned(pilot)
@@ -181,12 +181,12 @@ async def test_undone_declaration_is_forgotten() -> None:
         await planned(pilot)
         await pilot.press("tab", "end", "up", "right", "right", "enter")
         await pilot.app.workers.wait_for_complete()
-        assert remembered.declarations()
+        assert user_data.declarations()
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, PlanScreen)
         await pilot.press("u", "u")
         await planned(pilot)
-        assert remembered.declarations() == {}
+        assert user_data.declarations() == {}
 
 
 async def test_undo_restores_the_declaration_before_each_run() -> None:
@@ -197,7 +197,7 @@ async def test_undo_restores_the_declaration_before_each_run() -> None:
             """Press the keys and return the remembered media."""
             await pilot.press(*keys)
             await planned(pilot)
-            return {said.medium for said in remembered.declarations().values()}
+            return {said.medium for said in user_data.declarations().values()}
 
         async def run_with(*keys: str) -> set[str | None]:
             """Run after these keys and return the remembered media."""

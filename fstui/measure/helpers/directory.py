@@ -204,7 +204,7 @@ def dismantle(path: str) -> None:
     try:
         held = holding.hold(path)
     except FileNotFoundError:
-        say(removed=True, absent=True, above=inode(os.path.dirname(path)))
+        say(removed=True, absent=True, above=inode(os.path.dirname(path)), fsid=fsid(os.path.dirname(path)))
     except OSError as error:
         say(**failure(error))
     else:
@@ -234,6 +234,16 @@ def inode(path: str) -> int:
     except OSError:
         return 0
     return found.st_ino if stat.S_ISDIR(found.st_mode) else 0
+
+
+def fsid(path: str) -> int:
+    """Return f_fsid of the filesystem that holds the path, or would hold it; 0 if that cannot be read."""
+    try:
+        return os.statvfs(path).f_fsid
+    except FileNotFoundError:
+        return fsid(os.path.dirname(path))
+    except OSError:
+        return 0
 
 
 def main() -> None:

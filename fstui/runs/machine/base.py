@@ -17,7 +17,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.run import Baselines, Run
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
-from fstui.state.workspace import Held, Place
+from fstui.state.workspace import HeldDirectory, Place
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
@@ -50,7 +50,7 @@ class RunningProbe(Protocol):
 class RunDirectory(Protocol):
     """A directory of the run's own on the target."""
 
-    held: Held
+    held: HeldDirectory
     dio_alignment: int | None
     file_flags: str
     """Of a small file there, by the letters of lsattr(1): S (synced writes), N (kept in the inode)."""
@@ -185,7 +185,7 @@ class Machine(Protocol):
     async def make_directory(self, directory: str, run_id: str) -> RunDirectory:
         """Make the run's own directory there. Raises Refused."""
 
-    def servers(self, run_id: str, workspace: Held) -> Servers:
+    def servers(self, run_id: str, workspace: HeldDirectory) -> Servers:
         """The database servers that the run's steps will want; none is started yet."""
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> Trace:
@@ -198,7 +198,7 @@ class Machine(Protocol):
         """
 
     async def start(
-        self, step: PlannedStep, directory: Held, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
+        self, step: PlannedStep, directory: HeldDirectory, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
     ) -> RunningProbe:
         """Start a step's probe; with ``facts`` it looks at its own sync path first. Raises OSError.
 

@@ -28,7 +28,7 @@ from fstui.model.storage import Node, Space, Target
 from fstui.runs.machine import asking
 from fstui.runs.machine.base import NoTrace, Trace, Waits
 from fstui.runs.machine.early import start_probe
-from fstui.state.workspace import Held, Place, Workspace, inspect
+from fstui.state.workspace import HeldDirectory, Place, Workspace, inspect
 from fstui.storage import cgroups, process, questions, survey
 from fstui.storage import counters as device_counters
 from fstui.storage.hotplug import Watch
@@ -163,7 +163,7 @@ class LocalMachine:
     async def make_directory(self, directory: str, run_id: str) -> Workspace:
         return await Workspace.make(directory, run_id)
 
-    def servers(self, run_id: str, workspace: Held) -> Serving:
+    def servers(self, run_id: str, workspace: HeldDirectory) -> Serving:
         from fstui.runs.serving import Serving  # noqa: PLC0415
 
         self._serving = Serving(run_id, workspace, self._restrain)
@@ -185,7 +185,7 @@ class LocalMachine:
         return await local_watch.waits(target, pid, (self._newest or self.survey()).filesystems)
 
     async def start(
-        self, step: PlannedStep, directory: Held, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
+        self, step: PlannedStep, directory: HeldDirectory, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
     ) -> LocalProbe:
         probe = LocalProbe(await self._child_for(step.settings))
         if self._another:
@@ -193,7 +193,7 @@ class LocalMachine:
         self._restrain(probe.child.pid)
         lowest = [node.id for node in stack if node.lowest and node.layer == "block"]
         here = {
-            **directory.told,
+            **directory.as_settings,
             # a name of its own: a probe that was killed leaves its file to the keeper of the directory
             "path": f"data-{next(self._files)}",
             "facts": preloads.PATTERN if facts else "",

@@ -11,7 +11,7 @@ from fstui.model.host import Inventory
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Run
 from fstui.runs.activity import nobody
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 
 if TYPE_CHECKING:
     from fstui.model.activity import HostActivity
@@ -36,7 +36,7 @@ class PlayedMachine:
     async def make_directory(self, directory: str, run_id: str) -> NoDirectory:
         return NoDirectory(directory)
 
-    def servers(self, run_id: str, workspace: Held) -> NoServers:
+    def servers(self, run_id: str, workspace: HeldDirectory) -> NoServers:
         return NoServers()
 
     async def remember(self, identity: str, declaration: Declaration) -> None:
@@ -73,7 +73,7 @@ class NoDirectory:
     file_flags = ""  # where there were some, the target that is played says so
 
     def __init__(self, path: str) -> None:
-        self.held = Held(path, 0, 0)
+        self.held = HeldDirectory(path, 0, 0)
 
     async def remove(self, patience_s: float = 0.0) -> str | None:
         return None

@@ -17,7 +17,7 @@ from fstui.model.storage import Node, Space, Target
 from fstui.runs.machine.base import Waits
 from fstui.runs.machine.played import PlayedMachine
 from fstui.runs.machine.replayed_step import ReplayProbe
-from fstui.state.workspace import Held, Place
+from fstui.state.workspace import HeldDirectory, Place
 from fstui.storage.counters import COUNTED
 
 _SPACE_BYTES = 1 << 40
@@ -67,7 +67,7 @@ class ReplayMachine(PlayedMachine):
         raise Refused("What is shown here was recorded elsewhere: there is nobody to watch.")
 
     async def start(
-        self, step: PlannedStep, directory: Held, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
+        self, step: PlannedStep, directory: HeldDirectory, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
     ) -> ReplayProbe:
         saved = next((saved for saved in self.run.steps if saved.name == step.name), None)
         if saved is None:

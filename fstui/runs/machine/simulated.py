@@ -30,7 +30,7 @@ from fstui.simulate import stack as surveyed
 from fstui.simulate.parameters import Simulated, changed
 from fstui.simulate.programs import program
 from fstui.simulate.simulated_host import SimulatedHost
-from fstui.state.workspace import Held, Place
+from fstui.state.workspace import HeldDirectory, Place
 
 _NO_PROGRAMS = Installed(frozenset(), sysbench=False, no_oltp="a simulated box runs no other programs")
 
@@ -87,7 +87,7 @@ class SimulatedMachine(PlayedMachine):
         return SimulatedWaits(self)
 
     async def start(
-        self, step: PlannedStep, directory: Held, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
+        self, step: PlannedStep, directory: HeldDirectory, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
     ) -> SimulatedProbe:
         asked = step.settings
         work = program(self.box, asked) if isinstance(asked, StepSettings) else None

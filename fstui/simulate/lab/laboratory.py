@@ -92,7 +92,7 @@ def make(parent: str, name: str) -> Made:
     try:
         top = held.make(place)
     except OSError as error:
-        ledger.settled(entry)
+        ledger.strike(entry)
         raise Refused(f"Cannot make {place}: {error.strerror}") from None
     os.fchmod(top, 0o755)  # the class walks through it; the backing files are root's
     found = os.fstat(top)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fstui.measure.children import NoAnswer, ask_program, in_child
 from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory
-from fstui.state.ledger import Entry
-from fstui.state.noting import strike_out
+from fstui.state.ledger import Entry, strike_out
 
 PATIENCE_S = 20.0
 

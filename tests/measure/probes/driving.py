@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 from fstui.measure.children import command
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.wire.frames import Decoder, Frame, Samples
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 from fstui.storage.layers.preloads import PATTERN
 
 DEADLINE_S = 60.0
@@ -33,7 +33,7 @@ class Driven:
     def __init__(
         self,
         directory: Path,
-        meant: Held | None = None,
+        meant: HeldDirectory | None = None,
         *,
         facts: bool = False,
         before_settings: Callable[[int], object] | None = None,
@@ -53,7 +53,7 @@ class Driven:
         self.heard: list[Frame | Samples] = []
         self._frames = self._read()
         asked = SyncWrites(**{"file_bytes": 1 << 20, "seconds": 0.05, **settings})
-        here = (meant or Held.of(directory)).told
+        here = (meant or HeldDirectory.of(directory)).as_settings
         self.say(json.dumps({**asdict(asked), **here, "path": "data", "facts": PATTERN if facts else ""}))
 
     def say(self, line: str) -> None:

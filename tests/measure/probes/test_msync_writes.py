@@ -20,7 +20,7 @@ from fstui.report import formats
 from fstui.runs import scenario
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.stepping import StepRunner
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 from tests.factories import steps
 from tests.factories.evidence import finding, verdict
 from tests.factories.samples import RUN
@@ -39,7 +39,7 @@ def measured(directory: Path, **settings: object) -> Step:
     asked = MsyncWrites(**{"seconds": 0.1, "file_bytes": 1 << 20, **settings})  # type: ignore[arg-type]
     planned = PlannedStep(name="msync", settings=asked)
     runner = StepRunner(0, planned, LocalMachine(), (), lambda event: None)
-    return asyncio.run(runner.run(Held.of(directory), facts=False))
+    return asyncio.run(runner.run(HeldDirectory.of(directory), facts=False))
 
 
 @pytest.mark.parametrize("offsets", ["random", "same"])

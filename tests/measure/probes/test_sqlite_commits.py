@@ -12,7 +12,7 @@ from fstui.model.events import Event, StepStarted
 from fstui.model.plan import PlannedStep
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.stepping import StepRunner
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 
 
 @pytest.mark.root
@@ -30,7 +30,7 @@ def test_it_stays_in_its_directory_whatever_takes_the_place_of_that(tmp_path: Pa
 
     settings = SqliteCommits(seconds=0.1, rows=100, journal_mode=journal)  # type: ignore[arg-type]
     planned = PlannedStep(name="commits", settings=settings)
-    step = asyncio.run(StepRunner(0, planned, LocalMachine(), (), swap).run(Held.of(run), facts=True))
+    step = asyncio.run(StepRunner(0, planned, LocalMachine(), (), swap).run(HeldDirectory.of(run), facts=True))
     assert (step.status, step.error) == ("finished", None)
     assert step.ops > 0
     assert [list(path.iterdir()) for path in (precious, tmp_path / "moved")] == [[], []]

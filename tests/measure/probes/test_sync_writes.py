@@ -15,7 +15,7 @@ import pytest
 
 from fstui.measure.probes.blocks import SLOTS, Blocks, offsets
 from fstui.measure.probes.writers import HAND_OVER_NS
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 from tests.measure.probes.driving import Driven, wait_for_end_of
 from tests.real import without_calls
 from tests.real.disks import unmount
@@ -350,7 +350,7 @@ def test_a_symbolic_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
 def test_a_directory_that_is_not_the_one_that_was_made_is_not_written_to(tmp_path: Path, other: bool) -> None:
     run = tmp_path / "run"
     run.mkdir()
-    meant = Held.of(run)
+    meant = HeldDirectory.of(run)
     run.rename(tmp_path / "moved")
     if other:
         (tmp_path / "precious").mkdir()

@@ -14,7 +14,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.steps import Step
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.stepping import StepRunner
-from fstui.state.workspace import Held
+from fstui.state.workspace import HeldDirectory
 
 SAYS = """
 File operations:
@@ -49,7 +49,7 @@ def test_without_its_report_there_is_no_figure() -> None:
 def run(directory: Path, **settings: object) -> Step:
     planned = PlannedStep(name="classic", settings=SysbenchFileio(**{"seconds": 1, **settings}))  # type: ignore[arg-type]
     runner = StepRunner(0, planned, LocalMachine(), (), lambda event: None)
-    return asyncio.run(runner.run(Held.of(directory), facts=False))
+    return asyncio.run(runner.run(HeldDirectory.of(directory), facts=False))
 
 
 @pytest.mark.skipif(not shutil.which("sysbench"), reason="sysbench is not installed: apt-get install sysbench")

@@ -1,6 +1,6 @@
-"""Small JSON files of the state directory: declarations, notes, lessons and own references.
+"""Small files of the user: declarations, notes, lessons, own references, and the app's keys and theme.
 
-A missing or broken file holds nothing. Writing raises OSError, and Refused if there is no home directory.
+A missing or broken file is read as empty. Writing raises OSError, and Refused if there is no home directory.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ class Taken(Base, frozen=True, kw_only=True):
     """How many of the two answers were right."""
     rates_per_s: dict[str, float] = msgspec.field(default_factory=dict)
     """The simulated rate of each step, by ``run/step``."""
+
+
+class _Theme(msgspec.Struct, frozen=True):
+    theme: str = ""
 
 
 _NO_REFERENCES: tuple[OwnReference, ...] = ()
@@ -117,3 +121,30 @@ def remove_references(name: str) -> None:
         known = sorted({one.name for one in before})
         raise Refused(f"no reference of your own is called '{name}'.{meant(name, known)} 'fstui references' shows them")
     _REFERENCES.write(kept)
+
+
+def keys() -> dict[str, str]:
+    """Return the keys that the user changed, command → key. Raises Refused if ``keys.toml`` is not valid."""
+    try:
+        file = paths.config_dir() / "keys.toml"
+        text, _ = files.read_regular(file)
+    except (OSError, Refused):
+        return {}
+    try:
+        return msgspec.toml.decode(text, type=dict[str, str])
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:  # ValueError: a number of thousands of digits
+        raise Refused(f'{file}: {error}. Write lines like "storage.filter" = "f"') from None
+
+
+def theme() -> str:
+    """Return the name of the chosen theme; empty if none was chosen or ``theme.toml`` is not valid."""
+    try:
+        data, _ = files.read_regular(paths.config_dir() / "theme.toml")
+        return msgspec.toml.decode(data, type=_Theme).theme
+    except (OSError, Refused, msgspec.DecodeError, ValueError, RecursionError):
+        return ""
+
+
+def keep_theme(name: str) -> None:
+    """Make this theme the user's choice."""
+    files.write_private(paths.config_dir() / "theme.toml", f'theme = "{name}"\n'.encode())

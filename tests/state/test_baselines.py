@@ -1,4 +1,4 @@
-"""Which saved runs one about to be measured is held against."""
+"""The saved runs that a new run is compared with."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from msgspec.structs import replace
 
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.host import Host, Process
+from fstui.model.rate_limit import RateLimit
 from fstui.model.run import Earlier, Run, ScenarioRef
 from fstui.model.steps import Step
 from fstui.model.storage import Reading, Target
 from fstui.state import files, paths, runs
-from fstui.state.earlier import MOST, earlier
+from fstui.state.runs import MOST_BASELINES, earlier
 from tests.factories.steps import latency
 
 HERE = Target(path="/srv/x", mount_point="/srv", fstype="ext4", source="/dev/sda1", identity="aa")
-ASKED = Run(
+NEW_RUN = Run(
     id="now",
     started_at="2026-11-21T03:12:00+01:00",
     host=Host(hostname="db7"),
@@ -28,16 +29,16 @@ ASKED = Run(
 
 def saved(at: int, **changes: Any) -> Run:
     step = Step(name="fdatasync", settings=SyncWrites(), latency_ns=latency(1_000_000 + at))
-    run = replace(ASKED, id=f"{at:06x}", started_at=f"2026-11-20T03:12:{at:02d}+01:00", steps=(step,))
+    run = replace(NEW_RUN, id=f"{at:06x}", started_at=f"2026-11-20T03:12:{at:02d}+01:00", steps=(step,))
     run = replace(run, **changes)
     runs.save(run)
     return run
 
 
-def test_the_same_question_to_the_same_storage_newest_first() -> None:
+def test_the_same_scenario_on_the_same_storage_newest_first() -> None:
     for at in (1, 2):
         saved(at)
-    assert earlier(ASKED) == tuple(
+    assert earlier(NEW_RUN) == tuple(
         Earlier(run=f"{at:06x}", started_at=f"2026-11-20T03:12:{at:02d}+01:00", mean_ns={"fdatasync": 1_000_000 + at})
         for at in (2, 1)
     )
@@ -55,35 +56,36 @@ LIMIT = Reading(what="8:0 wiops", value="100", path="/sys/fs/cgroup/io.max")
         {"target": replace(HERE, identity="bb")},
         {"target": replace(HERE, mount_point="/srv2")},
         {"target": None},
-        {"scenario": replace(ASKED.scenario, settings={"seconds": 1.0})},  # type: ignore[type-var]
+        {"scenario": replace(NEW_RUN.scenario, settings={"seconds": 1.0})},  # type: ignore[type-var]
         {"scenario": None},
         {"like": Process(pid=7)},
+        {"rate_limit": RateLimit(bytes_per_s=1 << 20)},
         {"process": Process(io_limits=(LIMIT,))},
         {"digest": "sha256:of another document"},
     ],
     ids=" ".join,
 )
-def test_what_differs_is_another_measurement(changes: dict[str, Any]) -> None:
+def test_a_run_that_differs_is_not_compared(changes: dict[str, Any]) -> None:
     saved(1, **changes)
-    assert earlier(ASKED) == ()
+    assert earlier(NEW_RUN) == ()
 
 
-def test_a_run_in_another_cgroup_or_without_an_identity_is_held_against_none() -> None:
+def test_a_cgroup_or_no_identity_rules_out_comparison() -> None:
     saved(1)
-    assert earlier(replace(ASKED, like=Process(pid=7))) == ()
-    assert earlier(replace(ASKED, target=replace(HERE, identity=""))) == ()
+    assert earlier(replace(NEW_RUN, like=Process(pid=7))) == ()
+    assert earlier(replace(NEW_RUN, target=replace(HERE, identity=""))) == ()
 
 
-def test_no_more_than_the_newest_and_what_cannot_be_read_is_passed_over() -> None:
-    for at in range(MOST + 5):
+def test_only_the_newest_are_compared_and_broken_files_ignored() -> None:
+    for at in range(MOST_BASELINES + 5):
         saved(at)
     files.make_private(paths.runs_dir())
     (paths.runs_dir() / "20261120-031259-broken.json").write_text("{")
-    assert [one.run for one in earlier(ASKED)] == [f"{at:06x}" for at in range(MOST + 4, 4, -1)]
+    assert [one.run for one in earlier(NEW_RUN)] == [f"{at:06x}" for at in range(MOST_BASELINES + 4, 4, -1)]
 
 
-def test_a_step_that_wanted_for_a_cpu_is_none_to_be_held_against() -> None:
+def test_a_step_that_waited_for_a_cpu_is_not_compared() -> None:
     step = Step(name="fdatasync", settings=SyncWrites(), latency_ns=latency(9), elapsed_s=1.0)
     for at, waited_ns in ((1, 90_000_000), (2, 110_000_000)):
         saved(at, steps=(replace(step, cpu_wait_ns=waited_ns),))
-    assert [one.run for one in earlier(ASKED)] == ["000001"]
+    assert [one.run for one in earlier(NEW_RUN)] == ["000001"]
