@@ -1,10 +1,19 @@
 """Print reports as the commands do."""
 
+from fstui.model.run import Run
 from fstui.report import formats
 from fstui.report.sections import Report
 
 
 def printed(report: Report, format_: str = "plain", width: int | None = None) -> str:
-    """The report in that format, as text."""
-    document = formats.render_report(format_, report, width)
+    """Return the report in that format, as text."""
+    return _text(formats.render_report(format_, report, width))
+
+
+def printed_run(run: Run, format_: str = "plain", saved_to: str | None = None) -> str:
+    """Return a run in that format, as text."""
+    return _text(formats.render(format_, run, saved_to))
+
+
+def _text(document: str | bytes) -> str:
     return document if isinstance(document, str) else document.decode()

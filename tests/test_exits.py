@@ -18,17 +18,16 @@ from fstui.model.events import RunFinished
 from fstui.model.judgement import Judgement
 from fstui.model.run import Run
 from fstui.powercut import plan as power_cut
-from fstui.report import compare, formats, history, inventory, plan, scenarios
+from fstui.report import compare, formats, history, inventory, plans
 from fstui.report import json as json_report
 from fstui.report.characters import CONTROL, escape_controls, escape_lines
-from fstui.report.formats import csv as csv_report
 from fstui.report.text import columns, hanging
 from fstui.runs.scenario import Scenario, Setting
 from fstui.state.runs import Summary
 from tests.factories import screens
 from tests.factories.samples import FAILED_RUN, RUN
 from tests.hostile import NAME, assert_safe, everywhere
-from tests.printing import printed
+from tests.printing import printed, printed_run
 
 PACKAGE = Path(fstui.__file__).parent
 HOSTILE = everywhere(replace(screens.RUN, simulated="made up", left_behind=("/srv/.fstui-x",)))
@@ -85,7 +84,7 @@ def test_columns_are_as_wide_as_what_is_shown_in_them() -> None:
 
 @pytest.mark.parametrize("run", [HOSTILE, FAILED], ids=["prepared", "failed"])
 def test_a_table_of_cells_has_one_row_per_step(run: Run) -> None:
-    text = csv_report.render(run)
+    text = printed_run(run, "csv")
     assert_safe(text)
     rows = list(csv.reader(io.StringIO(text)))
     assert len(rows) == 1 + len(run.steps) and len({len(row) for row in rows}) == 1
@@ -122,15 +121,15 @@ def test_scenarios_and_plans_are_text() -> None:
     mine = Scenario(name=NAME, title=NAME, question=NAME, help=NAME, settings={NAME: setting}, steps=[])
     planned, cut = everywhere(screens.PLAN), everywhere(power_cut.make_plan({}))
     for text in (
-        printed(scenarios.of_scenarios([(mine, planned)], cut)),
-        printed(scenarios.of_scenario(mine, planned)),
-        printed(scenarios.of_power_cut(cut)),
-        plan.render(planned, everywhere(screens.DATA)),
+        printed(plans.of_scenarios([(mine, planned)], cut)),
+        printed(plans.of_scenario(mine, planned)),
+        printed(plans.of_power_cut(cut)),
+        printed(plans.of_plan(planned, everywhere(screens.DATA))),
     ):
         assert_safe(text)
 
 
-EXITS = {"report/html_page.py", "report/text.py", "tui/drawing/cells.py", "tui/terminal.py", "tui/app.py",
+EXITS = {"report/text.py", "tui/drawing/cells.py", "tui/terminal.py", "tui/app.py",
          "cli/output.py", "cli/narration.py"}  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from fstui.cli.output import width
 from fstui.cli.output_file import check_output, print_report
 from fstui.cli.reading import found
 from fstui.model.run import Run
-from fstui.report import compare, sides
+from fstui.report import compare, comparison
 from fstui.runs import history
 
 _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
@@ -34,8 +34,8 @@ def command(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
     """
     if len(references) < 2:
         raise click.UsageError("Comparing takes two runs or more.")
-    if len(references) > sides.MOST:
-        raise click.UsageError(f"Comparing takes {sides.MOST} runs at the most, not {len(references)}.")
+    if len(references) > comparison.MOST:
+        raise click.UsageError(f"Comparing takes {comparison.MOST} runs at the most, not {len(references)}.")
     stated = dict(map(_price, prices))
     if unknown := stated.keys() - set(references):
         raise click.UsageError(f"--price {unknown.pop()!r} is none of the runs that are compared.")

@@ -23,8 +23,8 @@ from fstui.model.errors import Refused
 from fstui.model.events import Event, RunFinished, StepStarted
 from fstui.model.plan import Plan
 from fstui.model.run import Round, Run
-from fstui.report import formats, json
-from fstui.report import plan as planned
+from fstui.report import formats
+from fstui.report.plans import of_plan
 from fstui.runs import caution
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
@@ -116,7 +116,7 @@ class Headless:
             )
         if asked.plan_only and not self._quiet:
             plan = await self._introduced(plan, site)
-            await self._deliver(json.indented(plan) if asked.format == "json" else planned.render(plan, site.target))
+            await self._deliver(formats.render_report(asked.format, of_plan(plan, site.target)))
         if asked.plan_only:
             return 0
         self._ask(concerns)

@@ -14,7 +14,6 @@ from fstui.cli.output import say
 from fstui.cli.output_file import check_output, print_report
 from fstui.model.errors import Refused
 from fstui.report import history as report
-from fstui.report import trend
 from fstui.report.sections import Report
 from fstui.runs import history
 from fstui.runs.history import Summary
@@ -40,7 +39,7 @@ def command(ctx: click.Context, words: str, format_: str, output: Path | None) -
 @report_options()
 def show_trend(words: str, format_: str, output: Path | None) -> None:
     """How each storage has done from run to run."""
-    if not asyncio.run(_print(words, format_, output, trend.of_summaries)).sections:
+    if not asyncio.run(_print(words, format_, output, report.of_trends)).sections:
         say("No scenario has finished twice on one storage yet.")
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 
 import click
 
-from fstui.cli.output import put, say, width
+from fstui.cli.options import report_options
+from fstui.cli.output import put, say
+from fstui.cli.output_file import print_report
 from fstui.model.errors import Refused
-from fstui.report import lab as report
+from fstui.report import formats, teaching
 from fstui.runs import lab
 
 
@@ -35,15 +38,16 @@ def make(directory: str) -> None:
     made = asyncio.run(lab.make(directory))
     for title, reason in made.missing.items():
         say(f"not made, {title}: {reason}")
-    put(report.render(made.lab, width()))
+    asyncio.run(print_report(teaching.of_lab(made.lab), formats.PLAIN))
     say("Which of them are durable? fstui list; fstui lab run NAME fstui run fsync-rate DIRECTORY")
     say("The truth: fstui lab open NAME")
 
 
 @command.command("list")
-def list_() -> None:
+@report_options()
+def list_(format_: str, output: Path | None) -> None:
     """List the storages, and the envelopes that are open."""
-    put(report.render(asyncio.run(lab.standing()), width()))
+    asyncio.run(print_report(teaching.of_lab(asyncio.run(lab.standing())), format_, output))
 
 
 @command.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -56,9 +60,10 @@ def run(name: str, words: tuple[str, ...]) -> None:
 
 @command.command("open")
 @click.argument("name")
-def open_(name: str) -> None:
+@report_options()
+def open_(name: str, format_: str, output: Path | None) -> None:
     """Open the envelope of NAME: what it is, what fstui reports, and where to look without fstui."""
-    put(report.envelope(asyncio.run(lab.open_envelope(name)), width()))
+    asyncio.run(print_report(teaching.of_envelope(asyncio.run(lab.open_envelope(name))), format_, output))
 
 
 @command.command("cut", hidden=True)

@@ -27,10 +27,9 @@ from fstui.model.plan import Plan
 from fstui.model.quantities import duration_ns, rate, seconds
 from fstui.model.run import Evidence
 from fstui.model.storage import Target
-from fstui.report import plan as planned
-from fstui.report import steps
 from fstui.report.characters import escape_controls, page
-from fstui.report.figures import Counts
+from fstui.report.figures import Counts, step_line
+from fstui.report.plans import plan_head
 from fstui.report.text import speed_words, verdict_words
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class Narration:
         """Tell what is worth a line."""
         match event:
             case RunStarted(untraced=untraced):
-                self.tell(*planned.head(self._plan, self._target))
+                self.tell(*plan_head(self._plan, self._target))
                 if untraced:
                     self.tell(f"not traced by the kernel: {untraced}")
             case FindingsChanged(judgement=judgement) if not self._begun:
@@ -64,7 +63,7 @@ class Narration:
                 self._seen = replace(self._seen, idle=idle)
             case StepFinished(step=step):
                 self._seen = replace(self._seen, steps=(*self._seen.steps, step))
-                self.tell(steps.line(step, Counts(self._seen)))
+                self.tell(step_line(step, Counts(self._seen)))
             case RunFinished(run=run) if self._verdict:
                 self.tell(f"{verdict_words(run.verdict, run.confidence)}: {run.sentence}")
                 self.tell(*filter(None, [speed_words(run.speed)]))

@@ -26,7 +26,7 @@ from fstui.cli.output_file import check_output
 from fstui.cli.rounds import interleaved
 from fstui.model.errors import Refused
 from fstui.model.storage import CACHES, MEDIA
-from fstui.report import formats, sides
+from fstui.report import comparison, formats
 from fstui.runs import power_cut
 
 
@@ -80,16 +80,15 @@ def command(directories: tuple[str, ...], settings: Sequence[str], rounds: int, 
         {**asked, "directory": next(iter(directories), None), "settings": pairs(settings), "format": format_}, Asked
     )
     compared = len(directories) > 1 or rounds > 1
-    if compared and not wanted.plan_only and wanted.format not in formats.report_names():
-        raise click.UsageError(f"A comparison is printed as {', '.join(formats.report_names())}.")
-    if len(directories) > sides.MOST:
-        raise click.UsageError(f"Comparing takes {sides.MOST} directories at the most, not {len(directories)}.")
+    if (compared or wanted.plan_only) and wanted.format not in formats.report_names():
+        what = "A plan" if wanted.plan_only else "A comparison"
+        raise click.UsageError(f"{what} is printed as {', '.join(formats.report_names())}.")
+    if len(directories) > comparison.MOST:
+        raise click.UsageError(f"Comparing takes {comparison.MOST} directories at the most, not {len(directories)}.")
     if not wanted.plan_only and wanted.settings.keys() & {"host", "port", "socket"}:
         _ask_for_password()
     if wanted.output is not None:
         asyncio.run(check_output(wanted.output))
-    if wanted.plan_only and wanted.format not in ("plain", "json"):
-        raise click.UsageError("--plan is printed as plain or json.")
     if compared:
         return asyncio.run(interleaved(wanted, directories or (None,), rounds))
     return asyncio.run(Headless(wanted).go())

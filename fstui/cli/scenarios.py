@@ -12,7 +12,7 @@ from fstui.cli.options import report_options
 from fstui.cli.output import say
 from fstui.cli.output_file import check_output, print_report
 from fstui.model.plan import Plan
-from fstui.report import scenarios as report
+from fstui.report import plans as report
 from fstui.report.sections import Report
 from fstui.runs import power_cut, scenarios
 from fstui.runs.scenarios import Scenario

@@ -9,7 +9,7 @@ import click
 
 from fstui.cli.options import report_options
 from fstui.cli.output_file import check_output, print_report
-from fstui.report import simulated
+from fstui.report import teaching
 from fstui.runs import simulation
 
 
@@ -22,7 +22,7 @@ def command(disk: str | None, truth: bool, format_: str, output: Path | None) ->
     if output is not None:
         asyncio.run(check_output(output))
     if disk is None:
-        report = simulated.of_disks([simulation.load(name) for name in simulation.names()])
+        report = teaching.of_disks([simulation.load(name) for name in simulation.names()])
     else:
-        report = simulated.of_disk(simulation.named(disk), truth=truth)
+        report = teaching.of_disk(simulation.named(disk), truth=truth)
     asyncio.run(print_report(report, format_, output))

@@ -12,8 +12,8 @@ from fstui.fleet.gathered import Fleet
 from fstui.fleet.nodes import folded
 from fstui.fleet.report import by_reason
 from fstui.model.quantities import counted
+from fstui.report.comparison import Ratio
 from fstui.report.sections import Cell, Report, Section, glyph, verdict
-from fstui.report.sides import Ratio
 from fstui.report.text import NONE
 
 MOST_ROWS, MOST_CHANGES = 40, 3

@@ -11,8 +11,8 @@ from fstui.fleet.nodes import folded
 from fstui.fleet.oddities import Group, Oddity, groups, odd_rates, ratio_to_equals, worse_verdicts
 from fstui.model.judgement import TOO_SLOW, VERDICTS
 from fstui.model.quantities import counted, duration_ns, rate, seconds
-from fstui.report.glyphs import SPEEDS
-from fstui.report.sections import Cell, Report, Section, glyph, number, speed, verdict
+from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, verdict
+from fstui.report.text import SPEEDS
 
 MOST_ROWS = 40
 MOST_GROUPS = 12
@@ -25,7 +25,7 @@ _CSV = (
 
 def report_of(fleet: Fleet) -> Report:
     """Return what every format shows of a fleet."""
-    return Report(headline(fleet), tuple(_sections(fleet)), _document(fleet), Section("", _CSV, tuple(_records(fleet))))
+    return Report(headline(fleet), tuple(_sections(fleet)), _document(fleet), records(_CSV, _records(fleet)))
 
 
 def headline(fleet: Fleet) -> str:
@@ -131,18 +131,18 @@ def by_reason(troubles: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"{folded(names)}: {reason}" for reason, names in nodes.items())
 
 
-def _records(fleet: Fleet) -> Iterator[tuple[Cell, ...]]:
+def _records(fleet: Fleet) -> Iterator[tuple[Value, ...]]:
     """One for each step; one without figures where there is none."""
     ratios = ratio_to_equals(fleet.boxes)
     for box in fleet.boxes:
         ratio = ratios.get((box.node, box.place))
         for one in box.rates or (None,):
-            yield tuple(Cell("", each) for each in _record(box, one, ratio))
+            yield _record(box, one, ratio)
     for node, trouble in fleet.about.troubles.items():
-        yield tuple(Cell("", each) for each in (node, *("",) * (len(_CSV) - 2), trouble))
+        yield node, *("",) * (len(_CSV) - 2), trouble
 
 
-def _record(box: Box, one: Rate | None, ratio: float | None) -> tuple[str | int | float | None, ...]:
+def _record(box: Box, one: Rate | None, ratio: float | None) -> tuple[Value, ...]:
     return (
         *(box.node, box.place, box.run, box.verdict, box.confidence, box.speed),
         *((one.step, round(one.per_s, 1), one.p99_ns) if one else ("", None, None)),

@@ -10,9 +10,8 @@ from fstui.model.quantities import counted, duration_ns, rate, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report.findings import leading, title
-from fstui.report.glyphs import GLYPHS
-from fstui.report.sections import Cell, Report, Section, Value, glyph, number, speed, text, verdict
-from fstui.report.text import NONE, speed_words
+from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, text, verdict
+from fstui.report.text import GLYPHS, NONE, speed_words
 
 _HEADER = ("", "FILESYSTEM", "VERDICT", "SURE", "COMMITS/S", "P99", "SLOW?", "FLAG")
 _RECORDS = (
@@ -50,8 +49,8 @@ def of_check(check: Check) -> Report:
         Section("Not checked", lines=left_out),
     )
     runs = tuple(row.run for row in check.rows if row.run)
-    records = Section("", _RECORDS, tuple(tuple(Cell("", each) for each in _record(row)) for row in check.rows))
-    return Report(_headline(check), sections, runs, records, runs)
+    values = records(_RECORDS, map(_record, check.rows))
+    return Report(_headline(check), sections, runs, values, runs)
 
 
 def line(row: Checked) -> str:

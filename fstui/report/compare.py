@@ -1,4 +1,4 @@
-"""Two or more runs side by side: one column for each, or for the rounds of each."""
+"""The report of a comparison: one column for each run, or for the rounds of each."""
 
 from __future__ import annotations
 
@@ -7,112 +7,186 @@ from types import MappingProxyType
 
 import msgspec
 
+from fstui.model.base import Base
+from fstui.model.judgement import NOT_DURABLE
+from fstui.model.quantities import count
 from fstui.model.run import Run
+from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.report import beside, figures, latency_svg, pivot, price, ranking, sides, steps, way_down
-from fstui.report.beside import ComparedStep, Comparison
-from fstui.report.glyphs import GLYPHS, SPEEDS
-from fstui.report.html_page import text
-from fstui.report.sections import Cell, Report, Section, right, verdict
-from fstui.report.sides import Side
-from fstui.report.text import NONE, WIDTH, moment
+from fstui.report import databases, figures, io_path, latency_svg
+from fstui.report.comparison import Comparison, Side
+from fstui.report.sections import Cell, Report, Section, records, verdict
+from fstui.report.stack import stack_line
+from fstui.report.text import GLYPHS, NONE, SPEEDS, WIDTH, moment
 
+SCHEMA = "fstui.comparison/1"
 _FIGURES = (("rate/s", 1), ("p50", 2), ("p99", 3), ("flush/sync", 5))
-"""Label, and its place in ``steps.cells``."""
+"""Label, and its place in ``figures.step_cells``."""
 _LEGEND = ("", "RUN", "VERDICT", "STARTED", "HOST", "WHERE")
 _OF_SIDE = ("target", "stack", "hostname", "verdict", "speed")
-_IN_THE_LEGEND = {"target", "stack", "host", "started"}
+_HOUR_S = 3600
+
+
+class ComparedSide(Base, frozen=True, kw_only=True):
+    """One run, or the rounds of one. The verdict is the worst of its rounds."""
+
+    letter: str
+    runs: tuple[str, ...]
+    scenario: str
+    target: str
+    stack: str
+    hostname: str
+    started_at: str
+    simulated: str | None
+    verdict: str
+    confidence: str
+    speed: str
+
+
+class ComparedStep(Base, frozen=True, kw_only=True):
+    """A step of one side. Latencies and flushes are those of the median round, ``times`` that to the first side."""
+
+    step: str
+    side: str
+    rounds: int
+    rate_per_s: float
+    lowest_rate_per_s: float
+    highest_rate_per_s: float
+    p50_ns: int | None
+    p99_ns: int | None
+    flushes_per_sync: float | None
+    times: float
+    times_low: float | None
+    times_high: float | None
+    faster_but_not_durable: bool
+
+
+class Document(Base, frozen=True, kw_only=True):
+    """A comparison for programs."""
+
+    schema: str = SCHEMA
+    sides: tuple[ComparedSide, ...]
+    steps: tuple[ComparedStep, ...]
 
 
 def of_runs(
     runs: Sequence[Run], width: int | None = None, per_hour: Mapping[str, float] = MappingProxyType({})
 ) -> Report:
-    """A ranking of the steps; what each run is and came to; rate, p50, p99 and flushes per sync of every step.
+    """Return a ranking of the steps, what each run is, and the figures of every step.
 
-    ``width``: of the bars. ``per_hour``: prices by the ids of their runs.
+    ``width`` is that of the bars, ``per_hour`` the price of a run by its id.
     """
-    found = sides.of(runs)
-    document = beside.of_runs(runs)
-    _, *below = rows(runs)
-    heading = ("", "", *(f"{side.letter} {side.name}" for side in found))
-    cells = (heading, *(row for row in below if row[0] not in _IN_THE_LEGEND))
-    meaning = ranking.meaning(found)
-    sections = [
-        Section("", _LEGEND, tuple(map(_legend, found)), (meaning,) if meaning else ()),
-        *_ranked(found, width or WIDTH),
-        Section("", heading, cells[1:], side_by_side=True),
-    ]
-    if together := pivot.of_runs(runs):
-        sections.append(Section(together.title, together.header, _numbers(together.rows), together.legend))
-    if per_hour:
-        header, *bought = price.rows(runs, per_hour)
-        sections.append(Section("", header, _numbers(bought)))
-    sections += _ways(found)
-    sections += [Section(name, figures=tuple(_latencies(found, name))) for name in sides.step_names(found)]
-    return Report("", tuple(sections), document, _records(document), tuple(runs))
+    found = Comparison(runs)
+    document = Document(
+        sides=tuple(map(_side, found.sides)),
+        steps=tuple(step for name in found.step_names for step in _steps(found, name)),
+    )
+    sections = (
+        legend(found),
+        *found.bars(width or WIDTH),
+        columns(found),
+        databases.workloads(runs),
+        _prices(runs, per_hour),
+        *(_io_path(side) for side in found.sides),
+        *(Section(name, figures=tuple(_latencies(found, name))) for name in found.step_names),
+    )
+    return Report("", sections, document, _records(document), tuple(runs))
 
 
-def _numbers(rows: Sequence[Sequence[str]]) -> tuple[tuple[Cell | str, ...], ...]:
-    return tuple((first, *map(right, others)) for first, *others in rows)
+def legend(found: Comparison) -> Section:
+    rows = []
+    for side in found.sides:
+        run = side.run
+        word = verdict(run.verdict, *([f"simulated: {run.simulated}"] if run.simulated else []))
+        shown = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
+        started = moment(side.rounds[0].started_at)
+        rows.append((side.letter, side.name, shown, started, run.host.hostname, side.place))
+    return Section("", _LEGEND, tuple(rows), (found.meaning,) if found.meaning else ())
 
 
-def _legend(side: Side) -> tuple[Cell | str, ...]:
+def columns(found: Comparison) -> Section:
+    """Return the figures, with one column for each side."""
+    header = ("", "", *(f"{side.letter} {side.name}" for side in found.sides))
+    rows = [*_heads([side.run for side in found.sides])]
+    for name in found.step_names:
+        rows += [("",) * len(header), *_step(name, found)]
+    return Section("", header, tuple(rows), labels=2)
+
+
+def _side(side: Side) -> ComparedSide:
     run = side.run
-    remarks = [f"simulated: {run.simulated}"] if run.simulated else []
-    started = moment(side.rounds[0].started_at)
-    word = verdict(run.verdict, *remarks)
-    shown = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
-    return side.letter, side.name, shown, started, run.host.hostname, ranking.place(side)
+    return ComparedSide(
+        letter=side.letter,
+        runs=tuple(round_.id for round_ in side.rounds),
+        scenario=run.scenario.name if run.scenario else "",
+        target=run.target.path if run.target else "",
+        stack=stack_line(run.target),
+        hostname=run.host.hostname,
+        started_at=side.rounds[0].started_at,
+        simulated=run.simulated,
+        verdict=run.verdict,
+        confidence=run.confidence,
+        speed=run.speed.answer,
+    )
 
 
-def _ranked(found: Sequence[Side], width: int) -> Iterator[Section]:
-    for name in sides.step_names(found):
-        if ranked := ranking.ranking(found, name):
-            yield Section(name, drawn=tuple(ranking.bars(name, ranked, width)), lines=tuple(ranking.remarks(ranked)))
+def _steps(found: Comparison, name: str) -> Iterator[ComparedStep]:
+    ranked = {one.side.letter: one for one in found.ranking(name)}
+    for side in found.sides:
+        rates, measured, one = side.rates(name).values(), side.step(name), ranked.get(side.letter)
+        if not rates or measured is None or one is None:
+            continue
+        latency = measured.step.latency_ns
+        yield ComparedStep(
+            step=name,
+            side=side.letter,
+            rounds=len(rates),
+            rate_per_s=measured.step.rate_per_s,
+            lowest_rate_per_s=min(rates),
+            highest_rate_per_s=max(rates),
+            p50_ns=latency.p50 if latency else None,
+            p99_ns=latency.p99 if latency else None,
+            flushes_per_sync=figures.Counts(measured.run).flushes_per_sync(measured.step, measured.step.settings),
+            times=one.ratio.times,
+            times_low=one.ratio.low,
+            times_high=one.ratio.high,
+            faster_but_not_durable=one.cheats,
+        )
 
 
-def _ways(found: Sequence[Side]) -> Iterator[Section]:
-    """The way down of each side, in HTML alone: elsewhere `fstui show` has it."""
-    for side in found:
-        if way := way_down.of_run(side.run):
-            drawn = "\n".join(f'<span class="{part.state}">{text(part.text)}</span>' for part in way[1])
-            title = f"{side.letter}: {way_down.title(way[0])}"
-            yield Section("", figures=((title, f"<pre>{drawn}</pre>"),))
+def _records(document: Document) -> Section:
+    """Return one row for each step and side."""
+    by_letter = {side.letter: side for side in document.sides}
+    names = tuple(field.name for field in msgspec.structs.fields(ComparedStep))
+    rows = []
+    for step in document.steps:
+        side = by_letter[step.side]
+        values = [getattr(step, name) for name in names]
+        rows.append([*values, " ".join(side.runs), *(getattr(side, name) for name in _OF_SIDE)])
+    return records((*names, "runs", *_OF_SIDE), rows)
 
 
-def _latencies(found: Sequence[Side], name: str) -> Iterator[tuple[str, str]]:
-    for side in found:
+def _io_path(side: Side) -> Section:
+    section = io_path.section(side.run)
+    return section._replace(title=f"{side.letter}: {section.title}", in_documents=True)
+
+
+def _latencies(found: Comparison, name: str) -> Iterator[tuple[str, str]]:
+    for side in found.sides:
         one = side.step(name)
         if one and one.step.settings.uniform and (drawn := latency_svg.draw(one.run, one.step)):
             yield f"{side.letter}: {name}", drawn
 
 
-def _records(document: Comparison) -> Section:
-    """One row per step and side. Empty cells: it was not counted, or there was one round."""
-    by_letter = {side.letter: side for side in document.sides}
-    names = [field.name for field in msgspec.structs.fields(ComparedStep)]
-    found = []
-    for step in document.steps:
-        side = by_letter[step.side]
-        values = [getattr(step, name) for name in names]
-        values += [" ".join(side.runs), *(getattr(side, name) for name in _OF_SIDE)]
-        found.append(tuple(Cell("", each) for each in values))
-    return Section("", (*names, "runs", *_OF_SIDE), tuple(found))
-
-
-def rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:
-    """The same as cells: what it is about, which figure of it, one cell for each side. A blank row between steps."""
-    found = sides.of(runs)
-    cells = [("", "", *(side.name for side in found)), *_heads([side.run for side in found])]
-    for name in sides.step_names(found):
-        cells += [("", *("",) * (len(found) + 1)), *_step(name, found)]
-    return cells
-
-
-def _others(run: Run) -> str:
-    """Who else used the devices meanwhile, in the judge's words."""
+def _other_writers(run: Run) -> str:
     note = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
     return note.removeprefix("by others: ")
+
+
+def _media(target: Target | None) -> str:
+    media = [node.medium for node in target.lowest if node.medium] if target else []
+    words = [medium.class_ + (" (declared)" if medium.declared else "") for medium in media]
+    return " + ".join(dict.fromkeys(words)) or NONE
 
 
 _HEADS: tuple[tuple[str, Callable[[Run], str]], ...] = (
@@ -121,12 +195,8 @@ _HEADS: tuple[tuple[str, Callable[[Run], str]], ...] = (
     ("speed", lambda run: f"{SPEEDS[run.speed.answer]} {run.speed.answer}" if run.speed.title else ""),
     ("status", lambda run: "" if run.status == "finished" else run.status),
     ("scenario", lambda run: run.scenario.name if run.scenario else NONE),
-    ("target", lambda run: run.target.path if run.target else NONE),
-    ("stack", lambda run: figures.stack_line(run.target) or NONE),
     ("medium", lambda run: _media(run.target)),
-    ("host", lambda run: run.host.hostname or NONE),
-    ("started", lambda run: moment(run.started_at)),
-    ("others", _others),
+    ("others", _other_writers),
     ("simulated", lambda run: run.simulated or ""),
 )
 
@@ -135,11 +205,6 @@ def _heads(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
     for label, value in _HEADS:
         if any(values := [value(run) for run in runs]):
             yield label, "", *values
-    yield from _settings(runs)
-
-
-def _settings(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
-    """The settings in which the runs differ: figures beside them do not compare as they stand."""
     chosen = [run.scenario.settings if run.scenario else {} for run in runs]
     for key in dict.fromkeys(key for settings in chosen for key in settings):
         values = [_words(settings.get(key, NONE)) for settings in chosen]
@@ -151,23 +216,47 @@ def _words(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _step(name: str, found: Sequence[Side]) -> Iterator[tuple[str, ...]]:
-    measured = [side.step(name) for side in found]
+def _step(name: str, found: Comparison) -> Iterator[tuple[str, ...]]:
+    measured = [side.step(name) for side in found.sides]
     if any(words := [figures.words(one.step) if one else "" for one in measured]):
-        yield name, "flush", *(said.removeprefix("flush ") or NONE for said in words)
+        yield name, "flush", *(each.removeprefix("flush ") or NONE for each in words)
         return
-    cells = [steps.cells(one.step, figures.Counts(one.run)) if one else (NONE,) * 7 for one in measured]
+    cells = [figures.step_cells(one.step, figures.Counts(one.run)) if one else (NONE,) * 7 for one in measured]
     for label, place in _FIGURES:
-        title = name if place == 1 else ""
-        yield title, label, *(cell[place] for cell in cells)
-    if any(spreads := [ranking.spread(side, name) for side in found]):
+        yield name if place == 1 else "", label, *(cell[place] for cell in cells)
+    if any(spreads := [side.spread(name) for side in found.sides]):
         yield "", "rounds", *(spread or NONE for spread in spreads)
-    if len(found) == 2 and len(ranked := ranking.ranking(found, name)) == 2:
-        other = next(one for one in ranked if one.side is found[1])
-        yield "", "rate", "", other.told
+    if len(found.sides) == 2 and len(ranked := found.ranking(name)) == 2:
+        other = next(one for one in ranked if one.side is found.sides[1])
+        yield "", "rate", "", other.words
 
 
-def _media(target: Target | None) -> str:
-    media = [node.medium for node in target.lowest if node.medium] if target else []
-    words = [medium.class_ + (" (declared)" if medium.declared else "") for medium in media]
-    return " + ".join(dict.fromkeys(words)) or NONE
+def _prices(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Section:
+    """Return what a unit of money buys: the operations of each step, and how many of these are durable."""
+    if not per_hour:
+        return Section()
+    rows: list[tuple[Cell | str, ...]] = []
+    rows.append(("price an hour", *(f"{per_hour[run.id]:g}" if run.id in per_hour else NONE for run in runs)))
+    for name in dict.fromkeys(step.name for run in runs for step in run.steps):
+        steps = [next((step for step in run.steps if step.name == name), None) for run in runs]
+        if any(step and step.rate_per_s and step.settings.uniform for step in steps):
+            rows += _bought(name, runs, steps, per_hour)
+    return Section("", ("for 1.00 of the price", *(run.id for run in runs)), tuple(rows), labels=1)
+
+
+def _bought(
+    name: str, runs: Sequence[Run], steps: Sequence[Step | None], per_hour: Mapping[str, float]
+) -> Iterator[tuple[str, ...]]:
+    word = next((step.settings.operations for step in steps if step and step.settings.operations), "writes")
+    bought: list[str] = []
+    durable: list[str] = []
+    for run, step in zip(runs, steps, strict=True):
+        price = per_hour.get(run.id)
+        words = count(round(step.rate_per_s * _HOUR_S / price)) if step and step.ops and price else NONE
+        bought.append(words)
+        # each operation was synced, on storage that is not known to drop syncs
+        synced = step is not None and 0 < step.ops <= step.syncs and run.verdict not in NOT_DURABLE
+        durable.append(words if synced else NONE)
+    yield f"{name}: {word}", *bought
+    if any(words != NONE for words in durable):
+        yield "  of these durable", *durable

@@ -1,4 +1,4 @@
-"""Figures that every face derives from a run in the same way. None: it cannot be told."""
+"""Figures and words that all formats and screens derive from a run in the same way."""
 
 from __future__ import annotations
 
@@ -9,103 +9,121 @@ from fstui.judge import words as judges_words
 from fstui.model.counters import DeviceCounters
 from fstui.model.host import Writer
 from fstui.model.plan import Plan
-from fstui.model.quantities import short_size
+from fstui.model.quantities import duration_ns, rate, ratio, short_size
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
+from fstui.report.text import NONE
 
 
 def words(seen: Step | Snapshot) -> str:
-    """What its kind of step says in the place of numbers; empty where there is nothing to tell."""
+    """Return what this kind of step reports instead of a rate, or an empty string."""
     return seen.figures.words if seen.figures else ""
 
 
 def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[DeviceCounters, ...]:
-    """The counters of the stack's lowest devices."""
+    """Return the counters of the stack's lowest devices."""
     names = {node.id for node in target.lowest} if target else set()
     return tuple(device for device in counters if device.device in names)
 
 
 class Counts:
-    """What the kernel counted in the steps of a run, at the level of the stack that its findings speak of."""
+    """What the kernel counted in the steps of a run, at the level of the stack that the findings are about.
+
+    All figures are None if they are not known.
+    """
 
     def __init__(self, evidence: Evidence) -> None:
         self._case = Case(evidence)
 
     def flushes(self, step: Step | Snapshot, settings: Settings) -> float | None:
-        """Flushes that arrived, as the layers hand them down: of a mirror what the leg with the fewest saw."""
+        """Return the flushes that arrived. In a mirror, those of the member that received fewest."""
         found = self._case.received(step, settings)
         return found.flushes.low if found and found.flushes else None
 
     def shared_with_others(self, step: Step) -> bool:
-        """Somebody else's flushes are among them."""
+        """Return whether the count contains flushes of other processes."""
         return self._case.shared_with_others(step)
 
     def written_bytes(self, step: Step) -> float | None:
-        """The same of bytes."""
         found = self._case.received(step, step.settings)
         return found.written.low if found and found.written else None
 
     def flushes_per_sync(self, step: Step | Snapshot, settings: Settings) -> float | None:
-        """For each sync that was asked for; None where nothing was synced or counted.
+        """Return the flushes for each requested sync.
 
-        None too where the operations differ on purpose: such a step syncs once more between those that it times.
+        None for a step whose operations differ on purpose: it also syncs between the operations that it times.
         """
         counted = self.flushes(step, settings) if step.syncs and settings.uniform else None
         return counted / step.syncs if counted is not None else None
 
     def bytes_ratio(self, step: Step) -> float | None:
-        """Bytes that arrived for each byte written; None where nothing was written or counted."""
+        """Return the bytes that arrived for each byte written."""
         arrived = self.written_bytes(step) if step.bytes else None
         return arrived / step.bytes if arrived is not None else None
 
 
 def device_flushes_per_sync(device: DeviceCounters, syncs: int, settings: Settings) -> float | None:
-    """Flushes of one device alone for each sync that was asked for."""
+    """Return the flushes of one device for each requested sync."""
     return device.flushes / syncs if device.flushes is not None and syncs and settings.uniform else None
 
 
-def stack_line(target: Target | None) -> str:
-    """The way down in one line, layer by layer: ``ext4 › sda1 › sda``, ``xfs › md0 › sda + sdb``."""
-    if target is None or not target.stack:
-        return ""
-    nodes = {node.id: node for node in target.stack}
-    line, seen, level = [], set(), [target.stack[0]]
-    while level:
-        seen |= {node.id for node in level}
-        line.append(_level(level[0].kind if level[0].layer == "filesystem" else node.name for node in level))
-        below = dict.fromkeys(name for node in level for name in node.below if name in nodes and name not in seen)
-        level = [nodes[name] for name in below]
-    return " › ".join(line)
+STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "BYTES")
 
 
-def _level(names: Iterable[str]) -> str:
-    distinct = list(dict.fromkeys(names))
-    return " + ".join(distinct) if len(distinct) <= 3 else f"{distinct[0]} + {len(distinct) - 1} more"
+def step_cells(step: Step, counts: Counts) -> tuple[str, ...]:
+    """Return name, rate, p50, p99, max, flushes per sync, and bytes that arrived for each byte written."""
+    rated = step.settings.uniform
+    latency = step.latency_ns if rated else None
+    per_sync = counts.flushes_per_sync(step, step.settings)
+    arrived = counts.bytes_ratio(step)
+    return (
+        step.name,
+        rate(step.rate_per_s) if step.ops and rated else NONE,
+        duration_ns(latency.p50) if latency else NONE,
+        duration_ns(latency.p99) if latency and latency.p99 is not None else NONE,
+        duration_ns(latency.max) if latency else NONE,
+        NONE if per_sync is None else ratio(per_sync),
+        NONE if arrived is None else ratio(arrived),
+    )
+
+
+def step_line(step: Step, counts: Counts) -> str:
+    """Return a step in one line: ``fdatasync 840/s · p50 1.2 ms  p99 5.9 ms  max 28 ms · 1.00 flushes per sync``."""
+    if not step.ops:
+        return f"{step.name}: {step.status}" + (f", {failure(step)}" if failure(step) else "")
+    status = "" if step.status == "finished" else f" · {step.status} {failure(step)}".rstrip()
+    if not step.settings.uniform:
+        return f"{step.name}: {words(step) or 'too short to tell'}{status}"
+    _, per_s, p50, p99, longest, per_sync, _ = step_cells(step, counts)
+    flushed = "" if per_sync == NONE else f" · {per_sync} flushes per sync"
+    return f"{step.name} {per_s}/s · p50 {p50}  p99 {p99}  max {longest}{flushed}{status}"
 
 
 def names_of(writers: Iterable[Writer]) -> str:
-    """Other programs, who wrote most first. The kernel's workers write for somebody else: only where they are all."""
+    """Return the names of other programs that wrote, the largest amount first.
+
+    Kernel workers write on behalf of other programs. They are named only if no other program is known.
+    """
     found = list(writers)
     return judges_words.writers([writer for writer in found if not writer.name.startswith("kworker")] or found)
 
 
 def failure(step: Step) -> str:
-    """Why a step did not finish, in words; empty where it did."""
+    """Return why a step did not finish, or an empty string."""
     if step.error is None:
         return step.reason or ""
     return f"{step.reason} ({step.error.said})" if step.reason else step.error.said
 
 
 def writes_at_most(plan: Plan) -> str:
-    """What a run writes: ``≤ 2.1 G`` in all, or ``20 K/s`` where it runs until it is stopped."""
+    """Return what a run writes: ``≤ 2.1 G`` in total, or ``20 K/s`` if it runs until it is stopped."""
     return f"≤ {short_size(plan.max_bytes)}" if plan.bytes_per_s is None else f"{short_size(plan.bytes_per_s)}/s"
 
 
 def power_cut_writes(cut: power_cut.Plan) -> str:
-    """The same of a power-cut check, which nothing but the cut may end."""
     if cut.max_bytes is not None:
         return f"≤ {short_size(cut.max_bytes)}"
     return f"{short_size(cut.bytes_per_s)}/s" if cut.bytes_per_s else "all it can"

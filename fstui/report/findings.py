@@ -5,7 +5,7 @@ from __future__ import annotations
 from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
 from fstui.model.run import Run
 from fstui.model.storage import Target
-from fstui.report.layers import in_memory
+from fstui.report.stack import in_memory
 
 _GOOD: tuple[Verdict, ...] = ("consistent", "kept")
 

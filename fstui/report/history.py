@@ -1,30 +1,41 @@
-"""The saved runs, newest first."""
+"""The saved runs: a list, the newest first, and the trend of each scenario on each filesystem."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fstui.model.quantities import rate, seconds
-from fstui.report.sections import Cell, Report, Section, glyph, number, speed, verdict
-from fstui.report.text import moment
+from fstui.model.quantities import counted, rate, seconds
+from fstui.report.sections import Cell, Report, Section, glyph, number, records, speed, verdict
+from fstui.report.text import GLYPHS, moment
 from fstui.state.runs import Summary
 
 _HEADER = ("", "RUN", "STARTED", "TOOK", "SCENARIO", "RATE/S", "VERDICT", "SLOW?", "TARGET", "NOTE")
 _RECORDS = (
     "run", "started_at", "elapsed_s", "scenario", "target", "rate_per_s", "verdict", "speed", "status", "note",
 )  # fmt: skip
+_TREND_RECORDS = ("target", "scenario", "step", "run", "started_at", "rate_per_s", "verdict")
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_SHOWN = 40
+"""Runs in the drawing of a trend."""
 
 
 def of_summaries(summaries: Sequence[Summary]) -> Report:
-    """One row per run, then the files that could not be read."""
+    """Return one row for each run, then the files that could not be read."""
     readable = [summary for summary in summaries if summary.unreadable is None]
     unreadable = tuple(f"unreadable: {one.unreadable}" for one in summaries if one.unreadable)
     table = Section("", _HEADER, tuple(map(_row, readable)), unreadable)
-    return Report("", (table,), summaries, Section("", _RECORDS, tuple(map(_record, readable))))
+    values = [
+        (
+            one.id, one.started_at, one.elapsed_s, one.scenario, one.target, one.rate_per_s or None, one.verdict,
+            one.speed, one.status, one.note,
+        )
+        for one in readable
+    ]  # fmt: skip
+    return Report("", (table,), summaries, records(_RECORDS, values))
 
 
 def remarks(summary: Summary) -> list[str]:
-    """What is special about the run, a word each; ``2/5``: its round."""
+    """Return what is special about the run, one word each; ``2/5`` is its round."""
     found: list[str] = [summary.status] if summary.status and summary.status != "finished" else []
     found += [f"{summary.round.number}/{summary.round.of}"] if summary.round else []
     return [*found, *["simulated"] * (summary.simulated is not None), *["altered"] * summary.altered]
@@ -46,9 +57,52 @@ def _row(summary: Summary) -> tuple[Cell | str, ...]:
     )
 
 
-def _record(one: Summary) -> tuple[Cell | str, ...]:
-    values = (
-        one.id, one.started_at, one.elapsed_s, one.scenario, one.target, one.rate_per_s or None, one.verdict, one.speed,
-        one.status, one.note,
-    )  # fmt: skip
-    return tuple(Cell("", each) for each in values)
+def of_trends(summaries: Sequence[Summary]) -> Report:
+    """Return a section for each series of at least two runs."""
+    repeated = [one for one in series(summaries) if len(one) > 1]
+    document = [
+        {"target": one[-1].target, "scenario": one[-1].scenario, "step": one[-1].rate_of, "runs": one}
+        for one in repeated
+    ]
+    values = [
+        (run.target, run.scenario, run.rate_of, run.id, run.started_at, run.rate_per_s, run.verdict)
+        for runs in repeated
+        for run in runs
+    ]
+    return Report("", tuple(map(_trend, repeated)), document, records(_TREND_RECORDS, values))
+
+
+def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
+    """Return the runs of one scenario on one filesystem, the oldest first; the newest series first.
+
+    In a series, all rates are those of the same step.
+    """
+    found: dict[tuple[str | None, ...], list[Summary]] = {}
+    for one in summaries:
+        if one.rate_per_s and one.status == "finished":
+            found.setdefault((one.scenario, one.rate_of, *storage(one)), []).append(one)
+    return [sorted(runs, key=lambda run: run.started_at) for runs in found.values()]
+
+
+def storage(one: Summary) -> tuple[str | None, ...]:
+    """Return a key that is equal for runs on the same filesystem of the same host."""
+    return one.hostname, one.identity or one.target, one.simulated
+
+
+def bars(runs: Sequence[Summary]) -> str:
+    """Return a block for each run, as high as its rate compared with the highest."""
+    most = max(run.rate_per_s for run in runs)
+    return "".join(_BLOCKS[round((len(_BLOCKS) - 1) * run.rate_per_s / most)] for run in runs)
+
+
+def _trend(runs: Sequence[Summary]) -> Section:
+    first, last, recent = runs[0], runs[-1], runs[-_SHOWN:]
+    simulated = " · SIMULATED" if last.simulated else ""
+    rates = [run.rate_per_s for run in runs]
+    words = (
+        f"{counted(len(runs), 'run')} since {moment(first.started_at)}: {rate(rates[0])}/s first, "
+        f"{rate(rates[-1])}/s last ({rates[-1] / rates[0]:.2f} ×), {rate(min(rates))} to {rate(max(rates))}/s"
+    )
+    verdicts = "".join(GLYPHS[run.verdict or "cannot-tell"] for run in recent)
+    title = f"{last.target} · {last.scenario} · {last.rate_of}{simulated}"
+    return Section(title, lines=(words,), drawn=(bars(recent), verdicts))

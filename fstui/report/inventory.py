@@ -12,11 +12,10 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Finding, Judgement
 from fstui.model.quantities import counted, seconds, short_size
 from fstui.model.storage import Node, Target
-from fstui.report import figures
 from fstui.report.findings import first, flags, severity, verdict
-from fstui.report.glyphs import GLYPHS
-from fstui.report.sections import Cell, Report, Section, glyph, number
-from fstui.report.text import NONE
+from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records
+from fstui.report.stack import stack_line
+from fstui.report.text import GLYPHS, NONE
 
 _HEADER = ("", "MOUNT", "FREE", "STACK", "MEDIUM", "FLAG")
 
@@ -38,8 +37,8 @@ def of_host(inventory: Inventory, judgements: Judgements) -> Report:
         _unused(inventory.unused),
         Section("", lines=(f"{counted(hidden, 'pseudo filesystem')} hidden",) if hidden else ()),
     )
-    records = Section("", _RECORDS, tuple(_record(target, judgements) for target in inventory.filesystems))
-    return Report(_host(inventory, shown), sections, _document(inventory, judgements), records)
+    values = records(_RECORDS, [_record(target, judgements) for target in inventory.filesystems])
+    return Report(_host(inventory, shown), sections, _document(inventory, judgements), values)
 
 
 def _document(inventory: Inventory, judgements: Judgements) -> dict[str, Any]:
@@ -68,21 +67,20 @@ def _row(target: Target, judgements: Judgements) -> tuple[Cell | str, ...]:
         glyph(verdict(target, judgement)),
         target.mount_point,
         number(target.space.free_bytes if target.space else None, short_size),
-        figures.stack_line(target) or target.fstype,
+        stack_line(target) or target.fstype,
         _media(target) or NONE,
         flag,
     )
 
 
-def _record(target: Target, judgements: Judgements) -> tuple[Cell | str, ...]:
+def _record(target: Target, judgements: Judgements) -> tuple[Value, ...]:
     judgement = judgements.get(target.mount_point)
     named = first(judgement)
     free = target.space.free_bytes if target.space else None
-    values = (
-        target.mount_point, target.fstype, target.source, free, figures.stack_line(target), _media(target),
+    return (
+        target.mount_point, target.fstype, target.source, free, stack_line(target), _media(target),
         verdict(target, judgement), named.rule if named else None, named.title if named else None,
     )  # fmt: skip
-    return tuple(Cell("", each) for each in values)
 
 
 def _media(target: Target) -> str:

@@ -1,4 +1,4 @@
-"""Where the acknowledged transactions are after a primary's end: one table per kind of server, a row for each end."""
+"""Which acknowledged transactions survived the end of a primary: one table per server, a row for each end."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
 from fstui.model.quantities import count, counted
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.report.oltp import NONE, Table
+from fstui.report.sections import Section
+from fstui.report.text import NONE
 
-HEADER = ("", "acked", "lost: primary", "replica", "both", "diverged", "GTID primary", "GTID replica")
-LEGEND = (
-    "acked: transactions that were acknowledged to the clients, who are the witness",
-    "lost: of these, missing once the primary has recovered; a replica that was not cut has first applied what it had "
-    "received",
-    "diverged: transactions that the replica has and its primary has no more",
+_HEADER = ("", "acked", "lost: primary", "replica", "both", "diverged", "GTID primary", "GTID replica")
+_LEGEND = (
+    "acked: transactions acknowledged to the clients, which are the witnesses",
+    "lost: acknowledged transactions that are missing after recovery. A replica that was not cut first applied "
+    "everything it had received.",
+    "diverged: transactions that the replica has and its primary lost",
 )
 _FIGURES = (
     "acknowledged", "on_primary", "on_replica", "lost_on_primary", "lost_on_replica", "lost_everywhere",
@@ -27,22 +28,21 @@ _SERVER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Measured(NamedTuple):
-    """A step in which both servers were asked afterwards."""
+    """A step after which both servers could be compared."""
 
-    asked: ReplicaCut
-    told: ReplicaCutFigures
+    settings: ReplicaCut
+    figures: ReplicaCutFigures
 
 
-def tables(run: Run) -> list[Table]:
-    """Empty where no replica was measured."""
+def tables(run: Run) -> list[Section]:
+    """Return one table for each kind of server; empty without replicas."""
     found: dict[str, list[Measured]] = {}
     for each in measured(run):
-        found.setdefault(f"{each.told.title} · {counted(each.asked.clients, 'client')}", []).append(each)
-    return [Table(title, HEADER, tuple(map(_row, several)), LEGEND) for title, several in found.items()]
+        found.setdefault(f"{each.figures.title} · {counted(each.settings.clients, 'client')}", []).append(each)
+    return [Section(title, _HEADER, tuple(map(_row, each)), _LEGEND, labels=1) for title, each in found.items()]
 
 
 def measured(run: Run) -> list[Measured]:
-    """The steps with figures that are whole."""
     return [
         Measured(step.settings, step.figures)
         for step in run.steps
@@ -50,35 +50,33 @@ def measured(run: Run) -> list[Measured]:
     ]
 
 
-def csv_cells(step: Step) -> Iterator[tuple[str, object]]:
-    """The columns of a step in a spreadsheet; empty for what has no replica."""
-    asked = step.settings if isinstance(step.settings, ReplicaCut) else None
-    told = step.figures if isinstance(step.figures, ReplicaCutFigures) and step.figures.whole else None
+def csv_cells(step: Step) -> Iterator[tuple[str, str | int | None]]:
+    """Return the columns of a step in a spreadsheet; empty for a step without a replica."""
+    settings = step.settings if isinstance(step.settings, ReplicaCut) else None
+    figures = step.figures if isinstance(step.figures, ReplicaCutFigures) and step.figures.whole else None
     for name in ("replication", "durability", "of_replica", "cut"):
-        yield name, getattr(asked, name, None)
+        yield name, getattr(settings, name, None)
     for name in _FIGURES:
-        yield name, getattr(told, name, None)
+        yield name, getattr(figures, name, None)
 
 
 def _row(each: Measured) -> tuple[str, ...]:
-    told = each.told
+    found = each.figures
     numbers = (
-        told.acknowledged,
-        told.lost_on_primary,
-        told.lost_on_replica,
-        told.lost_everywhere,
-        told.on_replica_alone,
-    )
-    return (_name(each.asked), *map(count, numbers), _short(told.gtid_primary), _short(told.gtid_replica))
+        found.acknowledged, found.lost_on_primary, found.lost_on_replica, found.lost_everywhere, found.on_replica_alone,
+    )  # fmt: skip
+    return _name(each.settings), *map(count, numbers), _short(found.gtid_primary), _short(found.gtid_replica)
 
 
-def _name(asked: ReplicaCut) -> str:
-    """``semi-sync high, power cut``; of a replica that is set otherwise, that too."""
-    kept = asked.durability if asked.of_replica == asked.durability else f"{asked.durability}/{asked.of_replica}"
-    mode = "async" if asked.replication == "asynchronous" else "semi-sync"
-    return f"{mode} {kept}, {asked.cut}"
+def _name(settings: ReplicaCut) -> str:
+    """Return ``semi-sync high, power cut``, or ``semi-sync high/low, power cut`` if the replica is set otherwise."""
+    durability: str = settings.durability
+    if settings.of_replica != settings.durability:
+        durability += f"/{settings.of_replica}"
+    mode = "async" if settings.replication == "asynchronous" else "semi-sync"
+    return f"{mode} {durability}, {settings.cut}"
 
 
 def _short(gtid: str) -> str:
-    """Without the identifier of the server, which is the primary's in all of them; the document has it."""
+    """Return the position without the identifier of the server, which is the same in all rows."""
     return _SERVER.sub("…", gtid) or NONE

@@ -12,12 +12,13 @@ from rich.cells import cell_len, set_cell_size
 from fstui.judge.references import Placement, Reference, placed
 from fstui.model.quantities import counted, rate, size
 from fstui.model.run import OwnReference, Run
-from fstui.report.sections import Cell, Report, Section, number
+from fstui.report.sections import Cell, Report, Section, number, records
 from fstui.report.text import WIDTH, hanging, wrap
 
 HERE, THERE, OWN, LEADER = "◆", "●", "▲", "·"
 _MOST, _NEAR = 8, 3
 """So many lines at the most; else the nearest on either side, and the ends."""
+_RECORDS = ("operation", "device", "setup", "per_s", "medium", "source")
 _NAME, _SHORTEST_NAME, _SOURCE = 28, 10, 4
 _DECADES = ("0.01", "0.1", "1", "10", "100", "1 k", "10 k", "100 k", "1 M", "10 M")
 
@@ -97,13 +98,9 @@ def of_library(references: Sequence[Reference], own: Sequence[OwnReference], wid
         drawn = (*_ruler([*map(sources.row, rows)], width - 2), *_notes(rows, width - 2))
         sections.append(Section(f"{operation}, per second", drawn=drawn))
     sections.append(Section("sources" if references else "", drawn=tuple(sources.lines(width - 2))))
-    records = tuple(
-        tuple(Cell("", each) for each in (one.operation, one.device, one.setup, one.per_s, one.medium, one.source))
-        for one in by_operation
-    )
+    values = [(one.operation, one.device, one.setup, one.per_s, one.medium, one.source) for one in by_operation]
     document = {"own": own, "published": by_operation}
-    names = ("operation", "device", "setup", "per_s", "medium", "source")
-    return Report("", tuple(sections), document, Section("", names, records))
+    return Report("", tuple(sections), document, records(_RECORDS, values))
 
 
 def of_own(references: Sequence[OwnReference]) -> Report:

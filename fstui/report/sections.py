@@ -6,13 +6,12 @@ escapes what it must.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Run
-from fstui.report.glyphs import GLYPHS, SPEEDS
-from fstui.report.text import NONE
+from fstui.report.text import GLYPHS, NONE, SPEEDS
 
 Value = str | int | float | bool | None
 
@@ -29,7 +28,7 @@ class Cell(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A title with a table, sentences, or both; left out where it has neither."""
+    """A title with a table, sentences, or both."""
 
     title: str = ""
     header: tuple[str, ...] = ()
@@ -37,41 +36,43 @@ class Section(NamedTuple):
     lines: tuple[str, ...] = ()
     points: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Lists of sentences, each with its label: ``because``, ``next``."""
-    drawn: tuple[str, ...] = ()
-    """Lines whose spaces count: a drawing."""
+    drawn: tuple[Cell | str, ...] = ()
+    """Lines of a drawing, in which every space counts."""
     figures: tuple[tuple[str, str], ...] = ()
     """Captions with SVG drawings, shown in HTML only."""
     style: str = ""
     """Of the title: a verdict or an answer."""
-    side_by_side: bool = False
-    """The first two columns name a row: on a narrow terminal the others are shown as many at a time as fit."""
+    labels: int = 0
+    """The first columns name the row, this many of them; all others are figures and are aligned to the right. On a
+    narrow terminal, as many figures as fit are shown at a time."""
+    in_documents: bool = False
+    """Too long for a terminal: shown in Markdown and HTML only."""
 
     @property
     def empty(self) -> bool:
-        """There is nothing to show below the title."""
         return not (self.rows or self.lines or any(found for _, found in self.points) or self.drawn or self.figures)
 
 
 class Report(NamedTuple):
-    """All that a command prints."""
+    """Everything that a command prints."""
 
     title: str
     sections: tuple[Section, ...]
     document: object
     """What JSON shows."""
     records: Section | None = None
-    """What CSV shows: column names and values; without it the first table."""
+    """What CSV shows: column names and values. Without records, CSV shows the first table."""
     runs: tuple[Run, ...] = ()
-    """The runs it is about: Prometheus shows their figures, HTML carries their documents."""
+    """The runs in the report: Prometheus shows their figures, HTML contains their documents."""
 
     @property
     def shown(self) -> list[Section]:
-        """The sections that have something to show."""
+        """The sections that are not empty."""
         return [section for section in self.sections if not section.empty]
 
     @property
     def in_words(self) -> list[Section]:
-        """Those that have something to show where there are no figures."""
+        """The sections that are not empty in a format without figures."""
         return [section for section in self.sections if not section._replace(figures=()).empty]
 
     @property
@@ -80,48 +81,52 @@ class Report(NamedTuple):
         return self.records or next((section for section in self.sections if section.rows), Section())
 
 
+def records(header: tuple[str, ...], rows: Iterable[Iterable[Value]]) -> Section:
+    """Return values for programs, without words."""
+    return Section("", header, tuple(tuple(Cell("", value) for value in row) for row in rows))
+
+
 def number(value: float | None, words: Callable[[float], str]) -> Cell:
-    """A number in the words of ``fstui.model.quantities``; a dash where it is missing."""
+    """Return a number in the words of ``fstui.model.quantities``, or a dash if it is missing."""
     return Cell(NONE if value is None else words(value), value, numeric=True)
 
 
 def right(words: str) -> Cell:
-    """Words that stand on the right, as numbers do."""
+    """Return words that are aligned to the right, like a number."""
     return Cell(words, words, numeric=True)
 
 
 def glyph(verdict: Verdict | None) -> Cell:
-    """The sign of a verdict, which programs read from the column with its word."""
+    """Return the sign of a verdict. It has no value: programs read the verdict from the column with its word."""
     return Cell(GLYPHS[verdict] if verdict else "", style=verdict or "")
 
 
 def verdict(word: Verdict | None, *remarks: str) -> Cell:
-    """A verdict with remarks: ``suspicious · stopped``."""
+    """Return a verdict with remarks: ``suspicious · stopped``."""
     return Cell(" · ".join([word or NONE, *remarks]), word, word or "")
 
 
 def speed(answer: Answer | None) -> Cell:
-    """The answer to "is it slow?" with its sign."""
+    """Return the answer to "is it slow?" with its sign."""
     return Cell(f"{SPEEDS[answer]} {answer}" if answer else NONE, answer, answer or "")
 
 
 def text(cell: Cell | str) -> str:
-    """What people read."""
     return cell if isinstance(cell, str) else cell.text
 
 
 def value(cell: Cell | str) -> Value:
-    """What programs read."""
     return cell if isinstance(cell, str) else cell.value
 
 
 def style(cell: Cell | str) -> str:
-    """The class of the cell in HTML."""
     return "" if isinstance(cell, str) else cell.style
 
 
 def alignment(section: Section) -> str:
-    """``<`` or ``>`` for each column; numbers stand on the right."""
+    """Return ``<`` or ``>`` for each column."""
+    if section.labels:
+        return "<" * section.labels + ">" * (len(section.header) - section.labels)
     columns = zip(*section.rows, strict=True)
     return "".join(">" if any(_is_numeric(cell) for cell in column) else "<" for column in columns)
 

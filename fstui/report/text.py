@@ -8,13 +8,18 @@ from datetime import datetime
 
 from rich.cells import cell_len, set_cell_size
 
-from fstui.model.judgement import TOO_SLOW, Confidence, Speed, Verdict
+from fstui.model.judgement import TOO_SLOW, Answer, Confidence, Speed, Verdict
 from fstui.report.characters import escape_controls
-from fstui.report.glyphs import GLYPHS, SPEEDS
 
+GLYPHS: dict[Verdict, str] = {
+    "lost": "✗", "not-durable": "✗", "suspicious": "!", "cannot-tell": "?",
+    "plausible": "~", "consistent": "✓", "kept": "✓",
+}  # fmt: skip
+SPEEDS: dict[Answer, str] = {"stalls": "▲", "slow": "!", "unknown": "?", "normal": "✓"}
 WIDTH = 80
 _MARGIN = 11
-_NARROWEST = 24
+NARROWEST = 24
+"""Cells for sentences in the last column of a table."""
 NONE = "–"
 
 
@@ -44,26 +49,8 @@ def columns(rows: Sequence[Sequence[str]], align: str, gap: int = 2) -> list[str
     return [(" " * gap).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in safe]
 
 
-def table(rows: Sequence[Sequence[str]], align: str, width: int | None) -> list[str]:
-    """The same on a terminal of that width, None where it is none: what is too long goes on below, in its column."""
-    lines = columns(rows, align)
-    if width is None or max(map(cell_len, lines)) <= width:
-        return lines
-    from rich.console import Console  # noqa: PLC0415  only where a terminal is too narrow
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415  no cell is markup
-
-    folding = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for side in align:
-        folding.add_column(justify="right" if side == ">" else "left", overflow="fold")
-    for row in safe_rows(rows):
-        folding.add_row(*map(Text, row))
-    drawn = Console(width=width).render_lines(folding)
-    return ["".join(segment.text for segment in line).rstrip() for line in drawn]
-
-
-def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, gap: int = 2) -> list[str]:
-    """Left-aligned columns of which the last is text: it is wrapped within its own column."""
+def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, gap: int = 2, align: str = "") -> list[str]:
+    """Return columns, left-aligned without ``align``, with the last one wrapped within its width."""
     if not rows:
         return []
     lead = len(rows[0]) - 1
@@ -71,9 +58,9 @@ def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, gap: int = 2) -> 
     margin = sum(max(cell_len(row[at]) for row in safe) + gap for at in range(lead))
     wrapped = []
     for *cells, text in safe:
-        first, *more = wrap(text, max(width - margin, _NARROWEST)) or [""]
+        first, *more = wrap(text, max(width - margin, NARROWEST)) or [""]
         wrapped += [(*cells, first), *((*[""] * lead, line) for line in more)]
-    return columns(wrapped, "<" * (lead + 1), gap)
+    return columns(wrapped, align or "<" * (lead + 1), gap)
 
 
 def labelled(label: str, lines: Iterable[str]) -> list[str]:

@@ -10,11 +10,12 @@ from fstui.model.counters import DeviceTimes
 from fstui.model.judgement import TOO_SLOW
 from fstui.model.quantities import count, counted, duration_ns, rate, seconds, size
 from fstui.model.watch import Commits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
-from fstui.report.sections import Cell, Report, Section, right
+from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.text import NONE, speed_words
 
 MOST_ROWS = 20
 WAITS = ("PROGRAM", "SYNCS/S", "P50", "P99", "MAX", "DEVICE", "CPU ≤", "WAITS", "FILE")
+_RECORDS = ("program", "pid", "syncs", "waited_ns", "p50_ns", "p99_ns", "device_ns", "cpu_ns", "file")
 DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "P50", "FLUSHES/S", "P50", "P99", "FUA")
 
 
@@ -36,19 +37,14 @@ def of_watch(report: WatchReport) -> Report:
 
 
 def _records(whole: Watched) -> Section:
-    rows = tuple(
-        tuple(
-            Cell("", each)
-            for each in (
-                row.who, row.pid, row.syncs, row.waited_ns, row.latency_ns.p50 if row.latency_ns else None,
-                row.latency_ns.p99 if row.latency_ns else None, row.device_ns, row.cpu_ns, row.where,
-            )
+    values = [
+        (
+            row.who, row.pid, row.syncs, row.waited_ns, row.latency_ns.p50 if row.latency_ns else None,
+            row.latency_ns.p99 if row.latency_ns else None, row.device_ns, row.cpu_ns, row.where,
         )
         for row in whole.waits
-    )  # fmt: skip
-    return Section(
-        "", ("program", "pid", "syncs", "waited_ns", "p50_ns", "p99_ns", "device_ns", "cpu_ns", "file"), rows
-    )
+    ]  # fmt: skip
+    return records(_RECORDS, values)
 
 
 def _cells(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, ...]:

@@ -15,7 +15,7 @@ from fstui.model.plan import Plan
 from fstui.model.quantities import clock, counted, size
 from fstui.model.storage import CACHES, MEDIA
 from fstui.report.figures import power_cut_writes, writes_at_most
-from fstui.report.scenarios import BY_HAND
+from fstui.report.plans import BY_HAND
 from fstui.runs import power_cut
 from fstui.runs.runner import RunInProgress
 from fstui.runs.scenarios import Form, Scalar, Scenario, Setting

@@ -13,7 +13,7 @@ from textual.theme import Theme
 
 from fstui.model.judgement import Answer, Verdict
 from fstui.model.steps import StepStatus
-from fstui.report.glyphs import GLYPHS, SPEEDS
+from fstui.report.text import GLYPHS, SPEEDS
 
 DOUBT = "bold yellow"
 BAD = "bold red"

@@ -149,7 +149,7 @@ def test_a_run_is_noted_found_by_it_and_deleted_only_when_told_so(fstui: Fstui, 
 
 
 @pytest.mark.parametrize(
-    ("format_", "part"), [("plain", "! SUSPICIOUS"), ("json", '"id":"k3f9a1"'), ("markdown", "### !"), ("csv", "run,")]
+    ("format_", "part"), [("plain", "! SUSPICIOUS"), ("json", '"id":"k3f9a1"'), ("markdown", "### "), ("csv", "run,")]
 )
 def test_a_saved_run_is_shown_in_any_format(fstui: Fstui, saved: Path, format_: str, part: str) -> None:
     assert part in fstui("show", "k3", "--format", format_).stdout.decode()

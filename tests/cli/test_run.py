@@ -166,7 +166,7 @@ def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
         (("--write-cache", "some"), "some"),
         (("--format", "xml"), "xml"),
         (("--fail-on", "bad"), "bad"),
-        (("--plan", "--format", "csv"), "plain or json"),
+        (("--plan", "--format", "brief"), "A plan is printed as plain, csv"),
         (("--output", "/nowhere/out.json"), "/nowhere"),
         (("--output", "/tmp"), "/tmp is a directory"),
         (("--max-rate", "soon"), "--max-rate 1M"),

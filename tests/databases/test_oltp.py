@@ -11,9 +11,9 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.measure.probes.sysbench import ROW_BYTES
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.report.formats import csv, markdown
 from tests.databases import servers
 from tests.databases.servers import GIB
+from tests.printing import printed_run
 from tests.real import disks, headless
 
 SYNCED_BY_A_COMMIT = {
@@ -98,7 +98,7 @@ def test_configurations_share_what_was_filled_once(
 
 def in_every_report_as_sysbench_said_it(run: Run) -> None:
     measured = [step for step in run.steps if isinstance(step.settings, Sysbench)]
-    rows, text = csv.render(run).splitlines(), markdown.render(run)
+    rows, text = printed_run(run, "csv").splitlines(), printed_run(run, "markdown")
     for step in measured:
         figures = servers.figures_of(step)
         queries, stated = figures.queries, figures.latency_ms

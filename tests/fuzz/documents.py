@@ -18,12 +18,12 @@ from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.report import compare, formats
+from tests.factories.databases import OLTP
 from tests.factories.runs import saved
 from tests.factories.samples import FAILED_RUN
 from tests.fuzz.inputs import Choices
 from tests.hostile import is_safe
 from tests.printing import printed
-from tests.report.test_oltp import OLTP
 
 MOST_CHANGES = 3
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")

@@ -10,13 +10,12 @@ from fstui.model.events import FindingsChanged, RunFinished
 from fstui.model.judgement import Judgement
 from fstui.model.run import Run
 from fstui.report import json as json_report
-from fstui.report.formats import csv as csv_report
-from fstui.report.formats import markdown
 from tests.factories.samples import FAILED_RUN, RUN, nasty
+from tests.printing import printed_run
 
 
 def rows(run: Run) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(csv_report.render(run))))
+    return list(csv.DictReader(io.StringIO(printed_run(run, "csv"))))
 
 
 def test_json_is_the_run_document_on_one_line() -> None:
@@ -48,18 +47,27 @@ def test_csv_has_one_row_per_step_with_units_in_its_names() -> None:
 
 def test_csv_says_what_failed_and_keeps_its_header_without_steps() -> None:
     assert rows(FAILED_RUN)[1]["error"] == "pwrite: Input/output error"
-    assert csv_report.render(replace(RUN, steps=())).splitlines() == csv_report.render(RUN).splitlines()[:1]
+    assert printed_run(replace(RUN, steps=()), "csv").splitlines() == printed_run(RUN, "csv").splitlines()[:1]
 
 
 def test_csv_of_nasty_names_is_still_one_line_per_step() -> None:
-    text = csv_report.render(nasty())
+    text = printed_run(nasty(), "csv")
     assert len(text.splitlines()) == 3
     assert "\x1b" not in text
 
 
 def test_markdown_reads_verdict_because_next_tables_both_ends() -> None:
-    text = markdown.render(RUN)
-    order = ["### ! suspicious", "One 16 KiB block", "**Because**", "**Next**", "| Finding", "| Step", "| Both ends"]
+    text = printed_run(RUN, "markdown")
+    order = [
+        "### odirect",
+        "**! SUSPICIOUS",
+        "One 16 KiB block",
+        "**Because**",
+        "**Next**",
+        "FINDING",
+        "| STEP",
+        "LAYER",
+    ]
     places = [text.index(part) for part in order]
     assert places == sorted(places)
     assert "|  | sda, lowest | 1 690 | 26.2 MiB |  | 1 680 | 1.00 |" in text
@@ -69,12 +77,12 @@ def test_markdown_reads_verdict_because_next_tables_both_ends() -> None:
 
 def test_every_markdown_table_has_as_many_cells_in_each_row() -> None:
     for run in (RUN, FAILED_RUN, nasty()):
-        for table in re.findall(r"(?:^\|.*\n)+", markdown.render(run), re.M):
+        for table in re.findall(r"(?:^\|.*\n)+", printed_run(run, "markdown"), re.M):
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
 
 
 def test_names_from_the_system_are_no_markup() -> None:
-    text = markdown.render(nasty())
+    text = re.sub("```text.*?```", "", printed_run(nasty(), "markdown"), flags=re.DOTALL)
     assert all(character.isprintable() or character == "\n" for character in text)
     assert "<b>" not in text and r"\<b\>" in text
     assert not re.search(r"(?<!\\)\*x", text)

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -9,19 +8,19 @@ from fstui.judge import judge
 from fstui.measure.kinds.dirty_flush import DirtyFlush, DirtyFlushFigures, Growth
 from fstui.model.counters import DeviceCounters
 from fstui.model.host import Writer
-from fstui.model.run import Evidence, Run
+from fstui.model.run import Evidence
 from fstui.model.settings import OpenFlag
 from fstui.model.steps import Failure, Snapshot, Step
 from fstui.model.storage import Node, Reading, Target
-from fstui.report import compare, figures, findings, steps
+from fstui.report import compare, figures, findings
 from fstui.report.figures import Counts
-from fstui.report.formats import csv, markdown, plain
+from fstui.report.stack import stack_line
 from fstui.report.text import NONE
 from tests.factories import steps as made
 from tests.factories import storage
 from tests.factories.evidence import evidence
 from tests.factories.samples import DISK, FAILED, FILESYSTEM, NOTE, ROTATION, RUN, SYNCED, TARGET, UNSYNCED
-from tests.printing import printed
+from tests.printing import printed, printed_run
 
 
 def stacked(*nodes: Node) -> Target:
@@ -155,17 +154,17 @@ def test_the_leading_finding_is_the_one_the_verdict_rests_on() -> None:
 
 
 def test_the_stack_is_one_line_from_the_filesystem_down() -> None:
-    assert figures.stack_line(TARGET) == "ext4 › sda1 › sda"
+    assert stack_line(TARGET) == "ext4 › sda1 › sda"
     md = Node(id="md0", layer="block", kind="md", name="md0", below=("sda", "sdb"))
     legs = (DISK, replace(DISK, id="sdb", name="sdb"))
-    assert figures.stack_line(stacked(replace(FILESYSTEM, below=("md0",)), md, *legs)) == "ext4 › md0 › sda + sdb"
-    assert figures.stack_line(None) == ""
+    assert stack_line(stacked(replace(FILESYSTEM, below=("md0",)), md, *legs)) == "ext4 › md0 › sda + sdb"
+    assert stack_line(None) == ""
 
 
 def test_many_devices_at_one_level_are_counted_and_a_loop_in_the_graph_ends() -> None:
     disks = [replace(DISK, id=f"sd{n}", name=f"sd{n}", below=("mount:/srv",)) for n in range(6)]
     pool = replace(FILESYSTEM, kind="btrfs", below=tuple(disk.id for disk in disks))
-    assert figures.stack_line(stacked(pool, *disks)) == "btrfs › sd0 + 5 more"
+    assert stack_line(stacked(pool, *disks)) == "btrfs › sd0 + 5 more"
 
 
 GROWTH = replace(
@@ -183,17 +182,20 @@ def test_flush_growth_has_words_of_its_own_and_neither_a_rate_nor_flushes_per_sy
     assert figures.words(GROWTH) == "flush 124 µs, +400 µs per MiB, scattered −1.2 µs"
     assert per_sync(GROWTH, TARGET) is None
     assert not GROWTH.settings.uniform and SYNCED.settings.uniform
-    assert steps.cells(GROWTH, Counts(RUN)) == (GROWTH.name, NONE, NONE, NONE, NONE, NONE, "1.00")
-    assert steps.line(GROWTH, Counts(RUN)) == f"{GROWTH.name}: {figures.words(GROWTH)}"
+    assert figures.step_cells(GROWTH, Counts(RUN)) == (GROWTH.name, NONE, NONE, NONE, NONE, NONE, "1.00")
+    assert figures.step_line(GROWTH, Counts(RUN)) == f"{GROWTH.name}: {figures.words(GROWTH)}"
 
 
-@pytest.mark.parametrize(
-    "render", [plain.render, markdown.render, csv.render, lambda run: printed(compare.of_runs([run, run]))]
-)
-def test_every_face_says_it_so(render: Callable[[Run], str]) -> None:
-    text = render(replace(RUN, steps=(GROWTH,)))
+@pytest.mark.parametrize("name", ["plain", "markdown", "csv"])
+def test_every_format_shows_the_growth_and_no_rate(name: str) -> None:
+    text = printed_run(replace(RUN, steps=(GROWTH,)), name)
     assert "840" not in text.partition("STEP")[2]
-    assert render is csv.render or "124 µs, +400 µs per MiB" in text
+    assert name == "csv" or "124 µs, +400 µs per MiB" in text
+
+
+def test_a_comparison_shows_the_growth() -> None:
+    run = replace(RUN, steps=(GROWTH,))
+    assert "124 µs, +400 µs per MiB" in printed(compare.of_runs([run, run]))
 
 
 @pytest.mark.parametrize(

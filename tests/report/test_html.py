@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 from msgspec.structs import replace
 
 from fstui.measure.kinds.documents import decode_run
-from fstui.report.formats import html
 from tests.factories import screens
 from tests.hostile import everywhere
+from tests.printing import printed_run
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 
@@ -34,23 +34,23 @@ class Elements(HTMLParser):
 
 
 def test_it_holds_both_answers_the_way_down_the_latencies_and_the_document() -> None:
-    page = html.render(screens.RUN)
+    page = printed_run(screens.RUN, "html")
     assert "! SUSPICIOUS  high confidence" in page
-    assert "The way down of same block, fdatasync" in page and "✓ all arrived" in page
+    assert "I/O path of same block, fdatasync" in page and "✓ all arrived" in page
     assert page.count("<svg ") == len(screens.STEPS)
     renamed = tuple(replace(step, name=step.name.upper()) for step in screens.STEPS)
     findings = tuple(replace(f, steps=tuple(map(str.upper, f.steps))) for f in screens.RUN.findings)
-    assert "The way down of SAME BLOCK, FDATASYNC" in html.render(
-        replace(screens.RUN, steps=renamed, findings=findings)
+    assert "I/O path of SAME BLOCK, FDATASYNC" in printed_run(
+        replace(screens.RUN, steps=renamed, findings=findings), "html"
     )
     elements = Elements(page)
     assert decode_run("".join(elements.data).encode()) == screens.RUN
 
 
 def test_it_fetches_nothing_and_runs_nothing() -> None:
-    elements = Elements(html.render(everywhere(screens.RUN)))
+    elements = Elements(printed_run(everywhere(screens.RUN), "html"))
     assert [attributes for tag, attributes in elements.found if tag == "script"] == [
-        {"type": "application/json", "id": "run"}
+        {"type": "application/json", "id": "run-0"}
     ]
     for tag, attributes in elements.found:
         assert tag not in {"img", "link", "iframe", "object", "embed", "base", "form", "a"}
@@ -63,13 +63,13 @@ def test_names_are_text_wherever_they_stand() -> None:
     run = replace(
         screens.RUN, steps=steps, sentence=HOSTILE, simulated=HOSTILE, host=replace(screens.HOST, hostname=HOSTILE)
     )
-    page = html.render(run)
+    page = printed_run(run, "html")
     elements = Elements(page)
     assert sum(tag == "script" for tag, _ in elements.found) == 1 and not any(tag == "img" for tag, _ in elements.found)
     assert json.loads("".join(elements.data))["sentence"] == HOSTILE
 
 
 def test_a_run_without_steps_or_storage_is_a_page_too() -> None:
-    page = html.render(replace(screens.RUN, steps=(), target=None, scenario=None, findings=()))
+    page = printed_run(replace(screens.RUN, steps=(), target=None, scenario=None, findings=()), "html")
     assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
     assert not re.search(r"<table><thead>.*</thead><tbody></tbody>", page)

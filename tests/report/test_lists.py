@@ -6,9 +6,9 @@ from msgspec.structs import replace
 from fstui.model.host import Host, Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.storage import Space, Target
-from fstui.report import compare, history, inventory
+from fstui.report import history, inventory
 from fstui.state.runs import Summary
-from tests.factories.samples import DISK, FAILED_RUN, NASTY, ROTATION, RUN, SYNCED, TARGET, nasty
+from tests.factories.samples import DISK, NASTY, ROTATION, RUN, TARGET
 from tests.printing import printed
 
 PROC = Target(path="/proc", mount_point="/proc", fstype="proc", source="proc", pseudo=True)
@@ -59,36 +59,6 @@ def test_the_list_as_json_carries_the_findings_per_filesystem() -> None:
 def test_a_nasty_mount_point_brings_no_control_characters() -> None:
     target = replace(TARGET, mount_point=NASTY, source=NASTY)
     text = printed(inventory.of_host(replace(HERE, filesystems=(target,)), {NASTY: FLAGGED}))
-    assert all(character.isprintable() or character == "\n" for character in text)
-
-
-def test_compare_puts_one_run_in_each_column_and_matches_steps_by_name() -> None:
-    twice = replace(RUN, id="fast", steps=(replace(SYNCED, rate_per_s=1680.0),))
-    every = printed(compare.of_runs([RUN, twice])).splitlines()
-    lines = every[[line.split() for line in every].index(["A", "k3f9a1", "B", "fast"]) :]
-    rate = lines[lines.index("fdatasync") + 1]
-    assert rate.split() == ["rate/s", "840", "1", "680"]
-    assert any("2.00 ×" in line for line in lines)
-    assert lines[lines.index("write, no sync") + 1].endswith("–")
-
-
-@pytest.mark.parametrize("width", [60, 80, None])
-def test_compared_runs_fit_the_width_with_their_steps_names_whole_however_many_they_are(width: int | None) -> None:
-    named = [f"oltp_update_index O_DIRECT {pool} synchronous_commit remote_apply" for pool in ("high", "low")]
-    steps = tuple(replace(SYNCED, name=name) for name in named)
-    runs = [replace(RUN, id=f"run{number:03}", steps=steps) for number in range(7)]
-    lines = printed(compare.of_runs(runs, width), width=width).splitlines()
-    assert max(map(len, lines)) <= (width or 80)
-    assert "suspicious" in " ".join(lines) and not any(line.split()[:1] == ["us"] for line in lines)
-    table = lines[next(at for at, line in enumerate(lines) if line.split()[:2] == ["A", "run000"] and "B" in line) :]
-    assert set(named) <= set(table) or width == 60
-    columns = {word for line in table if "run00" in line for word in line.split() if word.startswith("run")}
-    assert columns == {run.id for run in runs}
-
-
-def test_three_runs_and_a_failed_one_can_be_compared() -> None:
-    text = printed(compare.of_runs([RUN, FAILED_RUN, nasty()]))
-    assert "? cannot-tell" in text
     assert all(character.isprintable() or character == "\n" for character in text)
 
 

@@ -7,7 +7,7 @@ import pytest
 from fstui.model.errors import Refused
 from fstui.model.storage import Medium, MediumCache, MediumClass
 from fstui.report.reach import Place, Reach, places, reach
-from fstui.report.simulated import in_truth
+from fstui.report.teaching import in_truth
 from fstui.runs import scenarios, simulation
 from fstui.tui.drawing import io_path
 from tests.factories.storage import disk, filesystem, on_disk

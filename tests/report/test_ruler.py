@@ -3,10 +3,9 @@ from msgspec.structs import replace
 
 from fstui.judge.references import Placement, Reference, library, published
 from fstui.report import ruler
-from fstui.report.formats import markdown, plain
 from fstui.report.ruler import Scale
 from tests.factories.samples import RUN, nasty
-from tests.printing import printed
+from tests.printing import printed, printed_run
 
 
 def made(*rates: float) -> tuple[Reference, ...]:
@@ -72,7 +71,7 @@ def test_the_whole_library_names_every_device_and_source() -> None:
 
 def test_the_result_shows_it_in_plain_text_and_in_markdown() -> None:
     heading = "fdatasync: faster than 3 of 3 published on hdd-5400, hdd-7200"
-    for text in (plain.render(RUN), markdown.render(RUN)):
+    for text in (printed_run(RUN), printed_run(RUN, "markdown")):
         assert heading in " ".join(text.split())
         assert "here, 4 KiB" in text
     assert len(published("fdatasync", ["hdd-5400", "hdd-7200"])) == 3

@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from fstui.model.judgement import Speed
 from fstui.report import compare, formats, history
-from fstui.report.formats import plain
 from fstui.state.runs import Summary
 from tests.factories.samples import NASTY, RUN
-from tests.printing import printed
+from tests.printing import printed, printed_run
 
 SLOW = Speed(
     answer="slow",
@@ -30,11 +29,12 @@ def rendered(name: str) -> str:
 
 
 def test_plain_has_both_headlines_beneath_each_other_and_then_their_reasons() -> None:
-    lines = plain.render(SLOW_RUN).splitlines()
+    lines = printed_run(SLOW_RUN).splitlines()
     at = lines.index("! SUSPICIOUS  high confidence")
-    assert lines[at + 1] == "! SLOW  12.0/s beside 5 runs before: an I/O limit of its cgroup holds here"
-    second = lines.index("  Is it slow? fdatasync did 12.0/s in 1.0 s.")
-    assert lines[second + 1 : second + 3] == [
+    assert lines[at + 1] == "  ! SLOW  12.0/s beside 5 runs before: an I/O limit of its cgroup holds here"
+    second = lines.index("Is it slow?")
+    assert lines[second + 1 : second + 4] == [
+        "  fdatasync did 12.0/s in 1.0 s.",
         "  because  fdatasync  12.0/s; before it did 840/s (median)",
         "  next     Raise the limit, or run outside its cgroup.",
     ]
@@ -42,8 +42,7 @@ def test_plain_has_both_headlines_beneath_each_other_and_then_their_reasons() ->
 
 
 def test_every_format_tells_it() -> None:
-    assert "**\\! SLOW" in rendered("markdown") or "**! SLOW" in rendered("markdown")
-    assert "Is it slow?" in rendered("markdown")
+    assert "- ! SLOW" in rendered("markdown") and "**Is it slow?**" in rendered("markdown")
     assert {row["speed"] for row in csv.DictReader(io.StringIO(rendered("csv")))} == {"slow"}
     assert json.loads(rendered("json"))["speed"]["answer"] == "slow"
     assert 'speed="slow"} 1.0' in rendered("prometheus")
@@ -51,7 +50,7 @@ def test_every_format_tells_it() -> None:
 
 
 def test_a_document_that_is_older_than_the_question_shows_no_answer() -> None:
-    assert "slow?" not in plain.render(RUN).lower()
+    assert "slow?" not in printed_run(RUN).lower()
     assert "fstui_speed" not in str(formats.render("prometheus", RUN))
     assert not any(line.startswith("speed") for line in printed(compare.of_runs([RUN, RUN])).splitlines())
 
@@ -67,5 +66,5 @@ def test_a_comparison_and_the_history_show_it() -> None:
 
 def test_names_in_it_bring_no_control_characters() -> None:
     nasty = replace(SLOW, title=NASTY, sentence=NASTY, because=(f"{NASTY}: {NASTY}",), next=(NASTY,))
-    text = plain.render(replace(RUN, speed=nasty))
+    text = printed_run(replace(RUN, speed=nasty))
     assert all(character.isprintable() or character == "\n" for character in text)

@@ -8,13 +8,12 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Finding
 from fstui.report import inventory
 from fstui.report.findings import ordered
-from fstui.report.formats import markdown, plain
 from fstui.runs.rules import flags
 from fstui.tui.drawing import storage
 from fstui.tui.screens.result import ResultScreen
 from tests.factories.screens import RUN
 from tests.judge.rules.device.test_hidden import BRIDGED, served
-from tests.printing import printed
+from tests.printing import printed, printed_run
 
 QUIET = replace(served("ext4"), mount_point="/quiet", stack=())
 HERE = Inventory(
@@ -54,6 +53,6 @@ def test_what_decides_comes_first_and_the_rest_as_it_was_judged_wherever_finding
     expected = ["what-decides", "a-doubt", "of-a-step", "a-note"]
     assert [found.rule for found in ordered(run)] == expected
     assert [found.rule for found in ResultScreen(run, None, None).findings] == expected
-    for text in (plain.render(run), markdown.render(run)):
+    for text in (printed_run(run), printed_run(run, "markdown")):
         places = [text.rindex(rule) for rule in expected]
         assert places == sorted(places)

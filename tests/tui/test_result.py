@@ -24,7 +24,7 @@ from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.page_screen import PageScreen
 from fstui.tui.screens.result import ResultScreen
 from tests.factories import screens
-from tests.report.test_oltp import database
+from tests.factories.databases import database
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
 
@@ -305,7 +305,7 @@ async def test_a_comparison_has_help_and_can_be_copied() -> None:
         assert isinstance(pilot.app.screen, PageScreen)
 
 
-async def test_a_large_terminal_shows_the_latencies_and_the_way_down_beside_the_words() -> None:
+async def test_a_large_terminal_shows_the_latencies_and_the_io_path_beside_the_words() -> None:
     async with opened(size=(200, 60)) as pilot:
         page = shown(pilot.app)
         assert any("One 16 KiB block" in line for line in page)
@@ -331,7 +331,7 @@ async def test_what_was_run_again_says_what_changed() -> None:
         await pilot.pause()
         assert isinstance(app.screen, ResultScreen)
         said = " ".join(shown(app)[-2:])
-        assert "since run a1b2c3: suspicious as then; rates 2.00 to 2.00 × of then" in said
+        assert "since run a1b2c3: suspicious as before; rates 2.00 to 2.00 × of before" in said
         assert app.repeated is None
         for _ in range(len(screens.RUN.findings) + len(screens.RUN.steps)):
             await pilot.press("down")

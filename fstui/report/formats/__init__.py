@@ -1,6 +1,7 @@
-"""The formats of a run, one module each: what ``--format`` takes, and what the app copies and exports.
+"""The formats of ``--format``, one module each.
 
-To add one is to add its module: ``render``, and the ``ENDING`` of the files it is exported to (empty: it is not).
+To add a format, add a module with ``render`` and ``ENDING``, the file name extension with which the app exports it
+(empty: the app does not export this format).
 """
 
 from __future__ import annotations
@@ -12,46 +13,44 @@ from typing import Protocol, cast
 
 from fstui.model.run import Run
 from fstui.report.sections import Report
+from fstui.report.text import WIDTH
 
 PLAIN = "plain"
 OF_RUNS = frozenset({"brief", "prometheus", "seconds"})
-"""Formats that show runs only; every report can be printed in the others."""
+"""Formats that show nothing but the runs of a report."""
 
 
 class Format(Protocol):
-    """What each of these modules holds."""
+    """What each of these modules contains."""
 
     ENDING: str
 
-    def render(self, run: Run, saved_to: str | None = None) -> str | bytes:
-        """The run in that format, safe to print; ``saved_to`` is the file that it can be read from again."""
-
-    def render_report(self, report: Report, width: int | None) -> str | bytes:
-        """Any report in that format; ``width`` of the terminal, None where there is none."""
+    def render(self, report: Report, width: int | None = None) -> str | bytes:
+        """Return the report, safe to print. ``width`` is that of the terminal, None without one."""
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """``plain`` first, the others by name; none of them is imported for it."""
+    """Return ``plain`` first, then the others by name, without importing them."""
     others = sorted(module.name for module in iter_modules(__path__) if module.name != PLAIN)
     return (PLAIN, *others)
 
 
 def format_of(name: str) -> Format:
-    """The format of that name, which is one of them."""
     return cast(Format, import_module(f"{__name__}.{name}"))
 
 
-def render(name: str, run: Run, saved_to: str | None = None) -> str | bytes:
-    """The run in the format of that name."""
-    return format_of(name).render(run, saved_to)
-
-
 def report_names() -> tuple[str, ...]:
-    """The formats of every report."""
+    """Return the formats that every report has."""
     return tuple(name for name in names() if name not in OF_RUNS)
 
 
 def render_report(name: str, report: Report, width: int | None = None) -> str | bytes:
-    """The report in the format of that name, safe to print."""
-    return format_of(name).render_report(report, width)
+    return format_of(name).render(report, width)
+
+
+def render(name: str, run: Run, saved_to: str | None = None) -> str | bytes:
+    """Return a single run. ``saved_to`` is the file that contains it."""
+    from fstui.report.run import of_run  # noqa: PLC0415  it imports the rules, and help needs only the names
+
+    return render_report(name, of_run(run, saved_to), WIDTH)

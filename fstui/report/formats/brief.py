@@ -6,23 +6,19 @@ from collections.abc import Iterator
 
 from fstui.model.quantities import seconds
 from fstui.model.run import Run
-from fstui.report import figures, steps
+from fstui.report import figures
 from fstui.report.characters import page
 from fstui.report.findings import leading
 from fstui.report.sections import Report
+from fstui.report.stack import stack_line
 from fstui.report.text import moment, speed_words, verdict_words
 
 ENDING = ""
 
 
-def render(run: Run, saved_to: str | None = None) -> str:
-    """One line each, however long: the channel wraps them."""
-    return page(_lines(run))
-
-
-def render_report(report: Report, width: int | None = None) -> str:
-    """Each of its runs, a blank line between them."""
-    return "\n".join(map(render, report.runs))
+def render(report: Report, width: int | None = None) -> str:
+    """Return each run of the report, with a blank line between runs. Long lines are not wrapped."""
+    return "\n".join(page(_lines(run)) for run in report.runs)
 
 
 def _lines(run: Run) -> Iterator[str]:
@@ -41,8 +37,8 @@ def _lines(run: Run) -> Iterator[str]:
     if told := [step for step in run.steps if step.ops]:
         named = [step for step in told if found and step.name in found.steps]
         step = max(named or told, key=lambda step: step.syncs)
-        yield steps.line(step, figures.Counts(run))
-    stack = figures.stack_line(run.target)
+        yield figures.step_line(step, figures.Counts(run))
+    stack = stack_line(run.target)
     host = f"{run.host.hostname}, Linux {run.host.kernel}" if run.host.hostname else ""
     yield " · ".join(filter(None, [host, stack]))
     yield f"{moment(run.started_at)} · {seconds(run.elapsed_s)} · fstui show {run.id}"

@@ -1,111 +1,77 @@
-"""A run as one HTML page that holds all it needs: both answers, why, the way down, latencies, tables, the document."""
+"""One HTML page without scripts and without anything to fetch, also readable in print.
+
+The document of each run can be read back from the page: it is in a data block (HTML standard, 4.12.1: a script element
+with a type that is not JavaScript), with every ``<`` written as ``\\u003c``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import escape
+from pathlib import Path
 
-from fstui.judge.words import capital
-from fstui.model.quantities import counted, seconds, size
 from fstui.model.run import Run
-from fstui.report import figures, html_page, latency_svg, pivot, ruler, steps, way_down
-from fstui.report.findings import leading, ordered, title
-from fstui.report.html_page import listed, section, table, text
-from fstui.report.sections import Report, Section
-from fstui.report.text import moment, speed_words, verdict_words
+from fstui.report import json
+from fstui.report.characters import escape_controls
+from fstui.report.sections import Cell, Report, Section, style
+from fstui.report.sections import text as cell_text
 
 ENDING = "html"
+_STYLE = Path(__file__).with_name("html.css")
 
 
-def render(run: Run, saved_to: str | None = None) -> str:
-    """The whole page."""
-    name = f"{run.scenario.name if run.scenario else 'run'} on {run.target.path if run.target else 'no storage'}"
-    return html_page.page(f"fstui: {run.verdict}, {name}", _body(run, name))
-
-
-def render_report(report: Report, width: int | None = None) -> str:
-    """A page with a section for each of the report's, and the documents of its runs."""
-    documents = [html_page.document(run, f"run-{at}") for at, run in enumerate(report.runs)]
+def render(report: Report, width: int | None = None) -> str:
     parts = [part for section in report.shown for part in _section(section)]
-    return html_page.page(
-        f"fstui: {report.title}", [f"<header><h1>{text(report.title)}</h1></header>", *parts, *documents]
-    )
+    documents = [_document(run, f"run-{at}") for at, run in enumerate(report.runs)]
+    return "\n".join([*_head(report.title), *parts, *documents, "</body></html>"]) + "\n"
+
+
+def _head(title: str) -> Iterator[str]:
+    yield "<!doctype html>"
+    yield '<html lang="en"><head><meta charset="utf-8">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield ("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">")
+    yield f"<title>fstui: {_text(title)}</title>"
+    yield f"<style>{_STYLE.read_text()}</style></head><body>"
+    yield f"<header><h1>{_text(title)}</h1></header>"
 
 
 def _section(section: Section) -> Iterator[str]:
     yield "<section>"
-    if section.title:
-        yield (
-            f'<h3 class="{section.style}">{text(section.title)}</h3>'
-            if section.style
-            else f"<h3>{text(section.title)}</h3>"
-        )
-    yield from (f"<p>{text(line)}</p>" for line in section.lines)
-    yield from table(section.header, section.rows)
+    if section.style:
+        yield f'<h2 class="{section.style}">{_text(section.title)}</h2>'
+    elif section.title:
+        yield f"<h3>{_text(section.title)}</h3>"
+    yield from (f"<p>{_text(line)}</p>" for line in section.lines)
+    yield from _table(section)
     for label, lines in section.points:
-        yield from listed(label.capitalize(), lines)
+        if lines:
+            yield f"<h3>{_text(label.capitalize())}</h3>"
+            yield f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in lines)}</ul>"
     if section.drawn:
-        yield f"<pre>{text(section.drawn)}</pre>"
-    yield from (f"<figure><figcaption>{text(title)}</figcaption>{svg}</figure>" for title, svg in section.figures)
+        drawn = (f'<span class="{_text(style(line))}">{_text(cell_text(line))}</span>' for line in section.drawn)
+        yield "\n".join(drawn).join(("<pre>", "</pre>"))
+    yield from (f"<figure><figcaption>{_text(title)}</figcaption>{svg}</figure>" for title, svg in section.figures)
     yield "</section>"
 
 
-def _body(run: Run, name: str) -> Iterator[str]:
-    yield f"<header><p>{text(name)}</p>"
-    yield f'<h1 class="{run.verdict}">{text(verdict_words(run.verdict, run.confidence))}</h1>'
-    if speed := speed_words(run.speed):
-        yield f'<h2 class="{run.speed.answer}">{text(speed)}</h2>'
-    if run.simulated:
-        yield f"<p><strong>Simulated: {text(run.simulated)}. None of this was measured on storage.</strong></p>"
-    yield f"<p>{text(run.sentence)}</p></header>"
-    if found := leading(run):
-        yield from listed("Next", found.next)
-        yield from listed("Because", found.because)
-    yield from section("Is it slow?", [f"<p>{text(run.speed.sentence)}</p>"] if run.speed.sentence else [])
-    yield from listed("Because", run.speed.because)
-    yield from listed("Next", run.speed.next)
-    yield from _way(run)
-    yield from _steps(run)
-    yield from _latencies(run)
-    rows = [(one.verdict or "note", one.confidence, one.rule, title(one)) for one in ordered(run)]
-    yield from section("Findings", table(("verdict", "confidence", "rule", "what"), rows))
-    for told in pivot.tables(run):
-        yield from section(told.title, table(told.header, told.rows))
-    if placed := ruler.of_run(run):
-        yield from section("Among published rates", [f"<pre>{text(line for line in placed)}</pre>"])
-    yield f"<footer><p>{text(_footer(run))}</p></footer>"
-    yield html_page.document(run, "run")
+def _table(section: Section) -> Iterator[str]:
+    if section.rows:
+        head = "".join(f"<th>{_text(name)}</th>" for name in section.header)
+        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in section.rows)
+        yield f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _way(run: Run) -> Iterator[str]:
-    if way := way_down.of_run(run):
-        step, lines = way
-        drawn = "\n".join(f'<span class="{part.state}">{text(part.text)}</span>' for part in lines)
-        yield from section(capital(way_down.title(step)), [f"<pre>{drawn}</pre>"])
+def _cell(cell: Cell | str) -> str:
+    class_ = f' class="{_text(style(cell))}"' if style(cell) else ""
+    return f"<td{class_}>{_text(cell_text(cell))}</td>"
 
 
-def _steps(run: Run) -> Iterator[str]:
-    counts = figures.Counts(run)
-    rows = [steps.cells(step, counts) for step in run.steps]
-    notes = [f"{step.name}: {words}" for step in run.steps if (words := figures.words(step) or figures.failure(step))]
-    body = table(tuple(name.lower() for name in steps.HEADER), rows)
-    yield from section("Steps", [*body, *(f"<p>{text(note)}</p>" for note in notes)])
+def _text(words: str) -> str:
+    """Return the words safe as text and within an attribute."""
+    return escape(escape_controls(words))
 
 
-def _latencies(run: Run) -> Iterator[str]:
-    for step in run.steps:
-        if step.settings.uniform and (drawn := latency_svg.draw(run, step)):
-            yield f"<figure><figcaption>{text(step.name)}</figcaption>{drawn}</figure>"
-
-
-def _footer(run: Run) -> str:
-    host = f"{run.host.hostname}, Linux {run.host.kernel}" if run.host.hostname else ""
-    parts = [
-        host,
-        figures.stack_line(run.target),
-        f"{moment(run.started_at)}, {seconds(run.elapsed_s)}",
-        f"wrote {size(run.written_bytes)}",
-        "" if run.status == "finished" else run.status,
-        counted(len(run.steps), "step"),
-        f"fstui {run.version}, run {run.id}",
-    ]
-    return " · ".join(filter(None, parts))
+def _document(run: Run, name: str) -> str:
+    data = json.line(run).decode().strip().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" id="{name}">{data}</script>'

@@ -1,4 +1,4 @@
-"""The run document on one line, for programs."""
+"""Documents for programs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ from fstui.report.sections import Report
 ENDING = "json"
 
 
-def render(run: Run, saved_to: str | None = None) -> bytes:
-    """The document as it is saved."""
-    return json.line(run)
-
-
-def render_report(report: Report, width: int | None = None) -> bytes:
-    """The document of the report, indented for people."""
-    return json.indented(report.document)
+def render(report: Report, width: int | None = None) -> bytes:
+    """Return a run on one line, as it is saved; any other document indented."""
+    return json.line(report.document) if isinstance(report.document, Run) else json.indented(report.document)

@@ -15,8 +15,8 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures
 from fstui.report.characters import escape_controls, page
-from fstui.report.glyphs import SPEEDS
 from fstui.report.sections import Report
+from fstui.report.text import SPEEDS
 
 ENDING = "prom"
 _QUANTILES = (("0.5", "p50"), ("0.9", "p90"), ("0.95", "p95"), ("0.99", "p99"), ("0.999", "p99_9"), ("1", "max"))
@@ -42,25 +42,15 @@ class Metric(NamedTuple):
     kind: str = "gauge"
 
 
-def render(run: Run, saved_to: str | None = None) -> str:
-    """What the run came to, when, and its steps."""
-    return render_all([run])
-
-
-def render_report(report: Report, width: int | None = None) -> str:
-    """The figures of all its runs."""
-    return render_all(report.runs)
-
-
-def render_all(runs: Iterable[Run]) -> str:
-    """The same of several: a metric stands there once, with the values of all of them."""
-    told: dict[str, list[str]] = {}
-    for run in runs:
+def render(report: Report, width: int | None = None) -> str:
+    """Return the metrics of all runs: each metric once, with the values of every run."""
+    metrics: dict[str, list[str]] = {}
+    for run in report.runs:
         for metric in _metrics(run):
             values = list(_lines(metric, _of_run(run)))
             if values:
-                told.setdefault(metric.name, _head(metric)).extend(values)
-    return page(line for lines in told.values() for line in lines)
+                metrics.setdefault(metric.name, _head(metric)).extend(values)
+    return page(line for lines in metrics.values() for line in lines)
 
 
 def _metrics(run: Run) -> Iterator[Metric]:

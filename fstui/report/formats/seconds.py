@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from fstui.model.run import Run
-from fstui.report.by_second import intervals
-from fstui.report.formats.csv import spreadsheet_safe
+from fstui.report.databases import intervals
+from fstui.report.formats.csv import written
 from fstui.report.sections import Report
 
 ENDING = ""
-"""Most runs have none: no file of it is exported."""
 _FIGURES = ("t_s", "tps", "qps", "p95_ms", "errors_per_s")
 
 
-def render(run: Run, saved_to: str | None = None) -> str:
-    """A header, and nothing beneath it where no database was measured. ``t_s``: a second's end within its step."""
-    return _table([run])
+def render(report: Report, width: int | None = None) -> str:
+    """Return the seconds of all runs. ``t_s`` is the end of a second, from the start of its step."""
+    return written([("run", "name", *_FIGURES), *(row for run in report.runs for row in _rows(run))])
 
 
-def render_report(report: Report, width: int | None = None) -> str:
-    """The seconds of all its runs."""
-    return _table(report.runs)
-
-
-def _table(runs: Iterable[Run]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("run", "name", *_FIGURES))
-    for run in runs:
-        for step in run.steps:
-            for second in intervals(step):
-                numbers = (getattr(second, name) for name in _FIGURES)
-                writer.writerow((run.id, spreadsheet_safe(step.name), *numbers))
-    return text.getvalue()
+def _rows(run: Run) -> Iterator[tuple[object, ...]]:
+    for step in run.steps:
+        for second in intervals(step):
+            yield run.id, step.name, *(getattr(second, name) for name in _FIGURES)

@@ -168,16 +168,16 @@ def _finding(finding: Finding, width: int) -> list[Text]:
 
 def _saved_runs(summaries: Sequence[Summary], width: int) -> list[Text]:
     """Draw the newest run of each scenario, newest first."""
-    from fstui.report import trend  # noqa: PLC0415  the first frame draws no runs
+    from fstui.report import history  # noqa: PLC0415  the first frame draws no runs
 
     drawn: list[Text] = []
-    for runs in trend.series(summaries)[:_MAX_SCENARIOS]:
+    for runs in history.series(summaries)[:_MAX_SCENARIOS]:
         last = runs[-1]
         glyph, style = verdict_style(last.verdict)
         speed = f"{last.rate_of} {rate(last.rate_per_s)}/s"
         words = f" {last.verdict}   {last.scenario}: {speed}   {moment(last.started_at)}"
         if len(runs) > 1:
             change = last.rate_per_s / runs[0].rate_per_s
-            words += f"   {trend.bars(runs[-_MAX_BARS:])} {change:.2f} × the first of {len(runs)}"
+            words += f"   {history.bars(runs[-_MAX_BARS:])} {change:.2f} × the first of {len(runs)}"
         drawn.append(line((f"  {'' if drawn else 'runs':<6}", FAINT), (glyph, style), fit(words, width - 9).rstrip()))
     return drawn

@@ -13,7 +13,6 @@ from rich.text import Text
 from fstui.model.quantities import rate
 from fstui.model.run import Run
 from fstui.report import history as report
-from fstui.report import trend
 from fstui.report.findings import leading
 from fstui.report.text import moment
 from fstui.runs.history import ALTERED, Summary
@@ -71,7 +70,7 @@ def rows(runs: Sequence[Summary], width: int) -> Rows:
 
 def chart(summaries: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
     """The chosen run among those of the same scenario on the same storage: a bar each, in its verdict's colour."""
-    runs = next((one for one in trend.series(summaries) if chosen in one), None)
+    runs = next((one for one in report.series(summaries) if chosen in one), None)
     if runs is None:
         return [rule(width, "trend"), *(line(part) for part in wrapped(NO_RATE, width - 2, indent="  "))]
     cells = width - _LABEL - 2
@@ -88,7 +87,7 @@ def elsewhere(summaries: Sequence[Summary], chosen: Summary, width: int, height:
     """The newest run of the same step on every storage, the fastest first; nothing where there is but one."""
     newest = [
         one[-1]
-        for one in trend.series(summaries)
+        for one in report.series(summaries)
         if (one[-1].scenario, one[-1].rate_of) == (chosen.scenario, chosen.rate_of)
     ]
     newest.sort(key=lambda one: -one.rate_per_s)
@@ -100,7 +99,7 @@ def elsewhere(summaries: Sequence[Summary], chosen: Summary, width: int, height:
     cells = width - name - 17
     lines = [rule(width, f"{chosen.scenario} on every storage", "newest runs")]
     for one in newest[: height - 1]:
-        here = trend.storage(one) == trend.storage(chosen)
+        here = report.storage(one) == report.storage(chosen)
         glyph, style = verdict_style(one.verdict)
         lines.append(
             line(

@@ -11,7 +11,7 @@ from rich.text import Text
 from fstui.model.quantities import short_size
 from fstui.model.settings import Settings
 from fstui.model.storage import Node, Target
-from fstui.report.layers import called, link, unread
+from fstui.report.stack import called, link, unread
 from fstui.tui.drawing.cells import Run, fit, line
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
 
@@ -102,7 +102,7 @@ def reach_lines(
     behaviour is drawn instead of what its layers report.
     """
     from fstui.report.reach import places, reach  # noqa: PLC0415  the first screen does not draw it
-    from fstui.report.simulated import in_truth  # noqa: PLC0415
+    from fstui.report.teaching import in_truth  # noqa: PLC0415
 
     below = places(target)
     names = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME, width // 3)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rich.text import Text
 
 from fstui.model.run import Run
-from fstui.report import by_second, formats, oltp, pivot, ruler, sections, since, way_down
-from fstui.report.glyphs import GLYPHS
+from fstui.report import comparison, databases, io_path, ruler, sections
+from fstui.report import run as report
+from fstui.report.database_notes import notes
+from fstui.report.formats import plain
 from fstui.report.sections import Report
+from fstui.report.text import GLYPHS
 from fstui.tui.drawing.cells import fit, labelled, line, wrapped
 from fstui.tui.styles import FAINT, HEAD, verdict_style
 
 _UNFOLDED = 1_000
+_ALL = 1 << 20
+"""Rows of a table with one row for each second."""
 IS_IT_SLOW = "is-it-slow"
 
 
@@ -37,16 +42,14 @@ def report_lines(report: Report, width: int) -> list[Text]:
 def section_lines(section: sections.Section, width: int) -> list[Text]:
     """Return the title in bold, the table or drawing as the command prints it, then sentences and labelled points."""
     lines = [line((part, HEAD)) for part in wrapped(section.title, width - 1, " ")] if section.title else []
-    plain = sections.Section(header=section.header, rows=section.rows, side_by_side=section.side_by_side)
-    printed = formats.render_report(formats.PLAIN, Report("", (plain,), None), width - 2)
-    table = [line(f" {part}") for part in str(printed).splitlines()]
+    printed = plain.lines(section._replace(title="", lines=(), points=()), width - 2)
+    table = [line(f" {part}") for part in printed]
     for verdict, glyph in GLYPHS.items():
         for text in table:
             text.highlight_words([f"{glyph} {verdict}"], verdict_style(verdict)[1])
-    if table:
+    if section.rows:
         table[0].stylize(FAINT)
     lines += table
-    lines += [line(f" {part}") for part in section.drawn]
     lines += [line(part) for sentence in section.lines for part in wrapped(sentence, width - 1, " ")]
     for label, points in section.points:
         lines += labelled([point.partition(": ")[::2] for point in points], label, width)
@@ -57,19 +60,17 @@ def sections_of(run: Run, before: Run | None = None) -> list[Section]:
     """Return what a result has besides findings and steps. ``before``: the run that this run repeats."""
     found = []
     if before:
-        header, *rows = since.rows(before, run)
-        changes = sections.Section(header=header, rows=_numbers(rows))
-        found.append(Section(since.headline(before, run), _drawn(changes)))
+        changes = comparison.since(before, run)
+        found.append(Section(changes.title, _drawn(changes._replace(title=""))))
     if run.speed.sentence:
         points = (("because", run.speed.because), ("next", run.speed.next))
         why = sections.Section(lines=(run.speed.sentence,), points=points)
         found.append(Section(f"is it slow? {run.speed.title}", _drawn(why), IS_IT_SLOW))
-    if way := way_down.of_run(run):
-        title, parts = way_down.title(way[0]), tuple(part.text for part in way[1])
-        found.append(Section(title, _drawn(sections.Section(drawn=parts))))
-    found += [Section(table.title, _drawn(_of_table(table))) for table in (*pivot.tables(run), *by_second.tables(run))]
-    if notes := pivot.notes(run):
-        found.append(Section("about these servers", _drawn(sections.Section(lines=tuple(notes)))))
+    path = io_path.section(run)
+    for section in filter(None, (None if path.empty else path, *report.tables(run), *databases.seconds(run, _ALL))):
+        found.append(Section(section.title, _drawn(section)))
+    if sentences := notes(run):
+        found.append(Section("about these servers", _drawn(sections.Section(lines=sentences))))
     if placed := ruler.of_run(run, _UNFOLDED):
         found.append(Section(placed[0], lambda width: [line(f" {part}") for part in ruler.of_run(run, width - 2)]))
     return found
@@ -81,11 +82,3 @@ def row(section: Section, width: int, *, selected: bool) -> Text:
 
 def _drawn(section: sections.Section) -> Callable[[int], list[Text]]:
     return lambda width: section_lines(section, width)
-
-
-def _of_table(table: oltp.Table) -> sections.Section:
-    return sections.Section(table.title, table.header, _numbers(table.rows), table.legend)
-
-
-def _numbers(rows: Iterable[Sequence[str]]) -> tuple[tuple[sections.Cell | str, ...], ...]:
-    return tuple((name, *map(sections.right, others)) for name, *others in rows)

@@ -13,7 +13,7 @@ from fstui.model.quantities import count, rate, ratio, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures, latency_map
-from fstui.report import way_down as downwards
+from fstui.report import io_path as path_report
 from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
@@ -63,7 +63,7 @@ FINDINGS = (
 )
 
 
-_STATES: dict[downwards.State, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
+_STATES: dict[path_report.State, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 
 
 def title(run: Run, width: int) -> Text:
@@ -133,12 +133,12 @@ def told_by(run: Run, chosen: Finding | None) -> Step | None:
     return max(named or [step for step in run.steps if step.timeline], key=lambda step: step.syncs, default=None)
 
 
-def way_down(run: Run, step: Step | None, width: int) -> list[Text]:
+def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
     """The stack with what went over its edges."""
     if step is None:
         return []
-    drawn = [(f" {part.text}", _STATES[part.state]) for part in downwards.lines(run, step)]
-    return [rule(width, downwards.title(step)), *(line((fit(text, width).rstrip(), style)) for text, style in drawn)]
+    drawn = [(f" {part.text}", _STATES[part.state]) for part in path_report.lines(run, step)]
+    return [rule(width, path_report.title(step)), *(line((fit(text, width).rstrip(), style)) for text, style in drawn)]
 
 
 def step_detail(step: Step, run: Run, width: int) -> list[Text]:

@@ -13,7 +13,7 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
 from fstui.model.quantities import counted, short_size
 from fstui.model.storage import Node, Target
-from fstui.report import findings, layers
+from fstui.report import findings, stack
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window_of
 from fstui.tui.iostats import IoStats, together
@@ -57,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
     @property
     def in_memory(self) -> bool:
         """Its type keeps data in memory only, as tmpfs does: no defect of this host."""
-        return self.target is not None and layers.in_memory(self.target)
+        return self.target is not None and stack.in_memory(self.target)
 
     @property
     def devices(self) -> tuple[Node, ...]:

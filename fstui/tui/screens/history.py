@@ -190,9 +190,9 @@ class HistoryScreen(BaseScreen):
             await self.ask_for(hint, lambda words: self.change(history.note(chosen.path, words)), chosen.note)
 
     def action_trend(self) -> None:
-        from fstui.report import trend  # noqa: PLC0415
+        from fstui.report import history as saved  # noqa: PLC0415
 
-        report = trend.of_summaries(self.rows or [])
+        report = saved.of_trends(self.rows or [])
         self.app.push_screen(report_screen("trend", lambda _: report if report.sections else NO_TREND))
 
     async def action_delete(self) -> None:

@@ -11,7 +11,7 @@ from textual.containers import Horizontal
 from fstui.model.judgement import Finding
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.report import formats, since
+from fstui.report import comparison, formats
 from fstui.report.findings import ordered
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import result as drawing
@@ -99,7 +99,7 @@ class ResultScreen(BaseScreen):
 
     def on_mount(self) -> None:
         if self.before is not None:
-            self.say(since.headline(self.before, self.result))
+            self.say(comparison.headline(self.before, self.result))
 
     @property
     def rows(self) -> list[Finding | Step | Section]:
@@ -199,7 +199,7 @@ class ResultScreen(BaseScreen):
         return drawing.picture(self.result, self._step, width, height)
 
     def _draw_way(self, width: int, height: int) -> list[Text]:
-        return drawing.way_down(self.result, self._step, width)
+        return drawing.io_path_of(self.result, self._step, width)
 
     def _explained(self, chosen: Finding | Step | Section | None, width: int, height: int) -> list[Text]:
         if isinstance(chosen, Section):

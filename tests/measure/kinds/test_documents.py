@@ -24,10 +24,10 @@ from fstui.model.run import Run
 from fstui.model.settings import UnknownFigures, UnknownSettings
 from fstui.model.steps import Step
 from fstui.report import formats
+from tests.factories.databases import OLTP
 from tests.factories.runs import saved
 from tests.factories.samples import RUN
 from tests.report.test_figures import GROWTH
-from tests.report.test_oltp import OLTP
 
 RUNS = (saved(), replace(OLTP, steps=(*OLTP.steps, GROWTH)))
 SECOND = [json.loads(encode(run)) for run in RUNS]

@@ -5,21 +5,21 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from fstui.model.run import Evidence
-from fstui.report import way_down
-from fstui.report.formats import markdown, plain
+from fstui.report import io_path
 from tests.factories import screens
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, target
+from tests.printing import printed_run
 
 
 def drawn(evidence: Evidence) -> list[tuple[str, str]]:
-    return [(line.text, line.state) for line in way_down.lines(evidence, evidence.steps[-1])]
+    return [(line.text, line.state) for line in io_path.lines(evidence, evidence.steps[-1])]
 
 
 def test_of_honest_storage_all_arrives() -> None:
     evidence = Evidence(target=on_disk(), steps=(step(),), idle=screens.IDLE)
     lines = drawn(evidence)
-    assert lines[0][0].startswith("fstui asked ") and "syncs" in lines[0][0]
+    assert lines[0][0].startswith("fstui requested ") and "syncs" in lines[0][0]
     assert any("expects 1 for each sync" in text for text, _ in lines)
     (arrived,) = (text for text, state in lines if state == "arrived")
     assert arrived.startswith("│ ") and "(1.00 a sync)" in arrived and arrived.endswith("✓ all arrived")
@@ -52,11 +52,11 @@ def test_each_leg_of_a_mirror_has_an_edge_of_its_own_and_what_two_stand_on_is_dr
 
 
 def test_the_picture_stands_in_the_exports() -> None:
-    for document in (plain.render(screens.RUN), markdown.render(screens.RUN)):
-        assert "fstui asked 1\u202f624 writes".replace("\u202f", " ") in document
+    for document in (printed_run(screens.RUN), printed_run(screens.RUN, "markdown")):
+        assert "fstui requested 1\u202f624 writes".replace("\u202f", " ") in document
         assert "✓ all arrived" in document
 
 
 def test_a_run_without_storage_or_steps_has_none() -> None:
-    assert way_down.of_run(replace(screens.RUN, target=None)) is None
-    assert way_down.of_run(replace(screens.RUN, steps=())) is None
+    assert io_path.of_run(replace(screens.RUN, target=None)) is None
+    assert io_path.of_run(replace(screens.RUN, steps=())) is None

@@ -1,4 +1,7 @@
-"""The stack as a picture, with what went over its edges: asked for, passed on, dropped. The judge's own figures."""
+"""The stack as a drawing: what was requested at the top, and what each edge below passed on or dropped.
+
+The conclusions are those of the judge.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
 from fstui.report.figures import failure
 from fstui.report.findings import leading
-from fstui.report.layers import called
+from fstui.report.sections import Cell, Section
+from fstui.report.stack import called
 
 State = Literal["", "arrived", "dropped", "unknown"]
 
@@ -24,16 +28,22 @@ class Line(NamedTuple):
 
     text: str
     state: State = ""
-    """What it says of the syncs; empty where it says nothing."""
+    """What happened to the syncs; empty where the line says nothing about them."""
 
 
 def title(step: Step) -> str:
-    """What the picture is called."""
-    return f"the way down of {step.name}"
+    return f"I/O path of {step.name}"
+
+
+def section(run: Run) -> Section:
+    if (found := of_run(run)) is None:
+        return Section()
+    step, drawn = found
+    return Section(title(step), drawn=tuple(Cell(line.text, style=line.state) for line in drawn))
 
 
 def of_run(run: Run) -> tuple[Step, list[Line]] | None:
-    """The step that the verdict rests on, else the one with most syncs, and its picture; None where there is none."""
+    """Return the step that the verdict is based on, or the one with most syncs, and its drawing."""
     finding = leading(run)
     named = [step for step in run.steps if step.ops and finding and step.name in finding.steps]
     step = max(named or [step for step in run.steps if step.ops], key=lambda step: step.syncs, default=None)
@@ -41,34 +51,38 @@ def of_run(run: Run) -> tuple[Step, list[Line]] | None:
 
 
 def lines(evidence: Evidence, step: Step) -> list[Line]:
-    """Topmost first: what was asked for, then each layer beneath the edge that led to it."""
+    """Return the drawing, from the top: what was requested, then each layer below the edge that leads to it."""
     if evidence.target is None or not evidence.target.stack:
         return []
-    return list(_Picture(evidence, evidence.target, step).draw())
+    return list(_Drawing(evidence, evidence.target, step).draw())
 
 
-class _Picture:
+class _Drawing:
     def __init__(self, evidence: Evidence, target: Target, step: Step) -> None:
         case = Case(evidence)
         done = case.steps.of(step)
-        way = case.flushes.of(done) if done and done.call and done.syncs else ()
+        accounts = case.flushes.of(done) if done and done.call and done.syncs else ()
         self._target, self._step = target, step
-        self._accounts = {account.level.filesystem.id: account for account in way}
-        self._ending = {device.id: account for account in way for device in account.devices}
+        self._accounts = {account.level.filesystem.id: account for account in accounts}
+        self._ending = {device.id: account for account in accounts for device in account.devices}
         self._drawn: set[str] = set()
 
     def draw(self) -> Iterator[Line]:
         step = self._step
-        asked = [counted(step.ops, step.settings.operations or "write"), size(step.bytes), counted(step.syncs, "sync")]
-        yield Line(f"fstui asked {', '.join(asked)}" + (f" ({failure(step)})" if step.error else ""))
+        requested = (
+            counted(step.ops, step.settings.operations or "write"),
+            size(step.bytes),
+            counted(step.syncs, "sync"),
+        )
+        yield Line(f"fstui requested {', '.join(requested)}" + (f" ({failure(step)})" if step.error else ""))
         yield from self._layer(self._target.stack[0], "", stopped=False)
 
     def _layer(self, node: Node, lead: str, *, stopped: bool) -> Iterator[Line]:
         self._drawn.add(node.id)
         yield self._edge(node, lead, stopped=stopped)
         stops = node.sync == "stops"
-        says = self._says(node, stopped=stopped)
-        yield Line(f"{lead}{_name(node)}{'   ' if says else ''}{says}", "dropped" if stops and not stopped else "")
+        words = self._expects(node, stopped=stopped)
+        yield Line(f"{lead}{_name(node)}{'   ' if words else ''}{words}", "dropped" if stops and not stopped else "")
         known = {each.id: each for each in self._target.stack}  # a damaged document names layers that are not in it
         below = [known[name] for name in node.below if name in known and name not in self._drawn]
         for child in below:
@@ -76,25 +90,25 @@ class _Picture:
                 yield from self._layer(child, lead + "  " * (len(below) > 1), stopped=stopped or stops)
 
     def _edge(self, node: Node, lead: str, *, stopped: bool) -> Line:
-        seen = self._step.device(node.id)
-        if node is self._target.stack[0] or seen is None:
+        counters = self._step.device(node.id)
+        if node is self._target.stack[0] or counters is None:
             return Line(f"{lead}{'╳' if stopped else '│'}")
         account = self._ending.get(node.id)
         state, conclusion = _conclusion(account) if account else ("", "")
-        words = ", ".join(filter(None, [*self._passed(seen), conclusion]))
+        words = ", ".join(filter(None, [*self._passed_on(counters), conclusion]))
         return Line(f"{lead}{'╳' if state == 'dropped' else '│'} {words}", state)
 
-    def _passed(self, seen: DeviceCounters) -> Iterator[str]:
+    def _passed_on(self, counters: DeviceCounters) -> Iterator[str]:
         step = self._step
-        if seen.written_bytes is not None:
-            share = f" ({ratio(seen.written_bytes / step.bytes)})" if step.bytes else ""
-            yield f"{size(seen.written_bytes)}{share}"
+        if counters.written_bytes is not None:
+            share = f" ({ratio(counters.written_bytes / step.bytes)})" if step.bytes else ""
+            yield f"{size(counters.written_bytes)}{share}"
         if step.syncs:
-            each = f" ({ratio(seen.flushes / step.syncs)} a sync)" if seen.flushes is not None else ""
-            yield "flushes not counted" if seen.flushes is None else f"{count(seen.flushes)} flushes{each}"
+            each = f" ({ratio(counters.flushes / step.syncs)} a sync)" if counters.flushes is not None else ""
+            yield "flushes not counted" if counters.flushes is None else f"{count(counters.flushes)} flushes{each}"
 
-    def _says(self, node: Node, *, stopped: bool) -> str:
-        """What this layer does with a flush."""
+    def _expects(self, node: Node, *, stopped: bool) -> str:
+        """Return how many flushes are expected below this layer, or why none pass."""
         if node.sync == "stops":
             return f"{'·' if stopped else '✗ flush stops here:'} {node.because}"
         account = self._accounts.get(node.id)
@@ -106,7 +120,6 @@ class _Picture:
 
 
 def _conclusion(account: FlushAccount) -> tuple[State, str]:
-    """What the judge makes of that level."""
     if account.outcome == "missing" and account.expected:
         missing = account.expected.low * account.syncs - account.sent.flushes
         return "dropped", f"✗ {count(missing)} dropped"
@@ -114,7 +127,7 @@ def _conclusion(account: FlushAccount) -> tuple[State, str]:
         return "dropped", "✗ bytes missing"
     if account.outcome == "complete":
         return "arrived", "✓ all arrived"
-    return ("unknown", "? others write too") if account.others_wrote else ("", "")
+    return ("unknown", "? other processes wrote") if account.others_wrote else ("", "")
 
 
 def _name(node: Node) -> str:

@@ -1,0 +1,257 @@
+"""Compare runs: which of them is faster, by how much, and whether the difference can be trusted.
+
+A side is one run, or the interleaved rounds of one. The median round of a step stands for all of its rounds. The
+interval is that of the rounds' own ratios, from the lowest to the highest: it misses the true median of n rounds once
+in 2^(n-1) times, whatever their distribution (David and Nagaraja, Order Statistics, 2003, 7.1): 1 in 16 with 5 rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from statistics import median_low
+from string import ascii_uppercase
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from fstui.model.judgement import NOT_DURABLE, VERDICTS
+from fstui.model.quantities import duration_ns, rate, ratio
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.report.sections import Section
+from fstui.report.stack import stack_line
+from fstui.report.text import columns, moment
+
+MOST = len(ascii_uppercase)
+"""Sides in one comparison."""
+_PARTS = " ▏▎▍▌▋▊▉"
+_LEAD = 4
+_LEAST_BAR = 8
+_SAME = 1.1
+"""Any two runs differ by less than this factor."""
+
+
+class Round(NamedTuple):
+    """A step in one round of a side."""
+
+    run: Run
+    step: Step
+
+
+class Side(NamedTuple):
+    """The rounds of one run, in their order; a single run is one round."""
+
+    letter: str
+    rounds: tuple[Run, ...]
+
+    @property
+    def run(self) -> Run:
+        """The round with the worst verdict."""
+        return min(self.rounds, key=lambda run: VERDICTS.index(run.verdict))
+
+    @property
+    def name(self) -> str:
+        """``k3f9a1``, or ``k3f9a1 ×5`` with several rounds."""
+        first = self.rounds[0].id
+        return first if len(self.rounds) == 1 else f"{first} ×{len(self.rounds)}"
+
+    @property
+    def durable(self) -> bool:
+        """Nothing proves otherwise."""
+        return self.run.verdict not in NOT_DURABLE
+
+    @property
+    def place(self) -> str:
+        """``/srv/data · ext4 › sda1 › sda``"""
+        path, stack = self.run.target.path if self.run.target else "", stack_line(self.run.target)
+        return f"{path} · {stack}" if stack else path
+
+    def step(self, name: str) -> Round | None:
+        """Return that step in its median round; None if no round has it."""
+        found = [Round(run, step) for run in self.rounds for step in run.steps if step.name == name]
+        rated = [one for one in found if one.step.rate_per_s]
+        ordered = sorted(rated or found, key=lambda one: one.step.rate_per_s)
+        return ordered[(len(ordered) - 1) // 2] if ordered else None
+
+    def rates(self, name: str) -> dict[int, float]:
+        """Return the operations per second by the number of the round, without rounds that measured none."""
+        return {
+            run.round.number if run.round else 1: step.rate_per_s
+            for run in self.rounds
+            for step in run.steps
+            if step.name == name and step.rate_per_s and step.settings.uniform
+        }
+
+    def spread(self, name: str) -> str:
+        """Return the lowest and highest rate of several rounds."""
+        rates = self.rates(name).values()
+        return f"{rate(min(rates))}–{rate(max(rates))}/s" if len(rates) > 1 else ""
+
+
+class Ratio(NamedTuple):
+    """How many times as fast, with the interval of several rounds."""
+
+    times: float
+    low: float | None = None
+    high: float | None = None
+    rounds: int = 1
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the interval contains 1."""
+        return self.low is not None and self.high is not None and self.low <= 1 <= self.high
+
+    def __str__(self) -> str:
+        interval = "" if self.low is None else f" ({self.low:.2f}–{self.high:.2f})"
+        return f"{self.times:.2f} ×{interval}"
+
+
+class Ranked(NamedTuple):
+    """A step of one side, compared with the first side."""
+
+    side: Side
+    step: Step
+    ratio: Ratio
+    cheats: bool
+    """It is faster than a durable side because it does not wait for durability."""
+
+    @property
+    def words(self) -> str:
+        return "not durable" if self.cheats else str(self.ratio)
+
+
+class Comparison:
+    """Runs side by side, in the order in which they were named. At most ``MOST`` sides are compared."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        grouped: dict[object, list[Run]] = {}
+        for at, run in enumerate(runs):
+            key = (run.round.series, run.round.side) if run.round else at
+            grouped.setdefault(key, []).append(run)
+        ordered = (sorted(rounds, key=lambda run: run.round.number if run.round else 0) for rounds in grouped.values())
+        self.sides = [Side(letter, tuple(rounds)) for letter, rounds in zip(ascii_uppercase, ordered, strict=False)]
+
+    @cached_property
+    def step_names(self) -> list[str]:
+        return list(dict.fromkeys(step.name for side in self.sides for run in side.rounds for step in run.steps))
+
+    @property
+    def meaning(self) -> str:
+        """What an interval is worth; empty without intervals."""
+        fewest = min((len(side.rounds) for side in self.sides), default=0)
+        if len(self.sides) < 2 or fewest < 2:
+            return ""
+        chance = 2 ** (fewest - 1)
+        return (
+            f"(low–high): the ratios of {fewest} rounds. By chance alone, such an interval excludes 1 once in {chance} "
+            "times."
+        )
+
+    def ranking(self, name: str) -> list[Ranked]:
+        """Return the sides in that step, the fastest first; empty unless there are two, or one with several rounds."""
+        measured = [(side, one.step) for side in self.sides if (one := side.step(name)) and side.rates(name)]
+        if not measured or (len(measured) < 2 and len(measured[0][0].rounds) < 2):
+            return []
+        first = measured[0][0]
+        slowest = min((step.rate_per_s for side, step in measured if side.durable), default=None)
+        ranked = []
+        for side, step in measured:
+            times = ratio_of(first, side, name)
+            cheats = bool(slowest and step.syncs and not side.durable and step.rate_per_s > slowest)
+            ranked += [Ranked(side, step, times, cheats)] if times else []
+        return sorted(ranked, key=lambda one: -one.step.rate_per_s)
+
+    def bars(self, width: int) -> Iterator[Section]:
+        """Return a section for each step, with a bar for each side."""
+        for name in self.step_names:
+            if ranked := self.ranking(name):
+                yield Section(name, drawn=tuple(_bars(name, ranked, width)), lines=tuple(_remarks(ranked)))
+
+
+def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
+    """Return how many times as fast as the first side the other is in that step; None if one did not measure it.
+
+    Rounds of one series alternated, so they are compared one by one. Other rounds are compared each with each.
+    """
+    if first is other:
+        return Ratio(1.0) if first.rates(name) else None
+    before, after = first.rates(name), other.rates(name)
+    if not before or not after:
+        return None
+    paired = before.keys() & after.keys() if _alternated(first, other) else ()
+    each = [after[at] / before[at] for at in paired] or [b / a for a in before.values() for b in after.values()]
+    times = median_low(after.values()) / median_low(before.values())
+    rounds = min(len(before), len(after))
+    return Ratio(times, min(each), max(each), rounds) if rounds > 1 else Ratio(times)
+
+
+def bar(share: float, width: int) -> str:
+    """Return a bar in eighths of a cell. It is never empty."""
+    eighths = max(round(share * width * 8), 1)
+    return "█" * (eighths // 8) + _PARTS[eighths % 8].strip()
+
+
+def headline(before: Run, now: Run) -> str:
+    """Return in one sentence what changed since the run before: the verdict, and how the rates moved."""
+    same = before.verdict == now.verdict
+    verdict = f"{now.verdict} as before" if same else f"{before.verdict} before, {now.verdict} now"
+    times = [step.rate_per_s / earlier.rate_per_s for earlier, step in _pairs(before, now)]
+    if not times:
+        return f"since run {before.id}: {verdict}"
+    low, high = min(times), max(times)
+    moved = "rates as before" if low > 1 / _SAME and high < _SAME else f"rates {low:.2f} to {high:.2f} × of before"
+    return f"since run {before.id}: {verdict}; {moved}"
+
+
+def since(before: Run, now: Run) -> Section:
+    """Return each step that both runs have: before, now, and how many times as fast."""
+    rows = tuple(
+        (step.name, _rate_and_p99(earlier), _rate_and_p99(step), f"{step.rate_per_s / earlier.rate_per_s:.2f} ×")
+        for earlier, step in _pairs(before, now)
+    )
+    return Section(headline(before, now), ("", moment(before.started_at), "now", ""), rows, labels=1)
+
+
+def _alternated(first: Side, other: Side) -> bool:
+    a, b = first.rounds[0].round, other.rounds[0].round
+    return a is not None and b is not None and a.series == b.series
+
+
+def _bars(name: str, ranked: Sequence[Ranked], width: int) -> Iterator[str]:
+    most = max(one.step.rate_per_s for one in ranked)
+    texts = columns([_next_to_bar(name, one, alone=len(ranked) == 1) for one in ranked], ">><<")
+    room = max(width - _LEAD - max(map(cell_len, texts)) - 1, _LEAST_BAR)
+    for one, text in zip(ranked, texts, strict=True):
+        drawn = bar(one.step.rate_per_s / most, room)
+        yield f"{one.side.letter} {drawn}{' ' * (room - cell_len(drawn))} {text}"
+
+
+def _next_to_bar(name: str, one: Ranked, *, alone: bool) -> tuple[str, ...]:
+    p99 = one.step.latency_ns.p99 if one.step.latency_ns else None
+    times = one.side.spread(name) if alone else one.words
+    return f"{rate(one.step.rate_per_s)}/s", times, "p99" if p99 else "", duration_ns(p99) if p99 else ""
+
+
+def _remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
+    """Say which side is faster only because it is not durable, and which difference is too small to tell."""
+    for one in ranked:
+        if one.cheats:
+            faster = "the fastest," if one is ranked[0] else "faster than some,"
+            durable = next(other for other in reversed(ranked) if other.side.durable)
+            times = f"{ratio(one.step.rate_per_s / durable.step.rate_per_s)} × {durable.side.letter}"
+            yield f"! {one.side.letter}, {faster} is not durable: it does not wait for the storage ({times})"
+        elif one.ratio.undecided:
+            yield f"= {one.side.letter}: no difference in {one.ratio.rounds} rounds, as the interval contains 1"
+
+
+def _pairs(before: Run, now: Run) -> Iterator[tuple[Step, Step]]:
+    for step in now.steps:
+        earlier = next((each for each in before.steps if each.name == step.name), None)
+        if earlier and earlier.rate_per_s and step.rate_per_s and step.settings.uniform:
+            yield earlier, step
+
+
+def _rate_and_p99(step: Step) -> str:
+    p99 = step.latency_ns.p99 if step.latency_ns else None
+    return f"{rate(step.rate_per_s)}/s" + (f", p99 {duration_ns(p99)}" if p99 else "")

@@ -1,0 +1,96 @@
+"""Sentences about the servers of a run: how they are configured, and what limited them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fstui.measure.kinds.servers import Server
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model.quantities import rate, ratio
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.report import database_files
+from fstui.report.databases import AT_MOST, Measured, measured
+from fstui.report.figures import Counts
+from fstui.report.text import NONE
+
+
+def notes(run: Run) -> tuple[str, ...]:
+    """Return the sentences; empty without databases."""
+    databases = measured(run)
+    if not databases:
+        return ()
+    servers = {each.server.title: each.server for each in databases if each.figures.server}
+    return (
+        *_about_servers(servers),
+        *_about_flushes(run, databases),
+        *_about_processors(databases),
+        *database_files.notes(run),
+    )
+
+
+def _about_servers(servers: dict[str, Server]) -> Iterator[str]:
+    for title, server in servers.items():
+        if server.binary_log_turned_on:
+            yield (
+                f"{title}: fstui enabled its binary log, as replication does. MariaDB ships with it disabled, and "
+                "sync_binlog then changes nothing."
+            )
+    for title, server in servers.items():
+        if server.existing and server.durability:
+            yield f"{title}, {server.reached}: {', '.join(server.durability)}; read, not changed."
+    for title, server in servers.items():
+        if server.logs_for_replicas:
+            yield f"{title}: its binary log is enabled. The log and every replica received everything written here."
+    for title, server in servers.items():
+        if not server.on_target:
+            yield f"{title}: {_elsewhere(server)}"
+
+
+def _elsewhere(server: Server) -> str:
+    if not server.located:
+        return (
+            "its process was not found on this host, so it is not known whether its data is on the measured "
+            "filesystem. The device counters are not attributed to it."
+        )
+    data = f"its data, in {server.data_directory}," if server.data_directory else "its data"
+    return f"{data} is not on the measured filesystem. The device counters are not attributed to it."
+
+
+def _about_flushes(run: Run, databases: Sequence[Measured]) -> Iterator[str]:
+    counts = Counts(run)
+    if any(each.server.on_target and counts.shared_with_others(each.step) for each in databases):
+        yield f"{AT_MOST}before flushes/trx: the count contains flushes of other processes."
+    found = {step.name: step for step in run.steps if isinstance(step.settings, SyncWrites) and step.ops}
+    by_call, by_flag = found.get("fdatasync"), found.get("O_DSYNC")
+    if by_call and by_flag:
+        # some databases open their files with O_DSYNC: the device may treat it differently from the call
+        words = ", ".join(
+            f"{rate(step.rate_per_s)}/s through {what} ({_per_sync(counts, step)} flushes each)"
+            for step, what in ((by_call, "write + fdatasync"), (by_flag, "O_DSYNC"))
+        )
+        yield f"The same blocks without a database: {words}."
+
+
+def _per_sync(counts: Counts, step: Step) -> str:
+    flushed = counts.flushes_per_sync(step, step.settings)
+    return NONE if flushed is None else ratio(flushed)
+
+
+def _about_processors(databases: Sequence[Measured]) -> Iterator[str]:
+    limited = [each for each in databases if each.figures.limited_by_processor]
+    if limited:
+        shares = ", ".join(f"{each.step.name} ({_percent(each.figures.cpu_share)})" for each in limited)
+        yield f"The processor, not the storage, limited {shares}."
+    outdone = [each for each in databases if each.settings.own_session and each.figures.outdone]
+    if outdone:
+        shares = ", ".join(f"{each.step.name} ({_percent(each.figures.others_cpu_share)})" for each in outdone)
+        yield (
+            f"Other processes kept the processors busy during {shares}. This kernel divides processor time between "
+            "sessions (sched_autogroup_enabled = 1), and server and clients have sessions of their own. Started from "
+            "one shell, they would reach another rate: --set session=shared runs them in fstui's session."
+        )
+
+
+def _percent(share: float | None) -> str:
+    return f"{round(100 * (share or 0))} %"

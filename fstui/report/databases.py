@@ -1,0 +1,284 @@
+"""What databases achieved: one table of workloads by configuration, and tables of what explains its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import ceil
+from statistics import mean
+from typing import NamedTuple
+
+from fstui.measure.kinds.servers import DURABILITY, Server
+from fstui.measure.kinds.sysbench import Interval, Queries, ReportedLatency, Sysbench, SysbenchFigures
+from fstui.model.quantities import count, counted, duration_ns, rate, ratio, short_size
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.report import figures
+from fstui.report.sections import Section
+from fstui.report.stack import stack_line
+from fstui.report.text import NONE
+from fstui.storage.layers.zfs.datasets import PROPERTIES
+
+AT_MOST = "≤ "
+"""Before a count that contains flushes of other processes."""
+PREFIX = "oltp_"
+_ROWS = {
+    "queries read": "queries_read",
+    "write": "queries_write",
+    "other": "queries_other",
+    "total": "queries_total",
+    "transactions": "transactions",
+    "tps": "tps",
+    "qps": "qps",
+    "min ms": "latency_ms_min",
+    "avg ms": "latency_ms_avg",
+    "max ms": "latency_ms_max",
+    "p95 ms": "latency_ms_p95",
+}
+"""Rows of the table, with the names of their columns in a spreadsheet."""
+_OF_SEVERAL_RUNS = ("tps", "qps", "avg ms", "p95 ms", "p99", "errors", "flushes/trx")
+_SECONDS = ("until s", "tps", "qps", "p95 ms", "errors/s")
+_MOST_SECONDS = 60
+_BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+class Measured(NamedTuple):
+    """A step that sysbench completed."""
+
+    step: Step
+    settings: Sysbench
+    figures: SysbenchFigures
+    tps: float
+
+    @property
+    def server(self) -> Server:
+        return self.figures.server or Server(title="server")
+
+    @property
+    def workload(self) -> str:
+        """Its name without the common prefix."""
+        return self.settings.workload.removeprefix(PREFIX)
+
+    @property
+    def in_force(self) -> tuple[str, ...]:
+        """The requested options with the values that the server reports. Of an existing server, its durability."""
+        if self.server.existing:
+            return self.server.durability
+        reported = self.server.variables
+        return tuple(f"{name} {reported.get(name) or _word(value)}" for name, value in self.settings.options.items())
+
+
+def measured(run: Run) -> list[Measured]:
+    return [
+        Measured(step, step.settings, step.figures, step.figures.tps)
+        for step in run.steps
+        if isinstance(step.settings, Sysbench)
+        and isinstance(step.figures, SysbenchFigures)
+        and step.figures.tps is not None
+    ]
+
+
+def tables(run: Run) -> list[Section]:
+    """Return the workloads by configuration, the curves over the number of clients, and durable against not durable.
+
+    Empty without databases.
+    """
+    found = (workloads([run]), by_clients(run), _durable_and_not(run))
+    return [section for section in found if not section.empty]
+
+
+def workloads(runs: Sequence[Run]) -> Section:
+    """Return one table: configurations down, workloads across.
+
+    The title holds what all configurations have in common, the lines below the table what each has of its own.
+    Several runs get the most important figures only.
+    """
+    cells: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}
+    for run in runs:
+        counts = figures.Counts(run)
+        for each in measured(run):
+            words = tuple(_configuration(run, each, several=len(runs) > 1))
+            cells.setdefault(words, {})[each.workload] = _figures(each, counts)
+    if not cells:
+        return Section()
+    names = tuple(dict.fromkeys(workload for found in cells.values() for workload in found))
+    shared, legend = _told_apart(tuple(cells))
+    rows = tuple(
+        (f"#{number} {label}" if legend else label, *(found[name][label] if name in found else NONE for name in names))
+        for number, found in enumerate(cells.values(), 1)
+        for label in (_OF_SEVERAL_RUNS if len(runs) > 1 else next(iter(found.values())))
+    )
+    return Section(f"Workloads by configuration · {shared}", ("", *names), rows, legend, labels=1)
+
+
+def by_clients(run: Run) -> Section:
+    """Return transactions per second over the number of clients, with their curve. Empty if it did not vary."""
+    curves: dict[tuple[str, ...], dict[str, dict[int, float]]] = {}
+    for each in measured(run):
+        *words, _ = _configuration(run, each, several=False)
+        curves.setdefault(tuple(words), {}).setdefault(each.workload, {})[each.settings.threads] = each.tps
+    clients = sorted({number for found in curves.values() for curve in found.values() for number in curve})
+    if len(clients) < 2:
+        return Section()
+    shared, legend = _told_apart(tuple(curves))
+    rows = tuple(
+        (
+            f"#{number} {workload}" if legend else workload,
+            *(_text(curve.get(at)) for at in clients),
+            _drawn(curve, clients),
+        )
+        for number, found in enumerate(curves.values(), 1)
+        for workload, curve in found.items()
+    )
+    return Section(f"tps by clients · {shared}", ("", *map(str, clients), "curve"), rows, legend, labels=1)
+
+
+def seconds(run: Run, most_rows: int = _MOST_SECONDS) -> list[Section]:
+    """Return one table for each step. If it would have more than ``most_rows``, a row stands for several seconds."""
+    found = []
+    for step in run.steps:
+        if all_ := intervals(step):
+            length = ceil(len(all_) / most_rows)
+            every = "second" if length == 1 else f"{count(length)} seconds"
+            parts = (all_[first : first + length] for first in range(0, len(all_), length))
+            rows = tuple(map(_second, parts))
+            found.append(Section(f"Every {every} · {step.name}", _SECONDS, rows, labels=1, in_documents=True))
+    return found
+
+
+def intervals(step: Step) -> tuple[Interval, ...]:
+    """Return the seconds of a database step; empty for any other step."""
+    return step.figures.intervals if isinstance(step.figures, SysbenchFigures) else ()
+
+
+def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
+    """Return the columns of a step in a spreadsheet; empty for a step without a database."""
+    settings = step.settings if isinstance(step.settings, Sysbench) else None
+    found = step.figures if isinstance(step.figures, SysbenchFigures) else SysbenchFigures()
+    server = found.server or Server()
+    yield "server", server.title
+    for name in ("workload", "threads", "tables", "rows"):
+        yield name, getattr(settings, name, None)
+    yield "server_settings", "; ".join(f"{name}={value}" for name, value in server.variables.items())
+    numbers = _numbers(found) if settings else {}
+    for name in _ROWS.values():
+        yield name, numbers.get(name)
+    yield "latency_ms_p99", step.latency_ns.p99 / 1e6 if step.latency_ns and step.latency_ns.p99 else None
+    yield "ignored_errors", found.ignored_errors
+    yield "cpu_share", found.cpu_share
+    yield "others_cpu_share", found.others_cpu_share
+
+
+def flushes(counts: figures.Counts, each: Measured) -> str:
+    """Return the flushes per transaction, after ``≤`` if other processes added to them."""
+    flushed = counts.flushes(each.step, each.settings) if each.server.on_target else None
+    if flushed is None or not each.step.ops:
+        return NONE
+    mark = AT_MOST if counts.shared_with_others(each.step) else ""
+    return f"{mark}{ratio(flushed / each.step.ops)}"
+
+
+def _figures(each: Measured, counts: figures.Counts) -> dict[str, str]:
+    """Return all rows of the table. The p99 is that of the histogram: sysbench prints one percentile only."""
+    numbers = _numbers(each.figures)
+    p99 = each.step.latency_ns.p99 if each.step.latency_ns else None
+    return {
+        **{label: _text(numbers[name]) for label, name in _ROWS.items()},
+        "p99": NONE if p99 is None else duration_ns(p99),
+        "errors": _text(each.figures.ignored_errors),
+        "flushes/trx": flushes(counts, each),
+    }
+
+
+def _numbers(found: SysbenchFigures) -> dict[str, int | float | None]:
+    queries, latency = found.queries or Queries(), found.latency_ms or ReportedLatency()
+    return {
+        **{f"queries_{name}": getattr(queries, name) if found.queries else None for name in queries.__struct_fields__},
+        "transactions": found.transactions,
+        "tps": found.tps,
+        "qps": found.qps,
+        **{f"latency_ms_{name}": getattr(latency, name) for name in latency.__struct_fields__},
+    }
+
+
+def _configuration(run: Run, each: Measured, *, several: bool) -> Iterator[str]:
+    if several:
+        yield f"run {run.id}"
+    yield each.server.title
+    yield stack_line(run.target) or (run.target.path if run.target else NONE)
+    yield from _zfs_properties(run)
+    yield from each.in_force
+    yield each.settings.tables_in_words
+    if not each.server.existing:
+        yield f"pool {short_size(each.settings.pool_bytes)}"
+    yield counted(each.settings.threads, "client")
+
+
+def _zfs_properties(run: Run) -> Iterator[str]:
+    """Return the properties that decide how ZFS writes files."""
+    dataset = run.target.stack[0] if run.target and run.target.stack else None
+    for name in PROPERTIES if dataset and dataset.kind == "zfs" else ():
+        if dataset and (found := dataset.reading(name)):
+            yield f"{name}={found.value}"
+
+
+def _told_apart(configurations: Sequence[tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
+    """Return what all configurations share, and what each has besides, with its number."""
+    shared = [word for word in configurations[0] if all(word in words for words in configurations)]
+    own = (" · ".join(word for word in words if word not in shared) for words in configurations)
+    legend = tuple(f"#{number} {words}" for number, words in enumerate(own, 1))
+    return " · ".join(shared), legend if len(legend) > 1 else ()
+
+
+def _drawn(curve: dict[int, float], clients: Sequence[int]) -> str:
+    most = max(curve.values()) or 1.0
+    return "".join(_BLOCKS[round((len(_BLOCKS) - 1) * curve[at] / most)] if at in curve else " " for at in clients)
+
+
+def _durable_and_not(run: Run) -> Section:
+    """Return the pairs of workloads that differ in nothing but their durability."""
+    counts = figures.Counts(run)
+    pairs: dict[tuple[object, ...], dict[bool, Measured]] = {}
+    for each in measured(run):
+        rest = tuple(pair for pair in each.settings.options.items() if pair[0] not in DURABILITY)
+        key = (each.server.title, each.settings.workload, each.settings.threads, rest)
+        pairs.setdefault(key, {})[not each.server.lossy] = each
+    rows = tuple(
+        _pair(counts, pair[True], pair[False])
+        for pair in pairs.values()
+        if len(pair) == 2 and not pair[True].settings.read_only
+    )
+    header = ("", "durable tps", "not durable", "times", "flushes/trx")
+    return Section("Durable against not durable", header, rows, labels=1)
+
+
+def _pair(counts: figures.Counts, durable: Measured, other: Measured) -> tuple[str, ...]:
+    return (
+        f"{durable.server.title} {durable.workload}",
+        rate(durable.tps),
+        rate(other.tps) + (" (processor)" if other.figures.limited_by_processor else ""),
+        f"{ratio(other.tps / durable.tps)} ×" if durable.tps else NONE,
+        f"{flushes(counts, durable)} → {flushes(counts, other)}",
+    )
+
+
+def _second(part: Sequence[Interval]) -> tuple[str, ...]:
+    """Return the means of several seconds, but the worst of their p95."""
+
+    def figure(of: Callable[[Interval], float], combined: Callable[[Iterable[float]], float] = mean) -> str:
+        return f"{combined(map(of, part)):.2f}"
+
+    return (
+        f"{part[-1].t_s:g}",
+        figure(lambda second: second.tps),
+        figure(lambda second: second.qps),
+        figure(lambda second: second.p95_ms, max),
+        figure(lambda second: second.errors_per_s),
+    )
+
+
+def _word(value: object) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def _text(value: int | float | None) -> str:
+    return NONE if value is None else count(value) if isinstance(value, int) else f"{value:.2f}"

@@ -1,0 +1,155 @@
+"""What can be run, and what a run will do before it does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fstui.measure.kinds.sysbench import Sysbench
+from fstui.model.plan import Plan
+from fstui.model.quantities import clock, counted, seconds, short_size, typed_size
+from fstui.model.rate_limit import RateLimit
+from fstui.model.storage import Target
+from fstui.powercut import plan as power_cut
+from fstui.report.figures import power_cut_writes, writes_at_most
+from fstui.report.sections import Cell, Report, Section, records, right
+from fstui.report.stack import stack_line
+from fstui.report.text import WIDTH, hanging, wrap
+from fstui.runs.scenario import Form, Scalar, Scenario, Setting
+
+_SCENARIOS = ("SCENARIO", "ANSWERS", "TIME", "WRITES")
+_SETTINGS = ("KEY", "VALUE", "MEANING")
+_IDLE = "schedulers with I/O classes only: BFQ, and mq-deadline since Linux 5.14 (queue/scheduler)"
+BY_HAND = "by hand"
+
+
+def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.Plan) -> Report:
+    """Return name, question, duration, and the most bytes written. The last scenario is performed by a person."""
+    rows = [(scenario.name, scenario.question, _time(plan), writes_at_most(plan)) for scenario, plan in planned]
+    rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
+    by_hand = f"{power_cut.NAME} needs a person and a second host: see 'fstui powercut --help'."
+    cells = tuple((name, question, right(time), right(writes)) for name, question, time, writes in rows)
+    document = [
+        {"name": scenario.name, "question": scenario.question, "seconds": plan.seconds, "max_bytes": plan.max_bytes}
+        for scenario, plan in planned
+    ]
+    values = records(("name", "question", "seconds", "max_bytes"), [one.values() for one in document])
+    return Report("", (Section("", _SCENARIOS, cells), Section("", lines=(by_hand,))), document, values)
+
+
+def of_scenario(scenario: Scenario, plan: Plan) -> Report:
+    """Return the scenario's question, its steps, and the settings that can be changed."""
+    takes = f"{counted(len(plan.steps), 'step')}, {_time(plan)} in total, writes {writes_at_most(plan)}"
+    return _of_form(scenario, takes, [step.name for step in plan.steps], plan.command)
+
+
+def of_power_cut(cut: power_cut.Plan) -> Report:
+    lasts = clock(cut.settings.seconds) if cut.settings.seconds else "until the power goes"
+    takes = f"{counted(len(cut.ways), 'way')} at the same time, {lasts}, writes {power_cut_writes(cut)}"
+    return _of_form(power_cut.FORM, takes, list(map(str, cut.ways)), power_cut.write_command("DIR", {}))
+
+
+def of_plan(plan: Plan, target: Target) -> Report:
+    """Return what a run will do: the question, then each step."""
+    rows = tuple(
+        (right(str(at)), step.name, f"skipped: {step.skip}" if step.skip else step.settings.probe)
+        for at, step in enumerate(plan.steps, 1)
+    )
+    options: dict[str, list[int]] = {}
+    for at, step in enumerate(plan.steps, 1):
+        if not step.skip and step.settings.server_options:
+            options.setdefault(", ".join(step.settings.server_options), []).append(at)
+    started = tuple(f"step {', '.join(map(str, steps))}: {words}" for words, steps in options.items())
+    title, *head = plan_head(plan, target)
+    sections = (
+        Section("", drawn=tuple(head)),
+        Section("", ("#", "STEP", "PROBE"), rows),
+        Section("The servers that fstui starts get these options", lines=started),
+    )
+    return Report(title, sections, plan)
+
+
+def plan_head(plan: Plan, target: Target) -> list[str]:
+    """Return the question, the directory, the duration, the amounts, and the command that repeats the run."""
+    lasts = "until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}"
+    declared = {node.medium.because for node in target.lowest if node.medium and node.medium.declared}
+    place = "next to" if plan.server else "into"
+    return [
+        f"{plan.scenario.name}: {plan.question}",
+        *_server(plan),
+        f"  {place:<8}  {target.path} ({stack_line(target)})",
+        *(f"  which is  {words}" for words in sorted(declared)),
+        f"  takes     {lasts}",
+        f"  writes    {writes_at_most(plan)}, occupies {short_size(plan.room_bytes)} or less at a time; everything is "
+        "removed at the end",
+        *(f"  {line}" for line in _rate_limit(plan.rate_limit)),
+        f"  again     {plan.command}",
+    ]
+
+
+def _rate_limit(limit: RateLimit) -> list[str]:
+    words = []
+    if limit.bytes_per_s:
+        words.append(f"at most {short_size(limit.bytes_per_s)}/s, plus what the filesystem adds")
+    if limit.idle:
+        words.append(f"idle I/O class and nice 19. The class has an effect with {_IDLE}")
+    if words:
+        words.append("the speed of the storage is not judged")
+    return hanging([("gently" if at == 0 else "", each) for at, each in enumerate(words)], WIDTH - 2, gap=4)
+
+
+def _server(plan: Plan) -> Iterator[str]:
+    """Describe what a run does to an existing server."""
+    if plan.server is None:
+        return
+    settings = [step.settings for step in plan.steps if isinstance(step.settings, Sysbench) and not step.skip]
+    yield f"  server    {plan.server}"
+    for words in plan.server_says:
+        yield from (f"            {line}" for line in wrap(words, WIDTH - 12))
+    yield (
+        f"            a new database there: writes ≤ {short_size(plan.server_bytes)}, occupies "
+        f"{short_size(plan.server_room_bytes)} or less at a time"
+    )
+    tables = ", then ".join(dict.fromkeys(each.tables_in_words for each in settings))
+    yield f"            {tables}; dropped at the end"
+    yield "            the server's replicas, if there are any, receive all of it"
+
+
+def _of_form(form: Form, takes: str, steps: Sequence[str], command: str) -> Report:
+    settings = {key: _setting(setting) for key, setting in form.settings.items()}
+    document = {
+        "name": form.name, "title": form.title, "question": form.question, "help": form.help, "steps": steps,
+        "settings": {key: {"value": form.settings[key].value, "help": words} for key, (_, words) in settings.items()},
+        "command": command,
+    }  # fmt: skip
+    rows = tuple((key, Cell(shown, shown), words) for key, (shown, words) in settings.items())
+    sections = (
+        Section("", lines=(" ".join(f"{form.question} {form.help}".split()),)),
+        Section(takes, lines=tuple(steps)),
+        Section("Settings, changed with --set KEY=VALUE", _SETTINGS, rows),
+        Section("", drawn=(command,)),
+    )
+    return Report(f"{form.name}: {form.title}", sections, document)
+
+
+def _setting(setting: Setting) -> tuple[str, str]:
+    """Return the default in the words that the user would type, and the meaning with the permitted values."""
+    values = setting.value if isinstance(setting.value, list) else [setting.value]
+    allowed = ""
+    if setting.choices:
+        allowed = f" ({', '.join(_typed(setting, choice) for choice in setting.choices)})"
+    elif setting.min is not None and setting.max is not None:
+        allowed = f" ({_typed(setting, setting.min)} to {_typed(setting, setting.max)})"
+    unit = "" if setting.unit == "bytes" else setting.unit
+    return f"{','.join(_typed(setting, value) for value in values)} {unit}".rstrip(), setting.help + allowed
+
+
+def _typed(setting: Setting, value: Scalar) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value
+    return typed_size(int(value)) if setting.unit == "bytes" else f"{value:.12g}"
+
+
+def _time(plan: Plan) -> str:
+    return "until stopped" if plan.seconds is None else clock(plan.seconds)

@@ -1,0 +1,181 @@
+"""The report of one run: both answers, then findings, steps, and tables of what explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from fstui.model.quantities import count, counted, ratio, seconds, size
+from fstui.model.run import Run
+from fstui.model.settings import UnknownSettings
+from fstui.model.steps import Latency, Step
+from fstui.model.storage import Node
+from fstui.report import database_files, databases, figures, io_path, latency_svg, replicas, ruler
+from fstui.report.database_notes import notes
+from fstui.report.findings import leading, ordered, title
+from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
+from fstui.report.stack import stack_line
+from fstui.report.text import NONE, moment, speed_words, verdict_words
+
+_FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
+_LAYERS = ("STEP", "LAYER", "WRITES", "BYTES", "SYNCS", "FLUSHES", "PER SYNC")
+_LATENCIES = (("latency", "latency_ns"), ("write", "write_ns"), ("sync", "sync_ns"))
+
+
+def of_run(run: Run, saved_to: str | None = None) -> Report:
+    """Return the report. ``saved_to`` is the file that contains the run."""
+    scenario, target = run.scenario, run.target
+    name = f"{scenario.name if scenario else 'no scenario'} on {target.path if target else 'no storage'}"
+    counts = figures.Counts(run)
+    placed = ruler.of_run(run)
+    sections = (
+        Section("", lines=tuple(_head(run))),
+        *_answers(run),
+        _findings(run),
+        _steps(run, counts),
+        io_path.section(run),
+        Section("Latencies", figures=tuple(_latencies(run))),
+        _layers(run),
+        *tables(run),
+        *databases.seconds(run),
+        Section("", lines=notes(run)),
+        Section("", drawn=tuple(placed)),
+        Section("", lines=tuple(_tail(run))),
+        Section("These could not be removed: run 'fstui clean'", drawn=run.left_behind),
+        Section("", drawn=(f"saved {saved_to}",) if saved_to else ()),
+    )
+    return Report(name, sections, run, _records(run, counts), (run,))
+
+
+def tables(run: Run) -> list[Section]:
+    """Return the tables about databases; empty without databases."""
+    found = [*databases.tables(run), database_files.table(run), *replicas.tables(run)]
+    return [section for section in found if not section.empty]
+
+
+def _head(run: Run) -> Iterator[str]:
+    status = "" if run.status == "finished" else run.status
+    host = f"{run.host.hostname}, Linux {run.host.kernel}" if run.host.hostname else ""
+    parts = (host, moment(run.started_at), seconds(run.elapsed_s), status, f"run {run.id}")
+    yield from filter(None, (stack_line(run.target), " · ".join(filter(None, parts))))
+    if run.simulated:
+        yield f"SIMULATED: {run.simulated}. None of this was measured on storage."
+
+
+def _answers(run: Run) -> Iterator[Section]:
+    """Return whether the storage is durable, with the second answer in the same section, and why it is slow."""
+    found = leading(run)
+    points = (("because", found.because), ("next", found.next)) if found else ()
+    lines = tuple(filter(None, (speed_words(run.speed), run.sentence)))
+    head = verdict_words(run.verdict, run.confidence)
+    yield Section(head, lines=lines or ("No step was judged.",), points=points, style=run.verdict)
+    speed = run.speed
+    if speed.sentence:
+        points = (("because", speed.because), ("next", speed.next))
+        yield Section("Is it slow?", lines=(speed.sentence,), points=points, style=speed.answer)
+
+
+def _findings(run: Run) -> Section:
+    rows = tuple(
+        (
+            glyph(found.verdict),
+            found.rule,
+            verdict(found.verdict) if found.verdict else "note",
+            found.confidence,
+            title(found),
+        )
+        for found in ordered(run)
+    )
+    return Section(counted(len(rows), "finding"), _FINDINGS, rows)
+
+
+def _steps(run: Run, counts: figures.Counts) -> Section:
+    rows: list[tuple[Cell | str, ...]] = []
+    for step in run.steps:
+        name, *numbers = figures.step_cells(step, counts)
+        rows.append((name, *map(right, numbers)))
+    notes = [f"{step.name}: {words}" for step in run.steps if (words := figures.words(step))]
+    notes += [f"{step.name} {step.status}: {figures.failure(step)}" for step in run.steps if figures.failure(step)]
+    return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))
+
+
+def _latencies(run: Run) -> Iterator[tuple[str, str]]:
+    for step in run.steps:
+        if step.settings.uniform and (drawn := latency_svg.draw(run, step)):
+            yield step.name, drawn
+
+
+def _layers(run: Run) -> Section:
+    """Return both ends of every step: what fstui requested, and what the kernel counted at each layer."""
+    lowest = {node.id for node in run.target.lowest} if run.target else set()
+    rows: list[tuple[Cell | str, ...]] = []
+    for step in run.steps:
+        if step.ops:
+            requested = count(step.ops), size(step.bytes), count(step.syncs), "", ""
+            rows.append((step.name, "requested", *map(right, requested)))
+        for device in step.counters if step.ops else ():
+            each = figures.device_flushes_per_sync(device, step.syncs, step.settings)
+            numbers = (
+                NONE if device.writes is None else count(device.writes),
+                NONE if device.written_bytes is None else size(device.written_bytes),
+                "",
+                "not counted" if device.flushes is None else count(device.flushes),
+                NONE if each is None else ratio(each),
+            )
+            rows.append(("", device.device + (", lowest" if device.device in lowest else ""), *map(right, numbers)))
+    return Section("Requested and counted", _LAYERS, tuple(rows), in_documents=True)
+
+
+def _tail(run: Run) -> Iterator[str]:
+    if run.wear_bytes:
+        devices = ", ".join(f"{device} {size(written)}" for device, written in sorted(run.wear_bytes.items()))
+        yield f"Written during the run by all processes: {devices}; by fstui's probes {size(run.written_bytes)}"
+    if devices := "; ".join(map(_device, run.target.lowest)) if run.target else "":
+        yield f"Devices: {devices} · fstui {run.version}"
+
+
+def _device(node: Node) -> str:
+    medium = node.medium
+    stated = [node.model, medium.class_ if medium else None, "(declared)" if medium and medium.declared else None]
+    return f"{node.name}: {' '.join(filter(None, stated)) or 'unknown'}"
+
+
+def _records(run: Run, counts: figures.Counts) -> Section:
+    """Return one row for each step, and the header also without steps."""
+    rows = [dict(_record(run, counts, step)) for step in run.steps]
+    names = rows[0] if rows else dict(_record(run, counts, Step(name="", settings=UnknownSettings())))
+    return records(tuple(names), [row.values() for row in rows])
+
+
+def _record(run: Run, counts: figures.Counts, step: Step) -> Iterator[tuple[str, Value]]:
+    yield "run", run.id
+    yield "scenario", run.scenario.name if run.scenario else ""
+    yield "target", run.target.path if run.target else ""
+    yield "name", step.name
+    yield "status", step.status
+    for name in ("ops", "syncs", "bytes", "writers", "elapsed_s"):
+        yield name, getattr(step, name)
+    yield "rate_per_s", step.rate_per_s if step.settings.uniform else None
+    for prefix, field in _LATENCIES:
+        latency: Latency | None = getattr(step, field)
+        for figure in msgspec.structs.fields(Latency):
+            yield f"{prefix}_{figure.name}_ns", getattr(latency, figure.name) if latency else None
+    yield "flushes", _rounded(counts.flushes(step, step.settings))
+    yield "flushes_per_sync", _rounded(counts.flushes_per_sync(step, step.settings), 4)
+    yield "device_bytes", _rounded(counts.written_bytes(step))
+    yield "bytes_ratio", _rounded(counts.bytes_ratio(step), 4)
+    yield "stalls", step.stalls.count
+    yield "stalled_s", step.stalls.lost_s
+    if databases.measured(run):
+        yield from databases.csv_cells(step)
+        yield from database_files.csv_cells(step)
+    if replicas.measured(run):
+        yield from replicas.csv_cells(step)
+    yield "error", figures.failure(step)
+    yield "verdict", run.verdict
+    yield "speed", run.speed.answer
+
+
+def _rounded(value: float | None, digits: int | None = None) -> float | None:
+    return None if value is None else round(value, digits)

@@ -1,0 +1,51 @@
+"""The layers of a stack in words. The first screen imports this, so it imports no rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fstui.model.storage import Node, Target
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices import disk
+
+
+def called(node: Node) -> str:
+    """Return the kind of a layer in words: ``encrypted`` for dm-crypt; empty for a disk, as its name says it."""
+    label = kind(node.kind).label
+    return node.kind if label is None else label
+
+
+def link(node: Node) -> str:
+    """Return how a disk is attached, unless its name says so, and how fast: ``sata 6.0 Gbps``."""
+    rate = disk.facts(node).link_rate
+    named = "" if node.link and node.id.startswith(node.link) else node.link
+    return " ".join(filter(None, [named, rate.value if rate else None]))
+
+
+def unread(node: Node) -> tuple[str, ...]:
+    """Return what could not be read of the layer, with the reasons."""
+    return tuple(reading.value for reading in node.readings if reading.what == "missing")
+
+
+def in_memory(target: Target) -> bool:
+    """Return whether this type of filesystem always loses its data with the power, as a tmpfs does."""
+    return kind(target.fstype).in_memory
+
+
+def stack_line(target: Target | None) -> str:
+    """Return the stack in one line, layer by layer: ``ext4 › sda1 › sda``, ``xfs › md0 › sda + sdb``."""
+    if target is None or not target.stack:
+        return ""
+    nodes = {node.id: node for node in target.stack}
+    line, seen, level = [], set(), [target.stack[0]]
+    while level:
+        seen |= {node.id for node in level}
+        line.append(_level(level[0].kind if level[0].layer == "filesystem" else node.name for node in level))
+        below = dict.fromkeys(name for node in level for name in node.below if name in nodes and name not in seen)
+        level = [nodes[name] for name in below]
+    return " › ".join(line)
+
+
+def _level(names: Iterable[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    return " + ".join(distinct) if len(distinct) <= 3 else f"{distinct[0]} + {len(distinct) - 1} more"

@@ -1,0 +1,76 @@
+"""Simulated disks, and the laboratory of real storage with known faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from fstui.report.reach import Place, Reach
+from fstui.report.sections import Report, Section
+from fstui.simulate.lab.laboratory import Lab, Storage
+from fstui.simulate.parameters import Part, Simulated
+
+
+def of_disks(disks: Sequence[Simulated]) -> Report:
+    rows = tuple((made.name, made.title) for made in disks)
+    document = [{"name": made.name, "title": made.title} for made in disks]
+    starting = Section("", lines=("fstui --simulate DISK starts the app on one of them.",))
+    return Report("", (Section("", ("DISK", "WHAT IT IS"), rows), starting), document)
+
+
+def of_disk(made: Simulated, *, truth: bool) -> Report:
+    """Return the disk's parameters by the names that change them. Only ``truth`` shows whether it is durable."""
+    shown = {key: _as_typed(value) for key, value in _parameters(made, "") if truth or not _gives_away(key)}
+    key, value = list(shown.items())[-1]
+    words = made.truth if truth else "Whether it is durable: --truth"
+    changing = f"fstui --simulate {made.name},{key}={value} starts the app on it."
+    document = {"name": made.name, "title": made.title, "parameters": shown} | ({"truth": words} if truth else {})
+    table = Section("", ("PARAMETER", "VALUE"), tuple(shown.items()))
+    return Report(f"{made.name}: {made.title}", (table, Section("", lines=(words, changing))), document)
+
+
+def of_lab(lab: Lab) -> Report:
+    """Return the storages of the laboratory, and the truth about those with an open envelope."""
+    rows = tuple((one.name, lab.place(one), one.truth.title if one.opened else "sealed") for one in lab.storages)
+    document = [
+        {"name": one.name, "directory": lab.place(one), "truth": one.truth.title if one.opened else None}
+        for one in lab.storages
+    ]
+    return Report("", (Section("", ("NAME", "DIRECTORY", "ENVELOPE"), rows),), document)
+
+
+def of_envelope(storage: Storage) -> Report:
+    kind = storage.truth
+    rows = (("in truth", kind.truth), ("fstui says", f"{kind.verdict}, by {kind.rule}"), ("seen", kind.seen))
+    document = {"name": storage.name, "title": kind.title, "truth": kind.truth, "verdict": kind.verdict}
+    return Report(f"{storage.name}: {kind.title}", (Section("", ("", ""), rows),), document)
+
+
+def in_truth(made: Simulated, promised: Reach, places: Sequence[Place]) -> Reach:
+    """Return how far a write really comes on a disk that acknowledges a sync without performing it."""
+    if promised.stopped or promised.place < len(places) - 1:
+        return promised
+    if made.host.syncs_stubbed:
+        place = int(promised.past_memory)
+        return promised._replace(place=place, note="the sync never left the process", stopped=True)
+    if any(part and part.cache and part.cache.flush == "ignored" for part in made.parts):
+        return promised._replace(place=max(len(places) - 2, 0), note="answered by the cache", stopped=True)
+    return promised
+
+
+def _as_typed(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _gives_away(key: str) -> bool:
+    return key.endswith((".cache.flush", ".cache.fua", ".syncs_stubbed"))
+
+
+def _parameters(part: Part, prefix: str) -> Iterator[tuple[str, object]]:
+    for field in msgspec.structs.fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, Part):
+            yield from _parameters(value, f"{prefix}{field.name}.")
+        elif prefix and value not in (None, ""):
+            yield f"{prefix}{field.name}", value

@@ -1,0 +1,231 @@
+"""Runs side by side: who is faster, by how much, and whether that can be trusted."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.measure.kinds.documents import decode_run
+from fstui.model.judgement import Verdict
+from fstui.model.run import Round, Run
+from fstui.report import comparison, formats
+from fstui.report.compare import of_runs
+from fstui.report.comparison import Comparison, Ratio, ratio_of
+from fstui.report.sections import text
+from tests import printing
+from tests.factories import screens
+from tests.factories.databases import database
+from tests.factories.samples import FAILED_RUN, RUN, SYNCED, UNSYNCED, nasty
+from tests.hostile import assert_safe, everywhere
+from tests.report.test_html import Elements
+
+STEP = "fdatasync"
+
+
+def run(name: str, times: float, verdict: Verdict = "consistent") -> Run:
+    steps = tuple(replace(step, rate_per_s=step.rate_per_s * times) for step in screens.STEPS)
+    return replace(screens.RUN, id=name, steps=steps, verdict=verdict)
+
+
+def ran(side: int, number: int, times: float, *, series: str = "s", verdict: Verdict = "consistent") -> Run:
+    """A round of a series."""
+    round_ = Round(series=series, side=side, number=number, of=3)
+    return replace(run(f"{series}{side}{number}", times, verdict), round=round_)
+
+
+def ratio(*runs: Run) -> Ratio:
+    first, other = Comparison(runs).sides
+    found = ratio_of(first, other, STEP)
+    assert found is not None
+    return found
+
+
+def printed(*runs: Run, name: str = "plain", width: int | None = 80) -> str:
+    return printing.printed(of_runs(runs, width), name, width)
+
+
+def test_the_median_round_stands_for_its_side() -> None:
+    slow, fast, middle = ran(0, 1, 1.0), ran(0, 2, 9.0), ran(0, 3, 2.0)
+    (side,) = Comparison([slow, fast, middle]).sides
+    assert side.rounds == (slow, fast, middle) and side.name == "s01 ×3"
+    found = side.step(STEP)
+    assert found is not None and found.run is middle
+
+
+def test_runs_without_rounds_are_one_side_each() -> None:
+    assert [side.name for side in Comparison([screens.RUN, screens.RUN]).sides] == [screens.RUN.id] * 2
+
+
+def test_a_drift_of_both_sides_leaves_the_ratio() -> None:
+    runs = [ran(side, at, drift * (1 + side)) for at, drift in ((1, 1.0), (2, 5.0)) for side in (0, 1)]
+    assert str(ratio(*runs)) == "2.00 × (2.00–2.00)"
+
+
+def test_rounds_of_two_series_are_compared_each_with_each() -> None:
+    found = ratio(*(ran(0, at, float(at), series=series) for series in "ab" for at in (1, 2)))
+    assert (found.low, found.high) == (0.5, 2.0) and found.undecided
+
+
+def test_a_missing_round_leaves_the_other_pairs() -> None:
+    found = ratio(ran(0, 1, 1.0), ran(0, 2, 4.0), ran(0, 3, 1.0), ran(1, 2, 8.0), ran(1, 3, 2.0))
+    assert (found.low, found.high, found.rounds) == (2.0, 2.0, 2)
+
+
+def test_single_runs_have_no_interval() -> None:
+    assert str(ratio(screens.RUN, replace(screens.RUN, id="other"))) == "1.00 ×"
+
+
+def test_the_worst_round_is_the_verdict_of_its_side() -> None:
+    (side,) = Comparison([ran(0, 1, 1.0), ran(0, 2, 1.0, verdict="not-durable")]).sides
+    assert side.run.verdict == "not-durable" and not side.durable
+
+
+def test_the_longer_bar_is_the_faster_side() -> None:
+    runs = [ran(0, 1, 1.2), ran(1, 1, 1.0, series="other"), ran(1, 2, 3.0, series="other")]
+    other = Comparison(runs).sides[1]
+    shown = other.step(STEP)
+    assert ratio(*runs).times < 1 and shown is not None and shown.run is other.rounds[0]
+
+
+def test_an_interval_that_contains_1_shows_no_difference() -> None:
+    shown = printed(ran(0, 1, 1.0), ran(0, 2, 1.0), ran(1, 1, 1.1), ran(1, 2, 0.9))
+    assert "= B: no difference in 2 rounds" in shown and "once in 2 times" in " ".join(shown.split())
+    assert "no difference" not in printed(ran(0, 1, 1.0), ran(1, 1, 1.0))
+
+
+def test_a_single_side_shows_the_spread_of_its_rounds() -> None:
+    lines = printed(ran(0, 1, 1.0), ran(0, 2, 2.0)).splitlines()
+    assert "–" in lines[lines.index(STEP) + 1]
+
+
+@pytest.mark.parametrize("number", [2, 3, 6])
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_fastest_of_up_to_six_runs_comes_first(number: int, width: int) -> None:
+    lines = printed(*(run(f"run{at}", at + 1.0) for at in range(number)), width=width).splitlines()
+    assert max(map(len, lines)) <= max(width, 80)
+    at = lines.index(STEP)
+    assert [line.split()[0] for line in lines[at + 1 : at + 1 + number]] == list("FEDCBA"[6 - number :])
+    assert f"{number}.00 ×" in lines[at + 1] and "1.00 ×" in lines[at + number]
+
+
+def test_a_bar_is_as_long_as_its_share_and_never_empty() -> None:
+    assert comparison.bar(1.0, 10) == "█" * 10
+    assert comparison.bar(0.5, 10) == "█" * 5
+    assert comparison.bar(0.0001, 10) == "▏"
+
+
+def test_a_faster_side_that_is_not_durable_is_marked() -> None:
+    durable, lying = run("durable", 1.0), run("lying", 93.0, "not-durable")
+    lines = printed(durable, lying).splitlines()
+    assert any("! B, the fastest, is not durable" in line for line in lines)
+    assert any("(93.00 × A)" in " ".join(lines).replace("  ", " ") for line in lines)
+    assert "(93.00 × B)" in " ".join(printed(lying, durable).split()), "also if it is the first side"
+    unsynced = lines.index("write, no sync")
+    assert not any(line.lstrip().startswith("!") for line in lines[unsynced : unsynced + 4]), "a write promises nothing"
+    assert "! B" not in printed(run("a", 1.0), run("b", 2.0))
+    assert "the fastest" not in printed(run("a", 1.0, "lost"), run("b", 2.0, "not-durable"))
+
+
+HONEST = run("honest", 1.0)
+LYING = run("lying", 93.0, "not-durable")
+
+
+@pytest.mark.parametrize("name", formats.report_names())
+def test_every_format_escapes_names_and_marks_the_faster_side(name: str) -> None:
+    assert_safe(printed(everywhere(HONEST), everywhere(LYING), name=name, width=None))
+    shown = printed(HONEST, LYING, name=name).replace("_", " ")
+    assert "not durable" in shown and "honest" in shown and "lying" in shown
+
+
+def test_each_step_of_each_side_has_a_row_and_an_object() -> None:
+    rows = list(csv.DictReader(io.StringIO(printed(HONEST, LYING, name="csv"))))
+    found = json.loads(printed(HONEST, LYING, name="json"))
+    assert [side["runs"] for side in found["sides"]] == [["honest"], ["lying"]]
+    assert len(rows) == len(found["steps"])
+    row = next(row for row in rows if (row["step"], row["side"]) == (STEP, "B"))
+    assert (float(row["times"]), row["times_low"], row["faster_but_not_durable"]) == (93.0, "", "True")
+
+
+def test_the_page_contains_the_document_of_each_run() -> None:
+    elements = Elements(printed(HONEST, LYING, name="html"))
+    scripts = [attributes for tag, attributes in elements.found if tag == "script"]
+    assert [script["id"] for script in scripts] == ["run-0", "run-1"]
+    assert [decode_run(data.encode()) for data in elements.data if data.strip()] == [HONEST, LYING]
+    assert not any(tag in {"img", "link", "iframe", "a"} or "style" in found for tag, found in elements.found)
+
+
+def test_each_run_has_a_column_and_steps_are_matched_by_name() -> None:
+    twice = replace(RUN, id="fast", steps=(replace(SYNCED, rate_per_s=1680.0),))
+    every = printed(RUN, twice).splitlines()
+    lines = every[[line.split() for line in every].index(["A", "k3f9a1", "B", "fast"]) :]
+    assert lines[lines.index(STEP) + 1].split() == ["rate/s", "840", "1", "680"]
+    assert any("2.00 ×" in line for line in lines)
+    assert lines[lines.index("write, no sync") + 1].endswith("–")
+
+
+@pytest.mark.parametrize("width", [60, 80, None])
+def test_many_runs_with_long_names_fit_the_width(width: int | None) -> None:
+    named = [f"oltp_update_index O_DIRECT {pool} synchronous_commit remote_apply" for pool in ("high", "low")]
+    steps = tuple(replace(SYNCED, name=name) for name in named)
+    runs = [replace(RUN, id=f"run{number:03}", steps=steps) for number in range(7)]
+    lines = printed(*runs, width=width).splitlines()
+    table = lines[next(at for at, line in enumerate(lines) if line.split()[:2] == ["A", "run000"] and "B" in line) :]
+    assert max(map(len, table)) <= (width or 80)
+    assert "suspicious" in " ".join(lines) and not any(line.split()[:1] == ["us"] for line in lines)
+    assert set(named) <= set(table) or width == 60
+    columns = {word for line in table if "run00" in line for word in line.split() if word.startswith("run")}
+    assert columns == {run.id for run in runs}
+
+
+def test_failed_runs_can_be_compared() -> None:
+    shown = printed(RUN, FAILED_RUN, nasty())
+    assert "? cannot-tell" in shown
+    assert all(character.isprintable() or character == "\n" for character in shown)
+
+
+DEAR = replace(
+    RUN, id="dear", verdict="consistent", steps=(SYNCED, UNSYNCED, database("oltp_insert", 220.0, 9, durable=True))
+)
+CHEAP = replace(DEAR, id="cheap", verdict="not-durable")
+
+
+def bought(**per_hour: float) -> list[tuple[str, ...]]:
+    sections = of_runs([DEAR, CHEAP], per_hour=per_hour).sections
+    table = next(section for section in sections if section.header[:1] == ("for 1.00 of the price",))
+    return [tuple(map(text, row)) for row in (table.header, *table.rows)]
+
+
+def test_a_price_shows_what_one_unit_of_money_buys() -> None:
+    rows = {label: values for label, *values in bought(dear=0.84, cheap=0.42)}
+    assert rows["for 1.00 of the price"] == ["dear", "cheap"]
+    assert rows["price an hour"] == ["0.84", "0.42"]
+    assert rows["fdatasync: writes"] == ["3 600 000", "7 200 000"]
+    assert rows["oltp_insert high: transactions"] == ["942 857", "1 885 714"]
+
+
+def test_operations_that_are_not_durable_are_not_bought_as_durable() -> None:
+    rows = bought(dear=0.84, cheap=0.42)
+    durable = [row for row in rows if "durable" in row[0]]
+    assert durable[0] == ("  of these durable", "3 600 000", "–")
+    assert rows[rows.index(durable[0]) + 1][0] == "write, no sync: writes"
+    assert not rows[rows.index(durable[0]) + 2][0].startswith("  of these")
+
+
+def test_a_run_without_a_price_has_a_dash() -> None:
+    assert ("fdatasync: writes", "3 600 000", "–") in bought(dear=0.84)
+    assert "for 1.00" not in printed(DEAR, CHEAP)
+
+
+def test_similar_rates_are_as_before() -> None:
+    assert comparison.headline(screens.RUN, screens.RUN) == ("since run k3f9a1: suspicious as before; rates as before")
+
+
+def test_another_verdict_and_other_rates_are_named() -> None:
+    now = replace(run("now", 3.0), verdict="consistent")
+    changed = comparison.since(screens.RUN, now)
+    assert changed.title.endswith("suspicious before, consistent now; rates 3.00 to 3.00 × of before")
+    assert all(row[-1] == "3.00 ×" for row in changed.rows)

@@ -1,0 +1,343 @@
+"""The tables and sentences about databases."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from rich.cells import cell_len
+
+from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
+from fstui.measure.kinds.sysbench import FileWaits, Interval, Sysbench
+from fstui.model.counters import DeviceTrace
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.report import compare, database_files, databases
+from fstui.report import run as report
+from fstui.report.database_notes import notes
+from fstui.report.formats import plain
+from fstui.report.sections import text
+from tests.factories import steps as made
+from tests.factories import storage
+from tests.factories.databases import OLTP, STEPS, database, with_figures
+from tests.factories.evidence import busy, quiet
+from tests.factories.samples import LATENCY, NASTY, RUN
+from tests.printing import printed, printed_run
+
+LOGS = (
+    FileWaits(file="redo log", writes=240, bytes=240_000, syncs=234),
+    FileWaits(file="binary log", writes=234, bytes=46_800, syncs=234, write_ns=9, sync_ns=234_000_000),
+    FileWaits(file="doublewrite", writes=0, bytes=0, syncs=0),
+)
+GTID = "87cf44fc-e68a-11f1-9dd6-80fe7964887e"
+
+
+def one(*steps: Step) -> Run:
+    return replace(RUN, steps=steps)
+
+
+def rows_of(*runs: Run) -> dict[str, tuple[str, ...]]:
+    """The cells of the workloads table by their label."""
+    cells = (tuple(map(text, row)) for row in databases.workloads(runs).rows)
+    return {label: tuple(values) for label, *values in cells}
+
+
+def flushes_of(run: Run) -> str:
+    return rows_of(run)["flushes/trx"][0]
+
+
+def records(run: Run) -> list[dict[str, str]]:
+    return list(csv.DictReader(StringIO(printed_run(run, "csv"))))
+
+
+def test_configurations_go_down_and_workloads_across() -> None:
+    table = databases.tables(OLTP)[0]
+    assert table.title == (
+        "Workloads by configuration · "
+        "MariaDB 10.11.19 · ext4 › sda1 › sda · innodb_flush_method O_DIRECT · 1 table of 10 000 rows · pool 64 M"
+        " · 1 client"
+    )
+    assert table.lines == (
+        "#1 sync_binlog 1 · innodb_flush_log_at_trx_commit 1",
+        "#2 sync_binlog 0 · innodb_flush_log_at_trx_commit 2",
+    )
+    assert table.header == ("", "read_write", "update_index")
+
+
+def test_every_figure_of_sysbench_has_a_row() -> None:
+    steps = (with_figures(replace(step, latency_ns=LATENCY), ignored_errors=3) for step in STEPS[1:])
+    rows = rows_of(one(*steps))
+    assert rows["#1 tps"] == ("15.49", "116.81") and rows["#2 tps"] == ("154.90", "11681.00")
+    assert rows["#1 avg ms"] == ("68.49", "68.49") and rows["#1 p95 ms"] == ("150.29", "150.29")
+    assert rows["#1 p99"] == ("5.9 ms", "5.9 ms") and rows["#1 errors"] == ("3", "3")
+    assert rows["#1 flushes/trx"] == ("2.90", "2.99")
+    assert [label.removeprefix("#1 ") for label in rows][:14] == [
+        *("queries read", "write", "other", "total", "transactions", "tps", "qps"),
+        *("min ms", "avg ms", "max ms", "p95 ms", "p99", "errors", "flushes/trx"),
+    ]
+
+
+def test_one_configuration_needs_no_number() -> None:
+    (table,) = databases.tables(one(*STEPS[1:3]))
+    assert table.lines == () and rows_of(one(*STEPS[1:3]))["tps"] == ("15.49", "116.81")
+
+
+def test_the_configuration_is_what_the_server_reports() -> None:
+    step = database("oltp_insert", 9.0, 5, durable=True, variables={"sync_binlog": "0", "innodb_flush_method": "fsync"})
+    assert "#1 innodb_flush_method fsync · sync_binlog 0" in databases.tables(one(step, STEPS[1]))[0].lines[0]
+
+
+def test_a_missing_workload_is_a_dash() -> None:
+    rows = rows_of(one(STEPS[1], STEPS[4]))
+    assert rows["#1 tps"] == ("15.49", "–") and rows["#2 tps"] == ("–", "11681.00")
+
+
+def test_the_table_fits_80_columns_with_many_workloads() -> None:
+    names = ("read_write", "update_index", "read_only", "insert", "write_only", "update_non_index", "point_select")
+    steps = (database(f"oltp_{name}", 99999.5, 5, durable=durable) for name in names for durable in (True, False))
+    lines = list(plain.lines(databases.tables(one(*steps))[0], 80))
+    assert max(map(cell_len, lines)) <= 80
+    assert all(any(name in line for line in lines) for name in names)
+    assert sum(line.startswith("#1 tps") for line in lines) == 2
+
+
+def test_runs_on_different_filesystems_share_one_table() -> None:
+    dataset = storage.filesystem("zfs", below=("sda",), recordsize="16K", logbias="latency")
+    zfs = replace(RUN, id="x7b2c9", steps=STEPS[1:3], target=storage.target(dataset, storage.disk()))
+    ext4 = one(*STEPS[1:3])
+    assert databases.workloads([ext4, zfs]).lines == (
+        "#1 run k3f9a1 · ext4 › sda1 › sda",
+        "#2 run x7b2c9 · zfs › sda · logbias=latency · recordsize=16K",
+    )
+    assert "#2 tps" in printed(compare.of_runs([ext4, zfs], 80), width=80)
+    assert "#2 total" not in rows_of(ext4, zfs)
+
+
+def test_a_sweep_over_clients_has_a_curve() -> None:
+    def at(threads: int, tps: float) -> Step:
+        step = database("oltp_insert", tps, 5, durable=True)
+        assert isinstance(step.settings, Sysbench)
+        return replace(step, settings=replace(step.settings, threads=threads))
+
+    run = one(at(1, 100.0), at(4, 350.0), at(16, 700.0), at(64, 20.0))
+    swept = databases.tables(run)[1]
+    assert swept.title.startswith("tps by clients · MariaDB 10.11.19 · ")
+    assert swept.header == ("", "1", "4", "16", "64", "curve")
+    assert swept.rows == (("insert", "100.00", "350.00", "700.00", "20.00", "▂▅█▁"),)
+    assert "▂▅█▁" in printed_run(run)
+    assert databases.by_clients(OLTP).empty
+
+
+def test_durable_and_not_durable_have_a_ratio_and_the_limit() -> None:
+    compared = databases.tables(OLTP)[-1]
+    assert compared.rows == (
+        ("MariaDB 10.11.19 read_write", "15.5", "155", "10.00 ×", "2.90 → 0.01"),
+        ("MariaDB 10.11.19 update_index", "117", "11 681 (processor)", "100.00 ×", "2.99 → 0.00"),
+    )
+    assert "The processor, not the storage, limited oltp_update_index low (93 %)." in notes(OLTP)
+
+
+def test_reads_are_not_compared_by_durability() -> None:
+    both = (database("oltp_read_only", 20.0, 0, durable=durable) for durable in (True, False))
+    assert not any("Durable" in table.title for table in databases.tables(one(*both)))
+
+
+def test_every_format_shows_the_tables() -> None:
+    markdown = printed_run(OLTP, "markdown")
+    assert "- \\#2 sync\\_binlog 0" in markdown and "| \\#2 tps | 154.90 | 11681.00 |" in markdown
+    assert "#2 sync_binlog 0 · innodb_flush_log_at_trx_commit 2" in printed_run(OLTP)
+    rows = records(OLTP)
+    assert [row["tps"] for row in rows] == ["", "15.49", "116.81", "154.9", "11681.0"]
+    assert rows[1]["latency_ms_p95"] == "150.29" and rows[1]["server_settings"].startswith("log_bin=ON; sync_binlog=1")
+    assert rows[0]["name"] == "fdatasync"
+
+
+@pytest.mark.parametrize("run", [RUN, one(Step(name="x", settings=Sysbench(server="mysql"), status="failed"))])
+def test_without_a_completed_database_there_are_no_tables(run: Run) -> None:
+    assert report.tables(run) == [] and notes(run) == ()
+    assert "tps" not in printed_run(run, "markdown")
+
+
+def test_names_from_a_server_are_safe() -> None:
+    run = one(database("oltp_insert", 9.0, 5, durable=False, title=NASTY))
+    for name in ("plain", "markdown", "csv"):
+        assert "\x1b" not in printed_run(run, name)
+
+
+def test_the_binary_log_is_mentioned_once() -> None:
+    assert sum("fstui enabled its binary log" in note for note in notes(OLTP)) == 1
+
+
+def test_an_existing_server_is_described_with_its_settings() -> None:
+    step = database(
+        *("oltp_insert", 9.0, 5),
+        durable=True, where="existing", on_target=False, reached="db7:3306", data_directory="/data",
+    )  # fmt: skip
+    settings, log, elsewhere = notes(one(step))
+    expected = "MariaDB 10.11.19, db7:3306: sync_binlog = 1, innodb_flush_log_at_trx_commit = 1; read, not changed."
+    assert settings == expected
+    assert "every replica received everything" in log
+    assert "its data, in /data, is not on the measured filesystem" in elsewhere
+    assert flushes_of(one(step)) == "–"
+
+
+def test_a_server_behind_a_tunnel_has_data_in_an_unknown_place() -> None:
+    step = database("oltp_insert", 9.0, 5, durable=True, where="existing", on_target=False, located=False)
+    found = notes(one(step))
+    assert any("it is not known whether its data is on the measured filesystem" in note for note in found)
+    assert not any("is not on the measured" in note for note in found)
+
+
+@pytest.mark.parametrize(
+    ("where", "log_bin", "count"), [("existing", "ON", 1), ("existing", "OFF", 0), ("throwaway", "ON", 0)]
+)
+def test_replicas_of_an_existing_server_are_mentioned(where: str, log_bin: str, count: int) -> None:
+    step = database("oltp_insert", 9.0, 5, durable=True, where=where, variables={"log_bin": log_bin})
+    assert sum("every replica" in sentence for sentence in notes(one(step))) == count
+
+
+def test_flushes_are_those_of_the_level_that_the_judge_uses() -> None:
+    # no flush reaches loop0; the disk below it receives those of other processes
+    where = storage.target(storage.filesystem(below=("loop0",), barrier="nobarrier"), *storage.on_loop().stack[1:])
+    step = database("oltp_insert", 100.0, 0, durable=True)
+    counters = made.counted("loop0", 0, 9), made.counted("sda", 854, 9)
+    reference = made.step(flushes={"loop0": 0, "sda": 1.3})
+    steps = (reference, replace(step, counters=counters))
+    assert flushes_of(replace(RUN, target=where, idle=quiet(), steps=steps)) == "0.00"
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["while idle", "by the trace"])
+def test_flushes_of_other_processes_make_an_upper_bound(traced: bool) -> None:
+    step = database("oltp_insert", 100.0, 600, durable=True)
+    trace = DeviceTrace(device="sda", asked_by_us=560, asked_by_kernel_threads=0, asked_by_others=40, fua_writes=0,
+                        fua_writes_by_us=0, requests=600)  # fmt: skip
+    alone = replace(RUN, idle=quiet(), steps=(step,))
+    shared = replace(alone, steps=(replace(step, trace=(trace,)),)) if traced else replace(alone, idle=busy("sda", 30))
+    assert flushes_of(alone) == "3.00" and flushes_of(shared) == "≤ 3.00"
+    assert [note for note in notes(shared) if note not in notes(alone)] == [
+        "≤ before flushes/trx: the count contains flushes of other processes."
+    ]
+
+
+def crowded(**figures: Any) -> Run:
+    step = database("oltp_insert", 9.0, 5, durable=True, cpu_share=0.2)
+    return one(with_figures(step, **{"box_cpu_share": 0.97, "others_cpu_share": 0.8, "autogroup": True, **figures}))
+
+
+def test_a_busy_host_with_autogroup_suggests_a_shared_session() -> None:
+    (note,) = (note for note in notes(crowded()) if "session" in note)
+    assert "oltp_insert high (80 %)" in note and "--set session=shared" in note
+
+
+@pytest.mark.parametrize("figures", [{"autogroup": False}, {"box_cpu_share": 0.5}, {"others_cpu_share": 0.1}])
+def test_other_hosts_do_not_mention_sessions(figures: dict[str, Any]) -> None:
+    assert not any("session" in note for note in notes(crowded(**figures)))
+
+
+def run_with_waits(waits: tuple[FileWaits, ...], **server: Any) -> Run:
+    step = database("oltp_update_index", 117.0, 702, durable=True, **server)
+    return one(STEPS[0], with_figures(step, waits=waits))
+
+
+def test_each_written_file_has_a_row_above_the_kernels_count() -> None:
+    table = database_files.table(run_with_waits(LOGS))
+    assert table.lines == ("#1 oltp_update_index high",)
+    rows = {str(name): cells for name, *cells in table.rows}
+    assert rows["#1 redo log"] == ["1.03", "1.0 K", "1.00", "–"]
+    assert rows["#1 binary log"] == ["1.00", "200 B", "1.00", "1.0 ms"]
+    assert rows["#1 all syncs"][2] == "2.00" and rows["#1 flushes below"][2] == "3.00"
+    assert "#1 doublewrite" not in rows
+
+
+def test_every_format_shows_the_files() -> None:
+    run = run_with_waits(LOGS)
+    assert "#1 binary log" in printed_run(run)
+    assert any("commits the filesystem's journal" in note for note in notes(run))
+    assert "| #1 binary log | 1.00 |" in printed_run(run, "markdown").replace("\\#", "#")
+    row = records(run)[-1]
+    assert (row["redo_log_syncs"], row["binary_log_writes"], row["wal_syncs"]) == ("234", "234", "")
+
+
+def test_a_server_without_counters_has_no_table_of_files() -> None:
+    assert database_files.table(OLTP).empty and list(database_files.notes(OLTP)) == []
+    assert database_files.table(run_with_waits((FileWaits(file="data", writes=0, syncs=0),))).empty
+
+
+@pytest.mark.parametrize(
+    ("file", "server"),
+    [
+        ("WAL", {"kind": "postgresql", "variables": {"wal_sync_method": "open_datasync"}}),
+        ("redo log", {"variables": {"innodb_flush_method": "O_DSYNC", "log_bin": "ON"}}),
+    ],
+)
+def test_each_write_with_odsync_is_a_sync(file: str, server: dict[str, Any]) -> None:
+    run = run_with_waits((FileWaits(file=file, writes=234, syncs=0, write_ns=234_000_000),), **server)
+    table = database_files.table(run)
+    assert table.rows[0] == (f"#1 {file}", "1.00", "–", "1.00", "1.0 ms")
+    assert table.rows[1][3] == "1.00"
+    assert any("O_DSYNC" in note for note in notes(run))
+    assert records(run)[-1][f"{file.lower().replace(' ', '_')}_syncs"] == "234"
+
+
+def run_of(length_s: int) -> Run:
+    seconds = tuple(
+        Interval(t_s=at, tps=100.0 + at, qps=200.0, p95_ms=float(at), errors_per_s=at % 2)
+        for at in range(1, length_s + 1)
+    )
+    return one(with_figures(database("oltp_insert", 100.0, 0, durable=True), intervals=seconds))
+
+
+def test_every_second_has_a_row() -> None:
+    (table,) = databases.seconds(run_of(3))
+    assert table.title == "Every second · oltp_insert high"
+    assert table.rows[1] == ("2", "102.00", "200.00", "2.00", "0.00") and len(table.rows) == 3
+    rows = list(csv.DictReader(StringIO(printed_run(run_of(3), "seconds"))))
+    assert [row["tps"] for row in rows] == ["101.0", "102.0", "103.0"]
+    assert rows[2]["name"] == "oltp_insert high" and rows[2]["errors_per_s"] == "1"
+
+
+def test_a_long_step_has_one_row_for_several_seconds() -> None:
+    (table,) = databases.seconds(run_of(1800))
+    assert table.title == "Every 30 seconds · oltp_insert high" and len(table.rows) == 60
+    assert table.rows[0] == ("30", "115.50", "200.00", "30.00", "0.50")
+    assert "Every 30 seconds" in printed_run(run_of(1800), "markdown")
+    assert "Every 30 seconds" not in printed_run(run_of(1800))
+
+
+def test_a_run_without_databases_has_no_seconds() -> None:
+    assert printed_run(RUN, "seconds").count("\n") == 1 and databases.seconds(RUN) == []
+
+
+ENDED = Step(
+    name="power cut",
+    settings=ReplicaCut(server="mysql", replication="semi-synchronous", durability="low", cut="power cut"),
+    ops=2239,
+    figures=ReplicaCutFigures(
+        title="MySQL 9.7.4",
+        acknowledged=2239,
+        on_primary=2161,
+        on_replica=2242,
+        lost_on_primary=78,
+        on_replica_alone=81,
+        gtid_primary=f"{GTID}:1-2165",
+        gtid_replica=f"{GTID}:1-2246",
+    ),
+)
+REPLICAS = one(ENDED, Step(name="kill -9", settings=ReplicaCut(server="mysql"), status="stopped"))
+
+
+def test_every_end_of_a_primary_has_a_row() -> None:
+    lines = printed_run(REPLICAS)
+    assert "MySQL 9.7.4 · 4 clients" in lines and max(map(cell_len, lines.splitlines())) <= 80
+    assert "…:1-2165" in lines and GTID not in lines
+    assert "| semi-sync low, power cut | 2 239 | 78 | 0 | 0 | 81 |" in printed_run(REPLICAS, "markdown")
+
+
+def test_a_spreadsheet_has_the_replicas_by_name() -> None:
+    ended, unfinished = records(REPLICAS)
+    assert (ended["acknowledged"], ended["lost_on_primary"], ended["on_replica_alone"]) == ("2239", "78", "81")
+    assert ended["gtid_replica"] == f"{GTID}:1-2246"
+    assert (unfinished["cut"], unfinished["acknowledged"]) == ("kill -9", "")
