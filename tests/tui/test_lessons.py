@@ -1,4 +1,4 @@
-"""A lesson is taken by keyboard from its first page to its last, and a plug is pulled on the way."""
+"""Lessons, taken by keyboard from the first page to the last."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.tui.screen import pressed, shown
 
 
 async def taken(pilot: Pilot[int], screen: LessonScreen) -> None:
-    """Its runs are over; where a plug is to be pulled, it is."""
+    """Wait until all runs are over, pulling the plug where the lesson asks for it."""
     while len(screen.results) < len(screen.lesson.runs):
         await pilot.press("p")
         await pilot.pause()
@@ -45,7 +45,7 @@ async def test_from_the_list_to_the_last_answer(name: str) -> None:
     assert (await lessons_taken.recall())[name].right == 1
 
 
-async def test_what_was_measured_stands_beside_the_lesson_once_it_was_taken() -> None:
+async def test_list_shows_measured_rates_of_a_taken_lesson() -> None:
     app, lesson = PreparedApp(), lessons.find("one-revolution")
     async with app.run_test(size=(120, 40)) as pilot:
         app.push_screen(LessonsScreen(pace=0.0))
@@ -60,32 +60,30 @@ async def test_what_was_measured_stands_beside_the_lesson_once_it_was_taken() ->
         assert "120/s" in shown_now
 
 
-async def test_the_pictures_stand_at_the_pages_side_on_a_wide_terminal_and_beneath_it_on_a_tall_one() -> None:
+async def test_pictures_are_next_to_the_page_or_below_it() -> None:
     app, lesson = PreparedApp(), lessons.find("one-revolution")
     async with app.run_test(size=(120, 40)) as pilot:
         app.push_screen(LessonScreen(lesson))
+        await app.workers.wait_for_complete()
         await pilot.pause()
         wide = shown(app)
-        assert any(line.find("── where the data should be") > 50 for line in wide)
-        assert sum("not measured yet" in line for line in wide) == 2
+        assert any(line.find("── where data should be") > 50 for line in wide)
         await pilot.resize_terminal(80, 40)
         await pilot.pause()
         tall = shown(app)
-        assert any(line.startswith("── where the data should be") for line in tall)
-        assert not any("not measured yet" in line for line in tall)
+        assert any(line.startswith("── where data should be") for line in tall)
 
 
 @pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.name)
-async def test_every_page_but_the_reading_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> None:
+async def test_question_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(LessonScreen(lesson))
         await pilot.pause()
-        assert not any("more (PgDn)" in line for line in shown(app))
         assert any(lesson.predict.choices[-1] in line for line in shown(app))
 
 
-async def test_what_the_list_has_planned_is_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lesson_reuses_the_plans_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     app, planned = PreparedApp(), []
     plan_one = lessons.planned
 
@@ -102,15 +100,15 @@ async def test_what_the_list_has_planned_is_not_planned_again(monkeypatch: pytes
         assert isinstance(app.screen, LessonScreen) and planned.count(lessons.lessons()[0].name) == 1
 
 
-def test_names_and_numbers_stand_whole_and_each_disk_is_called_what_it_is() -> None:
+def test_numbers_are_not_broken_and_disks_are_named() -> None:
     claim = lessons.Found(
         "one sync for a hundred writes: 15.3 times the rate of one for each, 19 561 against 1 276", True
     )
     lesson = lessons.find("one-revolution")
-    text = "\n".join(part.plain for part in drawing.compared(lesson.predict, 1, [claim], 80))
+    text = "\n".join(part.plain for part in drawing.comparison(lesson.predict, 1, [claim], 80))
     assert "19 561 against" in text
     titles = {run.label: run.title for run in lesson.runs}
     rows = "\n".join(part.plain for part in drawing.runs(lesson.runs, {}, titles, 80))
     assert "same block, fdatasync" in rows and "A disk of 15 000 rpm" in rows
     told = [run.title for run in lessons.find("lying-disk").runs]
-    assert told[0] == told[1], "which of them lies is to be found out"
+    assert told[0] == told[1], "the student has to find out which one lies"

@@ -1,4 +1,4 @@
-"""A lesson's pages: what to read, what to answer, its runs side by side, and what they show."""
+"""The list of lessons, and the pages of a lesson: text, question, runs, and pictures of what they show."""
 
 from __future__ import annotations
 
@@ -13,136 +13,181 @@ from fstui.model.steps import Snapshot, Step
 from fstui.report.glossary import standing_in, titled
 from fstui.report.latency_map import LogScale
 from fstui.runs.lessons import Choice, Found, Lesson, LessonRun, Planned
+from fstui.runs.lessons_taken import Taken
 from fstui.tui.drawing import charts, io_path, latency
-from fstui.tui.drawing.cells import ACTION, clickable, fit, fit_right, line, rule, wrapped
+from fstui.tui.drawing.cells import ACTION, Column, clickable, fit, fit_right, line, rule, shown, wrapped
 from fstui.tui.drawing.latency import Distribution
 from fstui.tui.progress import Progress
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, KEY, not_bold, step_style, verdict_style, verdict_word
+from fstui.tui.widgets.table import Rows, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
-_NAME, _BAR, _LEAST_BAR = 22, 22, 6
-_GROUPS = re.compile(r"(?<=\d) (?=\d{3})")
-"""Between a number's thousands."""
-SCALE = LogScale(1.0, 1e6)
-"""Of the rates' bars: the same for all lessons."""
+_STEP, _RATE, _BAR, _MIN_BAR = 22, 32, 22, 6
+_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3})")
+_SCALE = LogScale(1.0, 1e6)
+"""The scale of all bars, so that lessons can be compared."""
+_RIGHT = (DOUBT, "", GOOD)
+"""The style for 0, 1 and 2 right answers."""
+COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TAKES", 24, gap=2))
+
+
+def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Rows:
+    """Return a row for each lesson; the lesson's name is its key."""
+    columns = shown(COLUMNS, width - 1)
+    cells = {}
+    for lesson in lessons:
+        done = taken.get(lesson.name)
+        values = {
+            "": "✓" if done else "·",
+            "NO": str(lesson.number),
+            "LESSON": lesson.title,
+            "TAKES": f"{done.right} of 2 right, {done.day}" if done else f"{'━' * lesson.minutes} {lesson.minutes} min",
+        }
+        styles = {"": GOOD if done else FAINT, "TAKES": _RIGHT[done.right] if done else HEAT[0]}
+        cells[lesson.name] = row_cells(columns, values, styles)
+    return Rows(columns, cells, {})
+
+
+def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Text:
+    """Return how many lessons were taken, how many answers were right and how long the others take."""
+    done = [taken[lesson.name] for lesson in lessons if lesson.name in taken]
+    left = sum(lesson.minutes for lesson in lessons if lesson.name not in taken)
+    words = f"  {len(done)} of {len(lessons)} taken"
+    words += f", {sum(one.right for one in done)} of {2 * len(done)} answers right" if done else ""
+    cells = min(2 * len(lessons), max(width - 70, 0))
+    full = cells * len(done) // len(lessons)
+    bar = [("━" * full, GOOD), ("─" * (cells - full), FAINT)] if cells > len(lessons) // 2 else []
+    rest = f"   {left} min left" if left else "   all of them"
+    return line(" ", ("fstui", HEAD), "  ", ("lessons", HEAD), "   ", *bar, words, (rest, FAINT))
+
+
+def about(lesson: Lesson, planned: Sequence[Planned], done: Taken | None, width: int) -> list[Text]:
+    """Return what the lesson is about and asks. Answers and meanings are hidden until it has been taken."""
+    words = ", ".join(map(titled, lesson.words))
+    return [
+        rule(width, f"{lesson.number}  {lesson.title}", f"{lesson.minutes} min"),
+        *paragraph(lesson.text, width),
+        line(),
+        *paragraph(lesson.predict.ask, width, HEAD),
+        *(line(f"    {at}  ", answer) for at, answer in enumerate(lesson.predict.choices, 1)),
+        *reach(lesson, planned, width, hidden=done is None),
+        *disks(lesson, planned, width),
+        *_measured(lesson, done, width),
+        line(),
+        *paragraph(f"words: {words}", width, FAINT),
+        *(meanings(lesson, width) if done else []),
+    ]
 
 
 def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
-    at = STAGES.index(stage)
-    parts = [(name, HEAD) if number == at else (name, FAINT) for number, name in enumerate(STAGES)]
-    way = [run for part in parts for run in (part, (" › ", FAINT))][:-1]
+    stages = [run for name in STAGES for run in ((name, HEAD if name == stage else FAINT), (" › ", FAINT))][:-1]
     return [
         line((f" fstui  lesson {lesson.number}: ", ""), (lesson.title, HEAD), ("   SIMULATED DISKS", DOUBT)),
-        line(" ", *way),
+        line(" ", *stages),
         rule(width),
     ]
 
 
-def asked(text: str, choice: Choice, chosen: int | None, width: int, *, told: str = "") -> list[Text]:
-    """A text, a question, and its answers; ``told``: which one is right, in that word, and why.
+def question(text: str, choice: Choice, chosen: int | None, width: int, *, right: str = "") -> list[Text]:
+    """Return a text, a question and its answers, which can be clicked on.
 
-    What can still be chosen is chosen by a click, too.
+    ``right``: the word that marks the right answer, when it is revealed.
     """
     lines = [*paragraph(text, width), line()] if text else []
-    lines += [line(("  " + part, HEAD)) for part in wrapped(choice.ask, width - 4, indent="")]
-    lines.append(line())
+    lines += [*paragraph(choice.ask, width, HEAD), line()]
     for number, answer in enumerate(choice.choices, 1):
-        style = (GOOD if number == choice.right else BAD if number == chosen else "") if told else ""
         mark = "▸" if number == chosen else " "
-        beside = [(f"  ✓ {told}", GOOD)] if told and number == choice.right else []
-        beside += [("  ◂ you", FAINT)] if told and number == chosen else []
-        words = (answer, style or (HEAD if mark == "▸" else ""))
-        row = line(f"  {mark} ", (f"{number}", HEAD if told else KEY), "  ", words, *beside)
-        lines.append(row if told else clickable(row, {ACTION: f"answer({number})"}))
-    if told and chosen is not None:
-        right = chosen == choice.right
-        lines += [line(), line(("  Right.", GOOD) if right else (f"  No: {choice.right} is right.", DOUBT))]
+        if not right:
+            row = line(f"  {mark} ", (str(number), KEY), "  ", (answer, HEAD if number == chosen else ""))
+            lines.append(clickable(row, {ACTION: f"answer({number})"}))
+            continue
+        style = GOOD if number == choice.right else BAD if number == chosen else ""
+        notes = [(f"  ✓ {right}", GOOD)] if number == choice.right else []
+        notes += [("  ◂ you", FAINT)] if number == chosen else []
+        lines.append(line(f"  {mark} ", (str(number), HEAD), "  ", (answer, style), *notes))
+    if right and chosen is not None:
+        is_right = chosen == choice.right
+        lines += [line(), line(("  Right.", GOOD) if is_right else (f"  No: {choice.right} is right.", DOUBT))]
         lines += paragraph(choice.answer, width)
     return lines
 
 
 def runs(
-    planned: Sequence[LessonRun], under_way: Mapping[str, Progress], disks: Mapping[str, str], width: int
+    planned: Sequence[LessonRun], started: Mapping[str, Progress], disks: Mapping[str, str], width: int
 ) -> list[Text]:
-    """Every run with its steps, as far as it has come."""
+    """Return every run with its steps, as far as they have been measured."""
     lines: list[Text] = []
-    cells = width - _NAME - 37
-    cells = cells if cells >= _LEAST_BAR else 0
+    cells = width - _STEP - 37
+    cells = cells if cells >= _MIN_BAR else 0
     for run in planned:
-        lines.append(
-            line("  ", (run.label, HEAD), f"  {fit(disks.get(run.label, ''), width - len(run.label) - 6).rstrip()}")
-        )
+        disk = fit(disks.get(run.label, ""), width - len(run.label) - 6).rstrip()
         ends = f"{'1/s':<{cells - 4}}1M/s" if cells >= _BAR else ""
-        lines.append(line((f"    {'':{_NAME}}   RATE/S      P50  FLUSH/SYNC  {ends}", FAINT)))
-        progress = under_way.get(run.label)
-        for index, step in enumerate(run.steps):
-            lines.append(_step(str(step["name"]), index, progress, cells))
-        lines += _verdict(progress, width)
-        lines.append(line())
+        lines.append(line("  ", (run.label, HEAD), f"  {disk}"))
+        lines.append(line((f"    {'':{_STEP}}   RATE/S      P50  FLUSH/SYNC  {ends}", FAINT)))
+        one = started.get(run.label)
+        lines += [_step(str(step["name"]), index, one, cells) for index, step in enumerate(run.steps)]
+        lines += [*_verdict(one, width), line()]
     return lines
 
 
-def compared(choice: Choice, chosen: int | None, claims: Sequence[Found], width: int) -> list[Text]:
+def comparison(choice: Choice, chosen: int | None, claims: Sequence[Found], width: int) -> list[Text]:
+    """Return what the runs show, and the prediction next to it."""
     lines = [line("  ", ("What the runs show", HEAD)), line()]
     for claim in claims:
-        whole = _GROUPS.sub("\u00a0", claim.sentence)  # a number stays on its line
+        whole = _THOUSANDS.sub("\u00a0", claim.sentence)  # so that no line breaks within a number
         first, *more = (part.replace("\u00a0", " ") for part in wrapped(whole, width - 8, indent=""))
         lines.append(line(("  ✓ ", GOOD) if claim.holds else ("  ✗ ", BAD), first))
         lines += [line("    " + part) for part in more]
     lines += [line(), line(("  You had been asked:", FAINT))]
-    return [*lines, *asked("", choice, chosen, width, told="measured")]
+    return [*lines, *question("", choice, chosen, width, right="measured")]
 
 
-def explained(lesson: Lesson, width: int) -> list[Text]:
+def explanation(lesson: Lesson, width: int) -> list[Text]:
     words = ", ".join(titled(name) for name in dict.fromkeys((*lesson.words, *standing_in(lesson.explain))))
     return [
         *paragraph(lesson.explain, width),
         line(),
-        *(line((part, FAINT)) for part in wrapped(f"words: {words} (g shows them)", width - 4, indent="  ")),
+        *paragraph(f"words: {words} (g shows them)", width, FAINT),
+        *meanings(lesson, width),
     ]
 
 
-def meanings(lesson: Lesson, width: int, height: int) -> list[Text]:
-    """As many of its words as there is room for, each with what it means."""
-    from fstui.report import explanation  # noqa: PLC0415  it comes with Markdown
+def meanings(lesson: Lesson, width: int) -> list[Text]:
+    """Return the words of the lesson, each with what it means."""
+    from fstui.report import explanation  # noqa: PLC0415  kept off the first frame
 
     lines = [line(), rule(width, "its words", "g: all of them")]
     for name in lesson.words:
-        meant = [line(" ", (titled(name), HEAD)), *explanation.word_lines(name, width - 2)]
-        if len(lines) + len(meant) <= height:
-            lines += meant
-    return lines if len(lines) > 2 else []
+        lines += [line(" ", (titled(name), HEAD)), *explanation.word_lines(name, width - 2)]
+    return lines if lesson.words else []
 
 
 def disks(lesson: Lesson, planned: Sequence[Planned], width: int) -> list[Text]:
-    """What each run is done on, as this box would read it."""
+    """Return the stack of each run, as this host would report it."""
     lines = [line(), rule(width, "its disks", "simulated")] if planned else []
     for run, plan in zip(lesson.runs, planned, strict=False):
         lines += [line(("  " + run.label, HEAD)), *io_path.tree(plan.target, width - 2)]
     return lines
 
 
-def ways(lesson: Lesson, planned: Sequence[Planned], width: int, *, told: bool) -> list[Text]:
-    """Each run's steps, how far what they write has come when the call returns."""
-    lines = (
-        [
-            line(),
-            rule(width, io_path.ACTUAL_REACH if told else io_path.EXPECTED_REACH, io_path.REACH_LEGEND if told else ""),
-        ]
-        if planned
-        else []
-    )
+def reach(lesson: Lesson, planned: Sequence[Planned], width: int, *, hidden: bool) -> list[Text]:
+    """Return how far the data of each step has got when the call returns, or question marks if that is hidden."""
+    if not planned:
+        return []
+    heading = (io_path.EXPECTED_REACH,) if hidden else (io_path.ACTUAL_REACH, io_path.REACH_LEGEND)
+    lines = [line(), rule(width, *heading)]
     for run, plan in zip(lesson.runs, planned, strict=False):
         steps = [(step.name, step.settings) for step in plan.plan.steps]
-        first, *rest = io_path.reach_lines(steps, plan.target, width, hidden=not told, actual=plan.made)
+        first, *rest = io_path.reach_lines(steps, plan.target, width, hidden=hidden, actual=plan.made)
         head = line(("  " + run.label, HEAD))
-        head.append_text(first[cell_len(head.plain) :] if first.plain[: cell_len(head.plain)].isspace() else line())
+        if first.plain[: cell_len(head.plain)].isspace():
+            head.append_text(first[cell_len(head.plain) :])
         lines += [head, *rest]
     return lines
 
 
-def live(progress: Progress, width: int, height: int) -> list[Text]:
-    """The latencies of the step that runs, else of the one before."""
+def heat_map(progress: Progress, width: int, height: int) -> list[Text]:
+    """Return the latencies of the running step, or of the last one between two steps."""
     step = progress.snapshot or progress.done.get(-1 if progress.shown is None else progress.shown)
     if step is None:
         return []
@@ -151,28 +196,44 @@ def live(progress: Progress, width: int, height: int) -> list[Text]:
     return [rule(width, step.name), *latency.heat_map(view, width, height - 1)]
 
 
-def spreads(planned: Sequence[LessonRun], under_way: Mapping[str, Progress]) -> list[Distribution]:
-    """The steps of all runs, as far as they have come."""
-    shown = []
+def distributions(planned: Sequence[LessonRun], started: Mapping[str, Progress], width: int, height: int) -> list[Text]:
+    """Return how long the operations of each step took, on one axis."""
+    steps = []
     for run in planned:
-        progress = under_way.get(run.label)
+        progress = started.get(run.label)
         for index, step in enumerate(run.steps):
             name = str(step["name"]) if len(planned) == 1 else f"{run.label}: {step['name']}"
-            seen, _ = _seen(str(step["name"]), index, progress)
+            seen, _ = _measured_step(str(step["name"]), index, progress)
             style = HEAT[0] if seen is None or not seen.syncs else _style(progress)
-            shown.append(Distribution(name, seen.timeline, seen.latency_ns, style) if seen else Distribution(name))
-    return shown
+            steps.append(Distribution(name, seen.timeline, seen.latency_ns, style) if seen else Distribution(name))
+    return [line(), *latency.distributions(steps, width, latency.distributions_height(len(steps), height))]
 
 
-def prompt(words: str) -> Text:
-    return line(("  " + words, HEAD))
+def paragraph(text: str, width: int, style: str = "") -> list[Text]:
+    words = " ".join(text.split())
+    return [line((part, style)) for part in wrapped(words, width - 4, indent="  ")] if words else []
 
 
-def _seen(name: str, index: int, progress: Progress | None) -> tuple[Step | Snapshot | None, tuple[str, str]]:
-    """What was measured of a step by now, and the sign of how far it is."""
+def _measured(lesson: Lesson, done: Taken | None, width: int) -> list[Text]:
+    """Return the rates measured when the lesson was last taken, or empty bars."""
+    rates = done.rates_per_s if done else {}
+    cells = max(width - _RATE - 22, 8)
+    lines = [line(), rule(width, "what was measured" if rates else "what it will measure", done.day if done else "")]
+    for run in lesson.runs:
+        for step in run.steps:
+            name = str(step["name"])
+            known = rates.get(f"{run.label}/{name}")
+            label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
+            bar = (charts.bar(known, _SCALE, cells), HEAT[0]) if known else ("╌" * cells + " ?", FAINT)
+            lines.append(line(f"  {fit(label, _RATE)}{fit_right(f'{rate(known)}/s' if known else '', 12)}  ", bar))
+    return lines
+
+
+def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[Step | Snapshot | None, tuple[str, str]]:
+    """Return what has been measured of a step, with the sign of its state."""
     if progress is not None:
-        over = progress.run.steps if progress.run else progress.done.values()
-        if (done := next((step for step in over if step.name == name), None)) is not None:
+        finished = progress.run.steps if progress.run else progress.done.values()
+        if (done := next((step for step in finished if step.name == name), None)) is not None:
             return done, step_style(done.status)
         if progress.current == index or (progress.snapshot is not None and progress.snapshot.index == index):
             return progress.snapshot, ("▸", HEAD)
@@ -180,19 +241,19 @@ def _seen(name: str, index: int, progress: Progress | None) -> tuple[Step | Snap
 
 
 def _step(name: str, index: int, progress: Progress | None, cells: int) -> Text:
-    seen, glyph = _seen(name, index, progress)
+    seen, glyph = _measured_step(name, index, progress)
     if seen is None:
-        return line("  ", glyph, f" {fit(name, _NAME)}")
+        return line("  ", glyph, f" {fit(name, _STEP)}")
     p50 = duration_ns(seen.latency_ns.p50) if seen.latency_ns else "–"
     flushes = sum(device.flushes or 0 for device in seen.counters)
     each = ratio(flushes / seen.syncs) if seen.syncs else "–"
     numbers = f"{fit_right(rate(seen.rate_per_s), 9)}{fit_right(p50, 9)}{fit_right(each, 12)}"
-    bar = charts.bar(seen.rate_per_s, SCALE, cells) if cells else ""
-    return line("  ", glyph, f" {fit(name, _NAME)}{numbers}  ", (bar, _style(progress) if seen.syncs else HEAT[0]))
+    bar = charts.bar(seen.rate_per_s, _SCALE, cells) if cells else ""
+    return line("  ", glyph, f" {fit(name, _STEP)}{numbers}  ", (bar, _style(progress) if seen.syncs else HEAT[0]))
 
 
 def _style(progress: Progress | None) -> str:
-    """A bar is in its verdict's colour once there is one."""
+    """Return the colour of the verdict as soon as there is one."""
     run = progress.run if progress else None
     return not_bold(verdict_style(run.verdict)[1]) if run and run.verdict != "cannot-tell" else HEAT[0]
 
@@ -204,7 +265,3 @@ def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:
         why = next((found.title for found in run.findings if found.verdict == run.verdict != "consistent"), "")
         why = why.removeprefix(f"{run.verdict} ").strip("()")
         yield line("  ", (f"{glyph} {verdict_word(run.verdict)}", style), f"  {fit(why, width - 30).rstrip()}")
-
-
-def paragraph(text: str, width: int) -> list[Text]:
-    return [line(part) for part in wrapped(" ".join(text.split()), width - 4, indent="  ")] if text.strip() else []

@@ -5,14 +5,14 @@ from __future__ import annotations
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.containers import Container
+from textual.containers import Container, VerticalScroll
 
 from fstui.model.errors import Refused
 from fstui.runs import lessons, lessons_taken
 from fstui.runs.lessons import Lesson, Planned
 from fstui.runs.lessons_taken import Taken
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
-from fstui.tui.drawing import lessons as drawing
+from fstui.tui.drawing import lesson as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.lesson import LessonScreen
@@ -20,35 +20,30 @@ from fstui.tui.widgets.table import Rows, Table
 
 
 class LessonsScreen(BaseScreen):
-    """A row for each; Enter takes it."""
+    """A row for each lesson, and what the selected one is about."""
 
-    KEYS = (
-        Command("lessons.take", "enter", "take", "take", "Take this lesson."),
-        HELP,
-        BACK,
-        QUIT,
-        *LIST,
-    )
+    KEYS = (Command("lessons.take", "enter", "take", "take", "Take this lesson."), HELP, BACK, QUIT, *LIST)
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
-        "Twelve lessons of five to seven minutes on what makes data durable, each on simulated disks: nothing is "
-        "written to this box but which lessons you have taken."
+        "Twelve lessons of five to seven minutes about what makes data durable, on simulated disks. Nothing is written "
+        "to this host except which lessons you have taken."
     )
 
     def __init__(self, pace: float = 1.0) -> None:
         super().__init__()
         self.table = Table(self._draw_lessons, id="lessons")
         self.taken: dict[str, Taken] | None = None
-        """None until it was looked up."""
+        """None until it has been read."""
         self.planned: dict[str, list[Planned]] = {}
-        """What each of their runs will do, by the lesson's name."""
+        """The plans of each lesson's runs, by the lesson's name."""
         self._pace = pace
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title)
         with Container(id="pair"):
             yield self.table
-            yield self.lines("about", self._draw_about)
+            with VerticalScroll(id="about", can_focus=False):
+                yield self.lines("selected", self._draw_selected)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -56,10 +51,10 @@ class LessonsScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
-        self.look()
+        self.read_taken()
 
     @work(exclusive=True, group="taken")
-    async def look(self) -> None:
+    async def read_taken(self) -> None:
         before = self.taken
         try:
             self.taken = await lessons_taken.recall()
@@ -67,11 +62,11 @@ class LessonsScreen(BaseScreen):
             self.say(str(trouble))
         if before != self.taken:
             self.table.refill()
-            self._stand_on_the_next()
+            self._select_next()
         self.redraw()
 
-    def _stand_on_the_next(self) -> None:
-        """After the last one taken, where there is one that was not."""
+    def _select_next(self) -> None:
+        """Select the first lesson after this one that was not taken, if this one was."""
         names = [lesson.name for lesson in lessons.lessons()]
         taken = self.taken or {}
         at = names.index(self.chosen.name)
@@ -80,24 +75,24 @@ class LessonsScreen(BaseScreen):
 
     @property
     def chosen(self) -> Lesson:
-        """The lesson under the cursor."""
         return lessons.find(self.table.chosen or lessons.lessons()[0].name)
 
     def on_data_table_row_highlighted(self) -> None:
+        self.query_one("#about").scroll_home(animate=False)
         self.redraw()
 
     def action_move(self, by: int) -> None:
         self.table.move(by)
 
-    action_scroll = action_move
+    def action_scroll(self, by: int) -> None:
+        self.query_one("#about").scroll_relative(y=by, animate=False)
 
     def action_take(self) -> None:
-        chosen = self.chosen
-        self.app.push_screen(LessonScreen(chosen, self._pace, self.planned.get(chosen.name)))
+        self.app.push_screen(LessonScreen(self.chosen, self._pace, self.planned.get(self.chosen.name)))
 
     @work(exclusive=True, group="planned")
     async def plan_all(self) -> None:
-        """What each will do: its disks are simulated, so that nothing is touched."""
+        """Plan the runs of all lessons. Their disks are simulated, so nothing is touched."""
         for lesson in lessons.lessons():
             self.planned[lesson.name] = await lessons.planned(lesson)
         self.redraw()
@@ -108,7 +103,6 @@ class LessonsScreen(BaseScreen):
     def _draw_lessons(self, width: int) -> Rows:
         return drawing.listed(lessons.lessons(), self.taken or {}, width)
 
-    def _draw_about(self, width: int, height: int) -> list[Text]:
-        chosen = self.chosen
-        done = (self.taken or {}).get(chosen.name)
-        return drawing.about(chosen, self.planned.get(chosen.name, []), done, width, height)
+    def _draw_selected(self, width: int, height: int) -> list[Text]:
+        planned, done = self.planned.get(self.chosen.name, []), (self.taken or {}).get(self.chosen.name)
+        return drawing.about(self.chosen, planned, done, width)

@@ -72,7 +72,7 @@ class PowerCutScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("page", self._draw_page, classes="rest")
+        yield self.lines("guide", self._draw_guide, classes="rest")
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -113,7 +113,7 @@ class PowerCutScreen(BaseScreen):
         return f"ssh {self.hostname} {_through_two_shells(verify)} < acks.log"
 
     def action_move(self, by: int) -> None:
-        self.part("page").scroll_lines(by)
+        self.part("guide").scroll_lines(by)
 
     action_scroll = action_move
 
@@ -157,7 +157,7 @@ class PowerCutScreen(BaseScreen):
         survived = "" if self.survived is None else f"{counted(self.survived, 'cut')} survived"
         return [ends([" ", ("fstui", HEAD), f"  power-cut   {io_path.path(self._target)}"], survived, width)]
 
-    def _draw_page(self, width: int, height: int) -> list[Text]:
+    def _draw_guide(self, width: int, height: int) -> list[Text]:
         return [
             line((part, style))
             for lead, words, style in self._paragraphs()
