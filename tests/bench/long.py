@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 from msgspec.structs import replace
 
-from fstui.measure.probes.blocks import SLOTS
+from fstui.measure.probes.files import SLOTS
 from fstui.measure.wire.frames import Decoder, encode_samples
 from fstui.model.counters import Counters
 from fstui.model.documents import sealed

@@ -1,33 +1,45 @@
-"""The file that a probe writes: made anew, filled and synced before the clock starts, removed at the end."""
+"""The file that a probe writes, and the blocks and offsets of its writes."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import mmap
 import os
 import random
 import stat
+import sys
 import time
+from array import array
+from collections.abc import Iterator
+from itertools import cycle
 from typing import Any
 
 from fstui.measure.wire.talk import CallError, calling, clock, cut_short, interrupted, send
 
 CHUNK_BYTES = 1 << 20
 PIECES_PER_S = 4
-"""Of a file that is written at a pace."""
+"""For a file that is filled at a limited rate."""
 LISTEN_NS = 50_000_000
 PAGE = os.sysconf("SC_PAGE_SIZE")
 PATIENCE_NS = 30_000_000_000
 SLOWEST_NS_PER_BYTE = 1000
-"""1 MB/s: a file that would take longer than this and the patience is given up."""
+"""1 MB/s. A file that takes longer than this and the patience is given up."""
+UNIT = 4096
+STEP = 17 * 64
+"""Distance of blocks in the pool. Two of them share a unit only if they are 64 steps, which are 17 units, apart."""
+NEVER_SHARED_BYTES = 16 * UNIT
+NEVER_SHARED_SLOTS = 64
+SLOTS = 252  # the samples of one batch fill one frame
+POOL_BYTES = 8 << 20
 
 
 def make_file(settings: dict[str, Any]) -> None:
-    """Make the file, fill it as asked, and sync it and the run's directory. What was there already is left as it is.
+    """Make the file, fill it, and sync it and the run's directory. An existing file is not changed.
 
-    The pages it was filled through are let go of where the blocks are whole pages, so that no write has to read one
-    back: large writes leave large folios in the page cache, and in those a block's write and sync cost more (ext4 on
-    Linux 6.18: 4 KiB with fdatasync 18 % slower). posix_fadvise(2); fio lets go of them too.
+    If the blocks are whole pages, so that no write has to read one, the page cache is dropped: large writes leave large
+    folios in it, and in those a write and its sync cost more (ext4 on Linux 6.18: 4 KiB with fdatasync 18 % slower).
+    fio drops it, too.
     """
     path, size = settings["path"], settings["file_bytes"]
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -48,7 +60,7 @@ def make_file(settings: dict[str, Any]) -> None:
 
 
 def sync_directory() -> None:
-    """The one that the file is in. Some filesystems have no fsync for directories (HFS: EINVAL); their files have."""
+    """Sync the run's directory. Some filesystems have no fsync for directories (HFS: EINVAL)."""
     directory = calling("open", os.open, ".", os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(directory)
@@ -60,7 +72,7 @@ def sync_directory() -> None:
 
 
 def fill(fd: int, size: int, how: str, bytes_per_s: int | None = None) -> None:
-    """``bytes_per_s``: no faster than that, and synced piece by piece, or the kernel would write it all at the end."""
+    """``bytes_per_s``: the limit. Each piece is synced then, or the kernel would write everything at the end."""
     if how == "fallocate":
         calling("fallocate", os.posix_fallocate, fd, 0, size)
     elif how == "written":
@@ -76,27 +88,27 @@ def fill(fd: int, size: int, how: str, bytes_per_s: int | None = None) -> None:
                 raise SystemExit(1)
             chunk = random.randbytes(min(most, size - done))
             wrote = calling("pwrite", os.pwrite, fd, chunk, done)
-            if not wrote:  # a short write is followed by the error that made it short; none is followed by none
+            if not wrote:  # the next write reports the cause of a short write, except if nothing was written
                 raise CallError("pwrite", cut_short(fd, chunk, done, wrote))
             done += wrote
             send("preparing", done=done, total=size)
 
 
 def wait_until(due_ns: int) -> None:
-    """Or until the engine hangs up or says stop."""
+    """Wait until then, or until the engine hangs up or stops the probe."""
     while (left_ns := due_ns - clock()) > 0 and not interrupted():
         time.sleep(min(left_ns, LISTEN_NS) / 1e9)
 
 
 def give_up_if_slow(done: int, size: int, elapsed_ns: int) -> None:
-    """A storage that takes minutes for the file tells nothing in a step of seconds. Raises CallError."""
+    """Raises CallError if the file would take minutes: a step of seconds would measure nothing there."""
     if elapsed_ns > PATIENCE_NS and elapsed_ns * size > done * (PATIENCE_NS + size * SLOWEST_NS_PER_BYTE):
         said = f"{done} of {size} bytes written in {elapsed_ns / 1e9:.0f} s: too slow for a file of that size"
         raise CallError("pwrite", OSError(errno.ETIMEDOUT, said))
 
 
 def try_direct(directory: str) -> None:
-    """See that a file there can be opened with O_DIRECT. Raises CallError."""
+    """Check that a file there can be opened with O_DIRECT. Raises CallError."""
     path = os.path.join(directory, "direct")
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -106,9 +118,52 @@ def try_direct(directory: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove our file: a regular file of that name, nothing else."""
+    """Remove the file if it is a regular file."""
     try:
         if stat.S_ISREG(os.lstat(path).st_mode):
             os.unlink(path)
     except OSError:
-        pass  # the keeper of the directory removes the rest, or says that it could not
+        pass  # the keeper of the run's directory removes the rest, or reports that it could not
+
+
+class Blocks:
+    """Blocks of random bytes, with a stamp in every unit of 4 KiB. New stamps make all blocks new.
+
+    Blocks for buffered writes overlap in one pool at steps of about 1 KiB, so that it stays in the processor's cache;
+    O_DIRECT requires alignment. No unit is ever written twice with the same contents, so deduplicating storage
+    finds no equal ones.
+    """
+
+    def __init__(self, block_bytes: int, direct: bool) -> None:
+        step = -(-block_bytes // UNIT) * UNIT if direct else min(STEP, block_bytes // 8 * 8 or 8)
+        most = SLOTS if direct or block_bytes <= NEVER_SHARED_BYTES else NEVER_SHARED_SLOTS
+        slots = max(1, min(most, POOL_BYTES // step))
+        pool = mmap.mmap(-1, slots * step + block_bytes)
+        pool.write(random.randbytes(len(pool)))
+        view = memoryview(pool)
+        page = block_bytes % UNIT or UNIT  # the shortest page of a block: it must contain a stamp, too
+        apart = page // step * step or max(8, min(step, page) // 8 * 8)
+        self._stamps = view[: len(pool) // 8 * 8].cast("Q")[:: apart // 8]
+        self._stamp = random.getrandbits(62)
+        self.blocks = [view[slot * step : slot * step + block_bytes] for slot in range(slots)]
+
+    def fresh(self) -> list[memoryview]:
+        """Return the blocks with contents that were never written before."""
+        self._stamp += 1
+        self._stamps[:] = memoryview(self._stamp.to_bytes(8, sys.byteorder) * len(self._stamps)).cast("Q")
+        return self.blocks
+
+
+def offsets(settings: dict[str, Any], seed: int) -> Iterator[int]:
+    """Yield the offset of each write: block-aligned within the file, or ever larger for an append."""
+    block, size = settings["block_bytes"], settings["file_bytes"]
+    if settings["offsets"] == "append":
+        return iter(range(0, sys.maxsize, block))
+    if settings["offsets"] == "same":
+        return cycle([0])
+    places = list(range(0, size - block + 1, block))
+    if settings["offsets"] == "random":
+        choose = random.Random(seed)
+        chosen = choose.choices(places, k=max(8192, min(len(places), 65536)))
+        places = array("q", chosen).tolist()  # new int objects in the order of their use, for the processor's cache
+    return cycle(places)

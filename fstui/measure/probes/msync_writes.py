@@ -1,7 +1,7 @@
-"""Probe: rewrites blocks of a file of its own through a shared mapping, and makes each durable by msync(MS_SYNC).
+"""Probe: rewrite blocks of a file through a shared mapping, and make each durable by msync(MS_SYNC), as LMDB does.
 
-Stores in the manner of LMDB write so. A block's write is a copy into the page cache, with the fault by which the kernel
-learns that a clean page was written to; its sync is an msync of the pages that the block lies on.
+A block's write is a copy into the page cache, with the page fault by which the kernel notices that a clean page is
+written to. Its sync is an msync of the pages that contain the block.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ import os
 from itertools import islice
 from typing import Any
 
-from fstui.measure.probes.blocks import SLOTS, Blocks
-from fstui.measure.probes.writers import Batch, Shared, Writer, main
+from fstui.measure.probes.files import SLOTS, Blocks
+from fstui.measure.probes.writers import Batch, BlockWriter, Shared, main
 from fstui.measure.wire.talk import CallError, calling, clock
 
 PAGE = mmap.PAGESIZE
 
 
-class MappedWriter(Writer):
-    """Writes to memory that is the file."""
-
+class MappedWriter(BlockWriter):
     def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
         super().__init__(settings, shared, number)
         fd = calling("open", os.open, settings["path"], os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        # read in before the clock starts: no write has to wait for what it overwrites
+        # read the file before the clock starts, so that no write waits for a read
         flags, protection = mmap.MAP_SHARED | mmap.MAP_POPULATE, mmap.PROT_READ | mmap.PROT_WRITE
         self.mapping: mmap.mmap = calling("mmap", mmap.mmap, fd, settings["file_bytes"], flags, protection)
         self.blocks = Blocks(self.block_bytes, direct=False)
@@ -43,7 +41,7 @@ class MappedWriter(Writer):
                 mapping[offset : offset + size] = block
                 put(tick())
                 into_page = offset % PAGE
-                msync(offset - into_page, into_page + size)  # it takes whole pages
+                msync(offset - into_page, into_page + size)  # msync takes whole pages
                 now = tick()
                 put(now)
                 if now >= until_ns:

@@ -1,26 +1,27 @@
-"""The sync path of the process that measures: do its syncs reach the kernel's filesystems?
+"""The sync path of the measuring process: do its syncs reach the kernel's filesystems?
 
-libeatmydata and its like replace libc's sync calls; a seccomp filter answers them in the kernel's place. Five signs
-show it: the sync of a pipe succeeds, an O_DSYNC open loses its O_DSYNC, libc's fdatasync is far quicker than the raw
-system call, the library is in /proc/self/maps, and pages are still dirty after a sync (``dirty_pages``).
+Libraries such as libeatmydata replace libc's sync calls, and a seccomp filter answers them instead of the kernel. Five
+signs show it: the sync of a pipe succeeds, a file opened with O_DSYNC does not have the flag, libc's fdatasync is far
+quicker than the raw system call, the library is in /proc/self/maps, and pages are still dirty after a sync.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import mmap
 import os
 import random
 import re
 import time
-from collections.abc import Callable
-from typing import Any
-
-from fstui.measure.probes.dirty_pages import left_dirty
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from itertools import count, cycle
+from typing import Any, NamedTuple
 
 ROUNDS, OPENED = 3, 24
 MOST_ROUNDS, QUICK_NS = 24, 50_000
-"""So many where the raw call was quicker than this: so near to nothing it may be the way to the call that took long."""
+"""Rounds if the raw call was quicker than QUICK_NS: then the overhead of the call may be most of its time."""
 FDATASYNC = {"x86_64": 75, "aarch64": 83, "riscv64": 83, "ppc64le": 148, "s390x": 148, "armv7l": 148, "i686": 148}
 """System call numbers of fdatasync, from the kernel's syscall tables."""
 CALLS = {
@@ -30,17 +31,29 @@ CALLS = {
     "aarch64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
     "riscv64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
 }  # fmt: skip
-_CALLS: dict[str, Callable[[int], object]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
-
-
+TRIES, LONGEST_S = 24, 0.3
+"""How many syncs are checked for dirty pages, and for how long; at least LEAST, however slow the storage is."""
+LEAST = 4
+SEARCHES, LONGEST_SEARCH_S = 88, 1.3
+"""The same after one sync left its page dirty, until a second one does. One may be chance: btrfs reports the end of a
+write a moment late."""
+CONTROLS = 3
+"""How many raw system calls must leave the page clean where a call of libc left it dirty."""
+CACHESTAT = 451
+"""The same number on every architecture (include/uapi/asm-generic/unistd.h)."""
+_FILTERED = "Seccomp:\t2"
+_DIRTY_KB = re.compile(r"^(?:Shared|Private)_Dirty: +(\d+) kB$")
+_HEADER = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ")
+Sync = Callable[[int], object]
+_CALLS: dict[str, Sync] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
 _PROC = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-"""Held: a probe that has shut itself in its directory still reads there."""
+"""Open from the start: a probe that changes its root directory still reads there."""
 
 
 def facts(directory: str, stubs: str) -> dict[str, Any]:
-    """Return the fields of fstui.model.host.Process, found with a file of its own in ``directory``. Raises OSError.
+    """Return the fields of fstui.model.host.Process, with the help of a new file in ``directory``. Raises OSError.
 
-    ``stubs``: a pattern for the names of libraries that leave syncs out.
+    ``stubs``: a pattern for the names of libraries that stub syncs.
     """
     path = os.path.join(directory, "sync-path")
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
@@ -51,7 +64,7 @@ def facts(directory: str, stubs: str) -> dict[str, Any]:
         os.unlink(path)
     return {
         "pipe_fsync_fails": pipe_fsync_fails(),
-        "left_dirty": left_dirty(path, _CALLS, raw_fdatasync(), read_text),
+        "left_dirty": left_dirty(path, _CALLS, raw_fdatasync()),
         "dsync_flag_kept": flag_kept,
         "libc_sync_ns": libc_ns,
         "raw_sync_ns": raw_ns,
@@ -61,7 +74,7 @@ def facts(directory: str, stubs: str) -> dict[str, Any]:
 
 
 def pipe_fsync_fails() -> bool:
-    """Return whether fsync and fdatasync of a pipe fail with EINVAL, as the kernel answers; a stub succeeds."""
+    """Return whether fsync and fdatasync of a pipe fail with EINVAL, as in the kernel. A stub succeeds."""
     read_end, write_end = os.pipe()
     try:
         return all(_is_invalid(call, write_end) for call in _CALLS.values())
@@ -79,7 +92,7 @@ def _is_invalid(call: Callable[[int], object], fd: int) -> bool:
 
 
 def dsync_flag_kept(path: str) -> bool:
-    """Whether O_DSYNC asked of open(2) is there when F_GETFL is asked, each of many times."""
+    """Return whether every file opened with O_DSYNC has the flag (F_GETFL)."""
     for _ in range(OPENED):
         fd = os.open(path, os.O_WRONLY | os.O_DSYNC)
         try:
@@ -91,11 +104,11 @@ def dsync_flag_kept(path: str) -> bool:
 
 
 def sync_times(path: str) -> tuple[int | None, int | None]:
-    """The shortest of libc's fdatasync and of the raw system call, each after a write of its own, in ns.
+    """Return the shortest time of libc's fdatasync and of the raw system call, each after a write, in ns.
 
-    Not the median: beside others who want the processor, two of three may have waited for it, or all of three where a
-    server's answer to the write came between (FUSE): a filesystem without fsync was taken for a stub. None for the raw
-    one too where calling it takes half of that time: on an emulated processor that is 30 µs, and nothing is told by it.
+    The median would be wrong: on a busy host, or on FUSE, most calls wait for a processor, and a filesystem without
+    fsync looked like a stub. The raw time is None if the overhead of the call is half of it: on an emulated processor
+    that is 30 µs, and proves nothing.
     """
     raw = raw_fdatasync()
     fd = os.open(path, os.O_WRONLY)
@@ -121,7 +134,7 @@ def sync_times(path: str) -> tuple[int | None, int | None]:
 
 
 def _call_ns(raw: Callable[[int], Any]) -> int:
-    """The shortest time of such a call that the kernel refuses at once (EBADF)."""
+    """Return the shortest time of such a call that the kernel refuses at once (EBADF)."""
     times = []
     for _ in range(ROUNDS):
         since = time.monotonic_ns()
@@ -131,18 +144,18 @@ def _call_ns(raw: Callable[[int], Any]) -> int:
 
 
 def raw_fdatasync() -> Callable[[int], int] | None:
-    """fdatasync as a system call past libc's wrapper, or None where its number is not known."""
+    """Return fdatasync as a system call without libc's wrapper, or None if its number is not known."""
     number = FDATASYNC.get(os.uname().machine)
     if number is None:
         return None
-    import ctypes  # noqa: PLC0415  late: 15 ms that most probes never need
+    import ctypes  # noqa: PLC0415  it takes 15 ms, and most probes do not need it
 
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     return lambda fd: int(syscall(number, fd))
 
 
 def preloads(stubs: str) -> list[dict[str, str]]:
-    """Sync-stubbing libraries mapped into this process, each once."""
+    """Return the sync-stubbing libraries mapped into this process."""
     lines = read_text("self/maps").splitlines()
     mapped = dict.fromkeys(line.rsplit(" ", 1)[-1] for line in lines)
     found = [library for library in mapped if re.search(stubs, os.path.basename(library), re.IGNORECASE)]
@@ -150,7 +163,7 @@ def preloads(stubs: str) -> list[dict[str, str]]:
 
 
 def own_cgroup() -> str | None:
-    """The cgroup that io limits would apply to: the unified one, else blkio's."""
+    """Return the cgroup whose I/O limits apply: the unified one, else that of blkio."""
     for line in read_text("self/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
         if "blkio" in controllers.split(",") or (number == "0" and not controllers):
@@ -159,7 +172,7 @@ def own_cgroup() -> str | None:
 
 
 def call_of(pid: int) -> str | None:
-    """The name of the system call that a process of ours sits in, or None while it runs."""
+    """Return the name of the system call in which a child is blocked, or None while it runs."""
     first = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not first.lstrip("-").isdigit():
         return None
@@ -167,9 +180,113 @@ def call_of(pid: int) -> str | None:
 
 
 def read_text(name: str) -> str:
-    """A file of /proc, by its name there; empty where it cannot be read."""
+    """Return the text of a file in /proc, by its name there; empty if it cannot be read."""
     try:
         with os.fdopen(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=_PROC), errors="replace") as file:
             return file.read(1 << 20)
     except OSError:
         return ""
+
+
+class File(NamedTuple):
+    """A file that is open for reading and writing."""
+
+    fd: int
+    path: str
+
+
+Dirty = Callable[[File], bool]
+
+
+def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[str, tuple[int, int]]:
+    """Return by call how many syncs were checked, and how many of them left the page written before dirty.
+
+    ``path``: a new file. ``raw``: fdatasync as a system call. A sync is not counted if the raw call leaves the page
+    dirty as well (in memory, in some journals), or if no page was dirty before (FUSE, a mount that syncs each write).
+    """
+    tally: dict[str, tuple[int, int]] = {}
+    if raw is None:
+        return tally
+    with ExitStack() as closing, suppress(OSError):  # the step that follows meets the same error and reports it
+        file = _created(closing, path)
+        ways, began = ways_to_ask(closing), time.monotonic()
+        for number, (name, sync) in zip(count(), cycle(calls.items()), strict=False):
+            searching = sum(left for _, left in tally.values()) == 1
+            most, longest_s = (SEARCHES, LONGEST_SEARCH_S) if searching else (TRIES, LONGEST_S)
+            if number >= most or (number >= LEAST and time.monotonic() - began > longest_s):
+                break
+            left = _leaves_dirty(file, ways, sync)
+            if left is False or (left and not any(_leaves_dirty(file, ways, raw) for _ in range(CONTROLS))):
+                tried, before = tally.get(name, (0, 0))
+                tally[name] = (tried + 1, before + left)
+    return tally
+
+
+def _created(closing: ExitStack, path: str) -> File:
+    fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    closing.callback(os.unlink, path)
+    closing.callback(os.close, fd)
+    return File(fd, path)
+
+
+def _leaves_dirty(file: File, ways: list[Dirty], sync: Sync) -> bool | None:
+    """Return whether the page is dirty after the sync, or None if no function reported it as dirty before."""
+    os.pwrite(file.fd, os.urandom(mmap.PAGESIZE), 0)
+    is_dirty = next((way for way in ways if way(file)), None)
+    if is_dirty is None:
+        return None
+    sync(file.fd)
+    return is_dirty(file)
+
+
+def ways_to_ask(closing: ExitStack) -> list[Dirty]:
+    """Return the functions that say whether a file's first page is dirty. Use the first that reports it after a write.
+
+    Neither writes anything back. cachestat(2) (Linux 6.5) counts the dirty pages of a file, but none on an overlay, as
+    the pages belong to the file of the upper filesystem. /proc/self/smaps reports mapped pages on every kernel. On FUSE
+    both report none. A filter of system calls may kill a process that makes an unknown one: then cachestat is not used.
+    """
+    status = read_text("self/status")
+    counted = _by_count() if status and _FILTERED not in status else None
+    return [way for way in (counted, _by_mapping(closing)) if way]
+
+
+def _by_count() -> Dirty | None:
+    """Return None if the kernel does not support it."""
+    import ctypes  # noqa: PLC0415  it takes 15 ms, and most probes do not need it
+
+    syscall: Any = ctypes.CDLL(None, use_errno=True).syscall
+    whole, found = (ctypes.c_uint64 * 2)(0, 0), (ctypes.c_uint64 * 5)()
+
+    def dirty(file: File) -> bool:
+        return syscall(CACHESTAT, file.fd, whole, found, 0) == 0 and found[1] + found[2] > 0
+
+    fd = os.memfd_create("fstui", os.MFD_CLOEXEC)
+    try:
+        return dirty if syscall(CACHESTAT, fd, whole, found, 0) == 0 else None
+    finally:
+        os.close(fd)
+
+
+def _by_mapping(closing: ExitStack) -> Dirty:
+    """The function raises OSError if the filesystem does not support mappings."""
+    mapped: dict[File, mmap.mmap] = {}
+
+    def dirty(file: File) -> bool:
+        if file not in mapped:
+            mapped[file] = closing.enter_context(mmap.mmap(file.fd, 1, prot=mmap.PROT_READ))
+        _ = mapped[file][0]  # smaps counts only pages that were touched
+        return dirty_kb(read_text("self/smaps"), os.path.basename(file.path)) > 0
+
+    return dirty
+
+
+def dirty_kb(smaps: str, name: str) -> int:
+    """Return the dirty kB in the mappings of files with this name."""
+    total, matches = 0, False
+    for line in smaps.splitlines():
+        if _HEADER.match(line):
+            matches = line.endswith("/" + name)
+        elif matches and (dirty := _DIRTY_KB.match(line)):
+            total += int(dirty[1])
+    return total

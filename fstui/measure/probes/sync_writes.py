@@ -1,4 +1,4 @@
-"""Probe: writes blocks of a file of its own and syncs them, from one or more writers, and times both parts."""
+"""Probe: write blocks of a file and sync them, from one or more writers, and time both parts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from fstui.measure.probes.blocks import SLOTS, Blocks
-from fstui.measure.probes.writers import HAND_OVER_NS, Batch, Shared, Writer, main
+from fstui.measure.probes.files import SLOTS, Blocks
+from fstui.measure.probes.writers import HAND_OVER_NS, Batch, BlockWriter, Shared, main
 from fstui.measure.wire.talk import CallError, calling, clock, cut_short, write_whole
 
 OPEN_FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
 SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
 
 
-class SyncWriter(Writer):
-    """Writes through a file descriptor."""
-
+class SyncWriter(BlockWriter):
     def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
         super().__init__(settings, shared, number)
         self.sync = SYNCS.get(settings["sync"])
@@ -86,7 +84,7 @@ class SyncWriter(Writer):
         return now
 
     def batch_with_rare_sync(self, until_ns: int, ops_left: int) -> int:
-        """A sync after every N-th write; the others have a sync part of no length."""
+        """Sync after every N-th write. The sync part of the other writes takes no time."""
         now = clock()
         start = now
         marks: list[int] = []
@@ -101,7 +99,7 @@ class SyncWriter(Writer):
         return now
 
     def paced_batch(self, until_ns: int, ops_left: int) -> int:
-        """One operation at its due time; sleeps in short pieces, so that a stop is heard."""
+        """Do one operation at its due time. Sleep in short pieces, so that a stop is noticed."""
         due = self.state[0] + self.ops * self.pause_ns
         while (left := due - clock()) > 0 and not self.shared.stopping:
             if clock() >= until_ns:

@@ -1,9 +1,9 @@
-"""The writers of a probe, one process each, so that no writer ever waits for another one's interpreter.
+"""The writers of a probe: one process each, so that no writer waits for the interpreter lock of another.
 
-The first process coordinates: it makes the file, forks the writers, passes ``go`` and ``stop`` on, and names the call
-that a silent writer sits in. What a probe adds is a kind of Writer: how it opens the file, and a batch of operations.
-Settings: those of its kind of step, plus ``directory`` and its ``identity`` (the run's own, which it enters), ``path``
-(the file to make there) and ``facts`` (look at the own sync path first).
+The first process coordinates: it makes the file, forks the writers, passes ``go`` and ``stop`` on, and reports the
+system call in which a silent writer is stuck. A probe is a subclass of Writer.
+Settings: those of its kind of step, plus ``directory`` and its ``identity`` (the run's directory, which it enters),
+``path`` (the file to make there) and ``facts`` (examine the sync path of this process first).
 The file is removed when stdin closes, whatever happened to the engine.
 """
 
@@ -19,9 +19,8 @@ from functools import partial
 from typing import Any, NoReturn
 
 from fstui.measure.probes import sync_path
-from fstui.measure.probes.blocks import offsets
-from fstui.measure.probes.files import make_file, remove
-from fstui.measure.probes.starvation import UNKNOWN, Starvation
+from fstui.measure.probes.files import make_file, offsets, remove
+from fstui.measure.probes.sync_path import read_text
 from fstui.measure.wire import frames
 from fstui.measure.wire.talk import (
     CallError,
@@ -40,63 +39,118 @@ HAND_OVER_NS = 50_000_000
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
 SILENT_NS = 500_000_000
-WRITER_WORDS = 7  # started_ns, ended_ns, held_ns, last hand-over, waited for a CPU in all, at once, stolen
+WRITER_WORDS = 7
+UNKNOWN = -1
+_TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+_STEAL = 8
 Batch = Callable[[int, int], int]
 """(until_ns, ops_left) → the time of its last operation."""
 
 
+class Starvation:
+    """Time in which this process was ready to run and had no CPU: an operation is then slow on any storage.
+
+    The second field of /proc/self/schedstat is the time spent waiting on a run queue, with throttling by a CPU quota
+    (Documentation/scheduler/sched-stats.rst); the eighth of each CPU in /proc/stat is the time for which a hypervisor
+    ran something else (proc_stat(5)).
+    """
+
+    def __init__(self) -> None:
+        self._first = self._latest = run_queue_ns()
+        self._stolen = stolen_ns()
+        self.longest_ns = UNKNOWN if self._first == UNKNOWN else 0
+        """The longest wait between two calls of ``look``: one wait explains a stall, not the sum of all waits."""
+
+    def look(self) -> None:
+        """Update ``longest_ns``. Cheap enough for every 50 ms."""
+        waited = run_queue_ns()
+        if UNKNOWN not in (waited, self._latest):
+            self.longest_ns = max(self.longest_ns, waited - self._latest)
+        self._latest = waited
+
+    def waited_ns(self) -> int:
+        """Return the whole time that this process waited."""
+        self.look()
+        return UNKNOWN if UNKNOWN in (self._latest, self._first) else self._latest - self._first
+
+    def stolen_ns(self) -> int:
+        """Return the time that the CPU with the largest loss lost to the hypervisor."""
+        return max((now - before for now, before in zip(stolen_ns(), self._stolen, strict=False)), default=UNKNOWN)
+
+
+def run_queue_ns() -> int:
+    """Return how long this process has waited for a CPU so far."""
+    words = read_text("self/schedstat").split()
+    return int(words[1]) if len(words) > 1 else UNKNOWN
+
+
+def stolen_ns() -> list[int]:
+    """Return the stolen time of each CPU so far."""
+    rows = (line.split() for line in read_text("stat").splitlines()[1:] if line.startswith("cpu"))
+    return [int(row[_STEAL]) * _TICK_NS for row in rows if len(row) > _STEAL]
+
+
 class Shared:
-    """What coordinator and writers tell each other without a system call: a stop flag and seven numbers a writer."""
+    """Memory that coordinator and writers share: a stop flag and seven numbers per writer."""
 
     def __init__(self, writers: int) -> None:
         self.words = memoryview(mmap.mmap(-1, 8 * (1 + WRITER_WORDS * writers))).cast("q")
 
     @property
     def stopping(self) -> bool:
-        """The coordinator wants the writers to end."""
         return bool(self.words[0])
 
     def stop(self) -> None:
-        """Ask every writer to end after its operation."""
+        """Request every writer to end after its operation."""
         self.words[0] = 1
 
     def of(self, writer: int) -> memoryview:
-        """started_ns, ended_ns, held_ns, the time of the last hand-over and the CPU's absence, of one writer."""
+        """Return started_ns, ended_ns, held_ns, the time of the last hand-over, and the time without a CPU: in all, the
+        longest wait, stolen."""
         first = 1 + WRITER_WORDS * writer
         return self.words[first : first + WRITER_WORDS]
 
 
 class Writer(ABC):
-    """One writer's measured loop."""
+    """The measured loop of one writer."""
 
     parts = 2
-    """Of an operation: a write and its sync, or one alone."""
+    """Parts of an operation: a write and its sync, or one."""
+    making = "open"
+    """The call that is reported if the file cannot be made."""
 
     def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
         self.number = number
         self.shared = shared
         self.coordinator = os.getppid()
         self.state = shared.of(number)
-        self.block_bytes: int = settings["block_bytes"]
         self.length_ns = int(settings["seconds"] * 1e9)
         self.least_ops = -(-SLOW_STEP_OPS // settings["writers"])
-        most_bytes = settings["max_bytes_per_s"] * settings["seconds"] // settings["writers"]
-        self.most_ops = max(1, int(most_bytes // self.block_bytes)) if most_bytes else sys.maxsize
-        if enough := settings.get("enough_ops"):
-            self.least_ops, self.most_ops = 0, min(self.most_ops, -(-enough // settings["writers"]))
-        self.offsets = offsets(settings, seed=number + 1)
+        self.most_ops = sys.maxsize
         self.pending: list[bytes] = []
         self.apart: list[int] = []
-        """Readings of operations with pauses between them, for the frames of the next hand-over."""
+        """Clock readings of operations with pauses between them, for the frames of the next hand-over."""
         self.ops = 0
         self.held_ns = 0
 
+    @staticmethod
+    def prepare(settings: dict[str, Any]) -> None:
+        """Make what the writers write to, or leave nothing. Raises CallError, OSError."""
+        make_file(settings)
+
+    @staticmethod
+    def clean_up(settings: dict[str, Any]) -> None:
+        remove(settings["path"])
+
     @abstractmethod
     def batch(self) -> Batch:
-        """What measures a batch of operations, keeps it, and raises CallError."""
+        """Return the function that measures a batch of operations and keeps it. It raises CallError."""
+
+    def report(self) -> None:  # noqa: B027  most writers have no figures
+        """Send figures after a hand-over."""
 
     def run(self) -> None:
-        """Write until the time is over, the bytes are used up or the coordinator says stop. Raises CallError."""
+        """Write until the time is over, the bytes are used up or the coordinator stops it. Raises CallError."""
         batch, starvation = self.batch(), Starvation()
         started = now = clock()
         self.state[0] = started
@@ -113,7 +167,7 @@ class Writer(ABC):
                 self.hand_over()
                 now = clock()
         except CallError:
-            self.state[1] = clock()  # the operation that failed took its time too
+            self.state[1] = clock()  # the failed operation took time, too
             raise
         finally:
             self.state[4], self.state[6] = starvation.waited_ns(), starvation.stolen_ns()
@@ -130,30 +184,41 @@ class Writer(ABC):
 
     def keep(self, start_ns: int, marks: list[int]) -> None:
         self.ops += len(marks) // self.parts
-        # packed at once: 50 ms of numbers would not stay in the processor's cache
+        # encoded at once: the numbers of 50 ms would not stay in the processor's cache
         self.pending += frames.encode_samples(self.number, self.parts, start_ns, marks)
 
     def keep_apart(self, start_ns: int, marks: list[int]) -> None:
-        """One operation after a pause. Those of a hand-over come together: a frame each would wake the engine as often
-        as the storage is written to."""
+        """Keep one operation after a pause. Those of a hand-over share a frame: one each would wake the engine for
+        every operation."""
         self.ops += 1
         self.apart += (start_ns, *marks)
 
     def hand_over(self) -> None:
-        """Send what is pending. Only the time blocked on a full pipe counts as held."""
+        """Send what is pending. Only the time spent waiting for space in the pipe counts as held."""
         pending = [*self.pending, *frames.encode_samples_apart(self.number, self.parts, self.apart)]
         self.pending, self.apart = [], []
         for frame in pending:
             self.held_ns += write_frame(frame)
+        self.report()
+
+
+class BlockWriter(Writer):
+    """A writer of blocks of a fixed size."""
+
+    def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
+        super().__init__(settings, shared, number)
+        self.block_bytes: int = settings["block_bytes"]
+        self.offsets = offsets(settings, seed=number + 1)
+        most_bytes = settings["max_bytes_per_s"] * settings["seconds"] // settings["writers"]
+        self.most_ops = max(1, int(most_bytes // self.block_bytes)) if most_bytes else sys.maxsize
+        if enough := settings.get("enough_ops"):
+            self.least_ops, self.most_ops = 0, min(self.most_ops, -(-enough // settings["writers"]))
 
 
 def fork_writer(
     make: Callable[[int], Writer], number: int, shared: Shared, gate: tuple[int, int], lifeline: int
 ) -> int:
-    """A writer in a process of its own, waiting at the gate; its end of the lifeline closes when it ends.
-
-    Returns its pid, in the coordinator only.
-    """
+    """Fork a writer that waits at the gate. Its end of the lifeline closes when it ends. Returns its pid."""
     pid = os.fork()
     if pid:
         return pid
@@ -161,24 +226,24 @@ def fork_writer(
     status = 1
     try:
         writer = make(number)
-        gc.disable()  # nothing here makes cycles, and a collection would look like a slow disk
+        gc.disable()  # a collection would look like a slow disk, and the loop makes no reference cycles
         os.write(lifeline, b".")
-        os.read(gate[0], 1)  # returns when the coordinator opens the gate by closing its side
+        os.read(gate[0], 1)  # returns when the coordinator closes its end
         if not shared.stopping:
             writer.run()
         status = 0
     except CallError as failure:
         shared.stop()
         send_failure(failure, number)
-        status = 0  # it has been said
+        status = 0  # the error was reported
     finally:
         os._exit(status)
 
 
 def measure(kind: type[Writer], settings: dict[str, Any]) -> bool:
-    """Fork the writers, wait for ``go``, watch them until all have ended, and say ``done``.
+    """Fork the writers, wait for ``go``, watch them until all have ended, and send ``done``.
 
-    False where it never came to that: a writer could not begin, and the engine waits for no counters.
+    Returns False if a writer could not begin: the engine then reads no counters.
     """
     writers = settings["writers"]
     shared = Shared(writers)
@@ -191,7 +256,7 @@ def measure(kind: type[Writer], settings: dict[str, Any]) -> bool:
     waiting = writers
     while waiting and (letters := os.read(watched, waiting)):
         waiting -= len(letters)
-    if waiting:  # a writer ended before it was ready, and said why
+    if waiting:  # a writer ended before it was ready, and reported why
         shared.stop()
     else:
         send("ready")
@@ -207,7 +272,7 @@ def measure(kind: type[Writer], settings: dict[str, Any]) -> bool:
 
 
 def reap(pids: list[int]) -> None:
-    """Say of every writer that did not end by itself what ended it."""
+    """Report every writer that was ended from outside."""
     for number, pid in enumerate(pids):
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status:
@@ -230,7 +295,7 @@ def send_done(states: list[memoryview]) -> None:
 
 
 def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines) -> None:
-    """Until every writer has ended: pass a stop on, and say which call a silent writer sits in."""
+    """Wait until every writer has ended. Pass a stop on, and report the system call of a silent writer."""
     while not commands.wait_until_closed(watched, timeout_s=0.25):
         if commands.stop_wanted:
             shared.stop()
@@ -241,18 +306,17 @@ def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines)
                 send("inflight", since_ns=last, call=call, writer=number)
 
 
-def main(kind: type[Writer], **usual: Any) -> NoReturn:
-    """The program. ``usual``: settings that such a probe is not asked for, and always has."""
-    settings = {**usual, **probe_settings()}
-    path = settings["path"]
-    with reporting("open"):
+def main(kind: type[Writer], **fixed: Any) -> NoReturn:
+    """Run the probe. ``fixed``: settings that all steps of its kind share."""
+    settings = {**fixed, **probe_settings()}
+    with reporting(kind.making):
         enter_run_directory(settings)
-        make_file(settings)
+        if stubs := settings.get("facts"):
+            send("facts", **calling("open", sync_path.facts, ".", stubs))
+        kind.prepare(settings)
         try:
-            if stubs := settings.get("facts"):
-                send("facts", **calling("open", sync_path.facts, ".", stubs))
             if measure(kind, settings):
                 CommandLines().wait_for_end()
         finally:
-            remove(path)
+            kind.clean_up(settings)
     sys.exit(0)

@@ -7,12 +7,11 @@ import time
 
 import pytest
 
-from fstui.measure.probes import starvation
-from fstui.measure.probes.starvation import UNKNOWN, Starvation, run_queue_ns, stolen_ns
+from fstui.measure.probes import writers
+from fstui.measure.probes.writers import UNKNOWN, Starvation, run_queue_ns, stolen_ns
 
 
-def test_two_who_share_one_cpu_wait_for_it() -> None:
-    """Two busy processes on one CPU: what one of them does not get, it waits for."""
+def test_waiting_for_a_shared_cpu_is_counted() -> None:
     cpus = os.sched_getaffinity(0)
     pid = os.fork()
     os.sched_setaffinity(0, {min(cpus)})
@@ -37,8 +36,8 @@ def test_every_cpu_has_its_stolen_time() -> None:
     assert all(ns >= 0 for ns in stolen_ns())
 
 
-def test_where_nobody_counts_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starvation, "_read", lambda path: "")
+def test_time_without_a_cpu_is_unknown_if_the_kernel_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "read_text", lambda name: "")
     assert run_queue_ns() == UNKNOWN
     nothing = Starvation()
     assert {nothing.waited_ns(), nothing.longest_ns, nothing.stolen_ns()} == {UNKNOWN}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from itertools import count, cycle
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 from fstui.judge.facts.process import stub_signs
 from fstui.measure.children import command
 from fstui.measure.probes import sync_path
-from fstui.measure.probes.dirty_pages import left_dirty
+from fstui.measure.probes.sync_path import File, dirty_kb, left_dirty, ways_to_ask
 from fstui.model.host import Process
 from fstui.storage.layers.preloads import PATTERN
 from tests.factories import dropping
@@ -178,19 +179,19 @@ def test_a_library_that_leaves_syncs_out_leaves_pages_dirty(
 
 
 def test_pages_are_not_asked_for_where_the_raw_call_is_not_known(tmp_path: Path) -> None:
-    assert left_dirty(str(tmp_path / "file"), {}, None, sync_path.read_text) == {}
+    assert left_dirty(str(tmp_path / "file"), {}, None) == {}
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_the_system_call_itself_leaves_dirty_is_no_sign(tmp_path: Path) -> None:
-    assert left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, lambda fd: None, sync_path.read_text) == {}
+    assert left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, lambda fd: None) == {}
     assert list(tmp_path.iterdir()) == []
 
 
 def left_by(directory: Path, call: Any, raw: Any = os.fdatasync) -> int:
     """Return how many syncs left their page dirty, by one call in the place of fsync."""
     pages_are_told(facts(directory))
-    seen = left_dirty(str(directory / "file"), {"fsync": call}, raw, sync_path.read_text)
+    seen = left_dirty(str(directory / "file"), {"fsync": call}, raw)
     return seen.get("fsync", (0, 0))[1]
 
 
@@ -231,3 +232,40 @@ def test_a_pipe_cannot_be_synced() -> None:
     assert refused.value.errno == errno.EINVAL
     os.close(read_end)
     os.close(write_end)
+
+
+SMAPS = """\
+7f0000000000-7f0000001000 r--s 00000000 00:2f 12                         /mnt/work/sync-path
+Size:                  4 kB
+Shared_Dirty:          0 kB
+Private_Dirty:         4 kB
+7f0000001000-7f0000002000 r--s 00000000 00:2f 13                         /mnt/work/sync-path-beside
+Shared_Dirty:          0 kB
+Private_Dirty:         0 kB
+7f0000002000-7f0000003000 rw-p 00000000 00:00 0
+Private_Dirty:        64 kB
+"""
+
+
+def test_only_mappings_of_that_file_are_counted() -> None:
+    assert dirty_kb(SMAPS, "sync-path") == 4
+    assert dirty_kb(SMAPS, "sync-path-beside") == dirty_kb(SMAPS, "else") == dirty_kb("", "sync-path") == 0
+
+
+def test_dirty_page_is_reported_as_clean_after_a_sync(tmp_path: Path) -> None:
+    path = str(tmp_path / "file")
+    with ExitStack() as closing:
+        file = File(os.open(path, os.O_RDWR | os.O_CREAT), path)
+        closing.callback(os.close, file.fd)
+        for is_dirty in ways_to_ask(closing):
+            os.pwrite(file.fd, b"x", 0)
+            if not is_dirty(file):
+                pytest.skip("the page cache does not report it: the directory is in memory")
+            os.fsync(file.fd)
+            assert not is_dirty(file)
+
+
+def test_cachestat_is_not_called_under_a_filter_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync_path, "read_text", lambda name: "Seccomp:\t2\n")
+    with ExitStack() as closing:
+        assert len(ways_to_ask(closing)) == 1

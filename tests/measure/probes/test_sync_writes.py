@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fstui.measure.probes.blocks import SLOTS, Blocks, offsets
+from fstui.measure.probes.files import SLOTS, Blocks, offsets
 from fstui.measure.probes.writers import HAND_OVER_NS
 from fstui.state.workspace import HeldDirectory
 from tests.measure.probes.driving import Driven, wait_for_end_of
