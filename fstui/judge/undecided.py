@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fstui.judge import words
 from fstui.judge.facts import Case
-from fstui.judge.facts.flushes import FlushAccount
+from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.steps import MIN_SYNCS
 from fstui.storage.layers import kind
@@ -44,7 +44,7 @@ def _why(case: Case) -> str:
         return "no device of this box that could count flushes is known to lie beneath."
     if case.stack.has_unseen_devices:
         return "not all devices beneath are seen, so what arrived is not known."
-    tops = [way[0] for done in case.steps.synced if (way := case.flushes.of(done))]
+    tops = [way[0] for done in case.steps.synced if (way := case.flushes.accounts(done))]
     return _of_the_topmost(top, tops)
 
 

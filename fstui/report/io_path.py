@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from fstui.judge import Case
-from fstui.judge.facts.flushes import FlushAccount
+from fstui.judge.facts.account import FlushAccount
 from fstui.model.counters import DeviceCounters
 from fstui.model.quantities import count, counted, ratio, size
 from fstui.model.run import Evidence, Run
@@ -61,7 +61,7 @@ class _Drawing:
     def __init__(self, evidence: Evidence, target: Target, step: Step) -> None:
         case = Case(evidence)
         done = case.steps.of(step)
-        accounts = case.flushes.of(done) if done and done.call and done.syncs else ()
+        accounts = case.flushes.accounts(done) if done and done.call and done.syncs else ()
         self._target, self._step = target, step
         self._accounts = {account.level.filesystem.id: account for account in accounts}
         self._ending = {device.id: account for account in accounts for device in account.devices}
@@ -121,7 +121,7 @@ class _Drawing:
 
 def _conclusion(account: FlushAccount) -> tuple[State, str]:
     if account.outcome == "missing" and account.expected:
-        missing = account.expected.low * account.syncs - account.sent.flushes
+        missing = account.expected.low * account.syncs - account.arrival.flushes
         return "dropped", f"✗ {count(missing)} dropped"
     if account.lacks_bytes:
         return "dropped", "✗ bytes missing"

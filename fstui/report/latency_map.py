@@ -9,7 +9,7 @@ from statistics import median
 from typing import NamedTuple
 
 from fstui.judge import Case
-from fstui.judge.facts.limits import turn_ns
+from fstui.judge.facts.rotation import revolution_ns
 from fstui.judge.references import comparable, operation_of, published
 from fstui.measure.kinds.base import StepSettings
 from fstui.measure.latency import stall_limit_ns
@@ -145,7 +145,7 @@ def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
 
 def _turns(case: Case, settings: Settings) -> Iterator[float]:
     """One turn of the slowest disk, where one block is rewritten: it cannot pass under the head sooner."""
-    turns = [turn_ns(node.medium) for node in case.stack.lowest if node.medium]
+    turns = [revolution_ns(node.medium) for node in case.stack.lowest if node.medium]
     known = [turn for turn in turns if turn]
     if settings.rewrites_one_block and known:
         yield max(known)

@@ -9,7 +9,7 @@ import msgspec
 
 from fstui.databases import planning
 from fstui.databases.programs import EVERYTHING, Installed
-from fstui.judge.facts import limits
+from fstui.judge.facts import rotation
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.quantities import typed_size
@@ -87,7 +87,7 @@ def with_limit(step: PlannedStep, target: Target) -> PlannedStep:
     """With what a turn of the platter takes, where the step rewrites one block of one."""
     if not step.settings.rewrites_one_block:
         return step
-    turns = [limits.turn_ns(node.medium) for node in target.lowest if node.medium]
+    turns = [rotation.revolution_ns(node.medium) for node in target.lowest if node.medium]
     known = [turn for turn in turns if turn]
     return msgspec.structs.replace(step, limit_ns=max(known)) if known else step
 

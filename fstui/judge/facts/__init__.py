@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from fstui.judge.facts.account import TOLERANCE
 from fstui.judge.facts.commits import DatabaseCommits
 from fstui.judge.facts.composition import Received, counted_at, received
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.costs import Costs
 from fstui.judge.facts.flush_work import FlushGrowth, LowestDevices, flush_growth
-from fstui.judge.facts.flushes import TOLERANCE
 from fstui.judge.facts.other_writers import OtherWriters
 from fstui.judge.facts.rotation import Rotation
 from fstui.judge.facts.run_flushes import RunFlushes
@@ -66,7 +66,7 @@ class Case:
     def lowest_devices(self) -> LowestDevices:
         """The devices that hold the data, and which of them were observed to do work."""
         grown = (growth.working for growth in self.flush_growth if not growth.flat)
-        working = self.rotation.turning.union(*(grown if self.flushes.at_the_bottom else ()))
+        working = self.rotation.working.union(*(grown if self.flushes.at_the_bottom else ()))
         return LowestDevices(self.host, self.stack, working)
 
     def received(self, seen: Step | Snapshot, settings: Settings) -> Received | None:
@@ -86,8 +86,8 @@ class Case:
     def _traced(self, seen: Step | Snapshot) -> Range | None:
         """Return fstui's own flushes and FUA writes if the findings rest on the kernel's trace."""
         for top, *_ in self.flushes.synced:
-            if top.step is seen and top.sent.traced and (top.outcome == "complete" or top.lacks_ours):
-                return Range(top.sent.flushes, top.sent.flushes)
+            if top.step is seen and top.arrival.traced and (top.outcome == "complete" or top.trace_lacks):
+                return Range(top.arrival.flushes, top.arrival.flushes)
         return None
 
     def shared_with_others(self, step: Step) -> bool:

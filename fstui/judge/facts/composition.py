@@ -1,8 +1,8 @@
-"""What a filesystem's syncs and bytes came to below it, whatever stands on whatever.
+"""How many of a filesystem's flushes and bytes arrived below it, composed from the counters of any stack.
 
-A device that counts answers for itself. A layer that does not was handed no more than those below it: the least of
-those that each get everything, the sum of those that share it; and no fewer than what was counted there asks for, if
-nobody else wrote. What cannot be known is left open, and an open range accuses nobody.
+A layer that counts answers for itself. What a layer without counters received follows from the layers below it: the
+minimum over members that each receive everything, and the sum over members that share it. A range stays open where
+this cannot be known. An open range shows neither that flushes are missing nor that they arrived.
 """
 
 from __future__ import annotations
@@ -20,175 +20,184 @@ from fstui.storage.layers.flushes import Range
 from fstui.storage.layers.handing import AT_TIMES, Handed, How, Member
 from fstui.storage.layers.kinds import kind
 
-What = Literal["flushes", "forced", "bytes"]
-"""Empty flushes; what writes marked FUA became, as flushes; or bytes."""
-Told = tuple[str, What]
-"""By the id of a layer, what it tells of."""
+Quantity = Literal["flushes", "forced", "bytes"]
+"""Empty flushes; writes marked FUA, as the flushes that they become; bytes."""
 Below = Callable[[Node], tuple[tuple[Node, str | None], ...]]
-"""The layers directly beneath one, each with what it is to it."""
+"""Returns the layers directly below one, each with its role."""
 Counted = Callable[[Node], DeviceCounters | None]
-Asked = Callable[[Node], float | None]
-"""Flushes and FUA writes that a layer was handed, as the kernel's trace saw it; None of one that was not traced."""
+Requested = Callable[[Node], float | None]
+"""Returns the flushes and FUA writes that the kernel's trace saw at a layer; None for a layer without a trace."""
 OPEN = Range(inf, 0)
-"""Nothing is known of it: any number may have arrived, none need have."""
+"""Nothing is known: any number may have arrived, and none has to be sent."""
 TOOK_PART = 0.1
-"""A leg, a stripe or a segment with less than this share of the busiest one's bytes holds nothing of this step."""
+"""A member with less than this share of the busiest member's bytes holds no data of the step."""
 
 
 class Edge(NamedTuple):
-    """From one layer to one beneath it."""
+    """From one layer to a layer below."""
 
     node: Node
     handed: Handed
 
-    def of(self, what: What) -> How:
-        """How that comes down."""
+    def how(self, what: Quantity) -> How:
         return {"flushes": self.handed.flushes, "forced": self.handed.forced, "bytes": self.handed.bytes}[what]
 
 
 class Composition:
-    """The layers beneath one filesystem, down to the next filesystem or the bottom, and what they counted."""
+    """The layers below one filesystem, down to the next filesystem or the lowest devices, and their counters."""
 
     def __init__(
         self,
         filesystem: Node,
         below: Below,
         counted: Counted,
-        asked: Asked = lambda _: None,
+        requested: Requested = lambda _: None,
         *,
         gets_all: bool = True,
     ) -> None:
-        """``asked``: where it knows, it is believed before any counter. ``gets_all``: every write of what is measured
-        comes to the filesystem."""
-        self._asked = asked
+        """``requested`` is preferred to counters. ``gets_all``: the filesystem receives every write of the step."""
+        self._requested = requested
         self._filesystem = filesystem
         self._below = below
         self._counted = counted
         self._edges: dict[str, tuple[Edge, ...]] = {}
         self._gets_all = {filesystem.id} if gets_all else set()
-        """Those of which it is known that every write comes to them."""
+        """Layers that are known to receive every write."""
 
-    def arrived(self, what: What) -> Range:
-        """``low``: as many have arrived at the most, so far as can be shown; ``high``: as many must have been sent, if
-        only this filesystem sends there. Of an honest stack that nobody else uses they are the same."""
-        ways = Counter((end.id, told) for end, told in self._ends(self._filesystem, what))
-        return self._arrived(self._filesystem, what, ways, {})
+    def arrived(self, what: Quantity) -> Range:
+        """Return how much arrived.
 
-    def counting(self, what: What) -> tuple[Node, ...]:
-        """The layers that count what must arrive there, each once; where any does, none at which flushes end unseen."""
-        ends = {end.id: (end, self._own(end, told)) for end, told in self._ends(self._filesystem, what)}
-        seen = tuple(end for end, own in ends.values() if own != OPEN)
-        return seen or tuple(end for end, _ in ends.values())
+        ``low`` is the most that can have arrived at the worst member. ``high`` is what the filesystem must have sent
+        if no other process wrote. They are equal if no flush was dropped and no other process used the devices.
+        """
+        paths = Counter((end.id, kind_there) for end, kind_there in self._ends(self._filesystem, what))
+        return self._arrived(self._filesystem, what, paths, {})
+
+    def counting(self, what: Quantity) -> tuple[Node, ...]:
+        """Return the layers that count what has to arrive there; if none counts, those where it ends."""
+        ends = {end.id: (end, self._own(end, kind_there)) for end, kind_there in self._ends(self._filesystem, what)}
+        known = tuple(end for end, own in ends.values() if own != OPEN)
+        return known or tuple(end for end, _ in ends.values())
 
     def forced_alike(self) -> bool:
-        """Every write marked FUA comes to each of the layers that count flushes, as each flush does. No: it goes to one
-        of several disks, by its place, and becomes a flush there alone."""
-        return self._forced_alike(self._filesystem, sent=True)
+        """Return whether every FUA write reaches all counting layers, as a flush does.
 
-    def _forced_alike(self, node: Node, *, sent: bool = False) -> bool:
-        """``sent``: by the filesystem itself, which has one for each of its devices."""
-        if not sent and self._own(node, "flushes") is not None:
-            return True
-        edges = self.taking_part(node, "flushes")
-        return all((sent or edge.handed.forced == "each") and self._forced_alike(edge.node) for edge in edges)
+        If not, it goes to the disk that holds its block and becomes a flush there only.
+        """
+        return self._forced_alike(self._filesystem, is_filesystem=True)
 
     def holding(self) -> tuple[Node, ...]:
-        """The lowest layers that any of the bytes may be kept on, each once: no spare, nothing that holds copies."""
+        """Return the lowest layers that may hold the bytes: no spare, and none with only copies."""
         return tuple({end.id: end for end in self._holding(self._filesystem)}.values())
 
-    def edges(self, node: Node) -> tuple[Edge, ...]:
-        """The ways down from one layer."""
-        if node.id not in self._edges:
-            whole = node.id in self._gets_all
-            ways = self._ways(node)
-            at_times = (edge._replace(handed=AT_TIMES) if edge.handed.with_writes else edge for edge in ways)
-            edges = ways if whole else tuple(at_times)
-            data = [edge for edge in edges if edge.handed.bytes in ("each", "shared")]
-            took = [edge for edge in data if self._bytes_below(edge.node) > 0] or data  # a segment may have had none
-            whole_too = took if len(took) == 1 else [edge for edge in data if edge.handed.bytes == "each"]
-            self._gets_all |= {edge.node.id for edge in whole_too if whole and not kind(node.kind).reduces}
-            self._edges[node.id] = edges
-        return self._edges[node.id]
+    def taking_part(self, node: Node, what: Quantity) -> list[Edge]:
+        """Return the edges to members that receive everything and hold data of the step.
 
-    def _ways(self, node: Node) -> tuple[Edge, ...]:
-        """The same, as though every write came to that layer."""
-        below, row = self._below(node), kind(node.kind)
-        beside = tuple(role for _, role in below)
-        return tuple(
-            Edge(child, row.hands(node, Member(child.id, role), beside, self._filesystem)) for child, role in below
-        )
-
-    def _arrived(self, node: Node, what: What, ways: Counter[Told], found: dict[Told, Range]) -> Range:
-        key = (node.id, what)
-        if key not in found:
-            own = self._own(node, what)
-            if own is None:
-                found[key] = self._composed(node, what, ways, found)
-            else:  # a device that several ways lead to counts what comes by each of them
-                found[key] = _divided(own, max(1, ways[key]))
-        return found[key]
-
-    def _composed(self, node: Node, what: What, ways: Counter[Told], found: dict[Told, Range]) -> Range:
-        each = [self._arrived(edge.node, what, ways, found) for edge in self.taking_part(node, what)]
-        shared = [
-            _divided(self._arrived(edge.node, what, ways, found), edge.handed.copies)
-            for edge in self._sharing(node, what)
-        ]
-        parts = [*each, *([_together(shared)] if shared else [])]
-        return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else OPEN
-
-    def _sharing(self, node: Node, what: What) -> list[Edge]:
-        """Those that share it. A FUA write has bytes with it: none came to a stripe or a segment that got none."""
-        sharing = [edge for edge in self.edges(node) if edge.of(what) == "shared"]
-        return [edge for edge in sharing if what != "forced" or self._bytes_below(edge.node) > 0]
-
-    def taking_part(self, node: Node, what: What) -> list[Edge]:
-        """Those that get everything; without a leg that failed, a stripe or a device that none of the data lies on."""
-        each = [edge for edge in self.edges(node) if edge.of(what) == "each"]
+        A failed member takes no part, nor does a stripe or a device without any of the data.
+        """
+        each = [edge for edge in self.edges(node) if edge.how(what) == "each"]
         written = {edge.node.id: self._bytes_below(edge.node) for edge in each}
         least = TOOK_PART * max((amount for amount in written.values() if amount < inf), default=0)
         return [edge for edge in each if written[edge.node.id] >= least]
 
+    def edges(self, node: Node) -> tuple[Edge, ...]:
+        """Return the edges to the layers directly below."""
+        if node.id not in self._edges:
+            gets_all = node.id in self._gets_all
+            edges = self._all_edges(node)
+            if not gets_all:
+                edges = tuple(edge._replace(handed=AT_TIMES) if edge.handed.with_writes else edge for edge in edges)
+            data = [edge for edge in edges if edge.handed.bytes in ("each", "shared")]
+            took = [edge for edge in data if self._bytes_below(edge.node) > 0] or data  # a segment may hold none
+            complete = took if len(took) == 1 else [edge for edge in data if edge.handed.bytes == "each"]
+            self._gets_all |= {edge.node.id for edge in complete if gets_all and not kind(node.kind).reduces}
+            self._edges[node.id] = edges
+        return self._edges[node.id]
+
+    def _all_edges(self, node: Node) -> tuple[Edge, ...]:
+        """Return the edges as if the layer received every write."""
+        below, row = self._below(node), kind(node.kind)
+        roles = tuple(role for _, role in below)
+        return tuple(
+            Edge(child, row.hands(node, Member(child.id, role), roles, self._filesystem)) for child, role in below
+        )
+
+    def _arrived(
+        self, node: Node, what: Quantity, paths: Counter[tuple[str, Quantity]], found: dict[tuple[str, Quantity], Range]
+    ) -> Range:
+        key = (node.id, what)
+        if key not in found:
+            own = self._own(node, what)
+            if own is None:
+                found[key] = self._composed(node, what, paths, found)
+            else:  # a device on several paths counts what arrives by each of them
+                found[key] = _divided(own, max(1, paths[key]))
+        return found[key]
+
+    def _composed(
+        self, node: Node, what: Quantity, paths: Counter[tuple[str, Quantity]], found: dict[tuple[str, Quantity], Range]
+    ) -> Range:
+        each = [self._arrived(edge.node, what, paths, found) for edge in self.taking_part(node, what)]
+        shared = [
+            _divided(self._arrived(edge.node, what, paths, found), edge.handed.copies)
+            for edge in self._sharing(node, what)
+        ]
+        parts = [*each, *([_sum(shared)] if shared else [])]
+        return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else OPEN
+
+    def _sharing(self, node: Node, what: Quantity) -> list[Edge]:
+        """Return the edges to members that share it. A member without bytes received no FUA write."""
+        sharing = [edge for edge in self.edges(node) if edge.how(what) == "shared"]
+        return [edge for edge in sharing if what != "forced" or self._bytes_below(edge.node) > 0]
+
     def _bytes_below(self, node: Node) -> float:
-        """Bytes that came to it, by the devices beneath: of copies, one. Infinite where one does not count them."""
+        """Return the bytes that one layer received; infinite if a device does not count them."""
         own = self._own(node, "bytes")
         if own is not None:
             return own.low
-        ways = [(edge.handed, self._bytes_below(edge.node)) for edge in self._ways(node)]
-        copies = [amount for handed, amount in ways if handed.bytes == "each"]
-        parts = sum(amount / handed.copies for handed, amount in ways if handed.bytes != "each")
-        return max(*copies, parts) if copies else parts if ways else inf
+        amounts = [(edge.handed, self._bytes_below(edge.node)) for edge in self._all_edges(node)]
+        copies = [amount for handed, amount in amounts if handed.bytes == "each"]
+        parts = sum(amount / handed.copies for handed, amount in amounts if handed.bytes != "each")
+        return max(*copies, parts) if copies else parts if amounts else inf
 
-    def _own(self, node: Node, what: What) -> Range | None:
-        """What this layer tells of itself; None where those below must tell."""
-        counters = self._counted(node)
+    def _own(self, node: Node, what: Quantity) -> Range | None:
+        """Return what the layer counts itself; None if the layers below have to answer."""
         if what == "bytes":
-            written = counters.written_bytes if counters and node.counted and not self._below(node) else None
-            return None if written is None else Range(written, written)
-        asked = self._asked(node)
-        if asked is not None:
-            return Range(asked, asked)
+            return self._own_bytes(node)
+        requested = self._requested(node)
+        return self._own_flushes(node, what) if requested is None else Range(requested, requested)
+
+    def _own_flushes(self, node: Node, what: Quantity) -> Range | None:
         if node.write_cache == "write through":
-            return OPEN  # flushes end here, by the kernel's own view of it
+            return OPEN  # the kernel drops flushes here
+        counters = self._counted(node)
         if not node.counted or counters is None or counters.flushes is None:
             return None
         if node.write_cache is None:
-            return OPEN  # whether flushes are sent to it is not known
-        forced = what == "forced" and node.fua is not False
-        return self._uncounted(node) if forced else Range(counters.flushes, counters.flushes)
+            return OPEN  # it is not known whether the kernel sends flushes
+        if what == "forced" and node.fua is not False:  # FUA writes are not counted, but may be flushes further down
+            return None if self.edges(node) else OPEN
+        return Range(counters.flushes, counters.flushes)
 
-    def _uncounted(self, node: Node) -> Range | None:
-        """A FUA write to a device that has FUA is not counted there; what it becomes, those below may tell."""
-        return None if self.edges(node) else OPEN
+    def _own_bytes(self, node: Node) -> Range | None:
+        counters = self._counted(node)
+        written = counters.written_bytes if counters and node.counted and not self._below(node) else None
+        return None if written is None else Range(written, written)
 
-    def _ends(self, node: Node, what: What) -> Iterator[tuple[Node, What]]:
-        """Each way down to a layer that tells, the same one once for each, and what it tells of."""
+    def _ends(self, node: Node, what: Quantity) -> Iterator[tuple[Node, Quantity]]:
+        """Yield the layer that counts on each path, and what arrives there: a layer on two paths twice."""
         if self._own(node, what) is not None:
             yield node, what
             return
         for edge in self.edges(node):
-            if edge.of(what) in ("each", "shared"):
+            if edge.how(what) in ("each", "shared"):
                 yield from self._ends(edge.node, what)
+
+    def _forced_alike(self, node: Node, *, is_filesystem: bool = False) -> bool:
+        if not is_filesystem and self._own(node, "flushes") is not None:
+            return True
+        edges = self.taking_part(node, "flushes")
+        return all((is_filesystem or edge.handed.forced == "each") and self._forced_alike(edge.node) for edge in edges)
 
     def _holding(self, node: Node) -> Iterator[Node]:
         edges = self.edges(node)
@@ -203,26 +212,27 @@ def _divided(whole: Range, parts: int) -> Range:
     return Range(whole.low / parts, whole.high / parts)
 
 
-def _together(parts: list[Range]) -> Range:
+def _sum(parts: list[Range]) -> Range:
     return Range(sum(part.low for part in parts), sum(part.high for part in parts))
 
 
 class Received(NamedTuple):
-    """``low``: what can have arrived at the most; ``high``: what must have been sent, were nobody else there."""
+    """What arrived below a filesystem. For the ranges see ``Composition.arrived``."""
 
     devices: tuple[Node, ...]
-    """Those that count what must arrive at them."""
+    """Those that count what has to arrive at them."""
     flushes: Range | None
-    """None where it cannot be known."""
+    """None if not known."""
     written: Range | None
+    """Bytes; None if not known."""
     forced_alike: bool
-    """A write marked FUA comes to each of them, as a flush does."""
+    """Every FUA write reaches each of these devices."""
 
 
 def received(stack: Stack, level: Level, step: Step | Snapshot, *, forced: bool) -> Received:
-    """What that level's filesystem sent down, by what was counted.
+    """Return what the filesystem of that level sent down, by the counters.
 
-    ``forced``: by writes that are each marked FUA, where the device below takes that.
+    ``forced``: each write is marked FUA if the device supports that.
     """
     composed = Composition(
         level.filesystem,
@@ -230,7 +240,7 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, forced: bool)
         lambda node: counters_of(node, step),
         gets_all=stack.gets_every_write(level),
     )
-    what: What = "forced" if forced and level.claims_fua is not False else "flushes"
+    what: Quantity = "forced" if forced and level.claims_fua is not False else "flushes"
     return Received(
         devices=composed.counting(what) or level.devices,
         flushes=_known(composed.arrived(what)),
@@ -240,7 +250,7 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, forced: bool)
 
 
 def below_within(stack: Stack, level: Level) -> Below:
-    """The layers beneath each one of that level, with their roles."""
+    """Return a function that returns the layers below another one within that level, with their roles."""
     within = {node.id for node in level.path}
 
     def below(node: Node) -> tuple[tuple[Node, str | None], ...]:
@@ -250,24 +260,23 @@ def below_within(stack: Stack, level: Level) -> Below:
 
 
 def counted_at(devices: tuple[Node, ...], step: Step | Snapshot) -> Range | None:
-    """What all of them counted, where none of it is expected; None where one of them does not count."""
+    """Return the sum of what the devices counted; None if one of them does not count flushes."""
     flushes = [found.flushes if (found := flush_counters(node, step)) else None for node in devices]
     total = sum(number for number in flushes if number is not None)
     return None if None in flushes or not flushes else Range(total, total)
 
 
 def flush_counters(node: Node, step: Step | Snapshot) -> DeviceCounters | None:
-    """That layer's counters of the step; None where it does not count flushes, whatever its file says."""
+    """Return the layer's counters; None if it does not count flushes, whatever its stat file says."""
     return counters_of(node, step) if node.counted else None
 
 
 def counters_of(node: Node, step: Step | Snapshot) -> DeviceCounters | None:
-    """That layer's counters of the step."""
     return next((found for found in step.counters if found.device == node.id), None)
 
 
 def _written(composed: Composition, step: Step | Snapshot) -> Range | None:
-    """Bytes; where the layers say nothing of how they share them, all that reached the devices that keep them."""
+    """Return the bytes that arrived; if it is not known how layers share them, the sum over the devices with data."""
     arrived = _known(composed.arrived("bytes"))
     if arrived is not None:
         return arrived

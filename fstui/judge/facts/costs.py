@@ -1,7 +1,7 @@
-"""What a write costs here and what a flush adds to it: Tw, Ts and Td, each the typical time of one operation.
+"""What a write costs and what a flush adds to it: Tw, Ts and Td, each the typical time of one operation.
 
-Tw: an O_DIRECT write. Ts: a write and fdatasync. Td: an O_DIRECT+O_DSYNC write. A neighbour only adds to a time, so of
-two measurements of the same thing the shorter one stands.
+Tw is an O_DIRECT write, Ts a write and fdatasync, Td an O_DIRECT+O_DSYNC write. Other processes only add time, so of
+two measurements of the same operation the shorter one counts.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from fstui.model.quantities import duration_ns
 from fstui.model.steps import Latency, Step
 
 NETWORK_PER_S = 10_000
-"""One round trip within a zone takes 50 to 250 µs, and a cloud's volume writes to several places before it answers."""
+"""A round trip within a zone takes 50 to 250 µs, and a cloud's volume writes several copies before it answers."""
+NAND_PROGRAM_NS = 200_000
+"""The time that SLC takes to program a page; MLC and TLC take 600 µs and more."""
 MEAN_TO_MEDIAN = 3
-"""Beyond this a few slow operations carry the time: on a throttled disk p50 was 245 µs at 50 a second."""
+"""Above this ratio a few slow operations take most of the time: on a throttled disk p50 was 245 µs at 50/s."""
 
 
 class Cost(NamedTuple):
-    """The typical time of one operation, and the step that showed it."""
+    """The typical time of one operation, and the step in which it was measured."""
 
     ns: int
     step: Step
@@ -35,14 +37,14 @@ class Cost(NamedTuple):
 
 
 class Costs:
-    """None of each where it was not measured."""
+    """Each cost is None if it was not measured."""
 
     def __init__(self, steps: Steps, configuration: Configuration, flushes: RunFlushes) -> None:
         self._steps, self._configuration, self._flushes = steps, configuration, flushes
 
     @cached_property
     def write(self) -> Cost | None:
-        """Tw. None where O_DIRECT met a cache in memory, too, or was synced by the mount."""
+        """Tw; None if a cache in memory answered O_DIRECT, or the mount syncs each write."""
         if self._configuration.breaks_sync or self._flushes.not_direct or self._steps.mounted_sync:
             return None
         alone = [_whole(done) for done in self._steps.direct_alone if done.overwrites_alone]
@@ -65,12 +67,12 @@ class Costs:
 
     @cached_property
     def fastest_synced(self) -> Step | None:
-        """The quickest of the overwrites that one writer synced one by one, as fast as it could."""
+        """The fastest step in which one writer overwrote and synced block by block."""
         return max((done.step for done in self._overwrites), key=lambda step: step.rate_per_s, default=None)
 
     @property
     def beyond_network(self) -> bool:
-        """One writer was answered more often than a cloud's network allows."""
+        """Whether one writer's syncs were faster than a cloud's network allows."""
         fastest = self.fastest_synced
         return fastest is not None and fastest.rate_per_s >= NETWORK_PER_S
 
@@ -84,12 +86,12 @@ class Costs:
 
 
 def typical_ns(latency: Latency) -> int:
-    """p50, or the mean where it is far beyond."""
+    """Return p50, or the mean if that is much longer."""
     return latency.mean if latency.mean > MEAN_TO_MEDIAN * latency.p50 else latency.p50
 
 
 def added(write: Cost, flushed: Cost) -> str:
-    """What a flush adds to a write, in words."""
+    """Return the time that a flush adds to a write, in words."""
     extra_ns = flushed.ns - write.ns
     return duration_ns(extra_ns) if extra_ns > 0 else "nothing"
 

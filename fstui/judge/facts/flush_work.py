@@ -174,8 +174,8 @@ class LowestDevices:
         if not left:
             return ""
         if self._host.virtualization:
-            return f" What becomes of it beneath {words.devices(left)}, on the host, cannot be seen from here."
-        return f" Of {words.devices(left)} it does not show: no work of its own was seen there."
+            return f" What the host does with data for {words.devices(left)} cannot be seen from here."
+        return f" It does not show that {words.devices(left)} did any work."
 
     def _is_verified(self, node: Node) -> bool:
         """Nothing is verified in a guest: the host's memory may do the work, and the medium may not be what it says."""

@@ -1,18 +1,19 @@
-"""The platters beneath, where an answer can only come from them, and how fast steps went against their turns.
+"""What the revolutions of a disk allow, and how fast the steps of a run were compared with that.
 
-An answer comes from the platter where blocks are written in place, with no cache between.
+A block passes the head once per revolution, so a durable rewrite of one block takes at least one revolution. Data
+sheets state the revolutions: 5400 rpm allow 90 rewrites per second, 7200 rpm 120, 10 000 rpm 166, 15 000 rpm 250. The
+limit holds if blocks are written in place, without a cache between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.facts.configuration import Configuration
-from fstui.judge.facts.costs import MEAN_TO_MEDIAN
-from fstui.judge.facts.limits import ASSUMED_RPM, LOGGED_NS, NAND_PROGRAM_NS, rewrites_per_s, rpm
+from fstui.judge.facts.costs import MEAN_TO_MEDIAN, NAND_PROGRAM_NS
 from fstui.judge.facts.run_flushes import RunFlushes
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep, has_rate
@@ -20,7 +21,7 @@ from fstui.model.host import Host
 from fstui.model.quantities import duration_ns, rate
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
-from fstui.model.storage import Node
+from fstui.model.storage import Medium, Node
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import answers_for_disks, protected_cache
 from fstui.storage.layers.devices.disk import facts, is_virtual, writes
@@ -28,45 +29,69 @@ from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import Writes
 from fstui.storage.layers.facts import zoned
 
+ASSUMED_RPM = 15_000
+"""For a hard disk that does not state its revolutions: the fastest disk ever sold."""
+SLOWEST_RPM = 5400
+LOGGED_NS = 473_000
+"""The least time of a synced write that a disk appends to a log on its platters, as seen of the Ultrastar 7K6000
+(serverfault.com/questions/857271)."""
 BEYOND, FAR_BEYOND = 1.5, 5
-"""So many times the limit, and something else than the platter answers."""
+"""At this many times the limit, something other than the platter answers."""
 OWN_SHARE = 0.5
-"""A disk whose own flushes, or writes where it is sent none, take so much of the time is what makes it slow: not a
-cgroup's limit, which holds requests back before they are counted, nor another disk beside it."""
+"""A disk is the cause of the time if its own flushes take this share of it, or its writes if it gets no flushes.
+Otherwise a cgroup may hold requests back before they are counted, or another disk of the stack may be slower."""
+_RPM = {"hdd-5400": 5400, "hdd-7200": 7200, "hdd-10000": 10_000, "hdd-15000": 15_000}
+
+
+def rpm(medium: Medium) -> int | None:
+    """Return the revolutions per minute, read or declared; None if it does not rotate or does not say."""
+    named = _RPM.get(medium.class_)
+    return named and (medium.rpm or named)
+
+
+def revolution_ns(medium: Medium) -> int | None:
+    """Return the time of one revolution, the least time between two durable writes of the same block."""
+    revolutions = rpm(medium)
+    return None if revolutions is None else round(60e9 / revolutions)
+
+
+def rewrites_per_s(revolutions_per_minute: int) -> float:
+    """Return the most durable rewrites of one block per second."""
+    return revolutions_per_minute / 60
 
 
 class Platter(NamedTuple):
-    """The platters beneath, and who says so."""
+    """The platters at the bottom of the stack, and where their revolutions are known from."""
 
     rpm: int
     devices: tuple[Node, ...]
     because: tuple[str, ...]
     assumed: bool
     no_cache: bool
-    """Every device has no volatile write cache: read, or declared by the user."""
-
+    """No device has a volatile write cache, as read or declared by the user."""
     writes: Writes = "in place"
-    """Where the slowest way leads that any of them may go."""
+    """The slowest method that the drives may use for a write."""
 
     @property
     def per_s(self) -> float:
-        """Rewrites of one block."""
+        """The most durable rewrites of one block per second."""
         least_ns = {"log": LOGGED_NS, "flash": NAND_PROGRAM_NS}.get(self.writes)
         return rewrites_per_s(self.rpm) if least_ns is None else 1e9 / least_ns
 
     @property
     def declared(self) -> bool:
-        """The user knows the drives; a model's hidden flash may make a disk honestly faster than it turns."""
+        """Whether the user declared all drives. Hidden flash makes some models faster than their revolutions."""
         return all(node.medium is not None and node.medium.declared for node in self.devices)
 
     @property
-    def turns(self) -> str:
-        told = f"{'at most ' if self.assumed else ''}{self.rpm} rpm"
-        return told + {"in place": "", "log": " with a log on its platters", "flash": " with flash"}[self.writes]
+    def text(self) -> str:
+        """``7200 rpm``, with the method if that is not in place."""
+        revolutions = f"{'at most ' if self.assumed else ''}{self.rpm} rpm"
+        return revolutions + {"in place": "", "log": " with a log on its platters", "flash": " with flash"}[self.writes]
 
 
 class Pace(NamedTuple):
-    """How fast one step went against the platter."""
+    """How fast one step was compared with the platter."""
 
     step: Step
     platter: Platter
@@ -74,16 +99,16 @@ class Pace(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """One block, over and over."""
+        """Whether the step rewrote a single block."""
         return self.offsets == "same"
 
     @property
     def limit_per_s(self) -> float:
-        """One turn for the same block, else half a turn on average.
+        """One revolution for the same block, half a revolution on average for other offsets.
 
-        At random offsets, because as many steps go back as forth, however near they lie: the way forth takes its share
-        of a turn, the way back the rest of one. The block that follows has passed when the write before it is answered,
-        so that its turn is nearly a whole one; half of it is allowed.
+        At random offsets as many steps go back as forth, however near they are. The way forth takes its share of a
+        revolution, the way back the rest. A following block has passed the head when the write before it is
+        acknowledged, so it takes nearly a whole revolution; half of one is allowed.
         """
         waits_for_block = self.platter.writes == "in place"
         return self.platter.per_s * (1 if self.same or not waits_for_block else 2)
@@ -94,27 +119,29 @@ class Pace(NamedTuple):
 
     @property
     def allowance(self) -> str:
-        anywhere = self.same or self.platter.writes != "in place"
-        half = "" if anywhere else f", at half a turn each for {self.offsets} offsets"
-        return f"{self.platter.turns} allows {rate(self.limit_per_s)}{half}"
+        """``7200 rpm allows 240, at half a revolution each for random offsets``"""
+        whole = self.same or self.platter.writes != "in place"
+        half = "" if whole else f", at half a revolution each for {self.offsets} offsets"
+        return f"{self.platter.text} allows {rate(self.limit_per_s)}{half}"
 
     @property
     def answered_early(self) -> str:
-        """Of a step with O_DIRECT alone, how far it went beyond the limit."""
+        """How far a step with only O_DIRECT exceeded the limit."""
         return (
-            f"O_DIRECT without a sync was answered {rate(self.step.rate_per_s)} times a second in "
+            f"O_DIRECT without a sync was acknowledged {rate(self.step.rate_per_s)} times a second in "
             f"{words.time_measured([self.step])}, {self.times:.1f} × what is possible ({self.allowance})"
         )
 
     @property
     def because(self) -> str:
+        """The line of evidence."""
         done, limit = rate(self.step.rate_per_s), rate(self.limit_per_s)
-        turn = duration_ns(60e9 / self.platter.rpm)
-        return f"{self.step.name}: {done}/s, limit {limit}/s; {_typical(self.step)}, a turn {turn}"
+        revolution = duration_ns(60e9 / self.platter.rpm)
+        return f"{self.step.name}: {done}/s, limit {limit}/s; {_typical(self.step)}, one revolution {revolution}"
 
 
 class Rotation:
-    """The platters, and the steps whose pace tells something of them."""
+    """The platters of the stack, and the steps whose pace shows something about them."""
 
     def __init__(
         self, evidence: Evidence, stack: Stack, steps: Steps, configuration: Configuration, flushes: RunFlushes
@@ -124,9 +151,9 @@ class Rotation:
 
     @cached_property
     def platter(self) -> Platter | None:
-        """Known or declared; None where something else may answer, or the syncs are known not to arrive.
+        """The platters, as read or declared; None if another layer may answer, or syncs are known not to arrive.
 
-        rotational=1 of a virtual disk means nothing: virtio says so on any host.
+        rotational=1 of a virtual disk means nothing: virtio reports it on any host.
         """
         lowest = self._stack.lowest
         if not lowest or not self._steps.all or self._configuration.breaks_sync or self._may_be_cached:
@@ -137,7 +164,7 @@ class Rotation:
             return None
         media = [node.medium for node in lowest]
         return Platter(
-            rpm=max(turns for turns, _ in known),
+            rpm=max(revolutions for revolutions, _ in known),
             devices=lowest,
             because=tuple(because for _, because in known),
             assumed=any(node.medium is None or rpm(node.medium) is None for node in lowest),
@@ -147,29 +174,29 @@ class Rotation:
 
     @cached_property
     def same_block(self) -> tuple[Pace, ...]:
-        """The steps that rewrote and synced one block where it lies, as fast as they could."""
+        """The steps that rewrote and synced one block in place, as fast as they could."""
         return tuple(pace for pace in self._bound if pace.same and pace.platter.writes == "in place")
 
     @cached_property
     def too_fast(self) -> tuple[Pace, ...]:
-        """The steps of synced writes that no platter can keep up with, wherever they write."""
+        """The steps of synced writes that are faster than a platter, wherever they write."""
         return tuple(pace for pace in self._bound if pace.times > BEYOND)
 
     @cached_property
-    def turning(self) -> frozenset[str]:
-        """The platters that take the time of those steps themselves, by their own counters."""
+    def working(self) -> frozenset[str]:
+        """The platters that take the time of the same-block steps themselves, by their own counters."""
         if not self.same_block or self.too_fast:
             return frozenset()
         return frozenset.intersection(*(frozenset(self._busy(done)) for done in self._rewrites))
 
     @property
     def answers(self) -> bool:
-        """Every platter beneath takes the time of a sync itself, so an early answer is not to be feared."""
-        return self.platter is not None and self.turning.issuperset(node.id for node in self.platter.devices)
+        """Whether every platter takes the time of a sync itself, so that no cache answers early."""
+        return self.platter is not None and self.working.issuperset(node.id for node in self.platter.devices)
 
     @cached_property
     def early(self) -> tuple[Pace, ...]:
-        """O_DIRECT steps that beat the platter, without those that only met a cache in memory."""
+        """O_DIRECT steps that were faster than the platter, apart from those that a cache in memory answered."""
         if self.platter is None:
             return ()
         buffered = {account.step.name for account in self._flushes.not_direct}
@@ -184,7 +211,7 @@ class Rotation:
 
     @property
     def switch_cache_off(self) -> tuple[str, ...]:
-        """The step to take against a drive's own cache; none where it has none."""
+        """The next step if the drive may have a cache."""
         if self.platter is None or self.platter.no_cache:
             return ()
         where = "on the host" if self._host.virtualization else f"/dev/{self.platter.devices[0].id}"
@@ -192,7 +219,7 @@ class Rotation:
 
     @cached_property
     def _bound(self) -> tuple[Pace, ...]:
-        """The steps that synced each write before the next one, as fast as they could: a turn or half a turn each."""
+        """The steps that synced each write before the next one, as fast as they could."""
         if self.platter is None:
             return ()
         return tuple(
@@ -207,7 +234,9 @@ class Rotation:
         return tuple(done for done in steps if done.settings.offsets == "same" and done.overwrites_alone)
 
     def _busy(self, done: SyncStep) -> Iterator[str]:
-        if any(each.others_wrote or each.outcome == "missing" or each.lacks_bytes for each in self._flushes.of(done)):
+        if any(
+            each.others_wrote or each.outcome == "missing" or each.lacks_bytes for each in self._flushes.accounts(done)
+        ):
             return
         for own in done.step.counters:
             spent_ms = own.flush_ms if own.flushes else own.write_ms
@@ -230,8 +259,8 @@ class Rotation:
         )
 
 
-def fastest(paces: tuple[Pace, ...]) -> Pace:
-    """The one that is furthest beyond its limit."""
+def fastest(paces: Sequence[Pace]) -> Pace:
+    """Return the pace that exceeds its limit most."""
     return max(paces, key=lambda pace: pace.times)
 
 
@@ -239,15 +268,15 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     medium = node.medium
     if protected_cache(node) or answers_for_disks(node):
         return None  # a cache answers, not the platter
-    turns = rpm(medium) if medium else None
+    revolutions = rpm(medium) if medium else None
     grade = facts(node).grade
     named = grade is not None and grade.value == "hard disk"
-    if turns:
-        # an array or a controller may state the turns of its disks, and answer from a cache of its own
+    if revolutions:
+        # an array or a controller may report the revolutions of its disks, and answer from a cache of its own
         unknown = medium is not None and not medium.declared and link(node.link).may_be_an_array
-        return None if unknown and not named else (turns, words.medium(node))
+        return None if unknown and not named else (revolutions, words.medium(node))
     real = host.virtualization is None and not is_virtual(node)
-    # by name alone: flash that states nothing is called rotating as well, and so is any drive behind a USB bridge
+    # by its name only: the kernel also calls flash rotating if it states nothing, and any drive behind a USB bridge
     if real and named and node.rotational and (medium is None or medium.class_ == "unknown"):
         unstated = f"{node.id}: a rotating {node.link} disk that does not state its revolutions"
         return ASSUMED_RPM, f"{unstated}: {ASSUMED_RPM} rpm assumed"
@@ -255,12 +284,12 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
 
 
 def _is_zoned(node: Node) -> bool:
-    told = zoned(node)
-    return told is not None and told.value
+    fact = zoned(node)
+    return fact is not None and fact.value
 
 
 def _typical(step: Step) -> str:
-    """p50, but the mean where a few slow operations carry the time (a throttled disk: p50 245 µs at 50/s)."""
+    """Return p50, or the mean if a few slow operations take most of the time (a throttled disk: p50 245 µs at 50/s)."""
     latency = step.latency_ns
     if latency is not None and latency.mean <= MEAN_TO_MEDIAN * latency.p50:
         return f"p50 {duration_ns(latency.p50)}"

@@ -1,91 +1,91 @@
-"""What arrived of every step on its way down the stack, and how far down it proves anything."""
+"""The flush accounts of a whole run: what is missing, and how far down the stack the flushes are proven to arrive."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
 from fstui.judge import words
+from fstui.judge.facts.account import ENOUGH, TOLERANCE, FlushAccount, fewest_bytes, fewest_flushes
 from fstui.judge.facts.composition import flush_counters
 from fstui.judge.facts.configuration import Configuration
-from fstui.judge.facts.flushes import ENOUGH, TOLERANCE, FlushAccount, accounts_of, fewest_bytes, fewest_flushes
+from fstui.judge.facts.flushes import LevelAccounts, accounts_of
 from fstui.judge.facts.other_writers import OtherWriters
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import Steps, SyncStep
-from fstui.judge.facts.traced import Withheld, of_ours, withheld
+from fstui.judge.facts.traced import Withheld, own_flushes_line, withheld
 from fstui.model.quantities import ratio
 from fstui.model.steps import Step
 from fstui.storage.layers.flushes import Range
 
-WayDown = tuple[FlushAccount, ...]
-"""What every level received of one step, topmost first."""
-_LAPSED = 0.8
-"""A turn with less than this share of what the whole step has for each sync, beside turns that have theirs."""
+_INTERRUPTED = 0.8
+"""A turn lacks flushes only for a time if it has less than this share of the whole step's flushes per sync."""
 
 
 class Proven(NamedTuple):
-    """The steps with an exact count, and how many levels of them, from the top, are proven."""
+    """Steps whose flushes were counted, and the number of levels, from the top, at which they are proven to arrive."""
 
-    ways: tuple[WayDown, ...]
+    steps: tuple[LevelAccounts, ...]
     depth: int
 
     @property
     def noisy(self) -> bool:
-        """In one of them somebody else's writes cannot be told from ours at the topmost level."""
-        return any(way[0].outcome == "noisy" for way in self.ways)
+        """Whether the writes of other processes cannot be told apart at the topmost level."""
+        return any(accounts[0].outcome == "noisy" for accounts in self.steps)
 
 
 class RunFlushes:
-    """The ways down of the measured steps."""
+    """The accounts of the measured steps."""
 
     def __init__(self, stack: Stack, steps: Steps, others: OtherWriters, configuration: Configuration) -> None:
         self._stack, self._steps, self._others, self._configuration = stack, steps, others, configuration
-        self._counted: dict[int, WayDown] = {}
+        self._accounts: dict[int, LevelAccounts] = {}
 
-    def of(self, done: SyncStep) -> WayDown:
-        """That step's way down, whatever the configuration says."""
-        if id(done.step) not in self._counted:
-            self._counted[id(done.step)] = accounts_of(self._stack, done, self._others)
-        return self._counted[id(done.step)]
+    def accounts(self, done: SyncStep) -> LevelAccounts:
+        """Return the accounts of a step, whatever the configuration is. They are computed once."""
+        if id(done.step) not in self._accounts:
+            self._accounts[id(done.step)] = self.compute(done)
+        return self._accounts[id(done.step)]
 
-    def of_commits(self, done: SyncStep) -> WayDown:
-        """The same of a step that was made up of another: the commits of a database as syncs."""
+    def compute(self, done: SyncStep) -> LevelAccounts:
+        """Return the accounts of a step that is not one of the run, such as commits treated as syncs."""
         return accounts_of(self._stack, done, self._others)
 
     @cached_property
-    def synced(self) -> tuple[WayDown, ...]:
-        """Those of the synced steps. None where the configuration already tells why nothing arrives."""
+    def synced(self) -> tuple[LevelAccounts, ...]:
+        """The accounts of the synced steps; empty if the configuration already explains missing flushes."""
         if self._configuration.breaks_sync:
             return ()
-        return tuple(way for done in self._steps.synced if (way := self.of(done)))
+        return tuple(accounts for done in self._steps.synced if (accounts := self.accounts(done)))
 
     @cached_property
-    def lacking_flushes(self) -> tuple[FlushAccount, ...]:
-        """The topmost level of each step at which flushes are missing: what is below it merely passes that on.
+    def missing_flushes(self) -> tuple[FlushAccount, ...]:
+        """For each step with missing flushes the topmost level that lacks them; the levels below only follow.
 
-        Where the whole step has them, that of its turn with the fewest: a lapse hides in the rest.
+        If the whole step has enough, its turn with the fewest flushes: a short interruption disappears in the rest.
         """
         if self._configuration.breaks_sync:
             return ()
-        alone = (_topmost_lacking(self.of(done)) or self._lapse(done) for done in self._steps.synced)
-        together = (_topmost_lacking(self.of(done)) for done in self._steps.synced_by_several)
+        alone = (_topmost_lacking(self.accounts(done)) or self._worst_turn(done) for done in self._steps.synced)
+        together = (_topmost_lacking(self.accounts(done)) for done in self._steps.synced_by_several)
         return tuple(account for account in (*alone, *together) if account)
 
     @cached_property
-    def lacking_bytes(self) -> tuple[FlushAccount, ...]:
-        """The topmost level of each step at which bytes are missing."""
+    def missing_bytes(self) -> tuple[FlushAccount, ...]:
+        """For each step with missing bytes the topmost level that lacks them."""
         return _lacking_bytes(self.synced)
 
     @cached_property
     def not_direct(self) -> tuple[FlushAccount, ...]:
-        """O_DIRECT steps without a sync whose bytes stayed above the device: some layer kept them in memory."""
+        """O_DIRECT steps without a sync whose bytes did not reach the device: a layer kept them in memory."""
         if self._configuration.breaks_sync:
             return ()
-        return _lacking_bytes(tuple(map(self.of, self._steps.direct_alone)))
+        return _lacking_bytes(map(self.accounts, self._steps.direct_alone))
 
     @cached_property
     def withheld(self) -> tuple[Withheld, ...]:
-        """Layers that the trace saw asked for our flushes and not pass them on; each pair once."""
+        """Layers that received fstui's flushes and did not pass them on, by the trace; each pair once."""
         if not self._stack.levels:
             return ()
         top = self._stack.levels[0]
@@ -93,132 +93,88 @@ class RunFlushes:
         return tuple({(pair.above.id, pair.below.id): pair for pair in found}.values())
 
     @cached_property
-    def of_ours(self) -> tuple[str, ...]:
-        """A line for the step with most syncs, where the trace saw fewer flushes of ours than that."""
+    def own_flushes(self) -> tuple[str, ...]:
+        """A line about the step with most syncs, if the trace saw fewer of fstui's own flushes."""
         top = next(iter(self._stack.levels), None)
         most = max(self._steps.synced, key=lambda done: done.syncs, default=None)
-        line = of_ours(self._stack, top, most) if top and most else None
+        line = own_flushes_line(self._stack, top, most) if top and most else None
         return (line,) if line else ()
 
     @cached_property
-    def few_flushes(self) -> str:
-        """``9 120 syncs a second, 0.00 flushes each at loop2``: of the step with the fewest flushes for each sync.
-
-        Not of forced writes, which need none. Empty where none had too few.
-        """
-        counts = [account for each in self._unforced for account in self.of(each) if account.counted]
-        worst = min(counts, key=lambda account: account.sent.each, default=None)
-        if worst is None or worst.sent.each >= ENOUGH:
-            return ""
-        where = words.devices(worst.sent.devices)
-        return f"{words.syncs_a_second(worst.syncs, worst.step)}, {ratio(worst.sent.each)} flushes each at {where}"
-
-    @cached_property
-    def came_to(self) -> str:
-        """What syncs came to where the configuration tells why; empty where none synced."""
-        most = max(self._unforced, key=lambda done: done.syncs, default=None)
-        return self.few_flushes or (words.syncs_a_second(most.syncs, most.step) if most else "")
-
-    @property
-    def came_to_aside(self) -> str:
-        """The same in brackets, after a blank."""
-        return f" ({self.came_to})" if self.came_to else ""
-
-    @property
-    def returned_early(self) -> str:
-        """The same, or what it would come to."""
-        return self.came_to or "a sync returns before the data is safe"
-
-    @property
-    def _unforced(self) -> list[SyncStep]:
-        return [done for done in self._steps.synced if not done.forced]
-
-    @cached_property
     def noisy(self) -> tuple[FlushAccount, ...]:
-        """The accounts in which somebody else's writes cannot be told from ours."""
-        return tuple(account for way in self.synced for account in way if account.others_wrote)
+        """The accounts in which other processes wrote as well."""
+        return tuple(account for accounts in self.synced for account in accounts if account.others_wrote)
 
     @cached_property
     def proven(self) -> Proven | None:
-        """How far down the syncs are known to have arrived; None where none is expected to get a flush, or something is
-        missing.
+        """How far down the syncs are known to arrive; None if flushes or bytes are missing, or none are expected.
 
-        Where the filesystem may send one flush or two, a neighbour can hide in the difference, so an exact count goes
-        before such a one.
+        Steps with an exact number of expected flushes are preferred: if a filesystem may send one or two per sync,
+        the difference can hide a neighbour's.
         """
-        expecting = tuple(way for way in self.synced if _expects(way[0]))
-        if not expecting or self.lacking_flushes or self.lacking_bytes:
+        counted = tuple(accounts for accounts in self.synced if _is_counted(accounts[0]))
+        if not counted or self.missing_flushes or self.missing_bytes:
             return None
-        exact = tuple(way for way in expecting if _is_exact(way[0].sent.expected))
-        return Proven(exact or expecting, _proven_depth(exact or expecting))
+        exact = tuple(accounts for accounts in counted if _is_exact(accounts[0].arrival.expected))
+        return Proven(exact or counted, _proven_depth(exact or counted))
 
     @cached_property
     def level(self) -> Level | None:
-        """The level of the stack that the finding about accounts speaks of; where there is none, the lowest.
+        """The level that the findings about flushes are about; the lowest if there are none.
 
-        Where the configuration breaks syncs, the one that received the fewest of them: what is above a stack's broken
-        level sends them, and what is below it may hear its neighbours.
+        If the configuration breaks syncs, it is the level with the fewest flushes. Levels above the broken one send
+        them, and levels below may count those of other processes.
         """
-        if self._configuration.breaks_sync and self._counts:
-            return fewest_flushes(self._counts).level
-        if self.lacking_flushes:
-            return fewest_flushes(self.lacking_flushes).level
-        if self.lacking_bytes:
-            return fewest_bytes(self.lacking_bytes).level
-        told = self.proven
-        if told and (told.depth or told.noisy):
-            return self._stack.levels[max(told.depth, 1) - 1]
+        counted = [account for done in self._steps.synced for account in self.accounts(done) if account.counted]
+        if self._configuration.breaks_sync and counted:
+            return fewest_flushes(counted).level
+        if self.missing_flushes:
+            return fewest_flushes(self.missing_flushes).level
+        if self.missing_bytes:
+            return fewest_bytes(self.missing_bytes).level
+        proven = self.proven
+        if proven and (proven.depth or proven.noisy):
+            return self._stack.levels[max(proven.depth, 1) - 1]
         return next(reversed(self._stack.levels), None)
 
     @cached_property
     def at_the_bottom(self) -> FlushAccount | None:
-        """The lowest level, in a step whose flushes and bytes all arrived there, and nobody else can have sent them."""
-        return next((way[-1] for way in self.synced if way[-1].proves_by_counters), None)
+        """The lowest level in a step all of whose flushes and bytes were counted there, and no others."""
+        return next((accounts[-1] for accounts in self.synced if accounts[-1].complete_by_counters), None)
 
     @property
     def bytes_at_the_bottom(self) -> bool:
-        """All that was synced in some step was counted at the lowest level, whatever was expected there."""
-        last = (way[-1] for way in self.synced)
+        """Whether all synced bytes of a step were counted at the lowest level."""
+        last = (accounts[-1] for accounts in self.synced)
         return any(each.written is not None and each.requested.low and not each.lacks_bytes for each in last)
-
-    def for_a_time(self, lacking: FlushAccount) -> bool:
-        """They were missing in a turn, or in the whole step since one of its turns lapsed and another did not."""
-        turns = next((self._turns_lacking(done) for done in self._steps.synced if done.step is lacking.step), ())
-        lapsed = any(turn and turn.per_sync < _LAPSED * lacking.per_sync for turn in turns)
-        return lacking.step not in self._steps.all or (lapsed and None in turns)
-
-    def _turns_lacking(self, done: SyncStep) -> tuple[FlushAccount | None, ...]:
-        return tuple(_topmost_lacking(accounts_of(self._stack, turn, self._others)) for turn in done.turns)
-
-    def _lapse(self, done: SyncStep) -> FlushAccount | None:
-        return min(filter(None, self._turns_lacking(done)), key=lambda account: account.per_sync, default=None)
-
-    @property
-    def _counts(self) -> tuple[FlushAccount, ...]:
-        """Of every synced step, whatever the configuration says: the levels that count flushes."""
-        return tuple(account for done in self._steps.synced for account in self.of(done) if account.counted)
 
     @property
     def arrived(self) -> bool:
-        """The syncs are known to have arrived as the flushes expected, as far down as one level at the least."""
+        """Whether the syncs are known to arrive as flushes, at one level at least."""
         return self.proven is not None and self.proven.depth > 0
 
-    def counting_levels(self, step: Step) -> WayDown:
-        """The levels that count flushes and a known number of which is expected, in that synced step."""
-        way = next((way for way in self.synced if way[0].step is step), ())
-        return tuple(account for account in way if account.expected and account.counted)
+    def counting_levels(self, step: Step) -> LevelAccounts:
+        """Return the accounts of a synced step that have both counted and expected flushes."""
+        accounts = next((accounts for accounts in self.synced if accounts[0].step is step), ())
+        return tuple(account for account in accounts if account.expected and account.counted)
 
     def as_expected(self, step: Step) -> bool:
-        """Its syncs were counted, and arrived as the flushes that the filesystem is expected to send."""
-        way = self.counting_levels(step)
-        return bool(way) and not any(account.outcome == "missing" for account in way)
+        """Return whether the flushes of a synced step were counted and none are missing."""
+        accounts = self.counting_levels(step)
+        return bool(accounts) and not any(account.outcome == "missing" for account in accounts)
 
-    def flushes_each(self, done: SyncStep) -> float | None:
-        """Flushes per sync at the topmost level that counts them; None where none does."""
-        return next((account.per_sync for account in self.of(done) if account.counted), None)
+    def per_sync(self, done: SyncStep) -> float | None:
+        """Return the flushes per sync at the topmost level that counts them; None if no level does."""
+        return next((account.per_sync for account in self.accounts(done) if account.counted), None)
 
-    def synced_out_of_sight(self, step: Step) -> bool:
-        """As many flushes as writes reached a device that was quiet before: syncs may be out of sight (chattr +S)."""
+    def is_temporary(self, lacking: FlushAccount) -> bool:
+        """Return whether the flushes were missing only in some of the step's turns."""
+        turns = next((self._lacking_turns(done) for done in self._steps.synced if done.step is lacking.step), ())
+        fewer = any(turn and turn.per_sync < _INTERRUPTED * lacking.per_sync for turn in turns)
+        return lacking.step not in self._steps.all or (fewer and None in turns)
+
+    def synced_by_flag(self, step: Step) -> bool:
+        """Return whether a quiet device received a flush for each write, although no sync is visible (chattr +S)."""
         for node in self._stack.nodes:
             found = flush_counters(node, step)
             others = (self._others.flushes_per_s((node,)) or 0.0) * step.elapsed_s
@@ -227,33 +183,73 @@ class RunFlushes:
                 return True
         return False
 
+    def where_to_look(self, level: Level) -> str:
+        """Return the next step if flushes or bytes are missing at that level."""
+        place = next((place for place, each in enumerate(self._stack.levels) if each is level), 0)
+        if not place:
+            return words.LOOK_FOR_FILTER
+        disk = words.devices(self._stack.levels[place - 1].devices)
+        return (
+            f"Look at what answers for {disk}: a loop device (losetup --list: DIO), or a server that offers no "
+            "flushes (nbd-server: flush = true)."
+        )
 
-def _expects(account: FlushAccount) -> bool:
-    """It is expected flushes, and they were counted, or seen."""
+    @cached_property
+    def few_per_sync(self) -> str:
+        """``9 120 syncs a second, 0.00 flushes each at loop2`` for the worst step; empty if all have enough.
+
+        Writes marked FUA need no flush and do not count.
+        """
+        counted = [account for done in self._unforced for account in self.accounts(done) if account.counted]
+        worst = min(counted, key=lambda account: account.arrival.per_sync, default=None)
+        if worst is None or worst.arrival.per_sync >= ENOUGH:
+            return ""
+        where, each = words.devices(worst.arrival.devices), ratio(worst.arrival.per_sync)
+        return f"{words.syncs_a_second(worst.syncs, worst.step)}, {each} flushes each at {where}"
+
+    @cached_property
+    def rate(self) -> str:
+        """``few_per_sync``, or the rate of the step with most syncs; empty if nothing was synced."""
+        most = max(self._unforced, key=lambda done: done.syncs, default=None)
+        return self.few_per_sync or (words.syncs_a_second(most.syncs, most.step) if most else "")
+
+    @property
+    def _unforced(self) -> list[SyncStep]:
+        return [done for done in self._steps.synced if not done.forced]
+
+    def _worst_turn(self, done: SyncStep) -> FlushAccount | None:
+        lacking = filter(None, self._lacking_turns(done))
+        return min(lacking, key=lambda account: account.per_sync, default=None)
+
+    def _lacking_turns(self, done: SyncStep) -> tuple[FlushAccount | None, ...]:
+        return tuple(_topmost_lacking(self.compute(turn)) for turn in done.turns)
+
+
+def _is_counted(account: FlushAccount) -> bool:
+    """Return whether flushes are expected, and were counted or traced."""
     counted = account.expected is not None and account.expected.low > 0 and account.counted is not None
-    return counted or account.proves_by_trace
+    return counted or account.complete_by_trace
 
 
 def _is_exact(expected: Range | None) -> bool:
     return expected is not None and expected.low == expected.high
 
 
-def _topmost_lacking(way: WayDown) -> FlushAccount | None:
-    return next((account for account in way if account.outcome == "missing"), None)
+def _topmost_lacking(accounts: LevelAccounts) -> FlushAccount | None:
+    return next((account for account in accounts if account.outcome == "missing"), None)
 
 
-def _lacking_bytes(ways: tuple[WayDown, ...]) -> tuple[FlushAccount, ...]:
-    topmost = (next((account for account in way if account.lacks_bytes), None) for way in ways)
+def _lacking_bytes(steps: Iterable[LevelAccounts]) -> tuple[FlushAccount, ...]:
+    topmost = (next((account for account in accounts if account.lacks_bytes), None) for accounts in steps)
     return tuple(account for account in topmost if account)
 
 
-def _proven_depth(ways: tuple[WayDown, ...]) -> int:
-    """How many levels, from the top, more steps prove than others' writes spoil."""
+def _proven_depth(steps: tuple[LevelAccounts, ...]) -> int:
+    """Return the number of levels, from the top, that more steps prove than are noisy there."""
     depth = 0
-    for level in zip(*ways, strict=True):
-        if sum(account.outcome == "complete" for account in level) <= sum(
-            account.outcome == "noisy" for account in level
-        ):
+    for level in zip(*steps, strict=True):
+        outcomes = [account.outcome for account in level]
+        if outcomes.count("complete") <= outcomes.count("noisy"):
             break
         depth += 1
     return depth

@@ -7,7 +7,7 @@ from statistics import median, quantiles
 from typing import NamedTuple
 
 from fstui.judge.facts import Case
-from fstui.judge.facts.limits import SLOWEST_RPM, rewrites_per_s, rpm
+from fstui.judge.facts.rotation import SLOWEST_RPM, rewrites_per_s, rpm
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep, has_rate
 from fstui.judge.references import NEVER_SYNCED, any_class, class_of, comparable, operation_of, published
 from fstui.judge.speed.reasons import limits_met
@@ -171,7 +171,7 @@ def _work(case: Case, done: SyncStep) -> float:
 
     More flushes, copy-on-write, parity, and filesystems in files each add work.
     """
-    way = case.flushes.of(done)
+    way = case.flushes.accounts(done)
     flushes = way[0].expected.low if way and way[0].expected else 1
     copies = any(kind(level.filesystem.kind).copies_on_write for level in case.stack.levels)
     parity = any(len(node.below) > 1 and kind(node.kind).may_add_bytes(node) for node in case.stack.nodes)

@@ -13,10 +13,10 @@ from tests.factories.storage import on_loop
 
 def test_a_step_is_counted_once_however_many_rules_ask() -> None:
     case = Case(evidence(on_loop(), flushed(200), write(20)))
-    first = [case.flushes.of(done) for done in case.steps.measured]
+    first = [case.flushes.accounts(done) for done in case.steps.measured]
     for rule in all_rules():
         list(rule(case))
-    assert all(case.flushes.of(done) is way for done, way in zip(case.steps.measured, first, strict=True))
+    assert all(case.flushes.accounts(done) is way for done, way in zip(case.steps.measured, first, strict=True))
 
 
 def test_facts_are_kept() -> None:

@@ -134,7 +134,7 @@ def test_external_journal_is_not_verified_by_the_data_device(top: str, role: str
     where = target(filesystem(top, below=("sda", "sdb")), disk(), disk("sdb", readings=readings(role=role)))
     found = devices(where, *growing("sda"))
     assert (names(found.all), names(found.unverified), found.verified) == (["sda", "sdb"], ["sdb"], False)
-    assert found.doubt() == " Of sdb it does not show: no work of its own was seen there."
+    assert found.doubt() == " It does not show that sdb did any work."
     assert devices(where, *growing("sda", "sdb")).verified
 
 
@@ -179,7 +179,7 @@ def test_local_drive_is_verified_and_the_disk_of_a_guest_is_not(link: str) -> No
     assert not devices(where, *growing()).verified
     in_guest = devices(where, *growing("sda"), host=GUEST)
     assert names(in_guest.unverified) == ["sda"]
-    assert in_guest.doubt() == " What becomes of it beneath sda, on the host, cannot be seen from here."
+    assert in_guest.doubt() == " What the host does with data for sda cannot be seen from here."
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_memory_is_not_named_as_unverified() -> None:
     where = target(filesystem(below=("dm-0",)), cached, memory, disk())
     found = devices(where, *growing("sda"), host=GUEST)
     assert names(found.unverified) == ["ram0", "sda"]
-    assert found.doubt() == " What becomes of it beneath sda, on the host, cannot be seen from here."
+    assert found.doubt() == " What the host does with data for sda cannot be seen from here."
 
 
 def test_without_a_stack_nothing_is_verified_for() -> None:

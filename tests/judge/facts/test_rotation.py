@@ -25,7 +25,7 @@ def rotation(where: Target, *steps: Step) -> Rotation:
 def test_a_platter_is_known_by_what_was_read_or_declared() -> None:
     platter = rotation(SPINNING).platter
     assert platter is not None
-    assert (platter.rpm, platter.assumed, platter.no_cache, platter.turns) == (7200, False, False, "7200 rpm")
+    assert (platter.rpm, platter.assumed, platter.no_cache, platter.text) == (7200, False, False, "7200 rpm")
     known = rotation(declared(NO_CACHE)).platter
     assert known is not None and known.no_cache
 
@@ -34,7 +34,7 @@ def test_a_hard_disk_that_does_not_say_is_taken_for_the_fastest() -> None:
     unstated = on_disk(filesystem(), disk(rotational=True, readings=readings(grade="hard disk")))
     platter = rotation(unstated).platter
     assert platter is not None
-    assert (platter.rpm, platter.turns) == (15_000, "at most 15000 rpm")
+    assert (platter.rpm, platter.text) == (15_000, "at most 15000 rpm")
     assert Case(evidence(unstated, same_block(9), host=GUEST)).rotation.platter is None
 
 
@@ -156,7 +156,7 @@ def test_it_answers_only_where_it_takes_the_time_itself() -> None:
     lazy = msgspec.structs.replace(both.counters[1], flush_ms=3)
     one = msgspec.structs.replace(both, counters=(both.counters[0], lazy))
     assert rotation(array, both).answers
-    assert rotation(array, one).turning == {"sda"} and not rotation(array, one).answers
+    assert rotation(array, one).working == {"sda"} and not rotation(array, one).answers
     assert not rotation(array, both, one).answers
 
 

@@ -1,4 +1,4 @@
-"""Syncs on their way down: a loop, its backing file, the disk beneath."""
+"""What is missing and what is proven in a run: at a loop device, its backing file and the disk below."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ PROTECTED = disk(medium=Medium(class_="ssd-plp", write_cache="plp"))
 HONEST: dict[str, float | None] = {"loop0": 1.0, "sda": 1.3}
 
 
-def test_a_loop_and_the_disk_below_its_file() -> None:
+def test_loop_and_the_disk_below_its_file() -> None:
     judgement = verdict(on_loop(below=PROTECTED), step(flushes=HONEST))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "medium")
     assert "sda" in judgement.sentence
     assert len(finding(judgement, "flushes-arrive").because) == 2
 
 
-def test_an_fsync_of_the_backing_file_is_one_flush_or_two() -> None:
+def test_fsync_of_the_backing_file_is_one_flush_or_two() -> None:
     assert verdict(on_loop(below=PROTECTED), step(flushes={"loop0": 1, "sda": 2})).confidence == "medium"
     on_btrfs = on_loop(filesystem("btrfs", "/"), below=PROTECTED)
     assert verdict(on_btrfs, step(flushes={"loop0": 1, "sda": 4}, share={"loop0": 1, "sda": 6})).confidence == "medium"
 
 
-def test_a_backing_filesystem_that_journals_data_may_owe_three() -> None:
+def test_backing_filesystem_with_data_journal_may_send_three() -> None:
     stack = on_loop(filesystem(name="/", data="journal"), below=PROTECTED)
     judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 3}, share={"loop0": 1, "sda": 2}))
     assert judgement.confidence == "medium"
 
 
-def test_a_backing_filesystem_without_barriers_owes_none() -> None:
+def test_backing_filesystem_without_barriers_sends_none() -> None:
     stack = on_loop(filesystem(name="/", barrier="nobarrier"), below=PROTECTED)
     judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 0}))
     assert finding(judgement, "barriers-off").verdict == "plausible"
     assert "flushes-missing" not in rules(judgement)
 
 
-def test_a_mirror_of_loops_flushes_both_files() -> None:
+def test_mirror_of_loops_flushes_both_files() -> None:
     stack = two_loops("raid1", filesystem(name="/", below=("sda",)), PROTECTED)
     both = step(flushes={"loop0": 1, "loop1": 1, "sda": 3.5}, share={"loop0": 1, "loop1": 1, "sda": 2})
     assert verdict(stack, both).confidence == "medium"
 
 
-def test_of_two_files_on_two_filesystems_neither_owes_all() -> None:
+def test_two_files_on_two_filesystems_share_the_flushes() -> None:
     stack = two_loops("raid0", filesystem(name="/", below=("sda",)), disk())
     elsewhere = filesystem(name="/b", below=("sdb",))
     nodes = [
@@ -74,7 +74,7 @@ def test_noise_at_the_disk_leaves_the_loop_proven() -> None:
     judgement = verdict(on_loop(), step(flushes={"loop0": 1, "sda": 2.7}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert "reached loop0 as 1.00" in judgement.sentence
-    assert "At sda, further down, others write too, so nothing is proven there." in judgement.sentence
+    assert "Further down, at sda, other processes also wrote, so nothing is proven there." in judgement.sentence
 
 
 def test_noise_while_idle_at_the_disk_leaves_the_loop_proven() -> None:
@@ -84,50 +84,50 @@ def test_noise_while_idle_at_the_disk_leaves_the_loop_proven() -> None:
     assert "other-writers" in rules(judgement)
 
 
-def test_a_flush_lost_below_the_loop_is_found() -> None:
+def test_flush_dropped_below_the_loop_is_found() -> None:
     found = finding(verdict(on_loop(), step(flushes={"loop0": 1, "sda": 0.2})), "flushes-missing")
     assert "sda" in found.title
     assert found.next[0].startswith("Look at what answers for loop0")
     assert "1 to 2 expected" in found.title
 
 
-def test_a_flush_lost_above_the_loop_is_blamed_there() -> None:
+def test_flush_dropped_above_the_loop_is_found_there() -> None:
     found = finding(verdict(on_loop(), step(flushes={"loop0": 0, "sda": 0})), "flushes-missing")
     assert "at loop0" in found.title
     assert "Seccomp" in found.next[0]
 
 
-def test_bytes_that_stay_in_the_page_cache_below_the_loop_are_found() -> None:
+def test_bytes_in_the_page_cache_below_the_loop_are_found() -> None:
     found = finding(verdict(on_loop(), step(flushes=HONEST, share={"loop0": 1, "sda": 0.3})), "bytes-missing")
     assert "sda" in found.title
     assert found.next[0].startswith("Look at what answers for loop0")
 
 
-def test_a_compressing_filesystem_below_excuses_the_bytes() -> None:
+def test_compressing_filesystem_below_may_write_fewer_bytes() -> None:
     stack = on_loop(filesystem("btrfs", "/", compress="zstd"))
     assert "bytes-missing" not in rules(verdict(stack, step(flushes=HONEST, share={"loop0": 1, "sda": 0.3})))
 
 
-def test_below_an_unknown_filesystem_nothing_is_proven() -> None:
+def test_nothing_is_proven_below_an_unknown_filesystem() -> None:
     judgement = verdict(on_loop(filesystem("newfs", "/")), step(flushes={"loop0": 1, "sda": 0}))
     assert judgement.verdict == "cannot-tell"
     assert "does not know the layer newfs (/)" in judgement.sentence
 
 
-def test_a_disk_without_a_cache_below_is_owed_none() -> None:
+def test_no_flush_is_expected_at_a_disk_without_a_cache() -> None:
     stack = on_loop(below=disk(write_cache="write through"))
     judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 0}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert "no flush is expected" in judgement.sentence
 
 
-def test_a_loop_on_a_block_device_is_a_layer_like_any_other() -> None:
+def test_loop_on_a_block_device_passes_flushes_on() -> None:
     top, device = filesystem(below=("loop0",)), disk("loop0", kind="loop", lowest=False, below=("sda",))
     assert verdict(target(top, device, disk()), step(flushes={"loop0": 1, "sda": 1})).verdict == "consistent"
 
 
 def in_turns(done: Step, *flushes: int, ops: int = 100) -> Step:
-    """The same step, in turns of so many operations, each with so many flushes."""
+    """Return the step with a turn of ``ops`` operations for each number of flushes."""
     written = {"sda": ops * 16384}
     turns = tuple(Turn(elapsed_s=0.1, ops=ops, flushes={"sda": each}, written_bytes=written) for each in flushes)
     return msgspec.structs.replace(done, turns=turns)
@@ -136,45 +136,45 @@ def in_turns(done: Step, *flushes: int, ops: int = 100) -> Step:
 @pytest.mark.parametrize(
     ("flushes", "lacks"),
     [((105, 105, 105), False), ((200, 99, 200), False), ((200, 98, 200), True), ((200, 3, 200), True)],
-    ids=["honest", "one is at the edge", "two are missing", "a lapse"],
+    ids=["complete", "one is missing", "two are missing", "interrupted"],
 )
-def test_a_lapse_of_a_moment_shows_in_its_turn(flushes: tuple[int, ...], lacks: bool) -> None:
+def test_short_interruption_shows_in_its_turn(flushes: tuple[int, ...], lacks: bool) -> None:
     """An fsync sends one flush or two, so the whole step has enough."""
     case = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), *flushes)))
-    assert bool(case.flushes.lacking_flushes) is lacks
+    assert bool(case.flushes.missing_flushes) is lacks
     assert (case.flushes.proven is None) is lacks
 
 
-def test_of_several_lapses_the_worst_is_told() -> None:
+def test_worst_turn_is_reported() -> None:
     case = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), 200, 60, 20, 90)))
-    (lapse,) = case.flushes.lacking_flushes
-    assert (lapse.syncs, lapse.per_sync, lapse.step.name) == (100, 0.2, "fsync")
+    (worst,) = case.flushes.missing_flushes
+    assert (worst.syncs, worst.per_sync, worst.step.name) == (100, 0.2, "fsync")
 
 
-def test_turns_too_short_or_with_rare_syncs_say_nothing() -> None:
+def test_short_turns_and_rare_syncs_show_nothing() -> None:
     few = in_turns(step("fsync", sync="fsync", flushes=1.3), 0, 0, ops=7)
     rare = in_turns(step("rare", sync="fsync", flushes=0.2, sync_every=10), 0, 0)
-    for quiet_step in (few, rare):
-        assert not Case(evidence(None, quiet_step)).flushes.lacking_flushes
+    for done in (few, rare):
+        assert not Case(evidence(None, done)).flushes.missing_flushes
 
 
-def test_where_the_whole_step_lacks_them_that_is_told() -> None:
+def test_whole_step_is_reported_if_it_lacks_flushes() -> None:
     whole = in_turns(step(flushes=0.5), 0, 100)
-    (lacking,) = Case(evidence(None, whole)).flushes.lacking_flushes
+    (lacking,) = Case(evidence(None, whole)).flushes.missing_flushes
     assert lacking.step is whole
 
 
 @pytest.mark.parametrize(
-    ("turns", "lapsed"),
+    ("turns", "temporary"),
     [((0, 100, 100), True), ((66, 66, 66), False), ((33, 67, 98), False), ((79, 79, 99), False), ((0, 0, 0), False)],
-    ids=["a lapse", "all the while", "not one has all", "no turn has far fewer", "never"],
+    ids=["one turn", "all turns alike", "no turn has all", "no turn has far fewer", "none at all"],
 )
-def test_that_they_were_missing_for_a_time_is_told_by_the_turns(turns: tuple[int, ...], lapsed: bool) -> None:
+def test_flushes_missing_for_a_time_show_in_the_turns(turns: tuple[int, ...], temporary: bool) -> None:
     case = Case(evidence(None, in_turns(step(ops=300, flushes=sum(turns) / 300), *turns)))
-    (lacking,) = case.flushes.lacking_flushes
-    assert case.flushes.for_a_time(lacking) is lapsed
-    beside = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), 200, *turns)))
-    assert all(map(beside.flushes.for_a_time, beside.flushes.lacking_flushes))
+    (lacking,) = case.flushes.missing_flushes
+    assert case.flushes.is_temporary(lacking) is temporary
+    turn_only = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), 200, *turns)))
+    assert all(map(turn_only.flushes.is_temporary, turn_only.flushes.missing_flushes))
 
 
 @pytest.mark.parametrize(
@@ -186,31 +186,31 @@ def test_that_they_were_missing_for_a_time_is_told_by_the_turns(turns: tuple[int
         (filesystem("btrfs"), 1.997, False),
         (filesystem(data="journal"), 1.9, False),
     ],
-    ids=["ext4", "ext4 whole", "btrfs", "btrfs whole", "two or three"],
+    ids=["ext4", "ext4 complete", "btrfs", "btrfs complete", "two or three"],
 )
-def test_a_twentieth_is_missed_wherever_the_least_is_known(top: Node, flushes: float, missing: bool) -> None:
+def test_five_percent_missing_are_found_if_the_minimum_is_known(top: Node, flushes: float, missing: bool) -> None:
     case = Case(evidence(on_disk(top), step(ops=1000, flushes=flushes)))
-    assert bool(case.flushes.lacking_flushes) is missing
+    assert bool(case.flushes.missing_flushes) is missing
 
 
 @pytest.mark.parametrize(
-    ("steps", "said"),
+    ("steps", "expected"),
     [
         ((step(flushes=0, rate=9120.0),), "9 120 syncs a second, 0.00 flushes each at sda"),
         (
             (step(flushes=0.25), step("fsync", flushes=0, sync="fsync")),
             "2 000 syncs a second, 0.00 flushes each at sda",
         ),
-        ((step(flushes=2.7),), "2 000 syncs a second"),  # a neighbour's
+        ((step(flushes=2.7),), "2 000 syncs a second"),  # another process's
         ((step(flushes=None),), "2 000 syncs a second"),
-        ((step(flushes=0, sync="none", open_flags=("direct", "dsync")),), ""),  # each may have been forced
+        ((step(flushes=0, sync="none", open_flags=("direct", "dsync")),), ""),  # FUA writes
         ((step(sync="none"),), ""),
     ],
 )
-def test_what_syncs_came_to_where_the_configuration_tells_why(steps: tuple[Step, ...], said: str) -> None:
+def test_rate_of_syncs_and_their_flushes(steps: tuple[Step, ...], expected: str) -> None:
     case = Case(evidence(on_disk(filesystem(barrier="nobarrier")), *steps))
-    assert case.flushes.came_to == said
+    assert case.flushes.rate == expected
 
 
-def test_of_no_time_no_rate_is_told() -> None:
+def test_rate_of_a_step_without_duration_is_zero() -> None:
     assert words.syncs_a_second(20, step(changes={"elapsed_s": 5e-324})) == "0.00 syncs a second"

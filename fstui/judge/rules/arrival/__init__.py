@@ -1,1 +1,1 @@
-"""Did what was synced arrive below, and did a flush do any work there?"""
+"""Did what was synced arrive below, and does a flush do any work there?"""

@@ -1,50 +1,56 @@
-"""*cannot-tell, low confidence, where it is flat in a guest; consistent where it really grows: medium on real hardware
-where each lowest device was seen to work, else low*
+"""*consistent if a flush takes longer for more data: medium confidence if every lowest device works, else low;
+cannot-tell, low confidence, if it is flat in a guest*
 
 ## What it means
-A flush that has work to do takes longer the more unsynced data waits. In a guest, one that adds almost nothing and
-never takes longer means a protected cache on the host, or a host that ignores flushes.
+A flush that has work to do takes longer the more unsynced data there is. In a guest, a flush that adds almost nothing
+and never takes longer means a protected cache on the host, or a host that ignores flushes.
 
 ## How it was measured
-Growing amounts up to 32 MiB are written with O_DIRECT, in sequence and scattered, then fdatasync is timed. Growth
-counts only where at least 0.95 of the bytes had reached the lowest device before the flush, the flushes of the two
-largest amounts each take 1.5 times that of every smaller one, and the extra bytes per extra time are at most 10 GB/s:
-what is faster is memory. It must be the device that takes longer, by its own counters (`/sys/block/*/stat`, field 17)
-or the kernel's trace: a filesystem's own work grows as well. Of several lowest devices each must, else the confidence
-is low: a liar beside a slow disk (a cache's SSD, a log or journal of its own, a pool's metadata, one leg of a mirror)
-is hidden by it. So it is in a guest, behind a USB bridge, a RAID controller or a network: there the work may be that of
-somebody's memory. Flat speaks only in a guest, with all flushes arriving and a flush that adds less than twice the time
-of an O_DIRECT write, and not where the medium is known, or declared, to be protected.
+Growing amounts of up to 32 MiB are written with O_DIRECT, sequential and scattered. Then fdatasync is timed. Growth
+counts if all of this holds:
+
+- at least 95 % of the bytes had reached the lowest device before the flush
+- the flushes of the two largest amounts each take 1.5 times as long as every smaller one
+- the extra bytes per extra time are at most 10 GB/s; anything faster is memory
+- the device itself takes longer, by field 17 of `/sys/block/X/stat` or by the kernel's trace
+
+A flat flush is reported only in a guest, and only if all flushes arrive and a flush adds less than twice the time of an
+O_DIRECT write. It is not reported if the medium is known, or declared, to be protected.
 
 ## What it proves, and what not
-Real growth shows that the flush does work; only a power cut proves more. Flat does not tell the honest host from the
-other, and on real hardware it says nothing: protected drives are flat as well.
+Growth shows that the flush does work; only a power cut proves more. A flat flush does not distinguish an honest host
+from one that ignores flushes. On real hardware it says nothing, because protected drives are flat as well.
 
 ## What to do next
-Ask whoever runs the host. Declare what you know (`--medium ssd-plp`). To know: cut the host's power with a witness.
+Ask whoever runs the host. Declare what you know (`--medium ssd-plp`). To be certain, cut the host's power during
+acknowledged writes, with a witness on another host.
+
+## Details
+- A slow disk can hide a device that ignores flushes: a cache's SSD, an external journal, a pool's metadata, a member of
+  a mirror. Confidence is therefore low unless each lowest device takes longer itself.
+- Confidence is also low in a guest, and behind a USB bridge, a RAID controller or a network: the work may be that of a
+  memory there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fstui.judge import words
-from fstui.judge.declaration import rule
+from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost, added
 from fstui.judge.facts.flush_work import FlushGrowth
-from fstui.model.judgement import Finding
 from fstui.model.quantities import duration_ns
 
 CHEAP = 2
-"""A flush that adds less than this many times the write itself."""
+"""A flush is cheap if it adds less than this many times the write itself."""
 
 
 @rule(place=40)
-def flush_flat(case: Case) -> Iterator[Finding]:
-    """Flush time against the amount of unsynced O_DIRECT data before it."""
+def flush_flat(case: Case) -> Iterator[Conclusion]:
     patterns = case.flush_growth
-    if not patterns or case.steps.mounted_sync:  # then nothing waits for a flush
+    if not patterns or case.steps.mounted_sync:  # then every write has been flushed before
         return
     grown = [growth for growth in patterns if not growth.flat]
     proven = case.flushes.at_the_bottom
@@ -60,47 +66,43 @@ def _is_cheap(write: Cost, flushed: Cost) -> bool:
     return flushed.ns - write.ns < CHEAP * write.ns
 
 
-def _works(case: Case, grown: list[FlushGrowth], lowest: str) -> Finding:
+def _works(case: Case, grown: Sequence[FlushGrowth], lowest: str) -> Conclusion:
     steepest = max(grown, key=lambda growth: growth.per_mib_ns)
     steps = [growth.step for growth in grown]
     known = all(growth.has_device_times for growth in grown)
     where = words.listed(sorted(set().union(*(growth.working for growth in grown)))) if known else lowest
-    return Finding(
-        rule="flush-flat",
-        verdict="consistent",
-        confidence="medium" if known and case.lowest_devices.verified else "low",
-        scope="storage",
+    return Conclusion(
         title=f"a flush grows by {duration_ns(steepest.per_mib_ns)} per MiB",
         sentence=f"A flush at {where} takes longer the more unsynced data it finds: {steepest.summary}, in "
         f"{words.time_measured(steps)}. It does work; only a power cut proves more.{case.lowest_devices.doubt()}",
-        steps=words.names(steps),
-        because=tuple(growth.because for growth in grown),
+        verdict="consistent",
+        confidence="medium" if known and case.lowest_devices.verified else "low",
+        steps=steps,
+        because=[growth.because for growth in grown],
         next=(words.CUT_THE_POWER,),
     )
 
 
-def _flat(virtualization: str, patterns: tuple[FlushGrowth, ...], write: Cost, flushed: Cost) -> Finding:
+def _flat(virtualization: str, patterns: Sequence[FlushGrowth], write: Cost, flushed: Cost) -> Conclusion:
     largest = max(patterns, key=lambda growth: growth.points[-1].bytes)
     extra = added(write, flushed)
-    return Finding(
-        rule="flush-flat",
-        verdict="cannot-tell",
-        confidence="low",
-        scope="storage",
+    return Conclusion(
         title=f"a flush adds {extra}, and never more",
         sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {_why(patterns)} ({largest.summary}), "
         f"in {words.time_measured([largest.step])}. The host's cache is protected, or the host ignores flushes.",
-        steps=words.names([write.step, flushed.step, *(growth.step for growth in patterns)]),
+        verdict="cannot-tell",
+        confidence="low",
+        steps=[write.step, flushed.step, *(growth.step for growth in patterns)],
         because=(write.because, flushed.because, *(growth.because for growth in patterns)),
         next=(_ask_the_host(virtualization), words.CUT_THE_POWER),
     )
 
 
-def _why(patterns: tuple[FlushGrowth, ...]) -> str:
+def _why(patterns: Sequence[FlushGrowth]) -> str:
     if all(growth.unarrived for growth in patterns):
-        return "and its growth is that of a cache above the device, not of the device's own"
+        return "and its growth is that of a cache above the device, not the device's own"
     if all(growth.device_flat and growth.rises for growth in patterns):
-        return "and its growth is the filesystem's own work: the device's part stays"
+        return "and its growth is the filesystem's own work: the device takes no longer"
     return "flat however much unsynced data precedes it"
 
 

@@ -1,116 +1,164 @@
-"""*consistent: low confidence, medium where each lowest device was seen to work. cannot-tell where others write too*
+"""*consistent: medium confidence if each lowest device was observed to work, else low; cannot-tell if other processes
+write*
 
 ## What it means
 Every sync arrived below as the flushes that the filesystem is expected to send, and all synced bytes arrived with them.
 
 ## How it was measured
-Flushes are field 16 of `/sys/block/X/stat`, read before and after each step with one writer, on every layer that
-counts: whole disks and loop devices, not partitions, dm, md or zram. For an overwrite with fdatasync, ext4 and XFS send
-one flush, btrfs two (one with FUA), ext4 `data=journal` two (Linux 6.1) or three (6.18), ZFS one to the devices that
-hold its intent log. One sync or 0.2 % may be missing where exactly one flush is expected, else a tenth. What each layer
-hands on is composed: every stripe, segment and leg gets each flush, paths share them. A flush of a loop device is an
-fsync of its backing file and is followed further down.
+Each layer that counts flushes was read before and after every step with one writer: field 16 of `/sys/block/X/stat`.
+Expected flushes per sync, for an overwrite with fdatasync:
 
-As root the kernel's trace tells who asked, at the layer that the filesystem hands its flushes to, FUA writes and layers
-that count nothing (dm, md, partitions) included. It is what is told where others write too.
+- ext4 and XFS: 1
+- btrfs: 2, one of them as a FUA write if the device supports FUA
+- ext4 with `data=journal`: 2 on Linux 6.1, 3 on 6.18
+- ZFS: 1, at the devices that hold its intent log
+
+As root, the kernel's trace also shows which process requested each flush. It decides if other processes write as well.
 
 ## What it proves, and what not
-It proves that nothing above the driver drops the flush, for the seconds measured. A drive, a bridge or a host that
-acknowledges a flush and forgets it counts it all the same: above low confidence, each lowest device that holds what was
-acknowledged was seen at work (`flush-flat`), or is known to lose nothing. Without a trace others' flushes cannot be
-told from ours: where over 5 % too many arrive, or the idle device flushes for over 5 % of the syncs, it proves nothing.
+No layer above the driver dropped the flushes during the seconds measured. A drive, a bridge or a host may still
+acknowledge a flush and ignore it. Confidence is therefore above low only if each lowest device was observed to work
+(see `flush-flat`) or is known to lose nothing.
+
+Without a trace, the flushes of other processes cannot be told apart. The result is cannot-tell if more than 5 % too
+many arrive, or if the idle device flushes for more than 5 % of the syncs.
 
 ## What to do next
-Where others write: stop them, or use a disk of its own, and run again. Otherwise: cut the power in the middle of
-acknowledged writes, with a witness on another box.
+If other processes write: stop them or use another disk, and run again. To be certain, run a power-cut test.
+
+## Details
+- Missing flushes are tolerated up to one sync or 0.2 % if exactly one is expected, otherwise up to 10 %.
+- Each stripe, segment and member of a mirror receives every flush; paths share them.
+- A flush of a loop device is an fsync of its backing file, which is followed further down.
+- The trace includes FUA writes, and layers that count nothing (dm, md, partitions).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fstui.judge import words
-from fstui.judge.declaration import rule
+from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.flush_words import not_told_apart, unproven, whose
-from fstui.judge.facts.flushes import FlushAccount
+from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.run_flushes import Proven
-from fstui.model.judgement import Confidence, Finding
+from fstui.judge.facts.traced import TRACE
 from fstui.model.quantities import count, rate, size
+from fstui.storage.layers import kind
 
 
 @rule(place=30)
-def flushes_arrive(case: Case) -> Iterator[Finding]:
-    """Every sync arrived as the flushes expected, with its bytes, as far down as can be counted."""
+def flushes_arrive(case: Case) -> Iterator[Conclusion]:
     proven = case.flushes.proven
     if proven and proven.depth:
         yield _arrived(case, proven)
     elif proven and proven.noisy:
-        yield _drowned(case, tuple(way[0] for way in proven.ways))
+        yield _noisy(case, [accounts[0] for accounts in proven.steps])
 
 
-def _arrived(case: Case, proven: Proven) -> Finding:
-    proving = tuple(way for way in proven.ways if way[proven.depth - 1].outcome == "complete")
-    amid_others = tuple(way for way in proving if way[proven.depth - 1].others_wrote)
-    # else by what was counted; a FUA write, which no device counts, has its line besides
-    ways = amid_others or tuple(way for way in proving if way[proven.depth - 1].proves_by_counters) or proving
-    last = tuple(way[proven.depth - 1] for way in ways)
-    sent = last[0].sent
-    where, shares = words.devices(sent.devices), words.between([account.sent.each for account in last])
-    rest = unproven(tuple(way[proven.depth] for way in ways if proven.depth < len(way)))
-    unsampled = last[0].by_others_per_s is None and not sent.traced
-    doubt = "" if rest else case.lowest_devices.doubt(known=last[0].devices)
-    sure = case.lowest_devices.verified and sent.devices == last[0].devices
-    confidence: Confidence = "medium" if sure and not (rest or unsampled) else "low"
-    return Finding(
-        rule="flushes-arrive",
-        verdict="consistent",
-        confidence=confidence,
-        scope="storage",
+def _arrived(case: Case, proven: Proven) -> Conclusion:
+    lowest = proven.depth - 1
+    complete = [accounts for accounts in proven.steps if accounts[lowest].outcome == "complete"]
+    noisy = [accounts for accounts in complete if accounts[lowest].others_wrote]
+    # counted flushes are preferred; FUA writes, which no device counts, have a line of evidence
+    steps = noisy or [accounts for accounts in complete if accounts[lowest].complete_by_counters] or complete
+    last = [accounts[lowest] for accounts in steps]
+    first, arrival = last[0], last[0].arrival
+    where, shares = words.devices(arrival.devices), words.between([account.arrival.per_sync for account in last])
+    below = _unproven([accounts[proven.depth] for accounts in steps if proven.depth < len(accounts)])
+    unsampled = first.by_others_per_s is None and not arrival.traced
+    verified = case.lowest_devices.verified and arrival.devices == first.devices
+    return Conclusion(
         title=f"{shares} flushes per sync at {where}",
         sentence=f"{count(sum(account.syncs for account in last))} syncs reached {where} as {shares} flushes each "
-        f"({words.expected(sent.expected)} expected){whose(last)}. {rest}This covers "
-        f"{words.time_measured(account.step for account in last)}; only a power cut proves more.{doubt}",
-        steps=words.names(account.step for account in last),
+        f"({words.expected(arrival.expected)} expected){_witness(last)}. {below}This covers "
+        f"{words.time_measured(account.step for account in last)}; only a power cut proves more."
+        f"{'' if below else case.lowest_devices.doubt(known=first.devices)}",
+        verdict="consistent",
+        confidence="medium" if verified and not (below or unsampled) else "low",
+        steps=[account.step for account in last],
         because=(
-            *(account.flush_line for way in ways for account in way[: proven.depth]),
-            *(way[0].flush_line for way in proving if way not in ways),
+            *(account.flush_line for accounts in steps for account in accounts[: proven.depth]),
+            *(accounts[0].flush_line for accounts in complete if accounts not in steps),
             *(("idle: not measured, so other writers cannot be excluded",) if unsampled else ()),
         ),
         next=(words.CUT_THE_POWER,),
     )
 
 
-def _drowned(case: Case, accounts: tuple[FlushAccount, ...]) -> Finding:
+def _witness(last: Sequence[FlushAccount]) -> str:
+    """Return what the trace attributed to fstui, or the bytes that arrived with the flushes."""
+    traced = [account.traced for account in last if account.arrival.traced and account.traced]
+    if not traced:
+        return _bytes(last)
+    others = sum(seen.others for seen in traced)
+    next_to = f", while other processes requested {count(others)}" if others else ""
+    lowest = words.devices(last[0].devices)
+    below = f"; further down, at {lowest}, they cannot be attributed" if traced[0].devices != last[0].devices else ""
+    return f", fstui's own by {TRACE}{next_to}{below}"
+
+
+def _bytes(accounts: Sequence[FlushAccount]) -> str:
+    # a copy-on-write filesystem writes 3 to 9 times as many bytes, so that enough of them show nothing
+    copies = kind(accounts[0].level.filesystem.kind).copies_on_write
+    if copies or any(account.requested.low < account.step.bytes for account in accounts):
+        return ""
+    written = sum(account.step.bytes for account in accounts)
+    arrived = sum(account.arrived_bytes for account in accounts)
+    return f", and {f'all {size(written)}' if arrived >= written else f'{size(arrived)} of {size(written)}'} arrived"
+
+
+def _unproven(level: Sequence[FlushAccount]) -> str:
+    """Return a sentence about the first level that is not proven; empty if all are."""
+    if not level:
+        return ""
+    where = words.devices(level[0].level.devices) or words.named(level[0].level.filesystem)
+    if any(account.others_wrote for account in level):
+        return f"Further down, at {where}, other processes also wrote, so nothing is proven there. "
+    if any(account.counted is None for account in level):
+        return f"Further down, {where} counts no flushes, so nothing is proven there. "
+    if any(account.expected == (0, 0) for account in level):
+        return f"Further down, no flush is expected at {where}: the kernel considers it “write through”. "
+    return f"Further down, at {where}, the expected flushes are not known, so nothing is proven there. "
+
+
+def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
     first = accounts[0]
     where = words.devices(first.devices)
     shares = words.between([account.most_per_sync for account in accounts])
-    who = f"Somebody else wrote to {where} meanwhile, or a layer between adds flushes of its own"
-    if first.by_others_per_s and any(account.others_suffice for account in accounts):
+    who = f"Another process wrote to {where} during the run, or a layer between adds flushes of its own"
+    if first.by_others_per_s and any(account.others_flush_often for account in accounts):
         writers = f": {words.writers(case.others.writers)}" if case.others.writers else ""
-        who = f"Others write to {where} ({rate(first.by_others_per_s)} flushes/s while fstui was idle){writers}"
+        who = (
+            f"Other processes write to {where} ({rate(first.by_others_per_s)} flushes/s while fstui was idle){writers}"
+        )
     surplus = sum(account.surplus_bytes for account in accounts)
     bytes_too = f", and {size(surplus)} more than was written" if surplus else ""
-    return Finding(
-        rule="flushes-arrive",
+    return Conclusion(
+        title=f"{shares} flushes per sync at {where}, not all fstui's own",
+        sentence=f"{who}. In {words.time_measured(account.step for account in accounts)} {shares} flushes arrived per "
+        f"sync ({words.expected(first.expected)} expected){bytes_too}: {_not_attributed(accounts)}.",
         verdict="cannot-tell",
         confidence="low",
-        scope="storage",
-        title=f"{shares} flushes per sync at {where}, not all ours",
-        sentence=f"{who}. In {words.time_measured(account.step for account in accounts)} {shares} flushes arrived per "
-        f"sync ({words.expected(first.expected)} expected){bytes_too}: {not_told_apart(accounts)}.",
-        steps=words.names(account.step for account in accounts),
-        because=tuple(account.flush_line for account in accounts),
-        next=(_without_the_others(case, where),),
+        steps=[account.step for account in accounts],
+        because=[account.flush_line for account in accounts],
+        next=(_without_others(case, where),),
     )
 
 
-def _without_the_others(case: Case, where: str) -> str:
-    """Nobody stops a database for a measurement."""
+def _not_attributed(noisy: Sequence[FlushAccount]) -> str:
+    shares = [account.arrival.per_sync for account in noisy if account.arrival.traced]
+    if not shares:
+        return "fstui's own cannot be told apart"
+    own = f"fstui itself requested {words.between(shares)} of them, by {TRACE}"
+    return f"{own}, and a commit of another process may have carried the rest"
+
+
+def _without_others(case: Case, where: str) -> str:
     servers = words.servers(case.others.writers)
     if not servers:
-        return f"Stop the other writers on {where}, or use a disk of its own, and run again."
+        return f"Stop the other writers on {where}, or use another disk, and run again."
     return (
-        f"Leave {servers} at work: 'fstui watch' says what it waits for, without writing a byte. To tell fstui's "
-        "flushes from its own, run again as root (the kernel's trace tells them apart), or on a disk of its own."
+        f"Leave {servers} running: 'fstui watch' shows what it waits for, without writing a byte. Run again as root, "
+        "so that the kernel's trace tells fstui's own flushes apart, or on another disk."
     )

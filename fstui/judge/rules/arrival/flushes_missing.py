@@ -1,27 +1,36 @@
 """*not-durable, high confidence*
 
 ## What it means
-Barriers are on, the device has its write cache on, and still fewer flushes arrived than expected of the filesystem:
-those of more than one sync or 0.2 % are missing; of more than a tenth
-where two or more are expected at the least and nobody knows exactly how many. Something above the driver drops them,
-always or for a time.
+Fewer flushes arrived than the filesystem is expected to send, although barriers and the device's write cache are on.
+A layer above the driver drops them, always or for a time.
 
 ## How it was measured
-Flushes per sync of each step with one writer and at least 20 syncs, field 16 of `/sys/block/X/stat`, on every layer
-that counts, against what the filesystem is expected to send (see `flushes-arrive`). FUA writes are not counted there,
-so O_DIRECT+O_DSYNC sends none on a device with FUA. The same is asked of each short turn of a step: a lapse hides in
-the whole. As root the kernel's trace tells whose each flush and FUA write was at the layer that the filesystem hands
-them to: too few of fstui's own are too few, however many others sent; what a journal's thread asked for may be fstui's,
-and counts for it. A layer that was asked and passed nothing on is named.
+Flushes per sync of each step with one writer and at least 20 syncs, compared with what the filesystem is expected to
+send (see `flushes-arrive`). They are missing if these are too few:
+
+- one flush per sync expected: more than one sync's, or more than 0.2 %, are missing
+- otherwise: more than 10 % of the minimum are missing
+
+Each short turn of a step is compared as well, because a short interruption disappears in the whole step.
+
+As root, the kernel's trace shows which process requested each flush and FUA write. If fstui's own are too few, other
+processes' flushes do not help. A layer that received flushes and did not pass them on is named.
 
 ## What it proves, and what not
-Other writers only add flushes, so too few stays too few. It does not tell who drops them: a seccomp filter that fakes
-the sync calls, a driver, a layer between; or the filesystem itself: ext4 without a journal sends none for fdatasync
-and O_DSYNC on Linux 6.1 (a power cut there loses what was acknowledged), and does on 6.18; ext4 with a journal on a
-device of its own flushes only that one for an fsync that commits (6.12: 477 of 477 records lost in two cuts).
+Other processes only add flushes, so too few are too few. The rule does not show which layer drops them. It may be:
+
+- a seccomp filter that fakes the sync calls, a driver, or a layer between
+- ext4 without a journal: no flush for fdatasync and O_DSYNC on Linux 6.1. A power cut loses what was acknowledged
+- ext4 with an external journal: an fsync that commits flushes only the journal. On Linux 6.12, two power cuts lost
+  477 of 477 records
 
 ## What to do next
 `grep Seccomp /proc/self/status`; repeat outside the container; repeat on another filesystem of the same disk.
+
+## Details
+- Flushes are field 16 of `/sys/block/X/stat`. FUA writes are not counted there, so O_DIRECT+O_DSYNC sends none to a
+  device with FUA.
+- A journal thread may have requested a flush for fstui, so the trace counts its flushes for fstui.
 """
 
 from __future__ import annotations
@@ -29,89 +38,89 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fstui.judge import words
-from fstui.judge.declaration import rule
+from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.flush_words import look_above
-from fstui.judge.facts.flushes import FlushAccount, Sent, fewest_flushes
+from fstui.judge.facts.account import Arrival, FlushAccount, fewest_flushes
 from fstui.judge.facts.traced import TRACE, Withheld
-from fstui.model.judgement import Finding
 from fstui.model.quantities import count, ratio
 from fstui.model.storage import Node
 from fstui.storage.layers.facts import barriers
 from fstui.storage.layers.filesystems import ext
 
 _WITHOUT_JOURNAL = (
-    "ext4 without a journal sends no flush for fdatasync and O_DSYNC on Linux 6.1, and does on 6.18: give it a journal "
-    "(tune2fs -O has_journal) or take a newer kernel."
+    "ext4 without a journal sends no flush for fdatasync and O_DSYNC on Linux 6.1, and does on 6.18: add a journal "
+    "(tune2fs -O has_journal) or use a newer kernel."
 )
-_JOURNAL_APART = (
-    "ext4 whose journal has a device to itself flushes that one alone for an fsync that commits (Linux 6.12): sync "
-    "with fdatasync, or keep the journal with the data."
+_EXTERNAL_JOURNAL = (
+    "ext4 with an external journal flushes only the journal for an fsync that commits (Linux 6.12): sync with "
+    "fdatasync, or keep the journal with the data."
 )
 
 
 @rule(place=10)
-def flushes_missing(case: Case) -> Iterator[Finding]:
-    """Barriers on, cache on, and the flushes expected of the filesystem did not arrive."""
-    lacking = case.flushes.lacking_flushes
-    if lacking:
-        worst = fewest_flushes(lacking)
-        sent = worst.sent
-        where, share, expected = words.devices(sent.devices), ratio(sent.each), words.expected(sent.expected)
-        yield Finding(
-            rule="flushes-missing",
-            verdict="not-durable",
-            confidence="high",
-            scope="storage",
-            title=f"{share} flushes per sync at {where}, {expected} expected",
-            sentence=f"{count(worst.syncs)} syncs ({worst.step.name}) reached {where} as "
-            f"{count(sent.flushes)} flushes{_of_ours(sent)} in {words.time_measured([worst.step])}: {share} each, "
-            f"where {words.named(worst.level.filesystem)} expects {expected}. {_by_whom(case, worst)} drops them"
-            f"{' for a time' if case.flushes.for_a_time(worst) else ''}, so a power cut loses what the write cache "
-            "holds.",
-            steps=words.names(account.step for account in lacking),
-            because=(
-                *(account.flush_line for account in lacking),
-                *(pair.because for pair in _withheld(case)),
-                *_cache_beneath(worst),
-            ),
-            next=(
-                *_cure(worst.level.filesystem),
-                look_above(case.stack, worst.level),
-                "Repeat on another filesystem of the same disk: the same there points at the disk's driver.",
-            ),
-        )
+def flushes_missing(case: Case) -> Iterator[Conclusion]:
+    lacking = case.flushes.missing_flushes
+    if not lacking:
+        return
+    worst = fewest_flushes(lacking)
+    arrival, filesystem = worst.arrival, worst.level.filesystem
+    where, per_sync, expected = (
+        words.devices(arrival.devices),
+        ratio(arrival.per_sync),
+        words.expected(arrival.expected),
+    )
+    yield Conclusion(
+        title=f"{per_sync} flushes per sync at {where}, {expected} expected",
+        sentence=f"{count(worst.syncs)} syncs ({worst.step.name}) reached {where} as {count(arrival.flushes)} flushes"
+        f"{_traced(arrival)} in {words.time_measured([worst.step])}: {per_sync} each, {expected} expected from "
+        f"{words.named(filesystem)}. {_dropped_by(case, worst)} drops them"
+        f"{' for a time' if case.flushes.is_temporary(worst) else ''}, so a power cut loses what the write cache "
+        "holds.",
+        verdict="not-durable",
+        steps=[account.step for account in lacking],
+        because=(
+            *(account.flush_line for account in lacking),
+            *(pair.because for pair in _withheld(case)),
+            *_caches(worst),
+        ),
+        next=(
+            *_remedies(filesystem),
+            case.flushes.where_to_look(worst.level),
+            "Repeat on another filesystem of the same disk. If flushes are missing there too, look at its driver.",
+        ),
+    )
 
 
-def _cure(filesystem: Node) -> Iterator[str]:
+def _remedies(filesystem: Node) -> Iterator[str]:
     if ext.facts(filesystem).without_journal:
         yield _WITHOUT_JOURNAL
     if ext.journal_apart(filesystem):
-        yield _JOURNAL_APART
+        yield _EXTERNAL_JOURNAL
 
 
-def _of_ours(sent: Sent) -> str:
-    if sent.traced is None:
+def _traced(arrival: Arrival) -> str:
+    if arrival.traced is None:
         return ""
-    others = f", while others asked for {count(sent.traced.others)}" if sent.traced.others else ""
-    return f" of its own, by {TRACE}{others},"
+    others = arrival.traced.others
+    next_to = f", while other processes requested {count(others)}" if others else ""
+    return f" of its own, by {TRACE}{next_to},"
 
 
-def _by_whom(case: Case, account: FlushAccount) -> str:
-    if not account.lacks_ours:
-        for pair in _withheld(case):
-            return words.named(pair.above)
+def _dropped_by(case: Case, account: FlushAccount) -> str:
+    withheld = _withheld(case)
+    if withheld and not account.trace_lacks:
+        return words.named(withheld[0].above)
     filesystem = account.level.filesystem
     if ext.facts(filesystem).without_journal or ext.journal_apart(filesystem):
-        return "The filesystem itself, or something below it,"
-    return "Something above the driver"
+        return "The filesystem itself, or a layer below it,"
+    return "A layer above the driver"
 
 
-def _withheld(case: Case) -> tuple[Withheld, ...]:
-    return tuple(pair for pair in case.flushes.withheld if pair.below.write_cache != "write through")
+def _withheld(case: Case) -> list[Withheld]:
+    return [pair for pair in case.flushes.withheld if pair.below.write_cache != "write through"]
 
 
-def _cache_beneath(account: FlushAccount) -> Iterator[str]:
+def _caches(account: FlushAccount) -> Iterator[str]:
     barrier = barriers(account.level.filesystem)
     if barrier:
         yield words.reading(account.level.filesystem, barrier.reading)

@@ -14,7 +14,6 @@ from fstui.model.judgement import Confidence, Finding
 
 @rule(place=20)
 def defects(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each defect of the stack."""
     for found in case.configuration.defects:
         outcome = found.defect.outcomes[found.hit.outcome]
         texts = _texts(case, found)
@@ -26,7 +25,7 @@ def defects(case: Case) -> Iterator[Finding]:
             title=outcome.title.format_map(texts),
             sentence=outcome.sentence.format_map(texts),
             steps=found.hit.steps,
-            because=(*found.hit.because, *(_seen_by_trace(case, found) if outcome.traced else ())),
+            because=(*found.hit.because, *(_traced(case, found) if outcome.traced else ())),
             next=tuple(line.format_map(texts) for line in outcome.next),
         )
 
@@ -37,7 +36,7 @@ def _confidence(case: Case, found: Found) -> Confidence:
 
 
 def _texts(case: Case, found: Found) -> dict[str, str]:
-    layer, accounts = found.hit.layer, case.flushes
+    layer, rate = found.hit.layer, case.flushes.rate
     battery, drives = words.CHECK_CONTROLLER
     return {
         **found.defect.outcomes[found.hit.outcome].missing,
@@ -46,14 +45,14 @@ def _texts(case: Case, found: Found) -> dict[str, str]:
         "name": layer.name,
         "label": words.named(layer),
         "pool": words.of_pool(layer),
-        "rate": accounts.came_to_aside,
-        "early": accounts.returned_early,
+        "rate": f" ({rate})" if rate else "",
+        "early": rate or "a sync returns before the data is safe",
         "check_battery": battery,
         "check_drives": drives,
         **found.hit.words,
     }
 
 
-def _seen_by_trace(case: Case, found: Found) -> tuple[str, ...]:
+def _traced(case: Case, found: Found) -> tuple[str, ...]:
     withheld = (pair.because for pair in case.flushes.withheld if pair.below == found.hit.layer)
-    return (*case.flushes.of_ours, *withheld)
+    return (*case.flushes.own_flushes, *withheld)

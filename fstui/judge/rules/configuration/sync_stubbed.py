@@ -1,74 +1,74 @@
 """*not-durable, high confidence, for this process only*
 
 ## What it means
-A library (libeatmydata and its kin), or a filter of the system calls (seccomp, in containers started with syncs
-suppressed), answers a sync in the kernel's place. Nothing that this process writes is made durable. The disk was not
-judged.
+A library (libeatmydata or a similar one) or a system call filter (seccomp, in containers started with syncs suppressed)
+answers a sync instead of the kernel. Nothing that this process writes is made durable. The disk was not judged.
 
 ## How it was measured
-fsync and fdatasync of a pipe must fail (EINVAL): one that succeeds was answered in the kernel's place. After a sync no
-page of its file may be dirty (`cachestat`, else `/proc/self/smaps`); where two are, and three raw system calls after
-each leave none, syncs were left out. A file opened with O_DSYNC must still have the flag (`F_GETFL`). libc's fdatasync
-takes under 5 µs while the raw system call takes at least five times as long. The library is in `/proc/self/maps`,
-`LD_PRELOAD` or `/etc/ld.so.preload`.
+Any of these signs is enough:
+
+- fsync and fdatasync of a pipe succeed. The kernel refuses them with EINVAL.
+- Two or more syncs left pages of their file dirty, while three raw system calls after each left none (`cachestat`, else
+  `/proc/self/smaps`).
+- A file opened with O_DSYNC has lost the flag (`F_GETFL`).
+- libc's fdatasync takes less than 5 µs, and the raw system call at least five times as long.
+- Such a library is in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
 
 ## What it proves, and what not
-It proves that syncs of this process are faked, all or some. It says nothing about any other process, nor about the
-disk. A library that fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. One that does more than a
-sync (`syncfs`, `sync`) succeeds on a pipe, too: it is not accused where it leaves no page dirty.
+Some or all syncs of this process are faked. It says nothing about other processes, nor about the disk. A library that
+fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. One that replaces fsync by more than a sync
+(`syncfs`, `sync`) also succeeds on a pipe; it is not reported if it leaves no page dirty.
 
 ## What to do next
-Run fstui without the library, or outside the container where `grep Seccomp /proc/self/status` says 2. Then look at the
+Run fstui without the library, or outside the container if `grep Seccomp /proc/self/status` says 2. Then check the
 database: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from fstui.judge.declaration import rule
+from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.process import named, stub_signs
 from fstui.model.host import Process
-from fstui.model.judgement import Finding
 
 
 @rule(place=10)
-def sync_stubbed(case: Case) -> Iterator[Finding]:
-    """This process' syncs never reach the kernel's filesystems, or those of the one that it stands for."""
+def sync_stubbed(case: Case) -> Iterator[Conclusion]:
     signs = case.configuration.stub_signs
     if signs:
-        came_to = case.flushes.few_flushes or signs[0]  # where only some are left out, flushes do not tell
-        yield Finding(
-            rule="sync-stubbed",
-            verdict="not-durable",
-            confidence="high",
-            scope="process",
-            title="syncs of this process are stubbed out",
-            sentence="A library or a filter answers syncs of this process in the kernel's place "
-            f"({came_to}). The disk was not judged.",
-            because=(*signs, *case.flushes.of_ours),
-            next=(
-                "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload; outside this container, if "
-                "grep Seccomp /proc/self/status says 2.",
-                "Look whether the database runs with it: grep eatmydata /proc/PID/maps, grep Seccomp /proc/PID/status.",
-            ),
-        )
+        yield _this_process(case, signs)
     like = case.evidence.like
     if like and (loaded := tuple(stub_signs(like))):
-        yield _of_another(like, loaded)
+        yield _another_process(like, loaded)
 
 
-def _of_another(like: Process, loaded: tuple[str, ...]) -> Finding:
-    who = named(like)
-    return Finding(
-        rule="sync-stubbed",
+def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
+    sign = case.flushes.few_per_sync or signs[0]  # if only some syncs are left out, the flushes do not show it
+    return Conclusion(
+        title="syncs of this process are stubbed out",
+        sentence="A library or a filter answers syncs of this process instead of the kernel "
+        f"({sign}). The disk was not judged.",
         verdict="not-durable",
-        confidence="high",
         scope="process",
+        because=(*signs, *case.flushes.own_flushes),
+        next=(
+            "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload; outside this container, if "
+            "grep Seccomp /proc/self/status says 2.",
+            "Check whether the database runs with it: grep eatmydata /proc/PID/maps, grep Seccomp /proc/PID/status.",
+        ),
+    )
+
+
+def _another_process(like: Process, loaded: Sequence[str]) -> Conclusion:
+    who = named(like)
+    return Conclusion(
         title=f"syncs of {who} are stubbed out",
-        sentence=f"{who} has a library loaded that answers syncs without making them. Nothing that it writes is "
-        "made durable, whatever the disk does for others.",
+        sentence=f"{who} has loaded a library that answers syncs without making them. Nothing that it writes is made "
+        "durable, whatever the disk does for other processes.",
+        verdict="not-durable",
+        scope="process",
         because=loaded,
         next=(f"Restart {who} without the library: unset LD_PRELOAD for it, empty /etc/ld.so.preload.",),
     )

@@ -1,1 +1,1 @@
-"""Does a database make its commits durable?"""
+"""Are a database's commits durable?"""

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.costs import Cost, added
-from fstui.judge.facts.limits import NAND_PROGRAM_NS
+from fstui.judge.facts.costs import NAND_PROGRAM_NS, Cost, added
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import has_rate
 from fstui.model.quantities import duration_ns, rate, ratio
@@ -201,7 +200,7 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     payload = _payload_per_s(case.stack.lowest)
     if payload is None or case.host.virtualization or case.configuration.breaks_sync:
         return
-    buffered = {account.step.name for account in (*case.flushes.not_direct, *case.flushes.lacking_bytes)}
+    buffered = {account.step.name for account in (*case.flushes.not_direct, *case.flushes.missing_bytes)}
     synced = (done.step for done in case.steps.synced if done.settings.sync_every == 1)
     durable, direct = (
         [step for step in steps if _is_beyond(step, payload) and step.name not in buffered]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
+from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.costs import Cost
-from fstui.judge.facts.flushes import FlushAccount
 from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import Step
 from fstui.model.storage import Node
@@ -140,7 +140,7 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     devices, fastest = case.commit_devices, case.costs.fastest_synced
     if not devices or fastest is None or not all(map(_is_cloud_volume, devices)):
         return
-    syncs_lost_above = case.configuration.breaks_sync or case.flushes.lacking_bytes
+    syncs_lost_above = case.configuration.breaks_sync or case.flushes.missing_bytes
     if case.costs.beyond_network and not syncs_lost_above:
         yield _beyond_network(devices, fastest)
 
@@ -221,7 +221,7 @@ def _documented(case: Case) -> dict[str, tuple[Node, Model]]:
 
 def _written(case: Case) -> tuple[FlushAccount, ...]:
     """Return what the lowest level received in each synced step, or nothing if something is known to be missing."""
-    if case.flushes.lacking_bytes or case.flushes.lacking_flushes:
+    if case.flushes.missing_bytes or case.flushes.missing_flushes:
         return ()
     return tuple(way[-1] for way in case.flushes.synced if way[-1].written is not None)
 

@@ -117,7 +117,7 @@ def _differ_only_in_call(whole: SyncStep, data: SyncStep) -> bool:
 
 
 def _sends_more(case: Case, whole: SyncStep, data: SyncStep) -> bool:
-    flushes, fewer = case.flushes.flushes_each(whole), case.flushes.flushes_each(data)
+    flushes, fewer = case.flushes.per_sync(whole), case.flushes.per_sync(data)
     return flushes is not None and fewer is not None and flushes >= MORE_FLUSHES * fewer > 0
 
 
@@ -132,7 +132,7 @@ def _dearer(case: Case, whole: SyncStep, data: SyncStep) -> Conclusion:
         scope="step",
         steps=steps,
         because=(
-            f"{done.step.name}: {speed}, {ratio(case.flushes.flushes_each(done) or 0)} flushes each"
+            f"{done.step.name}: {speed}, {ratio(case.flushes.per_sync(done) or 0)} flushes each"
             for done, speed in ((whole, slow), (data, quick))
         ),
         next=("PostgreSQL: wal_sync_method = fdatasync. MySQL 8.0.26 or later: innodb_use_fdatasync = ON.",),

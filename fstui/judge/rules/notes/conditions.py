@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.flushes import FlushAccount
+from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.process import io_limits, named
 from fstui.judge.facts.steps import has_rate
 from fstui.model.host import Process
@@ -121,7 +121,7 @@ def _who(case: Case, while_idle: list[str]) -> str:
 
 
 def _meaning(noisy: tuple[FlushAccount, ...]) -> str:
-    if any(account.proves_by_trace for account in noisy):
+    if any(account.complete_by_trace for account in noisy):
         return "The kernel's trace tells their flushes from fstui's."
     return "Others only add flushes: too few are still too few, but enough of them prove nothing."
 

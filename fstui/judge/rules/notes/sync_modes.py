@@ -65,7 +65,7 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
     To make the writes durable, add O_DSYNC, or call fdatasync after the write.
     """
     alone = (done.step for done in case.steps.of_sync_writes if done.direct_alone and done.step.ops)
-    steps = [step for step in alone if not case.flushes.synced_out_of_sight(step)]
+    steps = [step for step in alone if not case.flushes.synced_by_flag(step)]
     if steps and any(node.layer == "block" for node in case.stack.nodes):
         rates = words.listed(f"{rate(step.rate_per_s)}/s" for step in steps)
         yield Conclusion(

@@ -200,7 +200,7 @@ def test_are_named() -> None:
 def test_that_flush_once_a_second_are_not_said_to_be_hundreds() -> None:
     """A layer may write a journal of its own: 1.57 flushes a sync, while a neighbour flushed 0.7 times a second."""
     judgement = verdict(None, step(flushes=1.57), idle=busy("sda", 1, "jbd2/dm-1-8"))
-    assert judgement.sentence.startswith("Somebody else wrote to sda meanwhile, or a layer between adds flushes")
+    assert judgement.sentence.startswith("Another process wrote to sda during the run, or a layer between adds flushes")
     assert "jbd2" not in judgement.sentence
 
 
@@ -258,8 +258,8 @@ def test_beside_others_the_kernel_s_trace_tells_which_were_ours() -> None:
     judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "2 000 syncs reached sda as 1.00 flushes each (1 expected), its own by the kernel's trace, while others asked "
-        "for 4 000. This covers the 1.0 s measured; only a power cut proves more."
+        "2 000 syncs reached sda as 1.00 flushes each (1 expected), fstui's own by the kernel's trace, while other "
+        "processes requested 4 000. This covers the 1.0 s measured; only a power cut proves more."
     )
     (line,) = finding(judgement, "flushes-arrive").because
     assert (
@@ -275,7 +275,7 @@ def test_what_is_shared_beneath_a_layer_is_told_as_far_as_that_layer() -> None:
     judgement = verdict(lvm, step(flushes=3, share=2, changes={"trace": seen}), idle=busy("sda", 900))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert "reached dm-0 as 1.00 flushes each" in judgement.sentence
-    assert "further down, at sda, they cannot be told apart" in judgement.sentence
+    assert "further down, at sda, they cannot be attributed" in judgement.sentence
 
 
 def test_a_quiet_device_s_counters_are_told_with_what_the_trace_adds() -> None:
@@ -287,7 +287,7 @@ def test_a_quiet_device_s_counters_are_told_with_what_the_trace_adds() -> None:
     found = finding(verdict(fua, plain, forced), "flushes-arrive")
     assert "and all 31.2 MiB arrived" in found.sentence
     assert found.because == (
-        "fdatasync: 2 000 flushes for 2 000 syncs at sda (1.00, 1 expected; 2 000 asked for by fstui itself, by the "
+        "fdatasync: 2 000 flushes for 2 000 syncs at sda (1.00, 1 expected; 2 000 requested by fstui itself, by the "
         "kernel's trace)",
         "O_DSYNC: 2 000 flushes or FUA writes by fstui for 2 000 syncs at sda (1.00, 1 expected; the kernel's trace)",
     )
@@ -300,6 +300,6 @@ def test_a_device_that_counts_nothing_is_no_obstacle_where_the_trace_saw_who_ask
     judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert (
-        "2 000 syncs reached sda as 1.00 flushes each (1 expected), its own by the kernel's trace."
+        "2 000 syncs reached sda as 1.00 flushes each (1 expected), fstui's own by the kernel's trace."
         in judgement.sentence
     )

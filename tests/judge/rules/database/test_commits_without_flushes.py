@@ -213,8 +213,8 @@ def test_of_a_server_that_is_there_are_its_fault_whatever_arrives() -> None:
 def test_flushes_that_others_have_added_to_are_said_to_be_the_most() -> None:
     theirs = commits(4.9, variables=MYSQL["low"], where="existing")
     alone, beside = verdict(None, SYNC, theirs, idle=quiet("sda")), verdict(None, SYNC, theirs, idle=busy("sda", 600))
-    assert "came to 4.90 flushes each" in found(alone).sentence
-    assert "came to at most 4.90 flushes each" in found(beside).sentence
+    assert "sent 4.90 flushes each" in found(alone).sentence
+    assert "sent at most 4.90 flushes each" in found(beside).sentence
 
 
 def test_of_a_managed_service_are_read_even_where_nothing_can_be_counted() -> None:

@@ -34,7 +34,7 @@ def test_protected_drive_needs_a_measured_flush() -> None:
 def test_protected_drive_in_a_guest_has_low_confidence() -> None:
     judgement = verdict(on_disk(filesystem(), drive(PLP)), write(20), flushed(40), host=GUEST)
     assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
-    assert "What becomes of it beneath sda, on the host, cannot be seen from here." in judgement.sentence
+    assert "What the host does with data for sda cannot be seen from here." in judgement.sentence
 
 
 def test_uncounted_bytes_give_low_confidence() -> None:
@@ -61,7 +61,7 @@ def test_disk_behind_a_protected_log_must_be_observed_too() -> None:
     judgement = verdict(stack, write(20, flushes=0), flushed(40))
     found = finding(judgement, "protected-cache")
     assert (found.verdict, found.confidence) == ("plausible", "low")
-    assert found.sentence.endswith("Of sdb it does not show: no work of its own was seen there.")
+    assert found.sentence.endswith("It does not show that sdb did any work.")
 
 
 @pytest.mark.parametrize(

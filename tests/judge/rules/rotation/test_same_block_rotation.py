@@ -73,7 +73,7 @@ def test_every_step_that_syncs_each_write_is_asked(rate: float, settings: dict[s
     found = finding(verdict(SPINNING, same_block(100), step("quick", rate=rate, ops=int(rate), **settings)), RULE)
     assert (found.verdict == "suspicious") is hit
     if hit:
-        assert found.title == f"361/s, 7200 rpm allows 240, at half a turn each for {settings['offsets']} offsets"
+        assert found.title == f"361/s, 7200 rpm allows 240, at half a revolution each for {settings['offsets']} offsets"
         assert "16 KiB blocks (quick) were written and synced 361 times a second" in found.sentence
 
 
@@ -126,7 +126,7 @@ def test_a_consistent_one_knows_its_ceiling() -> None:
 def test_one_that_something_else_made_slow_is_low_and_named(own: float) -> None:
     found = finding(verdict(SPINNING, same_block(100, own=own)), "same-block-rotation")
     assert (found.verdict, found.confidence) == ("consistent", "low")
-    assert found.sentence.endswith("Of sda it does not show: no work of its own was seen there.")
+    assert found.sentence.endswith("It does not show that sda did any work.")
 
 
 def test_in_a_guest_consistent_is_low() -> None:

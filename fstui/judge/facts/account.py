@@ -1,0 +1,235 @@
+"""One flush account: the flushes and bytes of one step at one level of the stack, and what they show.
+
+**Nothing is subtracted.** Other processes only add flushes. An honest ext4 showed 2.01 flushes per sync next to one
+neighbour that called fsync. Minus the rate of the idle device that is 0.79, and 0.34 next to four of them: a baseline
+would report a durable disk as not durable. A filesystem with ``barrier=0`` showed 2.7 to 3.6 flushes per sync next to a
+neighbour that commits on the same disk. It follows:
+
+- Too few flushes are too few, whoever else wrote: no process can take a flush away.
+- Enough flushes show something only if no other process wrote. They show nothing if more than 5 % too many flushes or
+  bytes arrived, or if the idle device's own flushes would be more than 5 % of the syncs in the time of the step.
+
+The idle device is sampled for one second before the run and between the steps. Windows of half a second missed a
+steady log writer in 72 of 80.
+
+**The kernel's trace** attributes flushes to processes, at the topmost level (see ``traced``). If fstui's own flushes
+are as many as expected, they arrived, whoever else writes. If they are too few, other processes' flushes do not help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from fstui.judge import words
+from fstui.judge.facts.composition import flush_counters
+from fstui.judge.facts.stack import Level
+from fstui.judge.facts.traced import TRACE, Traced
+from fstui.model.quantities import count, ratio, size
+from fstui.model.steps import Step
+from fstui.model.storage import Node
+from fstui.storage.layers.flushes import Range
+
+Outcome = Literal["missing", "complete", "noisy", "not counted"]
+"""``missing``: fewer flushes arrived than expected, or fewer of fstui's own were sent. ``complete``: all expected ones
+arrived, and no other process can have sent them. ``noisy``: enough arrived, and those of other processes cannot be told
+apart. ``not counted``: what arrived or what is expected is not known, or no flush is expected."""
+ENOUGH = 0.9
+"""Less than this share of what is expected is too little."""
+EXACT_SHARE = 0.002
+"""Share of the flushes that may be missing if the expected number or its minimum of one is exact; at least one sync's.
+
+In more than 300 such steps on honest storage (ext, XFS, btrfs, ZFS) none was missing. A library that drops every
+twelfth or twentieth sync would stay above 0.9."""
+TOLERANCE = 0.05
+"""What exceeds the expected number by more than this share came from another process."""
+_COMMIT_EVERY_S, _COMMIT_FLUSHES, _COMMIT_BYTES = 5, 2, 65536
+"""The filesystem's own commits."""
+
+
+class Arrival(NamedTuple):
+    """The flushes of one step, by the counters or by the trace."""
+
+    devices: tuple[Node, ...]
+    flushes: float
+    expected: Range | None
+    """Per sync."""
+    syncs: int
+    traced: Traced | None
+    """None if the flushes are those that devices counted."""
+
+    @property
+    def per_sync(self) -> float:
+        return self.flushes / self.syncs if self.syncs else 0.0
+
+    def line(self, step: Step, *, what: str, syncs: str = "syncs", more: str = "") -> str:
+        """Return the line of evidence. ``what`` are the flushes, ``syncs`` the operations."""
+        arrived = f"{count(self.flushes)} {what} for {count(self.syncs)} {syncs} at {words.devices(self.devices)}"
+        return f"{step.name}: {arrived} ({ratio(self.per_sync)}, {words.expected(self.expected)} expected{more})"
+
+
+class FlushAccount(NamedTuple):
+    """The flushes of one step at one level: expected, counted, traced, and those of other processes.
+
+    Ranges run from the worst member of a mirror to the best.
+    """
+
+    step: Step
+    level: Level
+    devices: tuple[Node, ...]
+    """Those that took part."""
+    syncs: int
+    expected: Range | None
+    """Flushes per sync; None if not known."""
+    counted: Range | None
+    """Flushes; None if a device does not count them."""
+    requested: Range
+    """The fewest bytes that have to arrive, and the most that may."""
+    written: Range | None
+    """Bytes that arrived; None if not counted."""
+    by_others_per_s: float | None
+    """Flushes per second at these devices while fstui was idle; None if not measured."""
+    traced: Traced | None = None
+    """What the kernel's trace saw at the topmost level; None without a trace."""
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.lacks_flushes:
+            return "missing"
+        if self.complete_by_counters or self.complete_by_trace:
+            return "complete"
+        return "noisy" if self.others_wrote else "not counted"
+
+    @property
+    def lacks_flushes(self) -> bool:
+        return self.counters_lack or self.trace_lacks
+
+    @property
+    def counters_lack(self) -> bool:
+        """Whether the devices counted too few, the flushes of all processes together."""
+        if self.counted is None or self.expected is None:
+            return False
+        return self._too_few(self.counted.low, self.expected)
+
+    @property
+    def trace_lacks(self) -> bool:
+        """Whether the trace saw too few, even with all that may be fstui's own."""
+        return self.traced is not None and self._too_few(self.traced.own.high, self.traced.expected)
+
+    @property
+    def complete_by_counters(self) -> bool:
+        """Whether all expected flushes and bytes were counted while no other process wrote."""
+        known = self.expected is not None and self.expected.low > 0
+        counts = self.counted is not None and self.written is not None
+        return known and counts and not (self.lacks_flushes or self.lacks_bytes or self.others_wrote)
+
+    @property
+    def complete_by_trace(self) -> bool:
+        """Whether fstui itself requested all expected flushes, and no counter contradicts."""
+        seen = self.traced
+        if seen is None or seen.expected.low < 1:
+            return False
+        return not (self._too_few(seen.own.low, seen.expected) or self.lacks_flushes or self.lacks_bytes)
+
+    @property
+    def per_sync(self) -> float:
+        """Flushes per sync at the worst member; 0 if not counted."""
+        return self.counted.low / self.syncs if self.counted and self.syncs else 0.0
+
+    @property
+    def most_per_sync(self) -> float:
+        """Flushes per sync at the best member; 0 if not counted."""
+        return self.counted.high / self.syncs if self.counted and self.syncs else 0.0
+
+    @property
+    def arrived_bytes(self) -> float:
+        """Bytes at the worst member; 0 if not counted."""
+        return self.written.low if self.written else 0
+
+    @property
+    def byte_share(self) -> float:
+        """The share that arrived of the bytes that have to arrive."""
+        return self.arrived_bytes / self.requested.low if self.requested.low else 1.0
+
+    @property
+    def lacks_bytes(self) -> bool:
+        return self.written is not None and self.written.low < ENOUGH * self.requested.low
+
+    @property
+    def others_wrote(self) -> bool:
+        """Whether more arrived than the step can have caused, or other processes flush often while fstui is idle."""
+        return self._exceeds_flushes or self.surplus_bytes > 0 or self.others_flush_often
+
+    @property
+    def others_flush_often(self) -> bool:
+        """Whether, at the rate of the idle device, their flushes would be more than 5 % of the syncs."""
+        return (self.by_others_per_s or 0.0) * self.step.elapsed_s > TOLERANCE * self.syncs
+
+    @property
+    def surplus_bytes(self) -> float:
+        """Bytes that the step cannot have caused, with an allowance for the filesystem's own commits."""
+        most = max(self.requested.high * (1 + TOLERANCE), self.requested.high + self._own_commits * _COMMIT_BYTES)
+        return self.written.high - self.requested.high if self.written and self.written.high > most else 0
+
+    @property
+    def arrival(self) -> Arrival:
+        """The flushes by what decides: the counters, or the trace if the counters show nothing."""
+        if self.traced is None or self.counters_lack or self.complete_by_counters:
+            flushes = self.counted.low if self.counted else 0
+            return Arrival(self._lacking_devices, flushes, self.expected, self.syncs, None)
+        number = self.traced.own.high if self.trace_lacks else self.traced.own.low
+        return Arrival(self.traced.devices, number, self.traced.expected, self.syncs, self.traced)
+
+    @property
+    def flush_line(self) -> str:
+        """The line of evidence about flushes."""
+        arrival = self.arrival
+        if arrival.traced:
+            return arrival.line(self.step, what="flushes or FUA writes by fstui", more=f"; {TRACE}")
+        own = f"; {count(self.traced.own.low)} requested by fstui itself, by {TRACE}" if self.traced else ""
+        return arrival.line(self.step, what="flushes", more=own)
+
+    @property
+    def byte_line(self) -> str:
+        """The line of evidence about bytes."""
+        arrived = f"{size(self.arrived_bytes)} of {size(self.requested.low)}"
+        return f"{self.step.name}: {arrived} at {words.devices(self.devices)} ({ratio(self.byte_share)})"
+
+    @property
+    def _exceeds_flushes(self) -> bool:
+        if self.counted is None or self.expected is None:
+            return False
+        most = self.expected.high * self.syncs
+        return self.counted.high > max(most * (1 + TOLERANCE), most + self._own_commits * _COMMIT_FLUSHES)
+
+    @property
+    def _own_commits(self) -> float:
+        return 1 + self.step.elapsed_s // _COMMIT_EVERY_S
+
+    @property
+    def _lacking_devices(self) -> tuple[Node, ...]:
+        """The devices without those that received enough flushes."""
+        if not self.counters_lack or self.expected is None:
+            return self.devices
+        counters = {device.id: flush_counters(device, self.step) for device in self.devices}
+        enough = {
+            name
+            for name, found in counters.items()
+            if found and found.flushes is not None and not self._too_few(found.flushes, self.expected)
+        }
+        return tuple(device for device in self.devices if device.id not in enough) or self.devices
+
+    def _too_few(self, arrived: float, expected: Range) -> bool:
+        each, most = expected
+        tolerated = max(1, EXACT_SHARE * self.syncs) if each in (1, most) else (1 - ENOUGH) * self.syncs
+        return arrived < each * (self.syncs - tolerated)
+
+
+def fewest_flushes(accounts: Iterable[FlushAccount]) -> FlushAccount:
+    """Return the account with the fewest flushes per sync."""
+    return min(accounts, key=lambda account: account.arrival.per_sync)
+
+
+def fewest_bytes(accounts: Iterable[FlushAccount]) -> FlushAccount:
+    """Return the account with the smallest share of its bytes."""
+    return min(accounts, key=lambda account: account.byte_share)

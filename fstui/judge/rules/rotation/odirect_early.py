@@ -1,0 +1,97 @@
+"""O_DIRECT without a sync that was acknowledged before the platter can have written it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.rotation import FAR_BEYOND, Pace, fastest
+from fstui.model.quantities import rate
+
+
+@rule(place=20)
+def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
+    """*suspicious: high confidence above 5 times the limit of a disk that you declared, else medium*
+
+    ## What it means
+    The disk reports no volatile write cache, and yet O_DIRECT writes were acknowledged faster than its platter can
+    write them. A layer below acknowledges early.
+
+    ## How it was measured
+    As for `odirect-before-platter`, on a device whose write cache is `none`: read from the drive, or declared by you.
+
+    ## What it proves, and what not
+    Either the cache is not off, or a host answers in the disk's place. If you declared the medium, the finding is as
+    good as your declaration.
+
+    ## What to do next
+    Make sure that the drive's cache is off (`hdparm -W`, `smartctl -g wcache`). VirtualBox: IgnoreFlush=0. QEMU: not
+    `cache=unsafe`. To be certain, run a power-cut test.
+    """
+    paces = [pace for pace in case.rotation.early if pace.platter.no_cache]
+    if paces:
+        worst = fastest(paces)
+        yield Conclusion(
+            title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s on a disk with no cache",
+            sentence=f"{worst.answered_early}, and there is no write cache to answer from. A layer below acknowledges "
+            "early.",
+            verdict="suspicious",
+            confidence="high" if worst.times > FAR_BEYOND and worst.platter.declared else "medium",
+            steps=[pace.step for pace in paces],
+            because=(*(pace.because for pace in paces), *worst.platter.because),
+            next=(
+                "Make sure that the real drive's write cache is off: hdparm -W, smartctl -g wcache.",
+                *words.hypervisor(case.host),
+                words.CUT_THE_POWER,
+            ),
+        )
+
+
+@rule(place=30)
+def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
+    """*not-durable, about this step only*
+
+    ## What it means
+    O_DIRECT writes without any sync were acknowledged faster than the platter can have written them: they were in a
+    cache. A drive with its cache on is expected to do so. It is why O_DIRECT is not durability.
+
+    ## How it was measured
+    The rate of a step with O_DIRECT, no sync and one writer, compared with the platter. The limit is one revolution
+    for the same block, and half a revolution for random offsets. More than 1.5 times the limit is too fast. Steps whose
+    bytes never reached the device are left out.
+
+    ## What it proves, and what not
+    This step's writes were not on the platter when they were acknowledged. It says nothing about synced writes.
+
+    ## What to do next
+    Add O_DSYNC, or fdatasync after the write. Switch the drive's write cache off and compare.
+    """
+    paces = [pace for pace in case.rotation.early if not case.flushes.synced_by_flag(pace.step)]
+    if paces:
+        worst = fastest(paces)
+        yield Conclusion(
+            title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s, platter {rate(worst.limit_per_s)}",
+            sentence=f"{worst.answered_early}: most writes were acknowledged before the platter had them."
+            f"{_compared_with_synced(case, worst)}",
+            verdict="not-durable",
+            confidence="high" if worst.times > FAR_BEYOND else "medium",
+            scope="step",
+            steps=[pace.step for pace in paces],
+            because=(*(pace.because for pace in paces), *worst.platter.because),
+            next=(
+                "Do not rely on O_DIRECT for durability: add O_DSYNC, or fdatasync after the write.",
+                *case.rotation.switch_cache_off,
+            ),
+        )
+
+
+def _compared_with_synced(case: Case, pace: Pace) -> str:
+    offsets = "same" if pace.same else "random"
+    synced = [done for done in case.steps.synced if done.settings.offsets == offsets and done.step.rate_per_s > 0]
+    if not synced:
+        return ""
+    step = min(synced, key=lambda done: not done.direct).step  # O_DIRECT with a sync is the most similar step
+    times = pace.step.rate_per_s / step.rate_per_s
+    return f" It is {times:.1f} × the rate of {step.name}, {rate(step.rate_per_s)}/s."

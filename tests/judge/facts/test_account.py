@@ -1,0 +1,76 @@
+"""What one account lacks, what exceeds the expected flushes, and what it shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fstui.judge import Case
+from fstui.judge.facts.account import FlushAccount, fewest_bytes, fewest_flushes
+from tests.factories.evidence import busy, evidence
+from tests.factories.steps import step, traced
+
+
+def account(
+    flushes: float = 1.0, share: float = 1.0, changes: dict[str, Any] | None = None, **fields: Any
+) -> FlushAccount:
+    seen = evidence(None, step(flushes=flushes, share=share, changes=changes), **fields)
+    ((found,),) = Case(seen).flushes.synced
+    return found
+
+
+@pytest.mark.parametrize(
+    ("flushes", "share", "lacks_flushes", "lacks_bytes", "others_wrote"),
+    [
+        (1.0, 1.0, False, False, False),
+        (0.5, 1.0, True, False, False),
+        (1.0, 0.89, False, True, False),
+        (1.04, 1.0, False, False, False),
+        (1.06, 1.0, False, False, True),
+        (1.0, 1.06, False, False, True),
+        (1.0, 1.04, False, False, False),
+    ],
+)
+def test_too_few_and_too_many(
+    flushes: float, share: float, lacks_flushes: bool, lacks_bytes: bool, others_wrote: bool
+) -> None:
+    found = account(flushes, share)
+    assert (found.outcome == "missing", found.lacks_bytes, found.others_wrote) == (
+        lacks_flushes,
+        lacks_bytes,
+        others_wrote,
+    )
+    assert (found.outcome == "complete") is not (lacks_flushes or lacks_bytes or others_wrote)
+
+
+def test_noisy_neighbour_makes_complete_noisy_and_excuses_nothing() -> None:
+    quiet, noisy = account(), account(idle=busy("sda", 101))
+    assert (quiet.others_wrote, quiet.outcome, quiet.by_others_per_s) == (False, "complete", 0.0)
+    assert (noisy.others_wrote, noisy.outcome, noisy.by_others_per_s) == (True, "noisy", 101.0)
+    assert account(0.5, idle=busy("sda", 101)).outcome == "missing"
+
+
+def test_trace_does_not_outweigh_counters_with_fewer_flushes() -> None:
+    own = {"trace": (traced(us=2000, others=4000),)}
+    noisy = {"idle": busy("sda", 900)}
+    assert account(3.0, 2.0, changes=own, **noisy).complete_by_trace
+    fewer, less = account(0.5, 2.0, changes=own, **noisy), account(3.0, 0.5, changes=own, **noisy)
+    assert not (fewer.complete_by_trace or less.complete_by_trace)
+    assert (fewer.arrival.traced, fewer.arrival.flushes) == (None, 1000)
+
+
+def test_too_few_own_flushes_are_reported_with_all_that_may_be_own() -> None:
+    few = account(3.0, 2.0, changes={"trace": (traced(us=100, kernel=300, others=5600),)})
+    assert few.trace_lacks
+    assert few.arrival.flushes == 400
+
+
+def test_line_of_evidence() -> None:
+    assert account(0.5).flush_line == "fdatasync: 1 000 flushes for 2 000 syncs at sda (0.50, 1 expected)"
+    assert account(1.0, 0.5).byte_line == "fdatasync: 15.6 MiB of 31.2 MiB at sda (0.50)"
+
+
+def test_worst_account_has_the_fewest() -> None:
+    some = [account(0.5, 0.9), account(0.2, 0.95)]
+    assert fewest_flushes(some) is some[1] and fewest_bytes(some) is some[0]

@@ -1,0 +1,94 @@
+"""O_DIRECT that was acknowledged before the platter had the data."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.runs import scenario
+from tests.factories.evidence import GUEST, busy, finding, rules, verdict
+from tests.factories.steps import step
+from tests.factories.storage import disk, loop, on_disk, on_loop
+from tests.judge.rules.rotation.platters import NO_CACHE, declared, o_direct
+
+
+def test_fast_odirect_on_a_declared_disk_is_not_durable() -> None:
+    judgement = verdict(declared(), o_direct(565), host=GUEST)
+    found = finding(judgement, "odirect-before-platter")
+    assert (found.verdict, found.scope, found.steps) == ("not-durable", "step", ("O_DIRECT",))
+    assert "565 times a second" in found.sentence
+    assert "half a revolution each" in found.sentence
+    assert "odirect-no-cache" not in rules(judgement)
+    assert judgement.verdict == "cannot-tell"  # the finding is about the step, not about the disk
+
+
+def test_sentence_has_the_ratio_to_the_synced_rate() -> None:
+    synced = step("O_DIRECT+O_DSYNC", device="vda", rate=100, sync="none", open_flags=("direct", "dsync"))
+    found = finding(verdict(declared(), step(device="vda", rate=90), synced, o_direct(560)), "odirect-before-platter")
+    assert "5.6 × the rate of O_DIRECT+O_DSYNC, 100/s" in found.sentence
+
+
+def test_slow_odirect_is_only_a_note() -> None:
+    assert rules(verdict(declared(NO_CACHE), o_direct(110))) == {"odirect-alone"}
+
+
+def test_odirect_in_the_page_cache_is_not_compared() -> None:
+    buffered = on_loop(device=loop(dio="0"), below=disk(medium=NO_CACHE))
+    direct = o_direct(78_000, flushes={"loop0": 0, "sda": 0}, share={"loop0": 1, "sda": 0})
+    assert not rules(verdict(buffered, direct)) & {"odirect-before-platter", "odirect-no-cache"}
+
+
+def test_odirect_with_a_flush_for_each_write_is_synced() -> None:
+    found = rules(verdict(declared(NO_CACHE), o_direct(9000, flushes=1)))
+    assert not found & {"odirect-before-platter", "odirect-alone"}
+    assert "odirect-no-cache" in found
+
+
+def test_flushes_of_a_neighbour_are_not_its_own() -> None:
+    direct = o_direct(400, flushes=0.95)
+    assert "odirect-before-platter" in rules(verdict(declared(), direct, idle=busy("vda", 380)))
+
+
+def test_sequential_writes_need_no_revolution_per_block() -> None:
+    assert rules(verdict(declared(NO_CACHE), o_direct(9000, offsets="sequential"))) == {"odirect-alone"}
+
+
+def test_fast_odirect_on_an_unknown_medium_is_only_a_note() -> None:
+    assert rules(verdict(on_disk(), o_direct(20_000, device="sda"))) == {"odirect-alone"}
+
+
+def test_synced_odirect_is_not_reported() -> None:
+    synced = step("O_DIRECT+O_DSYNC", device="vda", rate=900, sync="none", open_flags=("direct", "dsync"))
+    assert not rules(verdict(declared(NO_CACHE), synced)) & {"odirect-before-platter", "odirect-no-cache"}
+
+
+def test_fast_odirect_without_a_cache_is_suspicious() -> None:
+    judgement = verdict(declared(NO_CACHE), o_direct(565), host=GUEST)
+    found = finding(judgement, "odirect-no-cache")
+    assert (found.verdict, found.confidence, found.scope) == ("suspicious", "medium", "storage")
+    assert judgement.verdict == "suspicious"
+
+
+def test_fileio_classic_without_a_cache_is_suspicious() -> None:
+    """407 fsyncs per second, and 630 O_DIRECT writes with a sync after every hundredth."""
+    asked = [each.settings for each in scenario.expand(scenario.load("fileio-classic"), {})[1]]
+    steps = [
+        step(f"{at}", rate=630 if settings.open_flags else 407, ops=4000, device="vda", flushes=1 / settings.sync_every,
+             sync=settings.sync, open_flags=settings.open_flags, sync_every=settings.sync_every)
+        for at, settings in enumerate(asked)
+        if isinstance(settings, SyncWrites)
+    ]  # fmt: skip
+    judgement = verdict(declared(NO_CACHE), *steps, host=GUEST)
+    assert judgement.verdict == "suspicious"
+    assert finding(judgement, "odirect-no-cache").steps == (steps[-1].name,)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "rate", "confidence"),
+    [("same", 180, None), ("same", 181, "medium"), ("same", 600, "medium"), ("same", 601, "high"),
+     ("random", 360, None), ("random", 361, "medium"), ("random", 1200, "medium"), ("random", 1201, "high")],
+)  # fmt: skip
+def test_random_offsets_may_take_half_a_revolution(offsets: str, rate: float, confidence: str | None) -> None:
+    judgement = verdict(declared(NO_CACHE), o_direct(rate, offsets=offsets))
+    found = [found.confidence for found in judgement.findings if found.rule == "odirect-no-cache"]
+    assert found == ([confidence] if confidence else [])
