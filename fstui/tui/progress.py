@@ -1,4 +1,4 @@
-"""A run as far as it has come: what its events add up to."""
+"""The state of a run, built from its events."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Progress:
         self.done: dict[int, Step] = {}
         self.current: int | None = None
         self.preparing: StepPreparing | None = None
-        """How much of the file is written, while the clock has not started yet."""
+        """How much of the file is written, before the clock starts."""
         self.snapshot: Snapshot | None = None
         self.judgement: Judgement | None = None
         self.run: Run | None = None
         self.trouble: str | None = None
-        """Why there will be no run: it was refused, or a fault ended it."""
+        """Why there is no result: the run was refused, or an error ended it."""
         self.saved_to: str | None = None
         self.save_error: str | None = None
         self._counts: Counts | None = None
@@ -51,7 +51,7 @@ class Progress:
     def apply(self, event: Event) -> None:
         known = cast(Known, event)
         if not isinstance(known, StepPreparing | StepStarted | StepProgressed | FindingsChanged):
-            self._counts = None  # the evidence is another one
+            self._counts = None  # they are computed from evidence that has changed
         match known:
             case RunStarted():
                 self.plan, self.target, self.before = known.plan, known.target, known.before
@@ -79,18 +79,18 @@ class Progress:
 
     @property
     def counts(self) -> Counts:
-        """What the kernel counted in its steps. The stack is looked through once, not for every drawing."""
+        """What the kernel counted in the steps, computed once for several drawings."""
         self._counts = self._counts or Counts(self.evidence)
         return self._counts
 
     @property
     def shown(self) -> int | None:
-        """The step whose latencies are drawn: the one that runs, else the last that is over."""
+        """The step whose latencies are drawn: the running one, else the last finished one."""
         return self.current if self.current is not None else max(self.done, default=None)
 
     @property
     def left_s(self) -> float | None:
-        """Seconds to go, preparing included; None where it runs until it is stopped."""
+        """Seconds left, including preparation; None if the run continues until it is stopped."""
         if self.plan.seconds is None:
             return None
         lengths = [_length(step) for step in self.plan.steps]

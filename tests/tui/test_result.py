@@ -1,4 +1,4 @@
-"""The result: the word, the sentence, because, next; then findings and steps, each of which explains itself."""
+"""The result screen: the verdict with its reasons, the findings, the steps and further sections."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 async def opened(
     run: Run = screens.RUN, saved_to: str | None = SAVED, size: tuple[int, int] = (80, 24)
 ) -> AsyncIterator[Pilot[int]]:
-    """The app with this result in front."""
+    """Open this result in the app."""
     app = PreparedApp()
     async with app.run_test(size=size) as pilot:
         app.open_result(run, saved_to, "/srv/data")
@@ -43,7 +43,7 @@ async def opened(
         yield pilot
 
 
-async def test_the_word_then_the_sentence_then_next_then_because() -> None:
+async def test_the_verdict_comes_before_next_steps_and_evidence() -> None:
     async with opened() as pilot:
         lines = shown(pilot.app)
         assert lines[0].endswith("20 Nov 03:12 · 14.6 s")
@@ -56,7 +56,7 @@ async def test_the_word_then_the_sentence_then_next_then_because() -> None:
         assert lines[-2] == f" saved {SAVED}"
 
 
-async def test_each_finding_explains_itself_and_nothing_below_moves() -> None:
+async def test_selecting_a_finding_moves_nothing_below() -> None:
     async with opened() as pilot:
         before = shown(pilot.app)
         await pilot.press("down", "down")
@@ -68,7 +68,7 @@ async def test_each_finding_explains_itself_and_nothing_below_moves() -> None:
         assert any(line.startswith("▌  flushes-arrive") for line in after)
 
 
-async def test_behind_the_findings_each_step_shows_all_that_was_measured() -> None:
+async def test_a_step_shows_everything_measured() -> None:
     async with opened() as pilot:
         await pilot.press("end", "up", "up")
         lines = shown(pilot.app)
@@ -77,7 +77,7 @@ async def test_behind_the_findings_each_step_shows_all_that_was_measured() -> No
         assert any(line.startswith("▌  O_DIRECT+fdatasync") for line in lines)
 
 
-async def test_beneath_the_steps_stands_its_place_among_published_rates() -> None:
+async def test_published_rates_are_below_the_steps() -> None:
     async with opened() as pilot:
         assert not any("Samsung" in line for line in shown(pilot.app))
         await pilot.press("end")
@@ -92,7 +92,7 @@ async def test_beneath_the_steps_stands_its_place_among_published_rates() -> Non
         assert isinstance(pilot.app.screen, ResultScreen)
 
 
-async def test_databases_have_their_tables_beneath_the_steps() -> None:
+async def test_tables_of_databases_are_below_the_steps() -> None:
     durable, other = (database("oltp_read_write", tps, 90, durable=tps < 50) for tps in (15.49, 102.0))
     async with opened(msgspec.structs.replace(screens.RUN, steps=(durable, other))) as pilot:
         await pilot.press("end")
@@ -105,7 +105,7 @@ async def test_databases_have_their_tables_beneath_the_steps() -> None:
         assert "Durable against not durable" in page
 
 
-async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
+async def test_a_step_without_a_rate_is_shown_in_words() -> None:
     async with opened(msgspec.structs.replace(screens.RUN, steps=(screens.FLUSHING,))) as pilot:
         await pilot.press("end", "up")
         lines = shown(pilot.app)
@@ -124,19 +124,19 @@ async def test_a_failed_step_names_its_call() -> None:
         assert shown(pilot.app)[0].endswith("failed")
 
 
-async def test_what_could_not_be_saved_or_removed_is_said() -> None:
+async def test_a_failure_to_save_or_remove_is_shown() -> None:
     async with opened(saved_to=None) as pilot:
         assert "not saved" in shown(pilot.app)[-2]
     async with opened(msgspec.structs.replace(screens.RUN, left_behind=("/srv/data/.fstui-k3f9a1",))) as pilot:
         assert "could not be removed: /srv/data/.fstui-k3f9a1" in shown(pilot.app)[-2]
 
 
-async def test_a_simulated_run_says_so_beside_its_numbers() -> None:
+async def test_a_simulated_run_says_so() -> None:
     async with opened(msgspec.structs.replace(screens.RUN, simulated="replay")) as pilot:
         assert "SIMULATED replay" in shown(pilot.app)[0]
 
 
-async def test_copying_gives_a_few_lines_for_a_channel_or_all_of_it() -> None:
+async def test_copying_a_summary_or_everything() -> None:
     async with opened() as pilot:
         await pilot.press("y")
         assert pilot.app.clipboard.startswith("! SUSPICIOUS")
@@ -145,7 +145,7 @@ async def test_copying_gives_a_few_lines_for_a_channel_or_all_of_it() -> None:
         assert pilot.app.clipboard.startswith("### ")
 
 
-async def test_what_a_saved_run_calls_itself_leads_to_no_other_directory(
+async def test_a_hostile_name_cannot_choose_the_export_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "here").mkdir()
@@ -155,9 +155,7 @@ async def test_what_a_saved_run_calls_itself_leads_to_no_other_directory(
     assert os.listdir(tmp_path) == ["here"]
 
 
-async def test_exporting_writes_a_file_of_each_format_into_the_current_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_export_writes_one_file_per_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PWD", str(tmp_path))
     async with opened() as pilot:
         await pilot.press("e")
@@ -171,7 +169,7 @@ async def test_exporting_writes_a_file_of_each_format_into_the_current_directory
         assert decode_run(exported.read()) == screens.RUN
 
 
-async def test_the_rule_of_a_finding_can_be_read() -> None:
+async def test_x_explains_the_rule_of_a_finding() -> None:
     async with opened() as pilot:
         await pilot.press("x")
         assert isinstance(pilot.app.screen, PageScreen)
@@ -180,7 +178,7 @@ async def test_the_rule_of_a_finding_can_be_read() -> None:
         assert isinstance(pilot.app.screen, ResultScreen)
 
 
-async def test_a_rule_of_another_version_has_no_page_and_leaves_the_screen_standing() -> None:
+async def test_a_rule_of_another_version_has_no_page() -> None:
     replace = msgspec.structs.replace
     other = replace(screens.RUN, findings=(replace(screens.RUN.findings[0], rule="rule-of-tomorrow"),))
     async with opened(other) as pilot:
@@ -203,7 +201,7 @@ async def test_the_history_opens_a_saved_run() -> None:
         assert str(path)[-40:] in lines[-2]
 
 
-async def test_the_history_says_which_run_was_stopped() -> None:
+async def test_the_history_marks_a_stopped_run() -> None:
     runs.save(msgspec.structs.replace(screens.RUN, status="stopped"))
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -213,12 +211,12 @@ async def test_the_history_says_which_run_was_stopped() -> None:
 
 
 def older() -> Run:
-    """The same on another day, half as fast."""
+    """Return the same run on another day, half as fast."""
     steps = tuple(msgspec.structs.replace(step, rate_per_s=step.rate_per_s / 2) for step in screens.STEPS)
     return msgspec.structs.replace(screens.RUN, id="a1b2c3", started_at="2026-10-01T08:00:00+00:00", steps=steps)
 
 
-async def test_another_saved_run_is_put_beside_this_one() -> None:
+async def test_another_saved_run_is_compared_with_this_one() -> None:
     runs.save(older())
     async with opened() as pilot:
         assert "compare k3f9a1 with" in (await pressed(pilot, "c"))[0]
@@ -231,7 +229,7 @@ async def test_another_saved_run_is_put_beside_this_one() -> None:
         assert isinstance(pilot.app.screen, ResultScreen)
 
 
-async def test_two_runs_of_the_history_are_compared_or_not_after_all() -> None:
+async def test_a_comparison_in_the_history_can_be_cancelled() -> None:
     runs.save(older())
     runs.save(screens.RUN)
     app = PreparedApp()
@@ -243,11 +241,11 @@ async def test_two_runs_of_the_history_are_compared_or_not_after_all() -> None:
         assert [line.split()[1] for line in (lines[2], lines[4])] == ["a1b2c3", "k3f9a1"]
 
 
-async def test_help_lists_every_key_of_the_screen() -> None:
+async def test_help_lists_every_key() -> None:
     async with opened(size=(80, 40)) as pilot:
         await pilot.press("question_mark")
         page = "\n".join(shown(pilot.app))
-        assert all(words in page for words in ("Run the same again", "Write the run"))
+        assert all(words in page for words in ("Repeat the run", "Write the run"))
         assert "Ctrl-Z" in page
 
 
@@ -261,7 +259,7 @@ STALLED = Speed(
 )
 
 
-async def test_the_second_answer_stands_beneath_the_first_and_explains_itself() -> None:
+async def test_the_speed_is_below_the_verdict() -> None:
     run = msgspec.structs.replace(screens.RUN, speed=STALLED)
     async with opened(run) as pilot:
         lines = shown(pilot.app)
@@ -275,10 +273,10 @@ async def test_the_second_answer_stands_beneath_the_first_and_explains_itself() 
         await pilot.pause()
         await pilot.pause()
         assert isinstance(pilot.app.screen, PageScreen)
-        assert any("stalls, slow, normal or" in line for line in shown(pilot.app))
+        assert any("How long synced writes took" in line for line in shown(pilot.app))
 
 
-async def test_a_finding_of_one_step_says_so_and_has_no_colour_of_a_verdict() -> None:
+async def test_a_finding_about_one_step_has_no_verdict_colour() -> None:
     of_a_step = msgspec.structs.replace(screens.TOO_FAST, scope="step", verdict="not-durable", title="too fast")
     async with opened(msgspec.structs.replace(screens.RUN, findings=(of_a_step,))) as pilot:
         assert any("too fast (that step only)" in line and "same-block" in line for line in shown(pilot.app))
@@ -286,7 +284,7 @@ async def test_a_finding_of_one_step_says_so_and_has_no_colour_of_a_verdict() ->
     assert "red" not in " ".join(str(span.style) for span in drawn.spans)
 
 
-async def test_the_pane_of_a_result_is_larger_on_a_larger_terminal() -> None:
+async def test_a_larger_terminal_has_a_larger_pane() -> None:
     heights = []
     for size in ((80, 24), (120, 40), (200, 60)):
         async with opened(size=size) as pilot:
@@ -305,7 +303,7 @@ async def test_a_comparison_has_help_and_can_be_copied() -> None:
         assert isinstance(pilot.app.screen, PageScreen)
 
 
-async def test_a_large_terminal_shows_the_latencies_and_the_io_path_beside_the_words() -> None:
+async def test_a_large_terminal_shows_latencies_and_the_io_path() -> None:
     async with opened(size=(200, 60)) as pilot:
         page = shown(pilot.app)
         assert any("One 16 KiB block" in line for line in page)
@@ -315,14 +313,14 @@ async def test_a_large_terminal_shows_the_latencies_and_the_io_path_beside_the_w
         assert any("── write, no sync" in line for line in shown(pilot.app))
 
 
-async def test_a_step_on_a_page_of_its_own_has_its_latencies() -> None:
+async def test_the_page_of_a_step_has_its_latencies() -> None:
     async with opened() as pilot:
         lines = await pressed(pilot, *["down"] * 5, "v")
         assert any("O_DIRECT: finished" in line for line in lines)
         assert any("⠀" < letter <= "⣿" for line in lines for letter in line)
 
 
-async def test_what_was_run_again_says_what_changed() -> None:
+async def test_a_repeated_run_says_what_changed() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.repeated = older()
@@ -338,7 +336,7 @@ async def test_what_was_run_again_says_what_changed() -> None:
         assert any("fdatasync" in line and line.endswith("2.00 ×") for line in shown(app)[:12])
 
 
-async def test_enter_shows_a_finding_whole_whose_title_its_row_has_no_room_for() -> None:
+async def test_enter_twice_shows_the_full_title_of_a_finding() -> None:
     title = "by others: vda 0.94 flushes/s, 3.76 writes/s, 2.10 MiB/s, and reads besides"
     finding = Finding(rule="other-writers", verdict=None, confidence="low", scope="storage", title=title)
     app = PreparedApp()
@@ -346,14 +344,14 @@ async def test_enter_shows_a_finding_whole_whose_title_its_row_has_no_room_for()
         app.open_result(msgspec.structs.replace(screens.RUN, findings=(finding,)), None, None)
         await pilot.pause()
         assert any("by others" in line and "…" in line for line in shown(app))
-        # one may still have been meant for the run that has just ended
+        # the first Enter may have been meant for the run screen
         assert any("Enter again" in line for line in await pressed(pilot, "enter"))
         assert isinstance(app.screen, ResultScreen)
         lines = " ".join(" ".join(line.split()) for line in await pressed(pilot, "enter"))
         assert title in lines
 
 
-async def test_a_wide_terminal_shows_the_names_of_rules_whole() -> None:
+async def test_a_wide_terminal_shows_full_rule_names() -> None:
     finding = Finding(
         rule="odirect-before-platter", verdict="not-durable", confidence="high", scope="step", title="O_DIRECT 5 820/s"
     )

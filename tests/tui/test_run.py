@@ -1,8 +1,9 @@
-"""The run screen: steps above, both ends below, the finding so far last."""
+"""The run screen: the steps, both ends of the I/O path, and the findings so far."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import pytest
@@ -26,11 +27,11 @@ from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
 
 
-async def watch(pilot: Pilot[int], told: list[Event]) -> screens.PreparedRunning:
-    """Open the run screen on these events and draw what they come to."""
+async def watch(pilot: Pilot[int], events: list[Event]) -> screens.PreparedRunning:
+    """Open the run screen and apply these events."""
     app = pilot.app
     assert isinstance(app, PreparedApp)
-    running = screens.PreparedRunning(told)
+    running = screens.PreparedRunning(events)
     app.open_run(running, screens.PLAN, screens.DATA)
     await app.workers.wait_for_complete()
     await pilot.pause()
@@ -39,12 +40,12 @@ async def watch(pilot: Pilot[int], told: list[Event]) -> screens.PreparedRunning
 
 
 def draw(pilot: Pilot[int]) -> None:
-    """What the timer does four times a second."""
+    """Draw as the timer does."""
     if isinstance(pilot.app.screen, RunScreen):
         pilot.app.screen.draw_changes()
 
 
-async def test_a_running_step_shows_its_numbers_both_ends_and_the_finding_so_far() -> None:
+async def test_a_running_step_shows_numbers_both_ends_and_findings() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=5))
         lines = shown(pilot.app)
@@ -52,15 +53,15 @@ async def test_a_running_step_shows_its_numbers_both_ends_and_the_finding_so_far
         assert " ✓ write, no sync                211 402   4.1 µs   9.8 µs   1.9 ms          –" in lines
         assert any(line.startswith(" ▸ same block, fdatasync             812") for line in lines)
         assert any(line.startswith(" · O_DIRECT+fdatasync") for line in lines)
-        assert any("╌ limit 8.3 ms, one turn" in line and "1.5 of 2 s" in line for line in lines)
-        assert any("fstui asked" in line and "1 218" in line for line in lines)
+        assert any("╌ limit 8.3 ms, one revolution" in line and "1.5 of 2 s" in line for line in lines)
+        assert any("requested" in line and "1 218" in line for line in lines)
         assert any("sda1, ext4" in line and "not counted" in line for line in lines)
         assert any("sda, lowest" in line and line.endswith("1.00") for line in lines)
         assert lines[-3] == " ! suspicious so far: 812/s, 7200 rpm allows 120"
-        assert lines[-2] == "   others on sda before the start: 12 writes/s, 3 flushes/s"
+        assert lines[-2] == "   other I/O before the start: sda 12 writes/s, 3 flushes/s"
 
 
-async def test_before_the_first_judgement_nothing_is_said_to_be_found() -> None:
+async def test_no_findings_differ_from_not_judged_yet() -> None:
     until_judged = screens.events(until=5)[:1]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, until_judged)
@@ -69,28 +70,28 @@ async def test_before_the_first_judgement_nothing_is_said_to_be_found() -> None:
             pilot,
             [*until_judged, FindingsChanged(judgement=Judgement(verdict="cannot-tell", confidence="low", sentence=""))],
         )
-        assert shown(pilot.app)[-3] == " nothing found so far"
+        assert shown(pilot.app)[-3] == " no findings so far"
 
 
 async def test_other_writers_are_named() -> None:
     writers = tuple(Writer(pid=pid, name="mysqld", written_bytes=4096) for pid in (700, 701))
     idle = IdleMeasured(idle=msgspec.structs.replace(screens.IDLE, writers=writers))
-    told = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
+    events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, told)
-        named = "   others before the start: mysqld (2 of them); sda 12 writes/s, 3 flushes/s"
+        await watch(pilot, events)
+        named = "   other I/O before the start: mysqld (2 of them); sda 12 writes/s, 3 flushes/s"
         assert shown(pilot.app)[-2] == named
 
 
-async def test_a_stall_stands_beside_the_finding_so_far() -> None:
+async def test_a_stall_is_shown_next_to_the_findings() -> None:
     speed = Speed(answer="stalls", title="412 ms for one operation of fdatasync")
     judged = Judgement(verdict="consistent", confidence="low", sentence="", speed=speed)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, [*screens.events(until=5), FindingsChanged(judgement=judged)])
-        assert shown(pilot.app)[-3] == f"{' nothing found so far':<71}▲ stalls"
+        assert shown(pilot.app)[-3] == f"{' no findings so far':<71}▲ stalls"
 
 
-async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
+async def test_a_step_without_a_rate_is_shown_in_words() -> None:
     measured = DirtyFlushFigures(
         sequential=Growth(slope_ns_per_mib=400_000, intercept_ns=124_000),
         scattered=Growth(slope_ns_per_mib=1_200_000, intercept_ns=130_000),
@@ -104,7 +105,7 @@ async def test_a_step_without_a_rate_has_words_of_its_own() -> None:
         assert not any("lowest" in line and "." in line[60:] for line in lines)
 
 
-async def test_a_database_shows_what_it_says_of_itself_each_second() -> None:
+async def test_a_database_shows_what_it_reports_each_second() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.database([(630.0, 1260.0, 2.4), (810.0, 1620.0, 2.1)]))
         lines = shown(pilot.app)
@@ -114,67 +115,65 @@ async def test_a_database_shows_what_it_says_of_itself_each_second() -> None:
         assert row.endswith("810      1 620 qps, p95 2.1 ms")
         assert any("· p95 of each second" in line for line in lines)
         assert any("⠀" < letter <= "⣿" for line in lines for letter in line)
-        assert any("transactions asked" in line for line in lines)
+        assert any(line.startswith("   transactions") for line in lines) and any(
+            line.startswith("   BOTH ENDS") for line in lines
+        )
 
 
-async def test_a_stuck_operation_is_shown_while_it_is_stuck() -> None:
+async def test_an_operation_that_does_not_return_is_shown() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=5, stall=Stall(call="fdatasync", elapsed_s=12.4)))
         assert any(line.startswith(" ▲ fdatasync in flight for 12.4 s") for line in shown(pilot.app))
 
 
-async def test_a_disk_that_hangs_while_the_file_is_written_shows_too() -> None:
-    preparing = StepPreparing(index=0, name="fdatasync", done=1 << 20, total=4 << 20, silent_s=12.4)
+@pytest.mark.parametrize(("preparing", "expected"), [
+    ({"done": 1 << 20, "total": 4 << 20}, ("preparing its file", "1.0 MiB of 4.0 MiB")),
+    ({"done": 1 << 20, "total": 4 << 20, "silent_s": 12.4}, (" ▲ preparing its file: no answer for 12.4 s",)),
+    ({"done": 0, "total": 0, "server_s": 34.2}, (" · starting the server", "34.2 s")),
+], ids=["file", "hanging disk", "server"])  # fmt: skip
+async def test_preparation_shows_its_progress(preparing: dict[str, Any], expected: tuple[str, ...]) -> None:
+    event = StepPreparing(index=0, name="fdatasync", **preparing)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, [*screens.events(until=0)[:2], preparing])
-        lines = shown(pilot.app)
-        assert any(line.startswith(" ▲ writing its file: no answer for 12.4 s") for line in lines)
-        assert any("writing its file first" in line and "1.0 MiB of 4.0 MiB" in line for line in lines)
+        await watch(pilot, [*screens.events(until=0)[:2], event])
+        assert any(all(words in line for words in expected) for line in shown(pilot.app))
 
 
-async def test_a_server_that_takes_its_time_to_start_shows_how_long() -> None:
-    preparing = StepPreparing(index=0, name="fdatasync", done=0, total=0, server_s=34.2)
-    async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, [*screens.events(until=0)[:2], preparing])
-        assert any(" · its server is starting" in line and "34.2 s" in line for line in shown(pilot.app))
-
-
-async def test_holding_the_view_holds_only_the_view() -> None:
+async def test_pausing_the_view_pauses_only_the_view() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=3))
         await pilot.press("space")
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
-        held = shown(pilot.app)
+        paused = shown(pilot.app)
         for event in screens.events(until=5):
             screen.progress.apply(event)
         draw(pilot)
-        assert "view held" in "\n".join(held)
-        assert shown(pilot.app) == held
+        assert "paused: Space" in "\n".join(paused)
+        assert shown(pilot.app) == paused
         await pilot.press("space")
         assert any(line.startswith(" ▸ same block") for line in shown(pilot.app))
 
 
-@pytest.mark.parametrize("told", [
+@pytest.mark.parametrize("events", [
     screens.events(until=0)[:1],
     [*screens.events(until=0)[:2], StepPreparing(index=0, name="fdatasync", done=1, total=2)],
     [*screens.events(until=0)[:2], StepPreparing(index=0, name="fdatasync", done=0, total=0, server_s=3.0)],
     screens.events(until=3),
 ], ids=["before the first step", "a file is written", "a server starts", "a step"])  # fmt: skip
-async def test_that_the_view_is_held_shows_whatever_it_shows(told: list[Event]) -> None:
+async def test_a_paused_view_says_so(events: list[Event]) -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, told)
-        assert "Space hold view" in shown(pilot.app)[-1]
+        await watch(pilot, events)
+        assert "Space pause view" in shown(pilot.app)[-1]
         await pilot.press("space")
         lines = shown(pilot.app)
-        assert any("view held: space goes on" in line for line in lines)
-        assert "Space go on" in lines[-1]
+        assert any("paused: Space continues" in line for line in lines)
+        assert "Space continue" in lines[-1]
         await pilot.press("space")
         lines = shown(pilot.app)
-        assert "view held" not in "\n".join(lines) and "Space hold view" in lines[-1]
+        assert "paused: Space" not in "\n".join(lines) and "Space pause view" in lines[-1]
 
 
-async def test_a_run_that_ends_while_the_view_is_held_shows_its_result_when_it_is_let_go() -> None:
+async def test_a_paused_view_shows_the_result_when_it_resumes() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=3))
         await pilot.press("space")
@@ -186,10 +185,10 @@ async def test_a_run_that_ends_while_the_view_is_held_shows_its_result_when_it_i
         await screen.follow().wait()
         await pilot.pause()
         assert pilot.app.screen is screen
-        assert any("view held: space shows the result" in line for line in shown(pilot.app))
+        assert any("paused: Space shows the result" in line for line in shown(pilot.app))
         await pilot.press("s")
         assert running.stopped == 0
-        assert "The run is over: enter shows its result." in shown(pilot.app)[-1]
+        assert "The run is over. Press Enter to see its result." in shown(pilot.app)[-1]
         await pilot.press("space")
         await pilot.pause()
         assert isinstance(pilot.app.screen, ResultScreen)
@@ -202,14 +201,14 @@ async def test_next_and_stop_reach_the_runner() -> None:
         assert (running.skipped, running.stopped) == (1, 1)
 
 
-async def test_the_result_follows_by_itself() -> None:
+async def test_the_result_opens_at_the_end() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events())
         assert isinstance(pilot.app.screen, ResultScreen)
         assert shown(pilot.app)[1].startswith(" ! SUSPICIOUS  high confidence")
 
 
-async def test_a_run_that_is_refused_says_why_and_leads_back() -> None:
+async def test_a_refused_run_shows_the_reason() -> None:
     class Refusing(screens.PreparedRunning):
         async def events(self):  # type: ignore[no-untyped-def]
             yield screens.events()[0]
@@ -227,7 +226,7 @@ async def test_a_run_that_is_refused_says_why_and_leads_back() -> None:
 
 
 @pytest.mark.parametrize("size", [(50, 20), (120, 40)])
-async def test_it_is_usable_at_other_sizes(size: tuple[int, int]) -> None:
+async def test_it_fits_other_sizes(size: tuple[int, int]) -> None:
     async with PreparedApp().run_test(size=size) as pilot:
         await watch(pilot, screens.events(until=5))
         lines = shown(pilot.app)
@@ -235,7 +234,7 @@ async def test_it_is_usable_at_other_sizes(size: tuple[int, int]) -> None:
         assert all(len(line) <= size[0] for line in lines)
 
 
-async def test_only_what_changed_is_drawn_again() -> None:
+async def test_only_changes_are_drawn() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=5))
         screen = pilot.app.screen
@@ -248,10 +247,10 @@ async def test_only_what_changed_is_drawn_again() -> None:
         screen.progress.apply(StepProgressed(snapshot=screens.snapshot(5, 1.6)))
         screen.redraw()
         assert 0 < len(drawn) < 16
-        assert sum(region.width for region in drawn) < 80 * 6  # of the map, only the columns that are new
+        assert sum(region.width for region in drawn) < 80 * 6  # the new columns of the map only
 
 
-async def test_a_line_that_says_the_same_is_not_rendered_again() -> None:
+async def test_an_unchanged_line_is_not_rendered_again() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=5))
         screen = pilot.app.screen
@@ -266,14 +265,14 @@ async def test_a_line_that_says_the_same_is_not_rendered_again() -> None:
         assert footer.render_line(0) is keys
 
 
-def test_the_stack_is_looked_through_for_every_step_and_not_for_every_drawing() -> None:
+def test_counts_are_computed_once_per_step() -> None:
     progress = Progress(screens.PLAN, screens.DATA)
     counts = []
     for event in screens.events():
         progress.apply(event)
         counts.append((type(event), progress.counts))
-    for (_, before), (told, after) in pairwise(counts):
-        assert (after is before) == (told in (StepPreparing, StepStarted, StepProgressed, FindingsChanged))
+    for (_, before), (events, after) in pairwise(counts):
+        assert (after is before) == (events in (StepPreparing, StepStarted, StepProgressed, FindingsChanged))
 
 
 async def test_a_tiny_terminal_is_no_error() -> None:
@@ -282,7 +281,7 @@ async def test_a_tiny_terminal_is_no_error() -> None:
         assert shown(pilot.app)[0].startswith(" fstui")
 
 
-async def test_a_run_that_ends_behind_the_help_shows_its_result_when_the_help_is_closed() -> None:
+async def test_a_run_that_ends_behind_the_help_shows_its_result() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=3))
         screen = pilot.app.screen
@@ -294,7 +293,7 @@ async def test_a_run_that_ends_behind_the_help_shows_its_result_when_the_help_is
         assert isinstance(pilot.app.screen, ResultScreen)
 
 
-async def test_q_closes_the_help_and_ends_no_run() -> None:
+async def test_q_closes_the_help_but_not_the_run() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         running = await watch(pilot, screens.events(until=3))
         await pilot.press("question_mark", "q")

@@ -121,7 +121,7 @@ def told(summary: Summary, run: Run | None, width: int, height: int) -> list[Tex
     lines = [rule(width, f"{summary.id}  {_where(summary)}", moment(summary.started_at))]
     lines += [result.verdict(run, width), *result.speed(run, width)]
     words = result.explanation(run, deciding, width, max(height - len(lines), 3))
-    picture = result.told_by(run, deciding)
+    picture = result.step_of(run, deciding)
     room = height - len(lines) - len(words)
     if room < _LEAST_PICTURE and picture and height >= 2 * _LEAST_PICTURE:
         words = words[: max(height - len(lines) - _LEAST_PICTURE, 2)]

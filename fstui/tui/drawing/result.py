@@ -1,4 +1,4 @@
-"""The result: the word, the sentence, because, next, in that order, then the findings and the steps."""
+"""The result screen: the verdict, its sentence, what to do next and the evidence, then the findings and the steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.judgement import Finding
-from fstui.model.quantities import count, rate, ratio, seconds, size
+from fstui.model.quantities import count, counted, ratio, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures, latency_map
@@ -18,7 +18,7 @@ from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
 from fstui.report.text import speed_words
-from fstui.tui.drawing import charts, io_path, latency, report
+from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
     Column,
     distinct,
@@ -35,7 +35,7 @@ from fstui.tui.drawing.cells import (
     wrapped,
 )
 from fstui.tui.drawing.report import Section
-from fstui.tui.drawing.run import NONE, percentile, told
+from fstui.tui.drawing.run import NONE, PERCENTILES, numbers, percentile, words_row
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, speed_style, step_style, verdict_style, verdict_word
 
 STEPS = (
@@ -52,9 +52,9 @@ STEPS = (
     Column("BYTES", 7, right=True, from_width=76),
 )
 _NAME, _WIDE = 20, 90
-"""From so many cells on the names of rules stand whole; before that they leave room for what the rules say."""
+"""A terminal that is not wide cuts the names of rules, to leave room for their titles."""
 _LONG_CURVES = 150
-"""From so many cells on what is left is the curve's; before that it is the name's."""
+"""From this width on the curve takes the room that is left, before that the name of the step."""
 FINDINGS = (
     Column("RULE", _NAME, gap=0),
     Column("VERDICT", 11),
@@ -82,27 +82,28 @@ def title(run: Run, width: int) -> Text:
 def verdict(run: Run, width: int) -> Text:
     glyph, style = verdict_style(run.verdict)
     deciding = leading(run)
-    ceiling = "not proof: only a power cut is" if run.verdict == "consistent" else ""
-    beside = finding_title(deciding) if deciding and not ceiling else ceiling
-    said = verdict_word(run.verdict)
-    room = width - len(said) - len(run.confidence) - 20
-    beside = fit(beside, min(len(beside), room)) if room > 12 else ""
-    return ends([" ", (f"{glyph} ", style), (said, style), f"  {run.confidence} confidence"], beside, width)
+    title = finding_title(deciding) if deciding else ""
+    title = "not proof: only a power-cut test is" if run.verdict == "consistent" else title
+    word = verdict_word(run.verdict)
+    room = width - len(word) - len(run.confidence) - 20
+    title = fit(title, min(len(title), room)) if room > 12 else ""
+    return ends([" ", (f"{glyph} ", style), (word, style), f"  {run.confidence} confidence"], title, width)
 
 
 def speed(run: Run, width: int) -> list[Text]:
-    """The second answer, in its own line; none of a document that is older than the question."""
+    """Draw the answer to "is it slow?". Documents of older versions have none."""
     if not run.speed.title:
         return []
-    (glyph, style), (_, _, said) = speed_style(run.speed.answer), speed_words(run.speed).partition(" ")
-    word, _, title = said.partition("  ")
+    (glyph, style), (_, _, words) = speed_style(run.speed.answer), speed_words(run.speed).partition(" ")
+    word, _, title = words.partition("  ")
     return [line(" ", (f"{glyph} ", style), (word, style), fit(f"  {title}", width - len(word) - 4).rstrip())]
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
-    """The selected finding, then what to do, then why; the one that decided speaks with the run's own sentence.
+    """Draw the sentence of a finding, what to do next, and the evidence.
 
-    Where the room is short, the last of the evidence gives way.
+    The finding that decides the verdict has the sentence of the run. If there is too little room, the last evidence is
+    left out.
     """
     sentence = finding.sentence or finding.title if finding else run.sentence
     if finding is not None and finding is leading(run):
@@ -111,7 +112,7 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
     if finding is None:
         return lines
     if finding.scope == "step":
-        lines.append(line(("   of this step only: " + ", ".join(finding.steps), FAINT)))
+        lines.append(line(("   this step only: " + ", ".join(finding.steps), FAINT)))
     pairs = [part.partition(": ")[::2] for part in finding.because]
     because = labelled(pairs, "because", width)
     steps = labelled([(step, "") for step in finding.next], "next", width)
@@ -127,14 +128,14 @@ def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
     return [rule(width, step.name), *latency.heat_map(latency.step_view(run, step), width, height - 1)]
 
 
-def told_by(run: Run, chosen: Finding | None) -> Step | None:
-    """The step whose picture stands beside a finding: what it rests on, else the one with most syncs."""
+def step_of(run: Run, chosen: Finding | None) -> Step | None:
+    """Return the step to draw next to a finding: one that the finding names, else the one with most syncs."""
     named = [step for step in run.steps if chosen and step.name in chosen.steps and step.timeline]
     return max(named or [step for step in run.steps if step.timeline], key=lambda step: step.syncs, default=None)
 
 
 def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
-    """The stack with what went over its edges."""
+    """Draw the I/O path of a step with what passed between its layers."""
     if step is None:
         return []
     drawn = [(f" {part.text}", _STATES[part.state]) for part in path_report.lines(run, step)]
@@ -144,19 +145,15 @@ def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
 def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     whole = step.latency_ns
     lines = [line(part) for part in wrapped(f"{step.name}: {step.status}. {figures.failure(step)}", width - 1)]
-    asked = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
-    asked += f", {step.writers} writers" if step.writers > 1 else ""
-    pairs = [("asked", f"{asked} in {seconds(step.elapsed_s)}")]
+    requested = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
+    requested += f", {step.writers} writers" if step.writers > 1 else ""
+    pairs = [("requested", f"{requested} in {seconds(step.elapsed_s)}")]
     if words := figures.words(step):
         pairs.append(("flush", words.removeprefix("flush ")))
-    for label, part in (("whole operation", whole), ("its write", step.write_ns), ("its sync", step.sync_ns)):
+    for label, part in (("whole operation", whole), ("write", step.write_ns), ("sync", step.sync_ns)):
         if part is not None and step.settings.uniform:
-            marks = " ".join(
-                f"{name} {percentile(part, field)}"
-                for name, field in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
-                if getattr(part, field) is not None
-            )
-            pairs.append((label, marks))
+            known = {title.lower(): field for title, field in PERCENTILES.items() if getattr(part, field) is not None}
+            pairs.append((label, " ".join(f"{name} {percentile(part, field)}" for name, field in known.items())))
     for device in step.counters:
         flushed = "flushes not counted" if device.flushes is None else f"{count(device.flushes)} flushes"
         written = "" if device.written_bytes is None else f", {size(device.written_bytes)}"
@@ -164,7 +161,7 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     if step.stalls.count:
         pairs.append(("stalls", f"{step.stalls.count}, {seconds(step.stalls.lost_s)} lost"))
     if (arrived := Counts(run).bytes_ratio(step)) is not None:
-        pairs.append(("bytes that arrived", f"{ratio(arrived)} of those written"))
+        pairs.append(("bytes at the device", f"{ratio(arrived)} of those written"))
     settings = ", ".join(
         f"{key} {value}" for key, value in step.settings.as_dict().items() if value not in ((), [], 0, "")
     )
@@ -173,16 +170,15 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
 
 
 def findings(found: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:
-    """One line each: the rule, what it says, how sure it is, its numbers."""
-    words = f"{len(found)} finding{'s' if len(found) != 1 else ''}"
+    """Draw a line for each finding: the rule, the verdict, the confidence and the title."""
     named = max([_NAME, *(len(finding.rule) for finding in found if width >= _WIDE)])
     columns = shown([replace(FINDINGS[0], width=named), *FINDINGS[1:]], width - 3)
     rows = [_finding(finding, columns, index == selected) for index, finding in enumerate(found)]
-    return [rule(width, words), *window(rows, selected or 0, height - 1)]
+    return [rule(width, counted(len(found), "finding")), *window(rows, selected or 0, height - 1)]
 
 
 def steps(run: Run, more: Sequence[Section], selected: int | None, width: int, height: int) -> list[Text]:
-    """One line each, beneath them what else there is to choose, and pictures of all where there is room for them."""
+    """Draw a line for each step and for each further section, and the maps of all steps if there is room."""
     columns = shown(_columns(run, width), width - 4)
     counts = Counts(run)
     names = distinct([step.name for step in run.steps], columns[0].width)
@@ -204,11 +200,11 @@ def _columns(run: Run, width: int) -> Sequence[Column]:
 
 
 def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) -> Text:
-    """Where the document is, or what is left to do."""
+    """Say where the document is, or what went wrong."""
     if run.left_behind:
         return line((fit(f" ! could not be removed: {run.left_behind[0]}", width), BAD))
     if saved_to is None:
-        words = f" ! not saved: {save_error}" if save_error else " not saved: this was not measured here"
+        words = f" ! not saved: {save_error}" if save_error else " not saved: not measured on this host"
         return line((fit(words, width), DOUBT if save_error else FAINT))
     return line((f" saved {fit_end(saved_to, width - 8)}", FAINT))
 
@@ -216,7 +212,7 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
 def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Text:
     glyph, style = verdict_style(finding.verdict)
     if finding.scope == "step":
-        style = HEAD  # no colour of a verdict on the storage
+        style = HEAD  # not a verdict on the storage
     values = {
         "RULE": finding.rule,
         "VERDICT": finding.verdict or "note",
@@ -228,54 +224,40 @@ def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Tex
 
 
 def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], selected: bool) -> Text:
-    per_sync, arrived = counts.flushes_per_sync(step, step.settings), counts.bytes_ratio(step)
     glyph, style = step_style(step.status) if step.status != "finished" else (" ", "")
     mark = "▌" if selected else " "
     values = {"STEP": name}
     if step.ops and not step.settings.uniform:
-        words = told(columns, values["STEP"], figures.words(step))
+        words = words_row(columns, name, figures.words(step))
         return line((mark, HEAD), (glyph, style), " ", (words, HEAD if selected else ""))
     if step.ops:
-        values |= {
-            "OVER TIME": _curve(step, columns),
-            "STALLS": count(step.stalls.count) if step.stalls.count else NONE,
-            "P90": percentile(step.latency_ns, "p90"),
-            "P99.9": percentile(step.latency_ns, "p99_9"),
-            "RATE/S": rate(step.rate_per_s),
-            "P50": percentile(step.latency_ns, "p50"),
-            "P99": percentile(step.latency_ns, "p99"),
-            "MAX": percentile(step.latency_ns, "max"),
-            "FLUSH/SYNC": NONE if per_sync is None else ratio(per_sync),
-            "BYTES": NONE if arrived is None else ratio(arrived),
-        }
+        arrived = counts.bytes_ratio(step)
+        values |= numbers(step, step.settings, counts, columns)
+        values["STALLS"] = count(step.stalls.count) if step.stalls.count else NONE
+        values["BYTES"] = NONE if arrived is None else ratio(arrived)
     else:
         values["RATE/S"] = step.status
     return line((mark, HEAD), (glyph, style), " ", (row(columns, values), HEAD if selected else ""))
 
 
-def _curve(step: Step, columns: Sequence[Column]) -> str:
-    return next(
-        (charts.sparkline(step.timeline, column.width) for column in columns if column.title == "OVER TIME"), ""
-    )
-
-
-_WIDTH, _GAP = 44, 2
-"""The narrowest map that still shows how latency changes, and the cells between two."""
-_HEIGHT, _TALLEST = 7, 12
-"""Of one map, with its name and its time axis."""
+_MIN_MAP_WIDTH, _GAP = 44, 2
+_MIN_MAP_HEIGHT, _MAX_MAP_HEIGHT = 7, 12
+"""Including the name and the time axis."""
 
 
 def gallery(run: Run, width: int, height: int) -> list[Text]:
-    """Nothing where there is room for too little, or one step alone: its picture is drawn elsewhere."""
+    """Draw the maps of all steps on one axis, if there is room. The map of a single step is drawn elsewhere."""
     steps = [step for step in run.steps if step.timeline]
-    per_row = min(max((width + _GAP) // (_WIDTH + _GAP), 1), len(steps))
+    per_row = min(max((width + _GAP) // (_MIN_MAP_WIDTH + _GAP), 1), len(steps))
     rows = -(-len(steps) // max(per_row, 1))
-    if len(steps) < 2 or height < rows * _HEIGHT:
+    if len(steps) < 2 or height < rows * _MIN_MAP_HEIGHT:
         return []
     each = (width - _GAP * (per_row - 1)) // per_row
     axis = latency_map.axis([point for step in steps for point in step.timeline])
-    drawn = [_map(run, step, axis, each, min(height // rows, _TALLEST)) for step in steps]
-    return [text for first in range(0, len(drawn), per_row) for text in _beside(drawn[first : first + per_row], each)]
+    drawn = [_map(run, step, axis, each, min(height // rows, _MAX_MAP_HEIGHT)) for step in steps]
+    return [
+        text for first in range(0, len(drawn), per_row) for text in _side_by_side(drawn[first : first + per_row], each)
+    ]
 
 
 def _map(run: Run, step: Step, axis: latency_map.LogScale, width: int, height: int) -> list[Text]:
@@ -285,8 +267,8 @@ def _map(run: Run, step: Step, axis: latency_map.LogScale, width: int, height: i
     ]
 
 
-def _beside(maps: Sequence[list[Text]], width: int) -> list[Text]:
-    """As one; all are as high."""
+def _side_by_side(maps: Sequence[list[Text]], width: int) -> list[Text]:
+    """Join maps of the same height."""
     lines = [line() for _ in maps[0]]
     for at, drawn in enumerate(maps):
         for whole, part in zip(lines, drawn, strict=True):

@@ -1,4 +1,4 @@
-"""The run screen: the steps above, both ends below, the finding so far last."""
+"""The run screen: the steps, what was requested and what the kernel counted, and the findings so far."""
 
 from __future__ import annotations
 
@@ -53,11 +53,12 @@ ENDS = (
     Column("PER SYNC", 8, right=True, gap=2),
 )
 NONE = "–"
+PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 
 
 def title(progress: Progress, simulated: str | None, width: int) -> Text:
     left_s = progress.left_s
-    time = "until s" if left_s is None else f"{clock(left_s)} left"
+    time = "until you press s" if left_s is None else f"{clock(left_s)} left"
     name = progress.plan.scenario.name
     mark = "  SIMULATED" if simulated else ""
     return ends(
@@ -66,62 +67,62 @@ def title(progress: Progress, simulated: str | None, width: int) -> Text:
 
 
 def steps(progress: Progress, selected: int | None, width: int, height: int) -> list[Text]:
-    """One row per planned step; numbers of the one that runs move in place."""
+    """Draw a row for each planned step. The numbers of the running step change in place."""
     columns = shown(STEPS, width - 5)
-    counts = progress.counts
     names = distinct([step.name for step in progress.plan.steps], columns[0].width)
-    rows = [_step(progress, counts, index, name, columns) for index, name in enumerate(names)]
+    rows = [_step(progress, index, name, columns) for index, name in enumerate(names)]
     return [heading(columns, margin="   "), *window(rows, selected or 0, height - 1)]
 
 
-def map_rule(progress: Progress, held: bool, width: int) -> Text:
-    """Which step the strip shows, what its signs mean, how far it is."""
+def map_rule(progress: Progress, paused: bool, width: int) -> Text:
+    """Say which step the map shows, what its signs mean, and how far the step is."""
     index = progress.shown
-    kept = "" if not held else "view held: space shows the result" if progress.run else "view held: space goes on"
+    pause = "" if not paused else "paused: Space shows the result" if progress.run else "paused: Space continues"
     if index is None:
-        words = f"measuring others for {progress.idle.elapsed_s:.1f} s" if progress.idle else "measuring others first"
-        return rule(width, words, kept)
+        time = f"for {progress.idle.elapsed_s:.1f} s" if progress.idle else "first"
+        return rule(width, f"measuring other processes {time}", pause)
     planned = progress.plan.steps[index]
     name = planned.name
     if (preparing := progress.preparing) and preparing.server_s:
-        return rule(width, f"{name} · its server is starting", kept or seconds(preparing.server_s))
+        return rule(width, f"{name} · starting the server", pause or seconds(preparing.server_s))
     if preparing:
-        far = f"{size(preparing.done)} of {size(preparing.total)}" if preparing.total else ""
-        return rule(width, f"{name} · writing its file first", kept or far)
+        done = f"{size(preparing.done)} of {size(preparing.total)}" if preparing.total else ""
+        return rule(width, f"{name} · preparing its file", pause or done)
     sign = " · p95 of each second" if planned.settings.reports_itself else ""
-    limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one turn" if planned.limit_ns and width >= 70 else ""
-    return rule(width, f"{name}{sign}{limit}", kept or _far(progress, index))
+    limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one revolution" if planned.limit_ns and width >= 70 else ""
+    return rule(width, f"{name}{sign}{limit}", pause or _elapsed(progress, index))
 
 
 def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
-    """What fstui asked, what each layer counted. The lowest devices always show; the middle gives way.
+    """Draw what fstui requested and what each layer counted.
 
-    A row for each layer from the start, so that nothing has to move when the counting begins.
+    The lowest devices are always shown; layers above them are left out if there is too little room. Each layer has its
+    row from the start, so that nothing moves when the counting begins.
     """
     columns = shown(ENDS, width - 5)
     seen: Step | Snapshot | None = progress.snapshot
     if seen is None and progress.current is None and progress.done:
         seen = progress.done[max(progress.done)]
-    asked_for = progress.plan.steps[progress.shown].settings if progress.shown is not None else Settings()
+    settings = progress.plan.steps[progress.shown].settings if progress.shown is not None else Settings()
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
     while len(layers) > max(height - 2, 1) and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
-    syncs = 0 if seen is None or (asked_for.reports_itself and progress.snapshot is seen) else seen.syncs
-    asked = {"BOTH ENDS": f"{asked_for.operations or 'fstui'} asked"}
+    syncs = 0 if seen is None or (settings.reports_itself and progress.snapshot is seen) else seen.syncs
+    requested = {"BOTH ENDS": settings.operations or "requested"}
     if seen is not None:
-        asked |= {"WRITES": count(seen.ops), "SYNCS": count(seen.syncs)}
-        asked |= {} if asked_for.reports_itself else {"BYTES": size(seen.bytes)}
-    lines = [heading(columns, margin="   "), line("   " + row(columns, asked))]
+        requested |= {"WRITES": count(seen.ops), "SYNCS": count(seen.syncs)}
+        requested |= {} if settings.reports_itself else {"BYTES": size(seen.bytes)}
+    lines = [heading(columns, margin="   "), line("   " + row(columns, requested))]
     for node in layers[: max(height - 2, 1)]:
         counted = next((device for device in seen.counters if device.device == node.id), None) if seen else None
         values = {"BOTH ENDS": _label(node, progress.target)}
-        values |= _counted(counted, syncs, asked_for) if counted is not None else {}
+        values |= _counted(counted, syncs, settings) if counted is not None else {}
         lines.append(line("   " + row(columns, values).rstrip()))
     return lines
 
 
 def finding(progress: Progress, width: int) -> Text:
-    """The worst finding so far, or the operation that is stuck, or why it all ended."""
+    """Draw why the run ended early, else the operation that does not return, else the worst finding so far."""
     if progress.trouble:
         return line((fit(f" ✗ {progress.trouble}", width).rstrip(), BAD))
     stall = progress.snapshot.stall if progress.snapshot else None
@@ -134,20 +135,20 @@ def finding(progress: Progress, width: int) -> Text:
         words = f" ▲ {stall.call} in flight for {seconds(stall.elapsed_s)}"
         return line((fit(" · ".join([words, *waiting]), width).rstrip(), BAD))
     if progress.preparing and progress.preparing.silent_s:
-        words = f" ▲ writing its file: no answer for {seconds(progress.preparing.silent_s)}"
+        words = f" ▲ preparing its file: no answer for {seconds(progress.preparing.silent_s)}"
         return line((fit(words, width).rstrip(), BAD))
     if progress.judgement is None:
         return line((" not judged yet", FAINT))
     worst = leading(progress.judgement)
     if worst is None or worst.verdict is None:
-        return _beside(line((" nothing found so far", FAINT)), progress, width)
+        return _with_speed(line((" no findings so far", FAINT)), progress, width)
     glyph, style = verdict_style(worst.verdict)
     words = f"{worst.verdict} so far: {finding_title(worst)}"
-    return _beside(line((f" {glyph} ", style), fit(words, width - 3).rstrip()), progress, width)
+    return _with_speed(line((f" {glyph} ", style), fit(words, width - 3).rstrip()), progress, width)
 
 
-def _beside(found: Text, progress: Progress, width: int) -> Text:
-    """The second answer so far, at the end of the line, where it is too slow."""
+def _with_speed(found: Text, progress: Progress, width: int) -> Text:
+    """Append the answer to "is it slow?" if it is too slow so far."""
     answer = progress.judgement.speed.answer if progress.judgement else "unknown"
     if answer not in TOO_SLOW:
         return found
@@ -160,7 +161,7 @@ def _beside(found: Text, progress: Progress, width: int) -> Text:
 
 
 def others(progress: Progress, width: int) -> Text:
-    """What others did to the lowest devices while fstui did nothing, and who wrote most meanwhile."""
+    """Say what other processes did to the lowest devices while fstui did nothing, and which wrote most."""
     idle = progress.idle
     if idle is None or not idle.elapsed_s:
         return line()
@@ -170,12 +171,11 @@ def others(progress: Progress, width: int) -> Text:
         done += [f"{_per_s(device.flushes, idle.elapsed_s)} flushes/s"] if device.flushes is not None else []
         if done:
             did[device.device] = ", ".join(done)
-    names = figures.names_of(idle.writers) if did else ""
-    if names:  # first, where the line may be cut
-        told = f"others before the start: {'; '.join([names, *(f'{device} {done}' for device, done in did.items())])}"
-    else:
-        told = "; ".join(f"others on {device} before the start: {done}" for device, done in did.items())
-    return line((fit(f"   {told}", width).rstrip(), FAINT))
+    if not did:
+        return line()
+    # The names come first, because the line may be cut.
+    parts = filter(None, [figures.names_of(idle.writers), *(f"{device} {done}" for device, done in did.items())])
+    return line((fit(f"   other I/O before the start: {'; '.join(parts)}", width).rstrip(), FAINT))
 
 
 def busy(stats: dict[str, IoStats], target: Target) -> str:
@@ -190,65 +190,65 @@ def busy(stats: dict[str, IoStats], target: Target) -> str:
 
 
 def percentile(value: Latency | None, field: str) -> str:
-    """A percentile in words; a dash where there is none."""
+    """Return a percentile in words; a dash if there is none."""
     ns = getattr(value, field) if value else None
     return NONE if ns is None else duration_ns(ns)
 
 
-def _step(progress: Progress, counts: figures.Counts, index: int, name: str, columns: Sequence[Column]) -> Text:
-    planned = progress.plan.steps[index]
+def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) -> Text:
+    planned, counts = progress.plan.steps[index], progress.counts
     values = {"STEP": name}
     if (step := progress.done.get(index)) is not None:
         glyph, style = step_style(step.status)
         if step.ops and not step.settings.uniform:
-            return line(" ", (glyph, style), " " + told(columns, values["STEP"], figures.words(step)))
+            return line(" ", (glyph, style), " " + words_row(columns, name, figures.words(step)))
         if step.ops:
-            values |= _numbers(step, step.settings, counts)
+            values |= numbers(step, step.settings, counts, columns)
         elif reason := figures.failure(step):
-            return line(" ", (glyph, style), " " + fit(f"{values['STEP'].rstrip()}: {reason}", _width(columns)))
+            return line(" ", (glyph, style), " " + fit(f"{name.rstrip()}: {reason}", _width(columns)))
     elif index == progress.current:
         glyph, style = "▸", HEAD
         if progress.snapshot and not planned.settings.uniform:
-            return line(" ", (glyph, style), " " + told(columns, values["STEP"], figures.words(progress.snapshot)))
+            return line(" ", (glyph, style), " " + words_row(columns, name, figures.words(progress.snapshot)))
         if progress.snapshot and planned.settings.reports_itself:
-            return line(" ", (glyph, style), " " + _said(columns, values["STEP"], progress.snapshot))
-        values |= _numbers(progress.snapshot, planned.settings, counts) if progress.snapshot else {}
+            return line(" ", (glyph, style), " " + _reported_row(columns, name, progress.snapshot))
+        values |= numbers(progress.snapshot, planned.settings, counts, columns) if progress.snapshot else {}
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
     return line(" ", (glyph, style), " " + row(columns, values))
 
 
-def _said(columns: Sequence[Column], name: str, seen: Snapshot) -> str:
-    """A row of what the program has told last: transactions per second, and the rest in the latencies' place."""
+def _reported_row(columns: Sequence[Column], name: str, seen: Snapshot) -> str:
+    """Draw what the program reported last: transactions per second, then its words in place of the latencies."""
     newest = seen.figures.newest if seen.figures else None
     if newest is None:
         return row(columns, {"STEP": name})
     per_second, words = newest
     at = next(at for at, column in enumerate(columns) if column.title == "RATE/S") + 1
     latencies, flushes = columns[at:-1], columns[-1]
-    room = sum(column.gap + column.width for column in latencies)
+    room = _width(latencies)
     between = fit_right(words if cell_len(words) < room else "", room)
-    numbers = row(columns[:at], {"STEP": name, "RATE/S": rate(per_second)})
-    return numbers + between + " " * (flushes.gap + flushes.width)
+    return row(columns[:at], {"STEP": name, "RATE/S": rate(per_second)}) + between + " " * _width([flushes])
 
 
-def _numbers(seen: Step | Snapshot, settings: Settings, counts: figures.Counts) -> dict[str, str]:
+def numbers(
+    seen: Step | Snapshot, settings: Settings, counts: figures.Counts, columns: Sequence[Column]
+) -> dict[str, str]:
+    """Return the cells of a step that has a rate, by the titles of their columns."""
     per_sync = counts.flushes_per_sync(seen, settings)
+    curve = next((column.width for column in columns if column.title == "OVER TIME"), 0)
     return {
-        "OVER TIME": charts.sparkline(seen.timeline, 16),
+        "OVER TIME": charts.sparkline(seen.timeline, curve) if curve else "",
         "RATE/S": rate(seen.rate_per_s),
-        "P50": percentile(seen.latency_ns, "p50"),
-        "P99": percentile(seen.latency_ns, "p99"),
-        "MAX": percentile(seen.latency_ns, "max"),
         "FLUSH/SYNC": NONE if per_sync is None else ratio(per_sync),
+        **{title: percentile(seen.latency_ns, field) for title, field in PERCENTILES.items()},
     }
 
 
-def told(columns: Sequence[Column], name: str, words: str) -> str:
-    """A row of a step that has no rate: its name, and its own words in the place of the numbers."""
-    first, *numbers = columns
-    room = sum(column.gap + column.width for column in numbers)
-    return fit_middle(name, first.width) + fit_right(words or NONE, room)
+def words_row(columns: Sequence[Column], name: str, words: str) -> str:
+    """Draw a step that has no rate: its name, then its words in place of the numbers."""
+    first, *others = columns
+    return fit_middle(name, first.width) + fit_right(words or NONE, _width(others))
 
 
 def _label(node: Node, target: Target) -> str:
@@ -267,7 +267,7 @@ def _counted(device: DeviceCounters, syncs: int, settings: Settings) -> dict[str
     }
 
 
-def _far(progress: Progress, index: int) -> str:
+def _elapsed(progress: Progress, index: int) -> str:
     if progress.snapshot is None:
         return "done" if index in progress.done else "starting"
     elapsed, length = progress.snapshot.elapsed_s, progress.snapshot.length_s

@@ -1,4 +1,4 @@
-"""The result of a run, fresh or from the history."""
+"""The result screen, for a new run or a saved one."""
 
 from __future__ import annotations
 
@@ -22,28 +22,34 @@ from fstui.tui.styles import HEAD
 from fstui.tui.widgets.lines import UNBOUNDED
 
 MAP_LINES = 14
-"""Of the picture on a page that is scrolled."""
+"""Height of the latency map on a page of its own."""
 
 
 class ResultScreen(BaseScreen):
-    """Word, sentence, because, next; findings; steps. The selected finding or step explains itself."""
+    """The verdict, the findings and the steps. The selected row is explained at the top."""
 
     KEYS = (
-        replace(COPY, help="Copy a few lines for a channel (OSC 52); Y copies all of it."),
+        replace(COPY, help="Copy a short summary (OSC 52). Y copies all of it."),
         Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
-        Command("result.again", "r", "again", "again", "Run the same again, on the same directory."),
-        Command("result.explain", "x", "explain", "explain", "What the selected rule looks at, and why."),
-        Command("result.powercut", "w", "power_cut", "power cut", "Prove it: pull the plug with a witness elsewhere."),
+        Command("result.again", "r", "again", "again", "Repeat the run on the same directory."),
+        Command("result.explain", "x", "explain", "explain", "Explain the rule of the selected finding."),
+        Command(
+            "result.powercut",
+            "w",
+            "power_cut",
+            "power cut",
+            "Prove it by a power-cut test.",
+        ),
         Command(
             "result.export",
             "e",
             "export",
             "export",
-            "Write the run into the current directory, as a file of each format.",
+            "Write the run to the current directory, one file per format.",
         ),
-        Command("result.compare", "c", "compare", "compare", "Put another saved run beside this one."),
-        Command("result.view", "v", "view", "", "What is selected, whole, on a page of its own."),
-        Command("result.open", "enter", "open", "", "The same; the first one asks, as it may be the run's last."),
+        Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
+        Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
+        Command("result.open", "enter", "open", "", "The same. It asks first, because Enter may be meant for the run."),
         HISTORY,
         HELP,
         BACK,
@@ -52,13 +58,13 @@ class ResultScreen(BaseScreen):
     )
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
-        "The verdict covers the seconds measured, and no test inside a box proves durability: only a power cut with a "
-        "witness does. Beneath it stands whether it is slow, and by what. Move through findings, steps, and what "
-        "stands beneath them: what changed since the run before, the way down the stack with what was asked for, "
-        "passed on and dropped, why it is slow or not, tables of databases, and where this storage stands among "
-        "published rates; the selected one is shown above, and Enter shows it on a page, of a step with its latencies. "
-        "FLUSH/SYNC: flushes at the lowest devices for each sync asked for. BYTES: bytes that arrived there for each "
-        "byte written."
+        "The verdict covers the measured seconds. No test within a host proves durability: only a power-cut test "
+        "with a witness does. The line below the verdict says whether the storage is slow. Move through the findings, "
+        "the steps and the sections below them: changes since the previous run, the I/O path with what was requested, "
+        "passed on and dropped, why the storage is slow or not, tables of databases, and a comparison with published "
+        "rates. The selected row is explained at the top; Enter shows it on its own page. FLUSH/SYNC is the number of "
+        "flushes at the lowest devices per requested sync. BYTES is the number of bytes that arrived there per byte "
+        "written."
     )
 
     def __init__(
@@ -69,7 +75,7 @@ class ResultScreen(BaseScreen):
         save_error: str | None = None,
         before: Run | None = None,
     ) -> None:
-        """``before``: the run that this one is again."""
+        """``before`` is the run that this run repeats."""
         super().__init__()
         self.result = run
         self.saved_to = saved_to
@@ -80,8 +86,8 @@ class ResultScreen(BaseScreen):
         self.more = sections_of(run, before)
         self.selected = 0
         self.whole = False
-        """All of the evidence is shown, to be scrolled."""
-        self._asked = False
+        """Show all of the evidence, for scrolling."""
+        self._enter_confirmed = False
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, height: [drawing.title(self.result, width)], classes="line")
@@ -92,7 +98,7 @@ class ResultScreen(BaseScreen):
             yield self.lines("picture", self._draw_picture, classes="wide")
         with Horizontal(id="found"):
             yield self.lines("findings", self._draw_findings)
-            yield self.lines("way", self._draw_way, classes="huge")
+            yield self.lines("path", self._draw_io_path, classes="huge")
         yield self.lines("steps", self._draw_steps, classes="rest")
         yield self.lines("saved", self._draw_saved, classes="line")
         yield self.footer_lines()
@@ -116,7 +122,7 @@ class ResultScreen(BaseScreen):
         self.redraw()
 
     def choose_row(self, part: str, row: int) -> None:
-        """Findings and steps are one list in two parts."""
+        """Select a row. Findings and steps are one list in two parts."""
         super().choose_row(part, row + len(self.findings) * (part == "steps"))
 
     def action_scroll(self, by: int) -> None:
@@ -140,7 +146,7 @@ class ResultScreen(BaseScreen):
 
     @work(exclusive=True, group="again")
     async def action_again(self) -> None:
-        self.say("Looking at the directory …")
+        self.say("Checking the directory …")
         if trouble := await self.fstui.run_again(self.result, self.directory):
             self.say(trouble)
 
@@ -162,19 +168,19 @@ class ResultScreen(BaseScreen):
         if isinstance(self.chosen, Section) and self.chosen.page:
             self.app.push_screen(explain_screen(self.chosen.page))
         elif not isinstance(self.chosen, Finding):
-            self.say("Choose a finding: only findings have a rule to explain.")
+            self.say("Select a finding first: only findings have a rule.")
         elif not has_page(self.chosen.rule):
-            self.say(f"This version has no rule {self.chosen.rule}: fstui judge judges the run again, with its own.")
+            self.say(f"This version has no rule {self.chosen.rule}. Judge the run again with fstui judge.")
         else:
             self.app.push_screen(explain_screen(self.chosen.rule))
 
     def action_open(self) -> None:
-        """An Enter that was meant for the end of the run arrives here: the verdict stays."""
-        if self._asked:
+        """Open the selected row at the second press: the first may have been meant for the run screen."""
+        if self._enter_confirmed:
             self.action_view()
         else:
-            self._asked = True
-            self.say("Enter again shows the selected row whole.")
+            self._enter_confirmed = True
+            self.say("Press Enter again to see the selected row on its own page.")
 
     def action_view(self) -> None:
         from fstui.tui.screens.page_screen import PageScreen  # noqa: PLC0415
@@ -189,16 +195,16 @@ class ResultScreen(BaseScreen):
 
     @property
     def _step(self) -> Step | None:
-        """The step that the pictures are of."""
+        """The step whose latencies and I/O path are drawn."""
         chosen = self.chosen
         if isinstance(chosen, Step) and chosen.timeline:
             return chosen
-        return drawing.told_by(self.result, chosen if isinstance(chosen, Finding) else None)
+        return drawing.step_of(self.result, chosen if isinstance(chosen, Finding) else None)
 
     def _draw_picture(self, width: int, height: int) -> list[Text]:
         return drawing.picture(self.result, self._step, width, height)
 
-    def _draw_way(self, width: int, height: int) -> list[Text]:
+    def _draw_io_path(self, width: int, height: int) -> list[Text]:
         return drawing.io_path_of(self.result, self._step, width)
 
     def _explained(self, chosen: Finding | Step | Section | None, width: int, height: int) -> list[Text]:
@@ -222,7 +228,7 @@ class ResultScreen(BaseScreen):
 
 
 def _named(chosen: Finding | Step | Section | None, width: int) -> list[Text]:
-    """The finding's title, which its row has no room for on a small terminal."""
+    """Return the full title of a finding, which a small terminal cuts."""
     if not isinstance(chosen, Finding):
         return []
     return [rule(width, chosen.rule), *(line((part, HEAD)) for part in wrapped(chosen.title, width - 2, indent=" "))]

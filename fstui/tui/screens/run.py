@@ -1,4 +1,4 @@
-"""The run: live latency, both ends, the finding so far. What it shows can be held; what it measures cannot."""
+"""The run screen: live latencies, both ends of the I/O path, and the findings so far."""
 
 from __future__ import annotations
 
@@ -27,46 +27,42 @@ from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.slices import Slices
 
 DRAW_S = 0.25
-"""At most four updates a second go to the terminal."""
-HOLD = Command("run.hold", "space", "hold", "hold view", "Hold the view; the measurement goes on.")
-PLUG = Command(
-    "run.plug", "p", "plug", "pull plug", "Pull a simulated disk's plug, and see what is left of its promises."
-)
-TURN = Command("run.turn", "t", "turn", "turn", "Change a parameter of the simulated disk while it runs: KEY=VALUE.")
+"""Time between two updates of the terminal."""
+PAUSE = Command("run.hold", "space", "pause", "pause view", "Pause the view. The measurement continues.")
+PLUG = Command("run.plug", "p", "plug", "pull plug", "Cut the simulated disk's power, and see what it lost.")
+CHANGE = Command("run.turn", "t", "change", "change", "Change a parameter of the simulated disk during the run.")
 
 
 class RunScreen(BaseScreen):
-    """Steps above, the strip, both ends, the finding so far."""
-
     KEYS = (
-        HOLD,
-        Command("run.next", "n", "next_step", "next step", "End this step here and go on with the next."),
-        Command("run.stop", "s", "stop", "stop", "Stop the run: its files are removed, the steps so far are judged."),
+        PAUSE,
+        Command("run.next", "n", "next_step", "next step", "End this step and continue with the next one."),
+        Command("run.stop", "s", "stop", "stop", "Stop the run, remove its files and judge the steps so far."),
         PLUG,
-        TURN,
+        CHANGE,
         HELP,
         replace(BACK, label=""),
         QUIT,
-        Command("run.result", "enter", "result", "", "The result, once the run is over."),
+        Command("run.result", "enter", "result", "", "Show the result after the end of the run."),
         PAGE_UP,
         PAGE_DOWN,
     )
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
-        "Above, every step: operations per second, the latency of a whole operation (write and sync), and the flushes "
-        "that the lowest device completed for each sync that fstui asked for. In the middle, latency over time: a dot "
-        "stands where operations lie, its colour says how many; red is a stall, yellow is sooner than the device can "
-        "be. Lines across: limit, one turn of the disk; last, the run before; publ., what was published of the same; "
-        "idle, a flush of others. Beside it the percentiles. "
-        "Below, both ends: what fstui asked for and what the kernel counted at each layer meanwhile; a layer that "
-        "does not count flushes says so. Other programs' writes are counted there too."
+        "At the top is each step with its operations per second, the latency of a whole operation (write and sync), "
+        "and the flushes that the lowest device completed per requested sync. In the middle is latency over time. A "
+        "dot marks the latency of operations, and its colour shows how many. Red is a stall; yellow is faster than the "
+        "device can be. Horizontal lines are references: limit is one revolution of the disk, last is the previous "
+        "run, publ. is the median of published results, idle is a flush of other processes. At the right are the "
+        "percentiles. Below are both ends: what fstui requested, and what the kernel counted at each layer. The kernel "
+        "also counts the I/O of other processes."
     )
 
     def __init__(self, running: RunInProgress, plan: Plan, target: Target) -> None:
         super().__init__()
         self.running = running
         self.progress = Progress(plan, target)
-        self.held = False
+        self.paused = False
         self.over = False
         self._changed = True
         self._marks: dict[int, tuple[Mark, ...]] = {}
@@ -87,34 +83,34 @@ class RunScreen(BaseScreen):
 
     @work(exit_on_error=False)
     async def follow(self) -> None:
-        """Take the runner's events until the run has cleaned up after itself."""
+        """Handle the runner's events until the run has removed its files."""
         try:
             async for event in self.running.events():
                 self.post_message(RunAdvanced(event))
         except Refused as refusal:
             self.progress.trouble = str(refusal)
-        except Exception as error:  # a fault of ours: it must not take the terminal with it
+        except Exception as error:  # a fault in fstui must not leave the terminal in a bad state
             self.fstui.fault = error
-            self.progress.trouble = f"a fault in fstui ended the run: {type(error).__name__}: {error}"
+            self.progress.trouble = f"An error in fstui ended the run: {type(error).__name__}: {error}"
         finally:
-            # posted messages are handled after this; what was saved stands in the last of them
+            # The last posted message, which is handled before this call, says where the run was saved.
             self.call_later(self._over)
 
     def _over(self) -> None:
         self.fstui.run_ended(self.progress.run, self.progress.saved_to)
         self.over = True
         self._changed = True
-        if self.progress.trouble:  # whole: its line on the screen has room for the beginning
+        if self.progress.trouble:  # its line on the screen has room for the beginning only
             self.say(self.progress.trouble)
-        self.part("rule").redraw()  # of what is held, that line alone
+        self.part("rule").redraw()  # a paused view changes this line only
         self._show_result()
 
     def on_screen_resume(self) -> None:
-        """The run may have ended while the help stood in front."""
+        """Show the result, in case the run ended while another screen was in front."""
         self._show_result()
 
     def _show_result(self) -> None:
-        if self.over and not self.held:
+        if self.over and not self.paused:
             self.action_result()
 
     def on_run_advanced(self, message: RunAdvanced) -> None:
@@ -122,13 +118,13 @@ class RunScreen(BaseScreen):
         self._changed = True
 
     def draw_changes(self) -> None:
-        """Draw what has changed since the last time, unless the view is held or the line is behind."""
-        if self._changed and not self.held and self.line_is_free():
+        """Draw changes, unless the view is paused or the line to the terminal is behind."""
+        if self._changed and not self.paused and self.line_is_free():
             self._changed = False
             self.redraw()
 
-    def action_hold(self) -> None:
-        self.held = not self.held
+    def action_pause(self) -> None:
+        self.paused = not self.paused
         self._changed = True
         self.part("rule").redraw()
         self.part("footer").redraw()
@@ -140,10 +136,10 @@ class RunScreen(BaseScreen):
 
     def action_stop(self) -> None:
         if self.progress.run is not None:
-            self.say("The run is over: enter shows its result.")
+            self.say("The run is over. Press Enter to see its result.")
             return
         self.running.stop()
-        self.say("Stopping: the step ends, its files are removed, the steps so far are judged.")
+        self.say("Stopping: fstui ends the step, removes its files and judges the steps so far.")
 
     def action_plug(self) -> None:
         try:
@@ -151,10 +147,10 @@ class RunScreen(BaseScreen):
         except Refused as refusal:
             self.say(str(refusal))
 
-    async def action_turn(self) -> None:
-        await self.ask_for("KEY=VALUE, such as disk.platter.rpm=5400 or disk.cache.flush=ignored", self._turn)
+    async def action_change(self) -> None:
+        await self.ask_for("KEY=VALUE, such as disk.platter.rpm=5400 or disk.cache.flush=ignored", self._change)
 
-    def _turn(self, setting: str) -> None:
+    def _change(self, setting: str) -> None:
         try:
             self.running.turn(setting)
         except Refused as refusal:
@@ -164,7 +160,7 @@ class RunScreen(BaseScreen):
         if self.over:
             await super().go_back()
         else:
-            self.say("The run goes on: s stops it.")
+            self.say("The run continues. Press s to stop it.")
 
     def action_result(self) -> None:
         progress = self.progress
@@ -176,8 +172,8 @@ class RunScreen(BaseScreen):
 
     def footer_commands(self) -> Iterable[Command]:
         simulated = name_of(self.progress.target) is not None
-        shown = (command for command in self.KEYS if command not in (PLUG, TURN) or simulated)
-        return (replace(HOLD, label="go on") if command is HOLD and self.held else command for command in shown)
+        shown = (command for command in self.KEYS if command not in (PLUG, CHANGE) or simulated)
+        return (replace(PAUSE, label="continue") if command is PAUSE and self.paused else command for command in shown)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.progress, self.fstui.session.simulated, width)]
@@ -186,7 +182,7 @@ class RunScreen(BaseScreen):
         return drawing.steps(self.progress, self.progress.shown, width, height)
 
     def _draw_rule(self, width: int, height: int) -> list[Text]:
-        return [drawing.map_rule(self.progress, self.held, width)]
+        return [drawing.map_rule(self.progress, self.paused, width)]
 
     def _view(self) -> View:
         progress = self.progress
@@ -202,14 +198,14 @@ class RunScreen(BaseScreen):
         if seen is None:
             return View(length_s=length_s, marks=marks)
         while length_s and length_s * 1.1 < seen.elapsed_s:
-            length_s *= 2  # a step that goes on halves its columns, now and then, not with every drawing
+            length_s *= 2  # the columns of a step that takes longer are halved seldom, not with every drawing
         timeline = (seen.figures.timeline() if seen.figures else ()) or seen.timeline
         stall = progress.snapshot.stall if progress.snapshot else None
         failed = progress.snapshot is None and progress.done[index].error is not None
         return View(timeline, seen.elapsed_s, length_s, marks, seen.latency_ns, stall, failed)
 
     def _marks_of(self, index: int) -> tuple[Mark, ...]:
-        """What the step is held against, worked out once: it does not change while it runs."""
+        """Return the references of a step. They do not change during the step, so they are computed once."""
         if index not in self._marks:
             planned = self.progress.plan.steps[index]
             self._marks = {index: latency_map.marks(self.progress.evidence, planned.name, planned.settings)}
