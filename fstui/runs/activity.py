@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from fstui.measure.children import Child
 from fstui.measure.kinds.servers import DECISIVE, Server
 from fstui.model.activity import SERVERS, HostActivity, RunningDatabase
-from fstui.storage.layers.preloads import PATTERN
+from fstui.storage.process import PATTERN
 
 
 async def looks() -> AsyncGenerator[HostActivity]:

@@ -8,7 +8,7 @@ from itertools import groupby
 from fstui.model.storage import Node, Target
 from fstui.storage.layers import kind
 from fstui.storage.layers.filesystems.btrfs import EXCLUSIVE
-from fstui.storage.layers.stacked.dm_reader import PVMOVE
+from fstui.storage.layers.stacked.dm import PVMOVE
 from fstui.storage.layers.zfs.datasets import REPLAY
 
 _READINGS = (

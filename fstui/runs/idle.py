@@ -13,7 +13,7 @@ from fstui.model.host import Writer
 from fstui.model.storage import Node
 from fstui.runs.machine.base import Machine
 from fstui.storage import counters
-from fstui.storage.writers import writers
+from fstui.storage.process import writers
 
 MOST_WRITERS = 8
 

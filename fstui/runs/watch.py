@@ -21,7 +21,7 @@ from fstui.model.watch import (
 )
 from fstui.runs.machine.base import Machine, Waits
 from fstui.storage.counters import difference
-from fstui.storage.writers import writers
+from fstui.storage.process import writers
 from fstui.trace.child import Ended, Untraceable
 from fstui.trace.conclusion import Conclusion, answers, conclude, conclude_from_proc
 

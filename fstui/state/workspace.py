@@ -20,8 +20,8 @@ from fstui.model.quantities import size
 from fstui.model.storage import Space, Target
 from fstui.proc import Mount
 from fstui.state import ledger
-from fstui.storage.layers.sources import mounts
-from fstui.storage.layers.sources.files import Tree
+from fstui.storage import mounts
+from fstui.storage.tree import Tree
 
 PREFIX = ".fstui-"
 POWER_CUT = f"{PREFIX}powercut-"

@@ -15,7 +15,7 @@ import msgspec
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.sources.files import MAX_DIGITS, Tree
+from fstui.storage.tree import MAX_DIGITS, Tree
 
 SECTOR_BYTES = 512
 """stat counts in 512-byte sectors, whatever the device's block size."""

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fstui.model.host import Host
-from fstui.storage.layers.sources.files import Tree
-from fstui.storage.layers.sources.udev import DATABASE
+from fstui.storage.tree import DATABASE, Tree
 
 _DMI = "/sys/class/dmi/id"
 _DMI_NAMES = ("sys_vendor", "product_name", "product_version", "board_vendor", "bios_vendor", "chassis_asset_tag")

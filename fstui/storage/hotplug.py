@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fstui.proc import MOUNTINFO
-from fstui.storage.layers.sources.files import Tree
-from fstui.storage.layers.sources.udev import DATABASE
+from fstui.storage.tree import DATABASE, Tree
 
 _LIMIT_BYTES = 64 << 20
 _EVENTS_AT_ONCE = 10_000

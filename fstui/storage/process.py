@@ -5,18 +5,19 @@ seccomp state.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from fstui import proc
 from fstui.model.errors import Refused
-from fstui.model.host import Process
+from fstui.model.host import Process, Writer
 from fstui.model.storage import Reading
-from fstui.storage import cgroups
-from fstui.storage.layers.preloads import stubs_syncs
-from fstui.storage.layers.sources.files import Tree
+from fstui.proc import Mount
+from fstui.storage import mounts
+from fstui.storage.tree import Tree
 
 _MAPS_BYTES = 4 << 20
 _DELETED = " (deleted)"
@@ -59,8 +60,8 @@ def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:
     seccomp = re.search(r"^Seccomp:\s+([012])$", tree.text(f"/proc/{pid}/status") or "", re.MULTILINE)
     return Process(
         preloads=tuple(found),
-        cgroup=cgroups.path_of(groups),
-        io_limits=cgroups.io_limits(tree, groups),
+        cgroup=path_of(groups),
+        io_limits=io_limits(tree, groups),
         seccomp=_SECCOMP[int(seccomp[1])] if seccomp else None,
     )
 
@@ -74,3 +75,114 @@ def _mapped(tree: Tree, pid: str) -> list[Reading]:
 def _stubs(path: str, names: Iterable[str]) -> list[Reading]:
     """Those of the libraries named there that leave syncs out, each once."""
     return [Reading(what="preload", value=name, path=path) for name in dict.fromkeys(names) if stubs_syncs(name)]
+
+
+_V1_FILES = ("read_bps", "write_bps", "read_iops", "write_iops")
+_DEVICE = re.compile(r"\d{1,7}:\d{1,7}")
+
+
+def path_of(text: str) -> str | None:
+    """The path whose io limits hold, from /proc/PID/cgroup: blkio's (v1), else that of the unified hierarchy."""
+    by_controller = _by_controller(text)
+    return by_controller.get("blkio", by_controller.get(""))
+
+
+def io_limits(tree: Tree, text: str) -> tuple[Reading, ...]:
+    """Every limit that holds for a process with that /proc/PID/cgroup: ``253:0 wiops`` = ``100``."""
+    by_controller = _by_controller(text)
+    found = []
+    for mount in mounts.read_mounts(tree):
+        if mount.fstype == "cgroup2" and "" in by_controller:
+            found += [limit for home in _homes(mount, by_controller[""]) for limit in _v2(tree, home)]
+        elif mount.fstype == "cgroup" and "blkio" in mount.super_options and "blkio" in by_controller:
+            found += [limit for home in _homes(mount, by_controller["blkio"]) for limit in _v1(tree, home)]
+    return tuple(dict.fromkeys(found))
+
+
+def members_file(tree: Tree, text: str) -> str | None:
+    """The ``cgroup.procs`` of the group whose io limits hold for a process with that /proc/PID/cgroup."""
+    by_controller = _by_controller(text)
+    for mount in mounts.read_mounts(tree):
+        v1 = mount.fstype == "cgroup" and "blkio" in mount.super_options and "blkio" in by_controller
+        v2 = mount.fstype == "cgroup2" and "" in by_controller and "blkio" not in by_controller
+        if v1 or v2:
+            path = by_controller["blkio" if v1 else ""]
+            return f"{next(_homes(mount, path), mount.mount_point)}/cgroup.procs"
+    return None
+
+
+def _by_controller(text: str) -> dict[str, str]:
+    lines = [line.split(":", 2) for line in text.split("\n") if line.count(":") >= 2]
+    return {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
+
+
+def _homes(mount: Mount, path: str) -> Iterator[str]:
+    """The group's directory and those above it, up to the mount. A limit above holds as well."""
+    inside = path.removeprefix(mount.root) if mount.root != "/" else path
+    while inside not in ("", "/"):
+        yield f"{mount.mount_point}{'' if inside.startswith('/') else '/'}{inside}"
+        inside = inside.rpartition("/")[0]
+
+
+def _v2(tree: Tree, home: str) -> Iterator[Reading]:
+    path = f"{home}/io.max"
+    for line in (tree.text(path) or "").split("\n"):
+        device, *limits = line.split(" ")
+        for limit in limits if _DEVICE.fullmatch(device) else ():
+            what, _, value = limit.partition("=")
+            if value.isdecimal():  # not "max"
+                yield Reading(what=f"{device} {what}", value=value, path=path)
+
+
+def _v1(tree: Tree, home: str) -> Iterator[Reading]:
+    for what in _V1_FILES:
+        path = f"{home}/blkio.throttle.{what}_device"
+        for line in (tree.text(path) or "").split("\n"):
+            device, _, value = line.partition(" ")
+            if _DEVICE.fullmatch(device) and value.isdecimal():
+                yield Reading(what=f"{device} {what}", value=value, path=path)
+
+
+PATTERN = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
+"""Searched in a library's file name, whatever the case. A probe is handed it: it can import nothing of this."""
+_STUBS = re.compile(PATTERN, re.IGNORECASE)
+
+
+def stubs_syncs(path: str) -> bool:
+    """The library of that path is one of them. Its directory says nothing."""
+    return _STUBS.search(path.rpartition("/")[2]) is not None
+
+
+class Written(NamedTuple):
+    """What a process has written to disks since it began (write_bytes of /proc/PID/io)."""
+
+    name: str
+    written_bytes: int
+
+
+Processes = Mapping[tuple[int, int], Written]
+"""By pid and start: a pid that is used again is another process."""
+
+
+def written_so_far() -> Processes:
+    """Return what each process has written whose /proc/PID/io is readable: all, for root."""
+    counted = ((pid, proc.stat(pid), proc.written_bytes(pid)) for pid in proc.pids())
+    return {
+        (pid, stat.start): Written(stat.name or str(pid), written)
+        for pid, stat, written in counted
+        if stat is not None and written is not None
+    }
+
+
+def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset()) -> tuple[Writer, ...]:
+    """Who wrote between two readings, the most first. ``own`` names pids to leave out.
+
+    A process that began in between counts from zero; one that ended in between is not seen.
+    """
+    found = []
+    for (pid, start), now in after.items():
+        earlier = before.get((pid, start))
+        grown = now.written_bytes - (earlier.written_bytes if earlier else 0)
+        if grown > 0 and pid not in own:
+            found.append(Writer(pid=pid, name=now.name, written_bytes=grown))
+    return tuple(sorted(found, key=lambda writer: (-writer.written_bytes, writer.pid)))

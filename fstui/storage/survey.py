@@ -7,6 +7,7 @@ only tools can tell (``claims``) is handed in.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -17,19 +18,16 @@ from fstui.model.errors import Refused
 from fstui.model.host import Host, Inventory
 from fstui.model.storage import Medium, Node, Reading, Target
 from fstui.proc import Mount
-from fstui.storage.blockdevices import BlockDevices
+from fstui.storage import mounts
+from fstui.storage.claims import UNASKED, Claims, Command, Question
 from fstui.storage.host import read_host
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import media
 from fstui.storage.layers.facts import read_only
 from fstui.storage.layers.readers import Readers, Role, Sources
-from fstui.storage.layers.sources import mounts
-from fstui.storage.layers.sources.claims import UNASKED, Claims
-from fstui.storage.layers.sources.files import Tree
-from fstui.storage.layers.sources.names import Names
-from fstui.storage.layers.sources.udev import Udev
-from fstui.storage.mounted import is_pseudo, mounted, nodev
+from fstui.storage.nodes import BlockDevices, is_pseudo, mounted, nodev
 from fstui.storage.process import read_process
+from fstui.storage.tree import Names, Tree, Udev
 
 MAX_DEPTH = 64
 """Layers on top of each other; a deeper graph is cut, not followed."""
@@ -225,3 +223,24 @@ def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> 
         if node is not None and graph.devices.worth_listing(name, node):
             found.append(node)
     return tuple(found)
+
+
+def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, ...]:
+    """Only read-only commands, and root's only for root."""
+    root = os.geteuid() == 0 if root is None else root
+    questions = dict.fromkeys(_questions(inventory))
+    return tuple(question.command for question in questions if root or not question.root)
+
+
+def _questions(inventory: Inventory) -> list[Question]:
+    nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
+    nodes.update({node.id: node for node in inventory.unused})
+    by_kind: dict[str, list[Node]] = {}
+    for node in nodes.values():
+        by_kind.setdefault(node.kind, []).append(node)
+    sources: dict[str, list[str]] = {}
+    for target in inventory.filesystems:
+        sources.setdefault(target.fstype, []).append(target.source)
+    return [
+        question for name, alike in by_kind.items() for question in kind(name).questions(alike, sources.get(name, ()))
+    ]

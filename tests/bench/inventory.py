@@ -13,9 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from fstui.storage.claims import Claims
 from fstui.storage.counters import read_counters
 from fstui.storage.hotplug import fingerprint
-from fstui.storage.layers.sources.claims import Claims
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.crowd import crowd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fstui.storage.layers.sources.claims import Answer, Claims
+from fstui.storage.claims import Answer, Claims
 from tests.factories.box import Box
 
 

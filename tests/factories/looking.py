@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Target
-from fstui.storage.layers.sources.claims import UNASKED, Claims
+from fstui.storage.claims import UNASKED, Claims
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 

@@ -8,7 +8,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from fstui.storage.layers.sources.files import SMALL_BYTES, Tree
+from fstui.storage.tree import SMALL_BYTES, Tree
 from tests.fuzz.inputs import Choices
 from tests.storage.test_robustness import ANSWERS, files_of, full_box, look_at_everything
 

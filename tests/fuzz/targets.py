@@ -22,8 +22,8 @@ from fstui.runs import scenario
 from fstui.runs.frame_fields import understood
 from fstui.runs.recorder import Recorder, Reported
 from fstui.state import ledger, paths, user_data
-from fstui.storage.layers.sources import mounts
-from fstui.storage.layers.sources.udev import Udev
+from fstui.storage import mounts
+from fstui.storage.tree import Udev
 from fstui.trace.reader import events
 from fstui.trace.reader.tracefs import Untraceable
 from tests.databases.test_sysbench_text import PRINTED

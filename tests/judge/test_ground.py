@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from fstui.model.judgement import Judgement
-from fstui.storage.layers.sources.claims import Answer, Claims
+from fstui.storage.claims import Answer, Claims
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, rules, verdict

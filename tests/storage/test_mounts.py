@@ -5,9 +5,9 @@ import os
 import pytest
 
 from fstui.model.errors import Refused
-from fstui.storage.layers.sources.files import Tree
-from fstui.storage.layers.sources.mounts import read_mounts, visible
+from fstui.storage.mounts import read_mounts, visible
 from fstui.storage.survey import survey, target_of
+from fstui.storage.tree import Tree
 from tests.factories.box import Box
 
 

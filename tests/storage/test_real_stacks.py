@@ -12,12 +12,11 @@ import pytest
 
 from fstui.measure.helpers.claims import run
 from fstui.model.storage import Target
+from fstui.storage.claims import Answer, line
 from fstui.storage.counters import difference, read_counters
 from fstui.storage.hotplug import Watch
-from fstui.storage.layers.sources.claims import Answer, line
 from fstui.storage.process import read_process, read_process_of
-from fstui.storage.questions import commands
-from fstui.storage.survey import survey, target_of
+from fstui.storage.survey import commands, survey, target_of
 from tests.factories.looking import read, roles
 from tests.real import disks
 

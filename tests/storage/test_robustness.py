@@ -16,12 +16,11 @@ from fstui.measure.helpers.claims import PROGRAMS
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.storage import Node
+from fstui.storage.claims import Answer, Claims
 from fstui.storage.counters import difference, read_counters
 from fstui.storage.hotplug import fingerprint
-from fstui.storage.layers.sources.claims import Answer, Claims
 from fstui.storage.process import read_process_of
-from fstui.storage.questions import commands
-from fstui.storage.survey import survey
+from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
 
 ANSWERS: Claims = {

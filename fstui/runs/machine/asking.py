@@ -9,8 +9,8 @@ from typing import Any
 
 from fstui.measure.children import Child
 from fstui.model.storage import Space
-from fstui.storage.layers.sources import claims
-from fstui.storage.layers.sources.claims import Claims
+from fstui.storage import claims
+from fstui.storage.claims import Claims
 
 START_S = 30.0
 """A program of ours that has not begun by then has no processor to run on. Only what comes later is the storage's."""

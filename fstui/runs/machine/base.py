@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fstui.databases.programs import Installed
     from fstui.model.activity import HostActivity
     from fstui.model.watch import Watched
-    from fstui.storage.writers import Processes
+    from fstui.storage.process import Processes
     from fstui.trace.child import Ended
 
 

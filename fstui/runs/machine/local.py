@@ -29,18 +29,17 @@ from fstui.runs.machine import asking
 from fstui.runs.machine.base import NoTrace, Trace, Waits
 from fstui.runs.machine.early import start_probe
 from fstui.state.workspace import HeldDirectory, Place, Workspace, inspect
-from fstui.storage import cgroups, process, questions, survey
 from fstui.storage import counters as device_counters
+from fstui.storage import process, survey
+from fstui.storage.claims import Claims, Command
 from fstui.storage.hotplug import Watch
-from fstui.storage.layers import preloads
-from fstui.storage.layers.sources.claims import Claims, Command
-from fstui.storage.layers.sources.files import Tree
+from fstui.storage.tree import Tree
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
     from fstui.model.activity import HostActivity
     from fstui.runs.serving import Serving
-    from fstui.storage.writers import Processes
+    from fstui.storage.process import Processes
 
 _NICE = 19
 CLAIMS_S, RECENT_S = 60.0, 5.0
@@ -93,13 +92,13 @@ class LocalMachine:
 
         Surveyed anew with the answers, and with those to what they led to: a path that a server named.
         """
-        commands = questions.commands(inventory) if self._root == Path("/") else ()
+        commands = survey.commands(inventory) if self._root == Path("/") else ()
         if not commands or (commands == self._asked and time.monotonic() - self._asked_at < older_than_s):
             return None
         self._asked_at = time.monotonic()
         self._claims = await asking.tools(commands)
         learned = self.survey()
-        self._asked = questions.commands(learned)
+        self._asked = survey.commands(learned)
         if further := tuple(command for command in self._asked if command not in commands):
             self._claims = {**self._claims, **await asking.tools(further)}
             learned = self.survey()
@@ -138,7 +137,7 @@ class LocalMachine:
         return self._another.process if self._another else None
 
     def written_so_far(self) -> Processes:
-        from fstui.storage.writers import written_so_far  # noqa: PLC0415  the first screen comes without
+        from fstui.storage.process import written_so_far  # noqa: PLC0415  the first screen comes without
 
         return written_so_far()
 
@@ -196,7 +195,7 @@ class LocalMachine:
             **directory.as_settings,
             # a name of its own: a probe that was killed leaves its file to the keeper of the directory
             "path": f"data-{next(self._files)}",
-            "facts": preloads.PATTERN if facts else "",
+            "facts": process.PATTERN if facts else "",
             "fill_bytes_per_s": self._rate_limit.bytes_per_s,
             "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
         }
@@ -273,7 +272,7 @@ class AnotherCgroup:
         """Raises Refused where there is no such process, or where its cgroup cannot be joined."""
         self.process: Process = process.read_process_of(pid, root)
         groups = Tree(root).text(f"/proc/{pid}/cgroup") or ""
-        self._members = cgroups.members_file(Tree(root), groups)
+        self._members = process.members_file(Tree(root), groups)
         if self._members is None:
             raise Refused(f"process {pid}: its io cgroup cannot be found: is the cgroup filesystem mounted?")
         self._check()

@@ -9,8 +9,8 @@ from pathlib import Path
 from fstui.model.errors import Refused
 from fstui.model.storage import Target
 from fstui.storage.layers import kind
-from fstui.storage.layers.sources.files import Tree
-from fstui.storage.layers.sources.mounts import holder, read_mounts
+from fstui.storage.mounts import holder, read_mounts
+from fstui.storage.tree import Tree
 from fstui.trace.child import WatchTrace
 
 _BOOT = ("/boot", "/efi", "/boot/efi")

@@ -15,7 +15,7 @@ from fstui.state.workspace import HeldDirectory
 
 if TYPE_CHECKING:
     from fstui.model.activity import HostActivity
-    from fstui.storage.writers import Processes
+    from fstui.storage.process import Processes
 
 
 class PlayedMachine:

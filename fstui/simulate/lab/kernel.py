@@ -19,8 +19,8 @@ from typing import BinaryIO, NamedTuple, cast
 
 from fstui.model.errors import Refused
 from fstui.proc import Mount
-from fstui.storage.layers.sources import mounts
-from fstui.storage.layers.sources.files import Tree
+from fstui.storage import mounts
+from fstui.storage.tree import Tree
 
 LOOP_CLR_FD, LOOP_GET_STATUS64, LOOP_CONFIGURE, LOOP_CTL_GET_FREE = 0x4C01, 0x4C05, 0x4C0A, 0x4C82
 LO_FLAGS_AUTOCLEAR, LO_FLAGS_DIRECT_IO = 4, 16

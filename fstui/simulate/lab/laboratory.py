@@ -21,8 +21,8 @@ from fstui.simulate.lab import kernel
 from fstui.simulate.lab.kinds import KINDS, NAMES, WRITES_PER_S, Kind, Name
 from fstui.state import files, ledger, paths
 from fstui.state.ledger import Entry
-from fstui.storage.layers.sources import mounts
-from fstui.storage.layers.sources.files import Tree
+from fstui.storage import mounts
+from fstui.storage.tree import Tree
 
 SIZE_BYTES = 256 << 20
 """The size of each filesystem; its image is sparse."""

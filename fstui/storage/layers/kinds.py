@@ -13,10 +13,10 @@ import fstui.storage.layers
 from fstui.model.base import Base
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Layer, Node, Reading, SyncPath
+from fstui.storage.claims import Question
 from fstui.storage.layers.facts import barriers
 from fstui.storage.layers.handing import ALL, AT_TIMES, HALVES, ONE_PATH, PART, Handed, Member, by_role
-from fstui.storage.layers.sources.claims import Question
-from fstui.storage.layers.sources.files import Tree
+from fstui.storage.tree import Tree
 
 if TYPE_CHECKING:  # which itself asks for rows
     from fstui.storage.layers.flushes import ExpectedFlushes, Range, Sync
@@ -90,6 +90,8 @@ class Kind(Base, frozen=True, kw_only=True):
     dispensable: tuple[str, ...] = ()
     """Roles of layers below without which all that was written is still there, as each leg's own metadata."""
 
+    listed_unused: bool = True
+    """A block device that is listed although no filesystem is on it."""
     in_memory: bool = False
     """It forgets with the power."""
     networked: bool = False

@@ -18,12 +18,10 @@ import msgspec
 
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
+from fstui.storage.claims import Claims
 from fstui.storage.layers import kinds
 from fstui.storage.layers.kinds import Kind, kind
-from fstui.storage.layers.sources.claims import Claims
-from fstui.storage.layers.sources.files import Tree
-from fstui.storage.layers.sources.names import Names
-from fstui.storage.layers.sources.udev import Udev
+from fstui.storage.tree import Names, Tree, Udev
 
 BARRIERS_OFF = frozenset({"nobarrier", "barrier=0", "barrier=none", "barrier=off"})
 NO_DEVICE_MAJOR = "0"
@@ -93,8 +91,8 @@ class DeviceReader:
         return False
 
     def worth_listing(self, node: Node) -> bool:
-        """Worth a row where no filesystem stands on it."""
-        return True
+        """Return whether to list the device although no filesystem is on it."""
+        return self.row.listed_unused
 
     def read(self, name: str) -> Device:
         """The device of that kernel name."""
@@ -147,7 +145,10 @@ class FilesystemReader:
         return (Reading(what="device", value="gone", path=f"/sys/dev/block/{mount.device}"),)
 
     def stands_on(self, mount: Mount) -> Filesystem:
-        """What is below, with the options that name it."""
+        """Return what is below, with the options that name it."""
+        if self.row.in_memory:
+            memory = self.row.node(f"memory:{mount.fstype}", "memory", layer="memory")
+            return Filesystem((memory.id,), others=(memory,))
         return Filesystem(self.members(mount))
 
     def members(self, mount: Mount) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fstui.measure.children import command
-from fstui.storage.layers.sources import claims
-from fstui.storage.layers.sources.claims import Answer
+from fstui.storage import claims
+from fstui.storage.claims import Answer
 
 
 def ask(*commands: list[str]) -> dict[str, dict[str, str]]:

@@ -18,7 +18,7 @@ from fstui.measure.children import command
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.wire.frames import Decoder, Frame, Samples
 from fstui.state.workspace import HeldDirectory
-from fstui.storage.layers.preloads import PATTERN
+from fstui.storage.process import PATTERN
 
 DEADLINE_S = 60.0
 """A probe that says nothing for so long fails the test instead of hanging it."""

@@ -21,7 +21,7 @@ from fstui.measure.children import command
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.sync_path import File, dirty_kb, left_dirty, ways_to_ask
 from fstui.model.host import Process
-from fstui.storage.layers.preloads import PATTERN
+from fstui.storage.process import PATTERN
 from tests.factories import dropping
 from tests.real import without_calls
 

@@ -12,8 +12,8 @@ from fstui.measure import children
 from fstui.model.host import Inventory
 from fstui.runs.machine import asking
 from fstui.runs.machine.local import LocalMachine
-from fstui.storage import questions, survey
-from fstui.storage.layers.sources.claims import Answer, Claims, Command, line
+from fstui.storage import survey
+from fstui.storage.claims import Answer, Claims, Command, line
 from tests.factories.storage import disk
 
 START = children.command
@@ -97,7 +97,7 @@ async def test_what_the_answers_lead_to_is_asked_once_more(monkeypatch: pytest.M
 
     monkeypatch.setattr(asking, "tools", tools)
     monkeypatch.setattr(survey, "survey", surveyed)
-    monkeypatch.setattr(questions, "commands", led_to)
+    monkeypatch.setattr(survey, "commands", led_to)
     box = LocalMachine()
     found = await box.with_space(box.survey())
     assert asked == [(first,), (second,)]

@@ -15,7 +15,7 @@ from fstui.model.storage import Node
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.disk import facts
 from fstui.storage.layers.devices.links import link
-from fstui.storage.layers.network import remote
+from fstui.storage.layers.filesystems import remote
 
 
 class _Sent(NamedTuple):

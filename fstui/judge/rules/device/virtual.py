@@ -12,9 +12,10 @@ from fstui.judge.facts.costs import Cost
 from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.storage.layers.devices import clouds
-from fstui.storage.layers.devices.clouds import DMI, Model
+from fstui.storage.layers.devices import media
 from fstui.storage.layers.devices.disk import facts, over_own_network
+from fstui.storage.layers.devices.media import DMI
+from fstui.storage.layers.devices.models import Model
 
 HOST_CACHE_NS = 60_000
 """A virtual disk that completes a write of 16 KiB faster has it in the host's memory, or in a protected cache."""
@@ -171,7 +172,7 @@ def _is_cloud_volume(node: Node) -> bool:
 
     A fabric, SAN or server of the user's own and a volume reached by RDMA may answer within tens of microseconds.
     """
-    grade, row = facts(node).grade, clouds.named(node)
+    grade, row = facts(node).grade, media.cloud_model(node)
     of_cloud = row is not None or (grade is not None and grade.value == "cloud")
     near = over_own_network(node) or (row is not None and row.near)
     return node.medium is not None and node.medium.class_ == "network" and of_cloud and not near
@@ -214,7 +215,7 @@ def provider_volume(case: Case) -> Iterator[Conclusion]:
 
 def _documented(case: Case) -> dict[str, tuple[Node, Model]]:
     """Return the devices that a sync waits for, by name, if a provider documents each of them."""
-    named = ((node, clouds.provided(node, case.host)) for node in case.commit_devices)
+    named = ((node, media.provided_model(node, case.host)) for node in case.commit_devices)
     found = {node.id: (node, row) for node, row in named if row is not None and row.promise}
     return found if len(found) == len(case.commit_devices) else {}
 
@@ -240,7 +241,7 @@ def _as_documented(case: Case, found: dict[str, tuple[Node, Model]], written: tu
         steps=(account.step for account in written),
         because=(
             f"the host: {case.host.cloud} ({DMI})",
-            *(line for node, _ in found.values() for line in (clouds.name_line(node), words.write_cache(node))),
+            *(line for node, _ in found.values() for line in (media.recognised_by(node), words.write_cache(node))),
             *(f"documented: {row.source}" for row in rows),
             *(account.byte_line for account in written),
         ),

@@ -10,7 +10,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.model.storage import Node
-from fstui.storage.layers.devices import clouds
+from fstui.storage.layers.devices import media
 
 
 class _Scratch(NamedTuple):
@@ -88,7 +88,7 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
     found = [node for node in case.stack.lowest if node.medium and node.medium.ephemeral]
     if not found:
         return
-    rows = tuple(dict.fromkeys(row for node in found if (row := clouds.named(node))))
+    rows = tuple(dict.fromkeys(row for node in found if (row := media.cloud_model(node))))
     survival = dict.fromkeys(row.survives for row in rows if row.survives)
     durable = "Even if syncs are durable, its data"
     if case.flushes.arrived:

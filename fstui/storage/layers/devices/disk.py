@@ -1,14 +1,4 @@
-"""Disks and their partitions: what a drive, or the host of a virtual one, says about itself.
-
-From sysfs, and from udev where it runs: ``cache_type`` (the driver's; "temporary" never shows there),
-``ID_ATA_WRITE_CACHE_ENABLED`` (udev's, when the drive was found), ``rpm``, ``form_factor``, ``zoned``, ``F_FLUSH`` and
-``CONFIG_WCE`` (yes | no, virtio-blk), ``vmbus_id`` and ``lun`` (Hyper-V), ``card`` (MMC | SD), ``grade`` (consumer |
-data centre | cloud | raid | array | virtual | hard disk, by the model table).
-
-A card's flush is counted as any: the MMC driver takes it as a request, and ends it with the card's own cache flush
-(CMD6, EXT_CSD FLUSH_CACHE) where the card has a cache that is on; "write back" also stands for one without a cache that
-takes reliable writes, which is what FUA becomes (drivers/mmc/core/block.c, mmc.c).
-"""
+"""What sysfs, and udev where it runs, tell of a disk, each reading where it is found."""
 
 from __future__ import annotations
 
@@ -17,14 +7,110 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
-from fstui.storage.layers.devices import disk_readings, drives, links, models, nvme
+from fstui.storage.claims import Question
+from fstui.storage.layers.devices import caches, links, models, nvme
 from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import Fact, number, one_of, word
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Device, DeviceReader, Role, some, with_readings
-from fstui.storage.layers.sources.claims import Question
-from fstui.storage.layers.sources.udev import DATABASE
+from fstui.storage.tree import DATABASE, Tree, integer
+
+_VPD_NOT_ROTATING = 1
+_VPD_RATES = range(0x0401, 0xFFFF)
+"""SBC: 1 is a medium that does not rotate, 0401h to FFFEh a rate in revolutions per minute."""
+_FEATURES = {"F_FLUSH": 9, "CONFIG_WCE": 11}
+"""Bits of virtio-blk (include/uapi/linux/virtio_blk.h); sysfs shows them from the lowest on, one character each."""
+_VMBUS = re.compile(r"/(?:VMBUS|MSFT1000)[^/]*/([0-9a-f]{8}-[0-9a-f-]+)/.*/\d+:\d+:\d+:(\d+)/", re.IGNORECASE)
+
+
+def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
+    """Whether the host offers a flush, and lets the guest switch its cache."""
+    path = f"{directory}/device/features"
+    bits = tree.word(path) or ""
+    if not bits or set(bits) - {"0", "1"} or len(bits) <= max(_FEATURES.values()):
+        return ()
+    named = (Reading(what=what, value="yes" if bits[at] == "1" else "no", path=path) for what, at in _FEATURES.items())
+    return (Reading(what="features", value=bits, path=path), *named)
+
+
+def _on_vmbus(path: str, directory: str) -> tuple[Reading, ...]:
+    """Hyper-V's id of the controller and the unit there, which tell Azure's disks from each other."""
+    match = _VMBUS.search(path)
+    told = zip(("vmbus_id", "lun"), match.groups(), strict=True) if match else ()
+    return tuple(Reading(what=what, value=value, path=directory) for what, value in told)
+
+
+def _model(tree: Tree, directory: str) -> str | None:
+    """Vendor and model, as the model table spells them."""
+    model = tree.word(f"{directory}/device/model")
+    vendor = tree.word(f"{directory}/device/vendor")
+    # libata says ATA for every vendor; PCI and virtio put a number there
+    if model is None or vendor is None or vendor == "ATA" or vendor.startswith("0x") or model.startswith(vendor):
+        return model
+    return f"{vendor} {model}"
+
+
+def _identity(tree: Tree, directory: str) -> str:
+    """What no other disk has; empty where it tells nothing."""
+    for path in ("wwid", "device/wwid", "serial", "device/serial"):
+        if (word := tree.word(f"{directory}/{path}")) is not None:
+            return word
+    return ""
+
+
+def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
+    """virtio's own word, or that of the SCSI disk driver, which asked the drive (mode page 8).
+
+    After "temporary …" was written there, the driver shows what it was told, without that word (drivers/scsi/sd.c).
+    """
+    if name.startswith("vd"):
+        return tree.reading("cache_type", f"{directory}/cache_type")
+    if name.startswith("sd"):
+        for address in tree.names(f"{directory}/device/scsi_disk"):
+            return tree.reading("cache_type", f"{directory}/device/scsi_disk/{address}/cache_type")
+    return None
+
+
+def _zoned(tree: Tree, directory: str) -> Reading | None:
+    """``host-managed`` or ``host-aware`` for a shingled or zoned disk; left out where it is ``none``."""
+    zoned = tree.reading("zoned", f"{directory}/queue/zoned")
+    return zoned if zoned is not None and zoned.value != "none" else None
+
+
+def _page_b1(tree: Tree, path: str, name: str) -> bytes:
+    page = tree.data(path, 64) if name.startswith("sd") else None
+    return page if page is not None and len(page) > 7 and page[1] == 0xB1 else bytes(8)
+
+
+def _form_factor(tree: Tree, directory: str, name: str) -> Reading | None:
+    """SCSI VPD page B1, the lower half of byte 7: 1 to 5 from 5.25 to under 1.8 inches; 0 is not told, as by arrays."""
+    path = f"{directory}/device/vpd_pgb1"
+    form = _page_b1(tree, path, name)[7] & 0xF
+    return Reading(what="form_factor", value=str(form), path=path) if form else None
+
+
+def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:
+    """The rotation rate of SCSI VPD page B1, bytes 4 and 5; 0 for a medium that does not rotate."""
+    path = f"{directory}/device/vpd_pgb1"
+    page = _page_b1(tree, path, name)
+    rate = int.from_bytes(page[4:6], "big")
+    if rate == _VPD_NOT_ROTATING:
+        return Reading(what="rpm", value="0", path=path)
+    return Reading(what="rpm", value=str(rate), path=path) if rate in _VPD_RATES else None
+
+
+def _udev_rpm(value: str | None, path: str) -> Reading | None:
+    """The same from udev, which asked the drive (ata_id), where that can be a rate."""
+    rate = integer(value)
+    return Reading(what="rpm", value=str(rate), path=path) if rate == 0 or rate in _VPD_RATES else None
+
+
+def _state(tree: Tree, directory: str) -> tuple[Reading, ...]:
+    """What it is in where not all is well: SCSI says ``running``, NVMe ``live`` else."""
+    state = tree.reading("state", f"{directory}/device/state")
+    return (state,) if state is not None and state.value not in ("running", "live") else ()
+
 
 _CARDS = {"MMC": "eMMC", "SD": "an SD card"}
 _YES_NO = {"yes": True, "no": False}
@@ -112,20 +198,19 @@ class DiskReader(DeviceReader):
         attached = links.link_of(path, name)
         number = (tree.word(f"{directory}/dev") or "") if self.sources.udev.present else ""
         properties, database = self.sources.udev.properties(number), f"{DATABASE}/b{number}"
-        model = disk_readings.model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
+        model = _model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
         enabled = properties.get("ID_ATA_WRITE_CACHE_ENABLED")
         own = (
-            disk_readings.cache_type(tree, directory, name),
-            *(disk_readings.features(tree, directory) if name.startswith("vd") else ()),
-            disk_readings.zoned(tree, directory),
+            _cache_type(tree, directory, name),
+            *(_features(tree, directory) if name.startswith("vd") else ()),
+            _zoned(tree, directory),
             Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=enabled, path=database) if enabled else None,
-            disk_readings.form_factor(tree, directory, name),
-            disk_readings.rpm(tree, directory, name)
-            or disk_readings.udev_rpm(properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
+            _form_factor(tree, directory, name),
+            _rpm(tree, directory, name) or _udev_rpm(properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
             *links.readings(tree, path, attached),
             *(nvme.readings(tree, name) if attached == "nvme" else ()),
             tree.reading("card", f"{directory}/device/type") if attached == "mmc" else None,
-            *disk_readings.on_vmbus(path, directory),
+            *_on_vmbus(path, directory),
             _grade(model),
         )
         return Device(
@@ -133,15 +218,15 @@ class DiskReader(DeviceReader):
             label=name,
             below=self.slaves(name),
             readings=(*self.queue(name), *some(own)),
-            state=disk_readings.state(tree, directory),
-            identity=disk_readings.identity(tree, directory) or properties.get("ID_SERIAL", ""),
+            state=_state(tree, directory),
+            identity=_identity(tree, directory) or properties.get("ID_SERIAL", ""),
             model=model,
             link=attached,
         )
 
     def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
         """With the drive's own word on its write cache."""
-        return with_readings(node, drives.told(node, self.sources.claims)), roles
+        return with_readings(node, caches.cache_readings(node, self.sources.claims)), roles
 
 
 def _unknown_driver(name: str) -> str:
@@ -173,7 +258,7 @@ class Drive(Kind, frozen=True, kw_only=True):
         return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        return tuple(Question(command, root=True) for node in nodes for command in drives.commands(node))
+        return tuple(Question(command, root=True) for node in nodes for command in caches.cache_commands(node))
 
     def keeps_each_write(self, node: Node) -> bool:
         """Earlier versions of fstui followed disks that a server of the same host provides to what the server stores
@@ -200,7 +285,5 @@ KINDS = (
         settings=("cache_type",),
     ),
     PARTITION,
-    # its driver hangs on a bus of its own, and would pass for a disk
-    Kind(name="pmem", layer="block", device_names="pmem", known=False, may_cache=True, accounting="own"),
 )
 DEVICES = DiskReader

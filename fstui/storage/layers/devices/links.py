@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from fstui.model.base import Base
 from fstui.model.storage import Reading
-from fstui.storage.layers.sources.files import Tree
+from fstui.storage.tree import Tree
 
 
 class Link(Base, frozen=True, kw_only=True):

@@ -1,20 +1,48 @@
-"""What a lowest device really is, as far as it can be told from here.
+"""Disks that a cloud provides: whose, of what kind, and what their provider documents of what was written to them.
 
-Sources: queue/rotational (a hint; virtual disks say 1 on any host), the rotation rate of SCSI VPD page B1 or of udev,
-the model (``models``), which clouds, hypervisors and RAID controllers set, and the drive's own word, asked by root.
+Recognised without a network, by two names that must agree: that of the box in DMI (``Host.cloud``: Amazon EC2, Google
+Compute Engine, Azure's chassis asset tag …), and that of the disk: its NVMe model, its SCSI vendor and model, or the
+place of its controller on Hyper-V's bus. Both are words that anybody can set who runs a hypervisor, so they are as good
+as whoever runs it, and no better. What each provider documents stands in models.toml, with its source.
 """
 
 from __future__ import annotations
 
 from fstui.model.host import Host
 from fstui.model.storage import Medium, MediumCache, MediumClass, Node
-from fstui.storage.layers.devices import clouds, models
+from fstui.storage.layers.devices import models
 from fstui.storage.layers.devices.caches import has_none, volatile_cache
 from fstui.storage.layers.devices.disk import facts, is_virtual
 from fstui.storage.layers.devices.links import link
+from fstui.storage.layers.devices.models import Model
 from fstui.storage.layers.devices.nvme import NETWORKED
-from fstui.storage.layers.facts import number
+from fstui.storage.layers.facts import number, word
 from fstui.storage.layers.kinds import kind
+
+DMI = "/sys/class/dmi/id"
+
+
+def cloud_model(node: Node) -> Model | None:
+    """What the disk calls itself, where that is a cloud's."""
+    bus, unit = word(node, "vmbus_id"), word(node, "lun")
+    by_bus = models.on_vmbus(f"{bus.value} lun {unit.value if unit else '?'}") if bus else None
+    row = by_bus or models.known(node.model)
+    return row if row is not None and row.cloud is not None else None
+
+
+def provided_model(node: Node, host: Host) -> Model | None:
+    """The same, where the box calls itself that provider's, too."""
+    row = cloud_model(node)
+    return row if row is not None and row.cloud == host.cloud else None
+
+
+def recognised_by(node: Node) -> str:
+    """By what name the disk was recognised, and where that stands."""
+    bus = word(node, "vmbus_id")
+    if bus is not None:
+        return f"{node.id} vmbus_id: {bus.value} ({bus.reading.path})"
+    return f"{node.id} model: {node.model} (/sys/block/{node.id}/device/model)"
+
 
 _HDD_CLASSES: tuple[tuple[int, MediumClass], ...] = (
     (6300, "hdd-5400"), (8600, "hdd-7200"), (12500, "hdd-10000"), (65535, "hdd-15000"),
@@ -52,9 +80,9 @@ def _stated(node: Node) -> Medium | None:
 
 
 def _virtual(node: Node, host: Host) -> Medium:
-    row = clouds.provided(node, host)
+    row = provided_model(node, host)
     if row is not None:
-        because = f"{row.says} ({clouds.name_line(node)})"
+        because = f"{row.says} ({recognised_by(node)})"
         return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=_virtual_cache(node), because=because)
     what = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_path(node)})"
     flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""

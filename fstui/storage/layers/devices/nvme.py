@@ -13,7 +13,7 @@ from functools import cached_property
 from fstui.model.storage import Reading
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Device, DeviceReader, some
-from fstui.storage.layers.sources.files import Tree
+from fstui.storage.tree import Tree
 
 NETWORKED = frozenset({"tcp", "rdma", "fc"})
 """Transports that leave the box."""

@@ -13,7 +13,7 @@ from fstui.storage.layers.facts import flagged_unchecked, word
 from fstui.storage.layers.flushes import ONE, ExpectedFlushes, Range, Sync
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import FilesystemReader
-from fstui.storage.layers.sources.files import Tree, integer
+from fstui.storage.tree import Tree, integer
 
 EXCLUSIVE = "exclusive_operation"
 """device replace | balance | device remove …: one at a time (ch-sysfs)."""

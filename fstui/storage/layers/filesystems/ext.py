@@ -14,12 +14,11 @@ from typing import Literal, NamedTuple
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import Fact, one_of
-from fstui.storage.layers.filesystems.in_place import caller_asks, expected_in_place
-from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync
+from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_asks, expected_in_place
 from fstui.storage.layers.handing import ALL, AT_TIMES, Handed, Member
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import BARRIERS_OFF, Filesystem, FilesystemReader
-from fstui.storage.layers.sources.files import Tree
+from fstui.storage.tree import Tree
 
 DataMode = Literal["ordered", "journal", "writeback"]
 _DATA_MODES: dict[str, DataMode] = {"ordered": "ordered", "journal": "journal", "writeback": "writeback"}

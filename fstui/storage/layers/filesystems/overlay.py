@@ -8,17 +8,18 @@ above the mount point, and ``upperdir_at`` where it is found by those times.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import MOUNTINFO, Mount
+from fstui.storage import claims
+from fstui.storage.claims import Claims, Command, Question, line
 from fstui.storage.layers.facts import Fact, volatile, word
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader
-from fstui.storage.layers.sources import directories
-from fstui.storage.layers.sources.claims import Command, Question, line
-from fstui.storage.layers.sources.directories import lying_at
-from fstui.storage.layers.sources.mounts import above
+from fstui.storage.mounts import above
 
 _NOWHERE = ("No such file or directory", "Not a directory")
 
@@ -63,8 +64,8 @@ class OverlayReader(FilesystemReader):
     def _is_shown(self, mount: Mount, upper: str) -> bool | None:
         """The overlay shows what lies there; None where that cannot be told, as of a bind mount of one of its
         directories."""
-        there, shown = (directories.seen(self.sources.claims, lying_at(path)) for path in (upper, mount.mount_point))
-        return directories.is_shown_by(there, shown) if there and shown and mount.root == "/" else None
+        there, shown = (seen(self.sources.claims, lying_at(path)) for path in (upper, mount.mount_point))
+        return is_shown_by(there, shown) if there and shown and mount.root == "/" else None
 
     def _nothing_at(self, upper: str) -> bool:
         """Its path leads nowhere here: what held it was unmounted, or moved, and the overlay keeps it all the same."""
@@ -108,3 +109,45 @@ class Overlay(Kind, frozen=True, kw_only=True):
 
 KINDS = (Overlay(name="overlay", layer="filesystem", needs_device=False, over_filesystem=True),)
 FILESYSTEMS = OverlayReader
+
+
+_FORMAT = "--format=%i %.9Y %.9Z %.9W"
+_TIME = r"(\d{1,12}\.\d{7})\d\d"
+_SEEN = re.compile(rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?")
+
+
+class Seen(NamedTuple):
+    """A directory. Times are seconds, as their digits."""
+
+    inode: int
+    modified: str
+    changed: str
+    born: float
+    """When it was made (statx(2)); 0 where its filesystem does not tell."""
+
+
+def lying_at(path: str) -> Command:
+    """Looks at a directory of this box."""
+    return ("stat", _FORMAT, "--", path)
+
+
+def seen_at(path: str) -> Command:
+    """Looks at a remote one, by its server's newest word."""
+    return ("stat", "--cached=never", _FORMAT, "--", path)
+
+
+def seen(answers: Claims, asked: Command) -> Seen | None:
+    """What was found so; None where nobody looked, or nothing lies there."""
+    found = _SEEN.fullmatch((claims.answer(answers, asked) or "").strip())
+    return found and Seen(int(found[1]), found[2], found[3], float(found[4] or 0))
+
+
+def is_shown_by(there: Seen, shown: Seen) -> bool | None:
+    """The directory that another filesystem shows as its own, where it may have an inode of that one; None where that
+    cannot be told of one that is written to meanwhile."""
+    if there.born and shown.born and there.born != shown.born:
+        return False
+    if (there.modified, there.changed) == (shown.modified, shown.changed):
+        return True
+    known = bool(there.born and shown.born)  # many may have been made in the same tick of the clock
+    return None if known or there.inode == shown.inode else False

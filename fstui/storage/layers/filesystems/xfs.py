@@ -11,8 +11,7 @@ from collections.abc import Collection
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import DEVICE_UNSEEN
-from fstui.storage.layers.filesystems.in_place import caller_asks, expected_in_place
-from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync
+from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_asks, expected_in_place
 from fstui.storage.layers.handing import ONE_PATH, Handed, Member
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.model.storage import Node, Reading, SyncPath
+from fstui.storage import claims
+from fstui.storage.claims import Question
 from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.kinds import Kind, kind
 from fstui.storage.layers.readers import Device, DeviceReader, Sources, some
-from fstui.storage.layers.sources import claims
-from fstui.storage.layers.sources.claims import Question
 
 _MEMFD = "/memfd:"
 """A file in memory that no filesystem names (memfd_create(2))."""

@@ -16,13 +16,13 @@ from typing import NamedTuple
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import Mount
+from fstui.storage.claims import Claims, Command, Question
 from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.flushes import ONE_FLUSH, ExpectedFlushes, Sync
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader, Sources, some
-from fstui.storage.layers.sources.claims import Claims, Command, Question
-from fstui.storage.layers.sources.files import Tree
 from fstui.storage.layers.zfs.zpool import Pools, missing
+from fstui.storage.tree import Tree
 
 PARAMETERS = "/sys/module/zfs/parameters"
 KSTAT = "/proc/spl/kstat/zfs"

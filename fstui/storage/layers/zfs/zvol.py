@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from fstui.model.storage import Node, Reading, SyncPath
+from fstui.storage.claims import Question
 from fstui.storage.layers.facts import barriers
 from fstui.storage.layers.handing import AT_TIMES, Handed, Member
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Device, DeviceReader, Role, some, with_readings
-from fstui.storage.layers.sources.claims import Question
 from fstui.storage.layers.zfs.datasets import (
     COLUMNS,
     PARAMETERS,

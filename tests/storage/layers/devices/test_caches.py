@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from msgspec.structs import replace
 from fstui.judge import judge
 from fstui.model.run import Evidence
 from fstui.model.storage import Medium, Node, Reading
+from fstui.storage import claims
+from fstui.storage.claims import Answer, Claims
 from fstui.storage.layers.devices.caches import (
     has_cache,
     hidden_by_controller,
@@ -19,10 +22,9 @@ from fstui.storage.layers.devices.caches import (
     safe_drive,
     volatile_cache,
 )
-from fstui.storage.layers.sources.claims import Answer
 from fstui.storage.survey import survey
 from tests.factories.box import Box
-from tests.factories.looking import target
+from tests.factories.looking import read, target
 
 
 def drive(medium: Medium | None = None, **readings: str) -> Node:
@@ -124,3 +126,107 @@ def test_an_arrays_cache_outlives_a_power_cut_by_its_name() -> None:
     """It may be asked for no flush; yet no drive is praised by it."""
     array = drive(Medium(class_="network"), grade="array")
     assert protected_cache(array) and not safe_drive(array)
+
+
+NVME = "pci0000:00/0000:01:00.0/nvme/nvme0"
+ID_CTRL = "nvme id-ctrl /dev/nvme0n1 -o json"
+FEATURE = "nvme get-feature /dev/nvme0n1 -f 6"
+USB = "pci0000:00/0000:00:14.0/usb1/1-1/1-1:1.0/host6/target6:0:0/6:0:0:0"
+HDPARM = "hdparm -W /dev/sda"
+SMARTCTL = "smartctl -n standby -g wcache /dev/sda"
+ON, OFF = "\n/dev/sda:\n write-caching =  1 (on)\n", "\n/dev/sda:\n write-caching =  0 (off)\n"
+
+
+def told(**answers: str) -> Claims:
+    return {command: Answer(output=output) for command, output in answers.items()}
+
+
+def only(box: Box, found: Claims = claims.UNASKED) -> Node:
+    (node,) = survey(box.root, found).unused
+    return node
+
+
+def test_an_nvme_drive_says_whether_it_has_a_cache_and_whether_it_is_on(box: Box) -> None:
+    box.disk("nvme0n1", NVME)
+    answers = told(**{
+        ID_CTRL: json.dumps({"vid": 5197, "vwc": 7}),
+        FEATURE: "get-feature:0x06 (Volatile Write Cache), Current value:0x00000001\n",
+    })  # fmt: skip
+    node = only(box, answers)
+    assert read(node, "vwc") == ("present", ID_CTRL)
+    assert read(node, "drive_cache") == ("on", FEATURE)
+    assert node.reading("missing") is None
+
+
+def test_an_nvme_drive_without_a_volatile_cache_has_none(box: Box) -> None:
+    box.disk("nvme0n1", NVME, write_cache="write through", files={"device/model": "X"})
+    answers = {
+        ID_CTRL: Answer(output='{"vwc": 0}'),
+        FEATURE: Answer(error="NVMe status: Invalid Field in Command(0x2002)"),
+    }
+    node = only(box, answers)
+    assert node.medium is not None
+    assert (read(node, "vwc")[0], node.medium.write_cache, node.sync) == ("absent", "none", "unknown")
+    assert node.reading("missing") is None
+
+
+@pytest.mark.parametrize(("output", "value"), [
+    ("get-feature:0x6 (Volatile Write Cache), Current value:00000000\n", "off"),
+    ("get-feature:0x6 (Volatile Write Cache), Current value:0x000001 \n", "on"),
+])  # fmt: skip
+def test_older_tools_write_the_feature_in_other_ways(box: Box, output: str, value: str) -> None:
+    box.disk("nvme0n1", NVME)
+    assert read(only(box, told(**{FEATURE: output})), "drive_cache")[0] == value
+
+
+@pytest.mark.parametrize(("output", "value"), [(ON, "on"), (OFF, "off")])
+@pytest.mark.parametrize("where", ["pci0000:00/ata1/host0/target0:0:0/0:0:0:0", USB])
+def test_hdparm_reports_the_drives_own_cache_setting(box: Box, where: str, output: str, value: str) -> None:
+    box.disk("sda", where)
+    assert read(only(box, told(**{HDPARM: output})), "drive_cache") == (value, HDPARM)
+
+
+def test_smartctl_tells_where_hdparm_is_missing(box: Box) -> None:
+    box.disk("sda", USB)
+    answers = {HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(output="Write cache is:   Enabled\n")}
+    assert read(only(box, answers), "drive_cache") == ("on", SMARTCTL)
+
+
+def test_the_drives_own_word_now_beats_what_the_driver_was_told(box: Box) -> None:
+    """After “temporary write through” the driver repeats it, while the drive's cache is still on."""
+    box.disk("sda", write_cache="write through", files={"device/scsi_disk/0:0:0:0/cache_type": "write through"})
+    assert only(box).sync == "unknown"
+    lying = only(box, told(**{HDPARM: ON}))
+    assert lying.medium is not None
+    assert (lying.sync, lying.medium.write_cache) == ("stops", "volatile")
+
+
+@pytest.mark.parametrize(("answers", "why", "path"), [
+    ({}, "root only, or not asked yet", SMARTCTL),
+    ({HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(error="smartctl is not installed")},
+     "hdparm is not installed", HDPARM),
+    ({HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(error="no answer for 2 s")},
+     "no answer for 2 s", SMARTCTL),
+    ({HDPARM: Answer(output="/dev/sda:\n SG_IO: bad/missing sense data")}, "says nothing of it", HDPARM),
+])  # fmt: skip
+def test_what_could_not_be_told_is_said_with_the_reason(box: Box, answers: Claims, why: str, path: str) -> None:
+    box.disk("sda", USB)
+    node = only(box, answers)
+    assert read(node, "missing") == (f"the drive's own word on its write cache: {why}", path)
+    assert node.reading("drive_cache") is None
+
+
+def test_nothing_is_missed_of_a_virtual_disk(box: Box) -> None:
+    box.disk("vda", "pci0000:00/virtio1")
+    assert only(box).reading("missing") is None
+
+
+def test_asking_changes_nothing_of_a_storages_identity(box: Box) -> None:
+    box.disk("sda")
+    box.dm("dm-0", "vg-lv", "LVM-x", ("sda",))
+    box.mount("/dev/mapper/vg-lv", "/srv", "ext4", device=box.number_of["dm-0"])
+    table = f"vg-lv: 0 8 writecache s {box.number_of['sda']} 9:9 4096 0"
+    answers = told(**{HDPARM: ON, "dmsetup table": table})
+    before, after = (survey(box.root, found).filesystems[0] for found in (claims.UNASKED, answers))
+    assert before.identity == after.identity
+    assert (before.stack[1].kind, after.stack[1].kind) == ("dm-linear", "dm-writecache")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.storage.layers.sources.claims import Answer, Claims, line
-from fstui.storage.layers.sources.directories import lying_at
-from fstui.storage.questions import commands
-from fstui.storage.survey import survey
+from fstui.storage.claims import Answer, Claims, line
+from fstui.storage.layers.filesystems.overlay import lying_at
+from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
 from tests.factories.looking import edges, look, read
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fstui.model.storage import Target
-from fstui.storage.layers.sources.claims import Answer, Claims
+from fstui.storage.claims import Answer, Claims
 from fstui.storage.layers.stacked import dm, dm_tables
-from fstui.storage.questions import commands
-from fstui.storage.survey import survey
+from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
 from tests.factories.evidence import verdict
 from tests.factories.looking import edges, look, read, roles, target

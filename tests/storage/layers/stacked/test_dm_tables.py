@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.storage.layers.sources.claims import UNASKED, Answer
+from fstui.storage.claims import UNASKED, Answer
 from fstui.storage.layers.stacked import dm_tables
 from fstui.storage.layers.stacked.dm_tables import Table
 

@@ -7,10 +7,9 @@ import os
 import pytest
 
 from fstui.model.storage import Target
-from fstui.storage.layers.sources.claims import Answer, line
+from fstui.storage.claims import Answer, line
 from fstui.storage.layers.stacked.loop import BACKING, at_path, facts
-from fstui.storage.questions import commands
-from fstui.storage.survey import survey, target_of
+from fstui.storage.survey import commands, survey, target_of
 from tests.factories.box import Box
 from tests.factories.evidence import verdict
 from tests.factories.looking import edges, look, read

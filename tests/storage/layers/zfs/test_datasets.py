@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fstui.model.storage import Target
+from fstui.storage.claims import Answer, Claims
 from fstui.storage.counters import difference, read_counters
-from fstui.storage.layers.sources.claims import Answer, Claims
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.looking import edges, look, read, roles, target, trouble

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fstui.model.storage import Node, Target
+from fstui.storage.claims import Answer
 from fstui.storage.layers.kinds import sync_of
-from fstui.storage.layers.sources.claims import Answer
-from fstui.storage.questions import commands
-from fstui.storage.survey import survey
+from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.looking import edges, look, read, roles, target

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fstui.storage.survey import survey
 from tests.factories.box import Box
-from tests.factories.looking import look, only
+from tests.factories.looking import look, only, trouble
 
 
 def test_zram_and_brd_are_memory_at_the_bottom(box: Box) -> None:
@@ -46,3 +47,30 @@ def test_what_hangs_nowhere_known_is_no_ssd_for_not_rotating(box: Box) -> None:
     node = only(box)
     assert node.link is None
     assert node.medium and node.medium.class_ == "unknown"
+
+
+@pytest.mark.parametrize(("kind", "state"), [("iso9660", []), ("xfs", [("forced read-only", "mounted rw, now ro")])])
+def test_a_filesystem_that_is_always_read_only_is_in_no_trouble(
+    box: Box, kind: str, state: list[tuple[str, str]]
+) -> None:
+    box.disk("sr0")
+    box.mount("/dev/sr0", "/srv", kind, options="rw", super_options="ro")
+    assert trouble(look(box).stack[0]) == state
+
+
+@pytest.mark.parametrize("kind", ["proc", "sysfs", "cgroup2", "tracefs", "bpf", "autofs", "devpts"])
+def test_they_hold_no_files_wherever_they_are_mounted(box: Box, kind: str) -> None:
+    box.mount(kind, "/srv", kind)
+    assert look(box).pseudo
+
+
+def test_they_come_after_what_holds_files(box: Box) -> None:
+    box.mount("proc", "/proc", "proc")
+    box.mount("tmpfs", "/srv", "tmpfs")
+    assert [target.mount_point for target in survey(box.root).filesystems] == ["/srv", "/proc"]
+
+
+def test_a_filesystem_that_is_mounted_below_them_is_no_window_by_its_type(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/sysroot", "ext4")
+    assert not look(box, "/sysroot").pseudo

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fstui.proc import MOUNTINFO, Mount, parse_mounts
-from fstui.storage.layers.sources.files import Tree
+from fstui.storage.tree import Tree
 
 _LIMIT_BYTES = 64 << 20
 

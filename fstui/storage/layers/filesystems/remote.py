@@ -17,7 +17,7 @@ from fstui.proc import MOUNTINFO, Mount, unescape
 from fstui.storage.layers.facts import Fact, one_of, word
 from fstui.storage.layers.kinds import Kind, Unsent, kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader
-from fstui.storage.layers.sources.files import Tree, integer
+from fstui.storage.tree import Tree, integer
 
 MOUNTSTATS = "/proc/self/mountstats"
 OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans")

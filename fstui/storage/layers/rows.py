@@ -1,0 +1,37 @@
+"""Kinds that are only a row: nothing is read of them but what every filesystem or device has."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fstui.storage.layers.devices.disk import Drive
+from fstui.storage.layers.kinds import Kind
+
+_in_memory = partial(Kind, sync="stops", because="kept in memory", in_memory=True)
+
+_PSEUDO = (
+    "proc", "sysfs", "cgroup", "cgroup2", "cpuset", "devpts", "securityfs", "debugfs", "tracefs", "bpf", "mqueue",
+    "hugetlbfs", "nsfs", "rpc_pipefs", "autofs", "binfmt_misc", "configfs", "efivarfs", "pstore", "selinuxfs",
+    "smackfs", "resctrl", "fusectl", "nfsd", "sockfs", "pipefs", "anon_inodefs", "bdev", "xenfs", "usbfs",
+    "openpromfs", "spufs", "functionfs", "gadgetfs", "binder", "dax", "drm", "secretmem", "guest_memfd",
+)  # fmt: skip
+
+KINDS = (
+    *(
+        _in_memory(name=name, layer="filesystem", needs_device=False)
+        for name in ("tmpfs", "ramfs", "devtmpfs", "rootfs")
+    ),
+    _in_memory(name="zram", layer="block", device_names="zram", accounting="own"),
+    # brd: the kernel creates 16 of them, used or not
+    _in_memory(name="ram", layer="block", device_names="ram", accounting="none", listed_unused=False),
+    # Ceph RBD: the kernel's client reports no volatile cache and has none (rbd_cache belongs to librbd); a write is
+    # acknowledged when it is on disk on all replicas (Ceph documentation, "librbd Settings")
+    Drive(name="rbd", layer="block", device_names="rbd", counts_flushes=True, networked=True),
+    # persistent memory: its driver is on a bus of its own and would otherwise be taken for a disk
+    Kind(name="pmem", layer="block", device_names="pmem", known=False, may_cache=True, accounting="own"),
+    *(
+        Kind(name=name, layer="filesystem", read_only=True)
+        for name in ("squashfs", "erofs", "cramfs", "romfs", "iso9660", "udf")
+    ),
+    *(Kind(name=name, layer="filesystem", pseudo=True) for name in _PSEUDO),
+)

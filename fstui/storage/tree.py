@@ -1,0 +1,205 @@
+"""Reading small files under a root, tolerantly: what cannot be read is None, never an exception.
+
+The root stands in front of every path, so a made-up /proc and /sys can be read in place of the real ones. Paths in
+answers and readings never contain it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fstui.model.storage import Reading
+
+SMALL_BYTES = 65536
+MAX_DIGITS = 15
+
+
+class Tree:
+    """The files under one root. Nothing is cached: sysfs changes while we look."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = str(root).rstrip("/")
+        self.real = self._root == ""
+        """This is the running system, not a made-up tree."""
+
+    def data(self, path: str, limit_bytes: int = SMALL_BYTES) -> bytes | None:
+        """The first bytes of a file, or None where it cannot be read."""
+        try:
+            # plain descriptors: the counters are read many times a second; O_NONBLOCK: a fifo must not hold us
+            descriptor = os.open(self._root + path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (OSError, ValueError):  # ValueError: a NUL in the name
+            return None
+        try:
+            first = os.read(descriptor, min(limit_bytes, SMALL_BYTES))
+            if limit_bytes <= SMALL_BYTES:
+                return first
+            return first + _rest(descriptor, limit_bytes - len(first)) if first else first
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+
+    def text(self, path: str, limit_bytes: int = SMALL_BYTES) -> str | None:
+        """A file's text without the newline at its end. Bytes that are not text are kept as surrogates."""
+        data = self.data(path, limit_bytes)
+        return None if data is None else os.fsdecode(data.removesuffix(b"\n"))
+
+    def word(self, path: str) -> str | None:
+        """A file's text without blanks around it, None where nothing is left."""
+        text = self.text(path)
+        return text.strip(" \t\n\0") or None if text is not None else None
+
+    def integer(self, path: str) -> int | None:
+        """A file's number, or None where there is none."""
+        return integer(self.word(path))
+
+    def reading(self, what: str, path: str) -> Reading | None:
+        """A file's word as a reading, or None where nothing was read."""
+        word = self.word(path)
+        return None if word is None else Reading(what=what, value=word, path=path)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """The names in a directory, sorted; none where it cannot be read."""
+        try:
+            with os.scandir(self._root + path) as entries:
+                return tuple(sorted(entry.name for entry in entries))
+        except (OSError, ValueError):
+            return ()
+
+    def link(self, path: str) -> str | None:
+        """Where a symbolic link points, as it is written, or None."""
+        try:
+            return str(Path(self._root + path).readlink())
+        except (OSError, ValueError):
+            return None
+
+    def exists(self, path: str) -> bool:
+        """Something is there."""
+        try:
+            return os.access(self._root + path, os.F_OK)
+        except ValueError:
+            return False
+
+
+def integer(text: str | None) -> int | None:
+    """A decimal number that a counter can hold (a 64-bit one in bytes, if these are sectors), or None."""
+    if text is None or len(text) > MAX_DIGITS or not text.removeprefix("-").isdecimal() or not text.isascii():
+        return None
+    return int(text)
+
+
+def _rest(descriptor: int, limit_bytes: int) -> bytes:
+    pieces = []
+    while limit_bytes > 0 and (piece := os.read(descriptor, min(limit_bytes, 1 << 20))):
+        pieces.append(piece)
+        limit_bytes -= len(piece)
+    return b"".join(pieces)
+
+
+_PARTITION = re.compile(r"(?<=\d)p\d+$|(?<=\D)\d+$")
+
+
+class Names:
+    """The block devices under one root, as they were when this was made."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._by_number: dict[str, str | None] = {}
+        self.wholes = frozenset(tree.names("/sys/block"))
+        """Whole devices, by kernel name."""
+        self.all = self.wholes.union(tree.names("/sys/class/block"))
+        """Whole devices and partitions."""
+
+    def of(self, number: str) -> str | None:
+        """The kernel name of the device ``major:minor``, or None."""
+        if number not in self._by_number:
+            link = self._tree.link(f"/sys/dev/block/{number}")
+            self._by_number[number] = link.rpartition("/")[2] if link else None
+        return self._by_number[number]
+
+    def at(self, path: str) -> str | None:
+        """The kernel name of the device at ``/dev/…``, its symbolic links followed under the root, or None."""
+        for _ in range(8):
+            if not path.startswith("/dev/"):
+                return None
+            name = path.removeprefix("/dev/").replace("/", "!")
+            if name in self.all:
+                return name
+            link = self._tree.link(path)
+            if link is None:
+                return self._by_label.get(path)
+            path = link if link.startswith("/") else _joined(path, link)
+        return None
+
+    @cached_property
+    def _by_label(self) -> dict[str, str]:
+        """The kernel names of device-mapper devices by the nodes that dmsetup makes where no udev runs (a container, an
+        initial RAM disk): no links, and their names are told in sysfs alone."""
+        labels = ((name, self._tree.word(f"/sys/block/{name}/dm/name")) for name in self.wholes)
+        return {f"/dev/mapper/{label}": name for name, label in labels if label}
+
+    def whole(self, name: str) -> str:
+        """The disk that a partition is part of; the name itself for a whole device."""
+        if name in self.wholes:
+            return name
+        link = self._tree.link(f"/sys/class/block/{name}") or ""
+        parts = link.split("/")
+        return parts[-2] if len(parts) > 1 and parts[-2] in self.wholes else _PARTITION.sub("", name)
+
+
+def _joined(path: str, link: str) -> str:
+    parts = path.split("/")[:-1]
+    for part in link.split("/"):
+        if part == "..":
+            parts = parts[:-1] or [""]
+        elif part not in (".", ""):
+            parts.append(part)
+    return "/".join(parts)
+
+
+DATABASE = "/run/udev/data"
+
+
+class Udev:
+    """The properties of block devices: through libudev on the running system, from the files under another root."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self.present = bool(tree.exists(DATABASE))
+        self._context: Any = _context() if self.present and tree.real else None
+
+    def properties(self, device: str) -> Mapping[str, str]:
+        """The properties of the block device ``major:minor``, empty where nothing is known."""
+        if not self.present:
+            return {}
+        if self._context is not None:
+            return _through_libudev(self._context, device)
+        lines = (self._tree.text(f"{DATABASE}/b{device}") or "").split("\n")
+        pairs = (line.removeprefix("E:").partition("=") for line in lines if line.startswith("E:"))
+        return {name: value for name, _, value in pairs}
+
+
+def _context() -> Any:
+    try:
+        import pyudev  # noqa: PLC0415  27 ms, and useless where no udev runs
+
+        return pyudev.Context()
+    except ImportError:  # no libudev here: the files tell the same
+        return None
+
+
+def _through_libudev(context: Any, device: str) -> Mapping[str, str]:
+    import pyudev  # noqa: PLC0415
+
+    major, _, minor = device.partition(":")
+    if not (major.isdecimal() and minor.isdecimal()):
+        return {}
+    try:
+        return dict(pyudev.Devices.from_device_number(context, "block", os.makedev(int(major), int(minor))).properties)
+    except (pyudev.DeviceNotFoundError, OSError, UnicodeDecodeError, OverflowError):
+        return {}
