@@ -53,13 +53,13 @@ def lines(rule_name: str, width: int) -> list[Text]:
     drawn = Console(width=width - 2).render_lines(Markdown(body), pad=False)
     plain = ([(part.text, part.style.without_color if part.style else "") for part in row] for row in drawn)
     used = _CODE.sub("", body)
-    return [*(Text.assemble("  ", *row, end="") for row in plain), *named_words(glossary.standing_in(used), width)]
+    return [*(Text.assemble("  ", *row, end="") for row in plain), *named_words(glossary.used_in(used), width)]
 
 
 def markdown(rule_name: str) -> str:
     """The page with its name as its title, and its words. Raises KeyError."""
     text = explain(rule_name)
-    words = ", ".join(glossary.titled(name) for name in glossary.standing_in(_CODE.sub("", text.partition("\n")[2])))
+    words = ", ".join(glossary.titled(name) for name in glossary.used_in(_CODE.sub("", text.partition("\n")[2])))
     return text + (f"\n*words: {words}*\n" if words else "")
 
 

@@ -72,7 +72,7 @@ def saved(*steps: Step, medium: Medium | None = None) -> Run:
         id="k3f9a1",
         started_at="2026-11-20T03:12:44+01:00",
         target=target(medium),
-        scenario=ScenarioRef(name="odirect-truth", title="Is O_DIRECT the truth here?"),
+        scenario=ScenarioRef(name="odirect-truth", title="Acknowledged too early?"),
         process=HONEST_PROCESS,
         idle=Idle(elapsed_s=1.5, counters=(counted(0, 0),)),
         steps=steps or STEPS,

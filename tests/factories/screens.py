@@ -285,7 +285,7 @@ SENTENCE = (
     "what it can do. Each sync reached sda as a flush (1.00), so the early answer comes from sda or from the host "
     "behind it."
 )
-SCENARIO = ScenarioRef(name="odirect-truth", title="Is O_DIRECT the truth here?", settings={"seconds": 2})
+SCENARIO = ScenarioRef(name="odirect-truth", title="Acknowledged too early?", settings={"seconds": 2})
 RUN = Run(
     id="k3f9a1",
     started_at="2026-11-20T03:12:44+00:00",
@@ -305,7 +305,7 @@ RUN = Run(
 )
 PLAN = Plan(
     scenario=SCENARIO,
-    question="Does this disk say “done” before it is?",
+    question="Does this disk acknowledge writes too early?",
     help="Rewrites one file in seven ways.",
     steps=tuple(
         PlannedStep(

@@ -138,7 +138,7 @@ async def test_scenarios_show_question_duration_and_bytes() -> None:
         lines = await planned(pilot)
         assert "/srv/data · ext4 › sda1 › sda VBOX HARDDISK" in lines[0]
         assert lines[0].endswith("31 G free")
-        assert lines[2].startswith(" odirect-truth   Does this disk say “done” before it is?")
+        assert lines[2].startswith(" odirect-truth   Does this disk acknowledge writes too early?")
         assert "≤" in lines[2] and ":" in lines[2][60:]
         assert any(line.startswith("  $ fstui run odirect-truth /srv/data") for line in lines)
         assert any("/srv/data/.fstui-…, then removes it" in line for line in lines)

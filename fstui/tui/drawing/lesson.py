@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
-from fstui.report.glossary import standing_in, titled
+from fstui.report.glossary import titled, used_in
 from fstui.report.latency_map import LogScale
 from fstui.runs.lessons import Choice, Found, Lesson, LessonRun, Planned
 from fstui.runs.lessons_taken import Taken
@@ -143,7 +143,7 @@ def comparison(choice: Choice, chosen: int | None, claims: Sequence[Found], widt
 
 
 def explanation(lesson: Lesson, width: int) -> list[Text]:
-    words = ", ".join(titled(name) for name in dict.fromkeys((*lesson.words, *standing_in(lesson.explain))))
+    words = ", ".join(titled(name) for name in dict.fromkeys((*lesson.words, *used_in(lesson.explain))))
     return [
         *paragraph(lesson.explain, width),
         line(),

@@ -90,7 +90,7 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
     """Return a page of the glossary that begins with the words of the screen."""
     from fstui.report import glossary  # noqa: PLC0415
 
-    here = glossary.standing_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
+    here = glossary.used_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
     rest = tuple(name for name in glossary.words() if name not in here)
     parts = []
     for title, names in (("words of this screen", here), ("all others", rest)):
