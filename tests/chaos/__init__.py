@@ -1,1 +1,1 @@
-"""Random signals and faults under a running fstui, and what is left of it: ``python -m tests.bench chaos``."""
+"""Random signals and faults during runs of fstui, and what is left afterwards: ``python -m tests.bench chaos``."""

@@ -1,4 +1,4 @@
-"""One attack: fstui is started, something happens to it, and what it has left is looked at, twice."""
+"""One attack: start fstui, do something to it, and check twice what is left."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ _SSH = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 exec sh -c "$3"
 """
-"""Every box of the fleet is this one."""
+"""All hosts of the fleet are this host."""
 GOES_ON_S = 1.5
-"""So long after the blow a user has seen enough, and ends it."""
+"""How long after the attack a user waits before ending the run."""
 ORPHANS_S = 20.0
 ANSWER_S = 0.05
 
 
 class Attacked(NamedTuple):
-    """What came of it."""
+    """The result of an attack."""
 
     left: Left
-    """So long after it as the attack allows."""
+    """After the time that the attack allows."""
     after_clean: Left
     code: int | None
     said: str
-    """The last line of its story."""
+    """The last line of its output."""
     cleaned: str
-    """What ``fstui clean`` complained of."""
+    """The complaints of ``fstui clean``."""
 
 
 class Kill(NamedTuple):
-    """What is sent to whom, and when."""
+    """Which signal is sent to which process, and when."""
 
     number: int
     command: tuple[str, ...]
@@ -67,7 +67,7 @@ class Kill(NamedTuple):
 
 
 def kills(seed: int, how_many: int, scenarios: tuple[str, ...]) -> Iterator[Kill]:
-    """The same for the same seed."""
+    """Draw an attack, always the same for one seed."""
     for number in range(how_many):
         chance = random.Random(f"{seed} {number}")
         what = chance.choice((*scenarios, *scenarios, *_COMMANDS))
@@ -99,7 +99,7 @@ def words_of(place: Place, kill: Kill) -> list[str]:
 
 
 def carry_out(place: Place, kill: Kill, patience_s: float) -> Attacked:
-    """Start, wait, send."""
+    """Start fstui, wait, and send the signal."""
 
     def strike(process: subprocess.Popen[bytes]) -> None:
         wait(place, process, kill.after_s)
@@ -112,7 +112,7 @@ def carry_out(place: Place, kill: Kill, patience_s: float) -> Attacked:
         for one in victims:
             with suppress(psutil.Error):
                 one.send_signal(kill.signal)
-        wait(place, process, GOES_ON_S)  # after a child's death, or a signal that it ignores
+        wait(place, process, GOES_ON_S)  # after the death of a child, or a signal that it ignores
         with suppress(ProcessLookupError):
             process.terminate()
 
@@ -130,9 +130,9 @@ def attack(
     within: tuple[str, ...] = (),
     environment: dict[str, str] | None = None,
 ) -> Attacked:
-    """Start it, strike, look after the patience, heal what was done to the box, clean, look again.
+    """Start fstui, attack it, wait, repair the host, clean, and check.
 
-    ``again``: what can be healed only when all have ended.
+    ``again``: what can be repaired only after all processes have ended.
     """
     story = place.workshop / "story"
     with story.open("wb") as stderr:
@@ -157,7 +157,7 @@ def attack(
 
 
 def wait(place: Place, process: subprocess.Popen[bytes], seconds: float) -> None:
-    """That long, or until it ends; who it starts meanwhile is noted."""
+    """Wait this long, or until fstui ends, and record the processes it starts."""
     until = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < until:
         place.watch(process.pid)
@@ -165,7 +165,7 @@ def wait(place: Place, process: subprocess.Popen[bytes], seconds: float) -> None
 
 
 def _soon(place: Place, process: subprocess.Popen[bytes], patience_s: float) -> Left:
-    """What is left when the patience ends; an early nothing is enough."""
+    """Return what is left at the end of the time, or nothing as soon as nothing is left."""
     until = time.monotonic() + patience_s
     while True:
         process.poll()
@@ -175,7 +175,7 @@ def _soon(place: Place, process: subprocess.Popen[bytes], patience_s: float) -> 
 
 
 def _ended(place: Place, process: subprocess.Popen[bytes]) -> int | None:
-    """Its exit code; who will not end is given a while, and killed: ``clean`` leaves the living alone."""
+    """Return its exit status. Kill it after a while, because ``clean`` ignores running runs."""
     until = time.monotonic() + ORPHANS_S
     while place.family() and time.monotonic() < until:
         process.poll()

@@ -1,4 +1,4 @@
-"""What may happen to the box under a run, each on a filesystem of its own."""
+"""Faults that may happen during a run, each on its own filesystem."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.chaos.place import Place
 from tests.real import disks, processes
 
 BEGUN_S, IN_STEP_S, GOES_ON_S = 60.0, 1.0, 8.0
-"""A run is given so long to begin, and struck so long after; so long after the blow a user ends it."""
+"""How long a run has to start, when the fault happens, and when a user ends the run."""
 MIB = 1 << 20
 HOG = """
 import os, sys, time
@@ -28,7 +28,7 @@ Strike = Callable[[Place], None]
 
 
 class NotHere(Exception):  # noqa: N818  a reason, said
-    """This box cannot have that fault."""
+    """This host cannot have that fault."""
 
 
 def no_space(box: Place, patience_s: float) -> Attacked:
@@ -39,14 +39,14 @@ def no_space(box: Place, patience_s: float) -> Attacked:
 
 
 def _fill(mount_point: Path) -> None:
-    """To the last block."""
+    """Fill the filesystem to the last block."""
     with (mount_point / "ballast").open("wb", buffering=0) as file, suppress(OSError):
         while True:
             file.write(bytes(MIB))
 
 
 def out_of_quota(box: Place, patience_s: float) -> Attacked:
-    """EDQUOT, met by fsync: a limit that binds root as well, of btrfs (btrfs-quota(5)); lifted before ``clean``."""
+    """EDQUOT from fsync: a limit of btrfs that applies to root, too (btrfs-quota(5)), removed before ``clean``."""
     with fresh(box, fstype="btrfs") as place:
         point = place.directory.parent
         btrfs = disks.tool("btrfs")
@@ -61,12 +61,12 @@ def out_of_quota(box: Place, patience_s: float) -> Attacked:
 
 
 def error_on_write(box: Place, patience_s: float) -> Attacked:
-    """EIO: the disk takes no block that it has not got yet. O_DIRECT meets it in write."""
+    """EIO: the disk accepts no new block. With O_DIRECT, write fails."""
     return _without_blocks(box, patience_s, "wal-etcd", "seconds=4")
 
 
 def error_on_fsync(box: Place, patience_s: float) -> Attacked:
-    """The same, met by fsync: the write went to the page cache."""
+    """The same with buffered writes, where fsync fails."""
     return _without_blocks(box, patience_s, "sqlite-commit")
 
 
@@ -77,7 +77,7 @@ def _without_blocks(box: Place, patience_s: float, *words: str) -> Attacked:
 
 
 def read_only(box: Place, patience_s: float) -> Attacked:
-    """The filesystem went read-only, as after an error of its own; mounted again before ``clean``."""
+    """The filesystem becomes read-only, as after an error. It is mounted again before ``clean``."""
     with fresh(box) as place:
         point = place.directory.parent
         device = _device(point)
@@ -92,7 +92,7 @@ def read_only(box: Place, patience_s: float) -> Attacked:
 
 
 def lazily_unmounted(box: Place, patience_s: float) -> Attacked:
-    """umount -l: DIR shows what is beneath, while the run writes on; mounted again before ``clean``."""
+    """umount -l: DIR shows the directory below while the run continues. It is mounted again before ``clean``."""
     with fresh(box) as place:
         point = place.directory.parent
         device = _device(point)
@@ -105,7 +105,7 @@ def lazily_unmounted(box: Place, patience_s: float) -> Attacked:
 
 
 def frozen(box: Place, patience_s: float) -> Attacked:
-    """fsfreeze: every write waits until after the first look."""
+    """fsfreeze: every write waits until after the first check."""
     with fresh(box) as place:
         point = place.directory.parent
         try:
@@ -120,13 +120,13 @@ def frozen(box: Place, patience_s: float) -> Attacked:
 
 
 def renamed(box: Place, patience_s: float) -> Attacked:
-    """DIR has another name."""
+    """DIR is renamed."""
     with fresh(box) as place:
         return struck(place, lambda p: _done(p.directory.rename(p.directory.with_name("elsewhere"))), patience_s)
 
 
 def moved(box: Place, patience_s: float) -> Attacked:
-    """DIR is in another directory."""
+    """DIR is moved to another directory."""
 
     def move(place: Place) -> None:
         (place.directory.parent / "deep/er").mkdir(parents=True)
@@ -137,7 +137,7 @@ def moved(box: Place, patience_s: float) -> Attacked:
 
 
 def replaced(box: Place, patience_s: float) -> Attacked:
-    """Another directory is where DIR was."""
+    """DIR is replaced by another directory."""
 
     def replace(place: Place) -> None:
         place.directory.rename(place.directory.with_name("elsewhere"))
@@ -148,7 +148,7 @@ def replaced(box: Place, patience_s: float) -> Attacked:
 
 
 def out_of_memory(box: Place, patience_s: float) -> Attacked:
-    """The memory cgroup's OOM killer takes a writer."""
+    """The OOM killer of the memory cgroup kills a writer."""
     group, limit = _memory_group()
     try:
         limit.write_text(str(400 * MIB))
@@ -183,7 +183,7 @@ def _memory_group() -> tuple[Path, Path]:
 
 
 def clock_jumps(box: Place, patience_s: float) -> Attacked:
-    """The wall clock goes two days ahead, and three back (libfaketime)."""
+    """The wall clock jumps two days forward and three back (libfaketime)."""
     library = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
     if library is None:
         raise NotHere("no libfaketime: apt-get install faketime")
@@ -223,7 +223,7 @@ FAULTS: dict[str, Callable[[Place, float], Attacked]] = {
 
 @contextmanager
 def fresh(box: Place, home: Path | None = None, fstype: str = "ext4") -> Iterator[Place]:
-    """A filesystem of its own, on a disk in ``home``."""
+    """Make a filesystem on a disk in ``home``."""
     workshop = (home or box.workshop) / "fresh"
     workshop.mkdir()
     try:
@@ -247,7 +247,7 @@ def struck(
     within: tuple[str, ...] = (),
     environment: dict[str, str] | None = None,
 ) -> Attacked:
-    """A run that is struck in its first step, and ended by its user where it goes on."""
+    """Start a run, cause the fault in its first step, and end the run if it continues."""
 
     def blow(process: subprocess.Popen[bytes]) -> None:
         until = time.monotonic() + BEGUN_S
@@ -275,4 +275,4 @@ def _device(mount_point: Path) -> str:
 
 
 def _done(_: object) -> None:
-    """What it answers is not wanted."""
+    """Run a command and ignore its result."""

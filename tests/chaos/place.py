@@ -1,5 +1,5 @@
-"""Where fstui is attacked: an ext4 on a loop device, a home, and namespaces of our own, so that all that is there
-afterwards is ours."""
+"""The place of an attack: an ext4 on a loop device, a home, and namespaces of its own, so that everything in them
+afterwards belongs to the test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RUN = re.compile(r"\.fstui-(?:powercut-)?([0-9a-z-]+)$|^\.?([0-9a-z]+)-(?:direc
 
 
 class Left(NamedTuple):
-    """What fstui has not taken back, by kind: names."""
+    """Names of things that fstui has not removed, by kind."""
 
     processes: tuple[str, ...]
     files: tuple[str, ...]
@@ -41,7 +41,7 @@ class Left(NamedTuple):
 
 
 class Place:
-    """The box of one attack after another."""
+    """The host for a series of attacks."""
 
     def __init__(self, workshop: Path, directory: Path) -> None:
         self.workshop = workshop
@@ -61,7 +61,7 @@ class Place:
         self._cgroups = set(_cgroups())
 
     def watch(self, pid: int | None = None) -> None:
-        """Take note of processes and runs while they are there; they may be orphans a moment later."""
+        """Record processes and runs while they exist; they may become orphans a moment later."""
         with suppress(psutil.Error):
             for process in psutil.Process(pid).children(recursive=True) if pid else ():
                 self._family[process.pid] = process
@@ -70,7 +70,7 @@ class Place:
                 self._runs.add(found[1] or found[2])
 
     def family(self) -> list[psutil.Process]:
-        """All that live and were started for an attack, however far from it they have gone."""
+        """Return all living processes that were started for an attack."""
         for process in psutil.process_iter():
             with suppress(psutil.Error):
                 if process.pid != os.getpid() and self._is_ours(process):
@@ -81,7 +81,7 @@ class Place:
         return process.environ().get(TOKEN) == self.token or str(self.directory) in process.cwd()
 
     def left(self) -> Left:
-        """What is there now."""
+        """Return what exists now."""
         self.watch()
         ledger = self.state / "fstui/ledger"
         return Left(
@@ -91,7 +91,7 @@ class Place:
             mounts=tuple(
                 point
                 for number, point in _mounted().items()
-                if number not in self._mounted and point != str(self.directory.parent)  # mounted again by a fault
+                if number not in self._mounted and point != str(self.directory.parent)  # a fault mounted it again
             ),
             traces=tuple(
                 name for name in _names(TRACING / "instances") if any(f"fstui-{run}" in name for run in self._runs)
@@ -103,7 +103,7 @@ class Place:
 
 @contextmanager
 def made(size_bytes: int = disks.SIZE_BYTES) -> Iterator[Place]:
-    """The box, in mount and IPC namespaces of this process' own (unshare(2)): root's only."""
+    """Enter new mount and IPC namespaces (unshare(2)) and make the host there. Needs root."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS | CLONE_NEWIPC):
         raise OSError(ctypes.get_errno(), "unshare")
@@ -130,7 +130,7 @@ def _of_ours(mount_point: Path) -> Iterator[str]:
 
 
 def _mounted() -> dict[str, str]:
-    """By their numbers: what was copied into our namespace may be renamed by others."""
+    """Unmount by number, because other processes may rename what was copied into the namespace."""
     lines = map(str.split, Path("/proc/self/mountinfo").read_text().splitlines())
     return {words[0]: words[4] for words in lines}
 

@@ -1,1 +1,1 @@
-"""What tests are made of: boxes, storage, steps, evidence, runs and screens, all made up."""
+"""Made-up hosts, storage, steps, evidence, runs and screens for tests."""

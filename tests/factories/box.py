@@ -1,4 +1,4 @@
-"""A made-up box: a small builder of /proc and /sys trees in the kernel's own formats."""
+"""A builder of made-up /proc and /sys trees in the kernel's own formats."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ STAT = "100 1 800 10 200 2 4000 40 3 50 60 7 0 56 1 20 9"
 
 
 def vpd_page_b1(rate: int) -> bytes:
-    """A SCSI disk's page of block device characteristics, with that rotation rate (SBC)."""
+    """Return the VPD page of block device characteristics of a SCSI disk with this rotation rate (SBC)."""
     return bytes([0, 0xB1, 0, 0x3C]) + rate.to_bytes(2, "big") + bytes(58)
 
 
 class Box:
-    """Every method writes what the kernel would show of one thing."""
+    """A made-up host. Each method writes the files that the kernel would show for one thing."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -48,9 +48,9 @@ class Box:
         super_options: str | bytes = "rw",
         root: str = "/",
     ) -> None:
-        """A line of mountinfo, its parent the newest mount that holds the place, as mount(2) would have it.
+        """Add a line to mountinfo. Its parent is the newest mount that contains the place, as with mount(2).
 
-        The device number of a source like /dev/sda1 is known from its name.
+        The device number of a source such as /dev/sda1 follows from its name.
         """
         number = next(self._numbers)
         device = device or self.number_of.get(source.rpartition("/")[2], f"0:{number}")
@@ -81,7 +81,7 @@ class Box:
         slaves: tuple[str, ...] = (),
         sectors: int = 2097152,
     ) -> str:
-        """A whole block device, its directory in /sys returned."""
+        """Add a whole block device and return its directory in /sys."""
         path = f"/sys/devices/{home}/block/{name}"
         number = self._register(name, path)
         self.link(f"/sys/block/{name}", f"..{path.removeprefix('/sys')}")
@@ -108,7 +108,7 @@ class Box:
         iostats: int = 1,
         stat: str = STAT,
     ) -> str:
-        """A request-based whole disk; ``files`` are relative to its directory, as ``device/model``."""
+        """Add a whole disk with a request queue; ``files`` are relative to its directory, such as ``device/model``."""
         path = self.device(
             name,
             home,
@@ -124,7 +124,7 @@ class Box:
         return path
 
     def disks(self, *names: str) -> tuple[str, ...]:
-        """Plain disks of these names; their numbers."""
+        """Add plain disks with these names and numbers."""
         for name in names:
             self.disk(name)
         return tuple(self.number_of[name] for name in names)
@@ -162,7 +162,7 @@ class Box:
         return path
 
     def ext4(self, device: str, options: str, *, journal: bool = True, errors: int = 0) -> None:
-        """What the kernel shows of a mounted ext4; ``options`` are separated by blanks."""
+        """Write what the kernel shows for a mounted ext4; ``options`` are separated by blanks."""
         self.write(f"/proc/fs/ext4/{device}/options", options.replace(" ", "\n"))
         self.write(f"/sys/fs/ext4/{device}/errors_count", str(errors))
         self.write(f"/sys/fs/ext4/{device}/journal_task", "412" if journal else "<none>")

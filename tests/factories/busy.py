@@ -1,4 +1,4 @@
-"""A box at work, made up once: numbers that change as they do on a busy day, a database, runs of other days."""
+"""A busy made-up host: changing numbers, a database, and earlier runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.factories import screens
 
 SECONDS = 900
 LAST = 700
-"""From this reading on time stands still: a timer of the screen's changes nothing that is drawn."""
+"""From this reading on, time stops, so that timers of the screen change nothing."""
 _WRITES = list(accumulate(int(300 + 250 * sin(at / 40) + at * 37 % 60) for at in range(SECONDS)))
 _FLUSHES = list(accumulate(int(90 + 70 * sin(at / 40) + at * 17 % 20) for at in range(SECONDS)))
 _FLUSH_MS = list(
@@ -43,7 +43,7 @@ AT_WORK = HostActivity(
 
 
 class BusyMachine(screens.PreparedMachine):
-    """Each reading of the counters is one second later, up to the last; every device does the same."""
+    """Yield one reading of the counters per second, up to the last; all devices do the same."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class BusyMachine(screens.PreparedMachine):
 
 
 def run_of_the_queue(id_: str, day: int, times: float) -> Run:
-    """A run of another day on the storage of ``screens.QUEUE``."""
+    """Return an earlier run on the storage of ``screens.QUEUE``."""
     steps = tuple(replace(step, rate_per_s=step.rate_per_s * times) for step in screens.STEPS)
     started_at = f"2026-10-{day:02d}T08:00:00+00:00"
     return replace(screens.RUN, id=id_, started_at=started_at, steps=steps, target=screens.QUEUE, status="finished")

@@ -1,4 +1,4 @@
-"""A box with many devices and mounts: disks with a partition and a volume on each, arrays, and mounts of many kinds."""
+"""A host with many devices and mounts: disks with a partition and a volume each, arrays, many kinds of mounts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.factories.box import Box
 
 
 def crowd(root: Path, size: int) -> tuple[Box, Claims]:
-    """A box of ``size`` devices and mounts, and what the tools say of it."""
+    """Make a host of ``size`` devices and mounts. Return it with the answers of its tools."""
     box = Box(root)
     tables = []
     disks = size // 6
@@ -33,7 +33,7 @@ def crowd(root: Path, size: int) -> tuple[Box, Claims]:
 
 
 def _mounts(box: Box, number_of_mounts: int, disks: int) -> Claims:
-    """Mounts of many kinds, and what the tools say of the pool."""
+    """Add mounts of many kinds. Return the answers of the pool's tools."""
     statistics_of_nfs, properties = [], []
     for number in range(number_of_mounts):
         kind, place = number % 4, f"/mnt/{number}"

@@ -1,4 +1,4 @@
-"""Libraries that answer some syncs without making them, compiled for the test; it is skipped where no compiler is."""
+"""Libraries that acknowledge some syncs without making them, compiled for a test. Skipped without a compiler."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MORE = {
     "sync of each": {"AS": "sync"},
     "EINVAL is a success": {"AS": "fsync"},
 }
-"""Nothing is left out: the filesystem, or all of them, are synced for each."""
+"""Nothing is dropped: each call syncs the filesystem, or all of them."""
 _ALL = {**WAYS, **MORE}
 
 
 def preloaded(directory: Path, way: str) -> dict[str, str]:
-    """This process' environment, with such a library before libc. Its name gives nothing away."""
+    """Return this process's environment with such a library before libc. Its name does not reveal it."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("cc is missing: apt-get install gcc libc6-dev")

@@ -1,4 +1,4 @@
-"""Evidence of an honest, quiet box, and what the judge makes of it."""
+"""The evidence of a durable, quiet host, and its judgement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METAL = Host()
 
 
 def quiet(*devices: str) -> Idle:
-    """Nobody wrote while fstui was idle."""
+    """No process wrote while fstui was idle."""
     return Idle(elapsed_s=2.0, counters=tuple(counted(device, 0, 0) for device in devices or ("sda", "sdb", "loop0")))
 
 
@@ -33,7 +33,7 @@ def busy(device: str, flushes_per_s: int, *names: str) -> Idle:
 
 
 def evidence(where: Target | None = None, *steps: Step, **fields: Any) -> Evidence:
-    """Steps measured on an honest, quiet box."""
+    """Return steps measured on a durable, quiet host."""
     given = {"target": where or on_disk(), "process": HONEST_PROCESS, "host": METAL, "idle": quiet(), **fields}
     return Evidence(steps=steps, **given)
 
@@ -43,7 +43,7 @@ def verdict(where: Target | None = None, *steps: Step, **fields: Any) -> Judgeme
 
 
 def finding(judgement: Judgement, rule: str) -> Finding:
-    """The only finding of that rule. Fails where there is none, or more than one."""
+    """Return the only finding of that rule. Fail if there is none, or more than one."""
     (found,) = (finding for finding in judgement.findings if finding.rule == rule)
     return found
 

@@ -1,4 +1,4 @@
-"""Flushes after growing amounts of unsynced data, and what each device took for its own."""
+"""Flushes after increasing amounts of unsynced data, and the share of each device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL_OF_IT = {"vda": 1.0}
 
 
 def line(us: Sequence[float], arrived: float | None = 1.0, own: dict[str, float] | None = ALL_OF_IT) -> dict[str, Any]:
-    """``own``: each device's share of the time, as its own flushes; None where that was not counted."""
+    """Return such a step. ``own``: each device's share of the time; None if it has no counter."""
     points = [
         {"bytes": amount, "sync_ns": round(time * 1000), "arrived_share": arrived if amount else None, "rounds": 3}
         | ({} if own is None else {"flush_ms": {device: time * share // 1000 for device, share in own.items()}})

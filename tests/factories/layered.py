@@ -1,7 +1,7 @@
-"""Made-up stacks that run: a small simulator sends syncs through layers upon layers, request by request.
+"""Made-up stacks that run: a small simulator sends syncs through many layers, request by request.
 
-It knows nothing of the product's table of what is handed to whom: each kind of layer does here what the kernel's driver
-does, as routes that are both followed and asked about (``shows``).
+It does not use fstui's table of layers. Each kind of layer behaves like the driver of the kernel, described by routes.
+The simulator follows the routes, and ``shows`` asks them whether a lie is visible.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node
 
 What = Literal["flush", "forced", "write", "clone"]
-"""An empty flush; a write marked FUA; a plain one; a request that was counted above."""
+"""An empty flush; a FUA write; a plain write; a request that was counted above."""
 Member = tuple["Layer", "str | None"]
 SYNCS = 30
 BLOCK = 16384
 ASIDE = frozenset({"metadata", "log", "journal", "spare"})
-"""Roles of those that hold none of the data."""
+"""Roles of devices that contain none of the data."""
 SMALL = 0.2
-"""What has a smaller share of the bytes than its busiest neighbour's may be said to take no part: a tenth is, and the
-run with the liar draws other places for them."""
+"""A device with a smaller share of the bytes than its busiest neighbour may count as not taking part. The limit is a
+tenth, and the run with the liar draws other places for the requests."""
 
 
 @dataclass
 class Route:
-    """To so many of these, as that; ``often``: at times, for what nobody can say how often it comes."""
+    """To how many of these devices, and as which request; ``often``: sometimes, an unknown number of times."""
 
     to: list[Layer]
     number: int
     what: What
     often: float = 1.0
     named: bool = True
-    """It is told which of those below it is, and what it becomes there; else counters below are not asked to show it:
-    a FUA write that dm-writecache or parity makes something else of, the flushes of an array's journal beneath other
-    layers."""
+    """Whether it is known which devices receive a request, and what it becomes there. Otherwise counters below are not
+    expected to show it: a FUA write that dm-writecache or parity changes, or the flushes of an array's journal below
+    other layers."""
 
 
 @dataclass(eq=False)
 class Layer:
-    """One made-up layer: what its driver does with a flush and with a write."""
+    """A made-up layer: what its driver does with a flush and with a write."""
 
     node: Node
     does: str = "disk"
@@ -54,7 +54,7 @@ class Layer:
     _routes: dict[What, list[Route]] = field(default_factory=dict)
 
     def take(self, what: What, chance: random.Random) -> None:
-        """What the block layer and the driver make of one request."""
+        """Return what the block layer and the driver make of one request."""
         if self.drops or self.node.write_cache == "write through":
             if what == "flush":
                 return
@@ -76,7 +76,7 @@ class Layer:
         return [layer for layer, role in self.below if role not in self.aside]
 
     def routes(self, what: What) -> list[Route]:
-        """What it hands on of that."""
+        """Return what the layer passes on of it."""
         if what not in self._routes:
             plain: What = "write" if what == "clone" else what
             self._routes[what] = self._flush() if what == "flush" else self._write(plain)
@@ -84,7 +84,9 @@ class Layer:
 
     def _flush(self) -> list[Route]:
         data = self.data
-        noted = [Route([each], 1, "flush", 0.3) for each in self.role("metadata", "log")]  # with a commit of theirs
+        noted = [
+            Route([each], 1, "flush", 0.3) for each in self.role("metadata", "log")
+        ]  # together with one of their commits
         known = {
             "disk": [],
             "requests": [],
@@ -122,19 +124,19 @@ def unnamed(layers: list[Layer], what: What) -> list[Route]:
 
 @dataclass
 class Filesystem:
-    """What stands on top."""
+    """The filesystem at the top."""
 
     node: Node
     below: list[Member]
     in_place: bool = True
-    """It overwrites a block where it lies; else it writes new ones, and a super block on each device (btrfs)."""
+    """It overwrites a block in place. Otherwise it writes new blocks, and a super block on each device (btrfs)."""
 
     @property
     def data(self) -> list[Layer]:
         return [layer for layer, role in self.below if role not in ASIDE]
 
     def sync(self, forced: bool, chance: random.Random) -> None:
-        """One block, overwritten: with fdatasync, or with O_DIRECT and O_DSYNC."""
+        """Overwrite one block with fdatasync, or with O_DIRECT and O_DSYNC."""
         for _ in range(1 if self.in_place else 3):
             as_fua = forced and self.in_place and claims_fua(self.data[0])
             chance.choice(self.data).take("forced" if as_fua else "write", chance)
@@ -143,20 +145,20 @@ class Filesystem:
             if not self.in_place:
                 layer.take("forced", chance)
         for layer, role in self.below:
-            if role in ASIDE and chance.random() < 0.1:  # its own commits, by the clock
+            if role in ASIDE and chance.random() < 0.1:  # its own periodic commits
                 layer.take("write", chance)
                 layer.take("flush", chance)
 
 
 def run(top: Filesystem, forced: bool, seed: int) -> None:
-    """As many synced writes of one block."""
+    """Make this many synced writes of one block."""
     chance = random.Random(seed)
     for _ in range(SYNCS):
         top.sync(forced, chance)
 
 
 def counters(layers: list[Layer]) -> tuple[DeviceCounters, ...]:
-    """What each that counts has seen."""
+    """Return what each layer with counters has seen."""
     return tuple(
         DeviceCounters(device=layer.node.id, flushes=layer.flushes, writes=0, written_bytes=layer.written_bytes)
         for layer in layers
@@ -170,12 +172,12 @@ def begin_anew(layers: list[Layer]) -> None:
 
 
 def shows(layer: Layer, liar: Layer, what: What) -> bool:
-    """What the liar drops of such requests is missed at devices that count: every way to it from here is one of duty,
-    and all that may have had them in its place count, too."""
-    if layer is liar:  # the journal of an array is flushed with each write, whatever comes with it
+    """Return whether devices with counters would miss what the liar drops: every route to it is a required one, and all
+    devices that may have received the request instead count, too."""
+    if layer is liar:  # the journal of an array is flushed with each write
         return layer.does != "journal of an array" and counts(layer, what)
     if layer.does == "requests":
-        return False  # it counts in the place of those below
+        return False  # it counts instead of the devices below
     for route in layer.routes(what):
         if route.often < 1 or not route.named or route.what in ("write", "clone"):
             continue
@@ -189,7 +191,7 @@ def shows(layer: Layer, liar: Layer, what: What) -> bool:
 
 
 def counts(layer: Layer, what: What) -> bool:
-    """Such requests that come to this layer are told by devices at it or below."""
+    """Return whether devices at this layer or below count such requests."""
     if layer.node.write_cache == "write through":
         return False
     if layer.node.counted:
@@ -201,7 +203,7 @@ def counts(layer: Layer, what: What) -> bool:
 
 
 def has_share(member: Layer, layer: Layer) -> bool:
-    """Of the bytes that came to the layer above, as they were in the run before."""
+    """Return the layer's share of the bytes above it in the previous run."""
     return member.written_bytes > SMALL * max(below.written_bytes for below in layer.data)
 
 
@@ -214,12 +216,12 @@ def contains(layer: Layer, other: Layer) -> bool:
 
 
 def claims_fua(layer: Layer) -> bool:
-    """A partition says what its disk says."""
+    """Return the disk of a partition, which has its properties."""
     return layer.node.fua if layer.node.fua is not None else claims_fua(layer.below[0][0])
 
 
 def reached(layer: Layer) -> set[str]:
-    """The layers that anything of a sync may come to."""
+    """Return the layers that any part of a sync may reach."""
     whats: tuple[What, ...] = ("flush", "forced", "write")
     below = {id(each): each for what in whats for route in layer.routes(what) for each in route.to}
     return {layer.node.id}.union(*map(reached, below.values()))

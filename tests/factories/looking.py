@@ -1,4 +1,4 @@
-"""Looking at a made-up box: short words for what the tests ask of a survey."""
+"""Short functions for tests that survey a made-up host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def look(box: Box, mount_point: str = "/srv", claims: Claims = UNASKED) -> Targe
 
 
 def only(box: Box) -> Node:
-    """The one device of the box, which no filesystem stands on."""
+    """Return the only device that no filesystem uses."""
     (node,) = survey(box.root).unused
     return node
 
@@ -38,5 +38,5 @@ def trouble(node: Node) -> list[tuple[str, str]]:
 
 
 def roles(found: Target) -> dict[str, str]:
-    """What each layer is to the one above it, by id."""
+    """Return the role of each layer for the one above it, by id."""
     return {node.id: reading.value for node in found.stack if (reading := node.reading("role")) is not None}

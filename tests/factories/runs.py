@@ -1,4 +1,4 @@
-"""A saved run whose steps were recorded as real ones are: from samples and counters, only these are made up."""
+"""A saved run, recorded like a real one. Only its samples and counters are made up."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def counted(ops: int, flushes: int | None) -> DeviceCounters:
 
 
 def recorded(plan: PlannedStep, ops: int, op_ns: int, flushes: int, error: Failure | None = None) -> Step:
-    """That many operations of about that length, and as many flushes at the disk."""
+    """Return this many operations of about this length, with as many flushes at the disk."""
     recorder = Recorder(0, plan, target().stack)
     recorder.begin(Counters(monotonic_ns=START_NS, devices=(counted(0, 0),)))
     chance = random.Random(plan.name)
@@ -67,7 +67,7 @@ STEPS = (
 
 
 def saved(*steps: Step, medium: Medium | None = None) -> Run:
-    """A run of these steps, judged and finished."""
+    """Return a finished and judged run of these steps."""
     run = Run(
         id="k3f9a1",
         started_at="2026-11-20T03:12:44+01:00",
@@ -84,7 +84,7 @@ def saved(*steps: Step, medium: Medium | None = None) -> Run:
 
 
 def plan_of(run: Run) -> Plan:
-    """The plan that the run came from."""
+    """Return the plan of the run."""
     assert run.scenario
     steps = tuple(PlannedStep(name=step.name, settings=step.settings) for step in run.steps)
     return Plan(

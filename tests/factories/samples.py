@@ -1,4 +1,4 @@
-"""A run with two layers and two findings, as it is printed."""
+"""A run with two layers and two findings, for printing."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ RUN = Run(
 FAILED_RUN = replace(RUN, id="x7b2c9", status="failed", steps=(SYNCED, FAILED), verdict="cannot-tell", findings=())
 
 NASTY = "\x1b[31mred\n| *x* <b>\udcff"
-"""What a device or a directory may be called."""
+"""Names that a device or a directory may have."""
 
 
 def nasty(run: Run = RUN) -> Run:
-    """The run with such a name wherever the system may give one."""
+    """Return the run with such a name in every place where the system could give one."""
     disk = replace(DISK, name=NASTY, model=NASTY)
     target = replace(TARGET, path=NASTY, mount_point=NASTY, stack=(FILESYSTEM, PARTITION, disk))
     finding = replace(ROTATION, title=NASTY, because=(f"{NASTY}: {NASTY}",), next=(NASTY,))

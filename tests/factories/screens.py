@@ -1,4 +1,4 @@
-"""A box, a run and its result, made up once and never changing: what the screens show."""
+"""A made-up host, run and result for screens, always the same."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def target(
     pseudo: bool = False,
     stops: str = "",
 ) -> Target:
-    """A filesystem on these layers, topmost first."""
+    """Return a filesystem on these layers, topmost first."""
     barrier = "nobarrier" if stops else "barrier"
     top = storage.filesystem(fstype, mount, below=tuple(node.id for node in nodes[:1]), barrier=barrier)
     top = msgspec.structs.replace(top, sync="stops" if stops else "passes", because=stops)
@@ -63,7 +63,7 @@ def target(
 
 
 def disk(name: str, **fields: Any) -> Node:
-    """A lowest device that counts flushes."""
+    """Return a lowest device that counts flushes."""
     return storage.disk(name, **{"link": "virtio", "sync": "passes", **fields})
 
 
@@ -161,7 +161,7 @@ def latency(p50: int, p99: int, longest: int) -> Latency:
 
 
 def spread(p50: int, longest: int, ops: int) -> tuple[tuple[int, int], ...]:
-    """As a recorder cuts it: most about p50, a few up to the longest."""
+    """Return buckets as from a recorder: most near p50, a few up to the longest."""
     counted = Histogram()
     counted.add([p50 * (90 + at % 21) // 100 for at in range(max(ops - ops // 10 - 1, 1))])
     counted.add([p50 * (11 + at) // 10 for at in range(ops // 10) if p50 * (11 + at) // 10 < longest])
@@ -170,7 +170,7 @@ def spread(p50: int, longest: int, ops: int) -> tuple[tuple[int, int], ...]:
 
 
 def timeline(p50: int, longest: int, ops: int, until: float = 2.0) -> tuple[TimelinePoint, ...]:
-    """Sixty stretches of two seconds, as far as the time has come; every seventeenth has a slow one."""
+    """Return up to sixty intervals of two seconds; every seventeenth has a slow operation."""
     return tuple(
         TimelinePoint(
             t_s=round(at / 30, 3),
@@ -342,7 +342,7 @@ def snapshot(index: int, elapsed_s: float, stall: Stall | None = None) -> Snapsh
 
 
 def events(until: int | None = None, stall: Stall | None = None) -> list[Event]:
-    """The run's events; with ``until`` it is 1.5 s into that step."""
+    """Return the run's events; with ``until``, up to 1.5 s into that step."""
     told: list[Event] = [RunStarted(id=RUN.id, target=DATA, plan=PLAN, host=HOST), IdleMeasured(idle=IDLE)]
     for index, done in enumerate(STEPS):
         told.append(StepStarted(index=index, name=done.name))
@@ -355,7 +355,7 @@ def events(until: int | None = None, stall: Stall | None = None) -> list[Event]:
 
 
 def database(told: Iterable[tuple[float, float, float]]) -> list[Event]:
-    """A run whose one step drives sysbench, which has told so many seconds: tps, qps, p95 in ms."""
+    """Return a run whose only step drives sysbench and has reported this many seconds: tps, qps, p95 in ms."""
     replace = msgspec.structs.replace
     name = "oltp_update_index mariadb high"
     intervals = tuple(
@@ -379,7 +379,7 @@ def database(told: Iterable[tuple[float, float, float]]) -> list[Event]:
 
 
 def flushing(measured: DirtyFlushFigures | None) -> list[Event]:
-    """A run whose one step measures flushes, 1.5 s into it."""
+    """Return a run whose only step measures flushes, 1.5 s into it."""
     replace = msgspec.structs.replace
     planned = PlannedStep(name=FLUSHING.name, settings=FLUSHING.settings)
     now = replace(snapshot(3, 1.5), index=0, name=FLUSHING.name, figures=measured)
@@ -391,7 +391,7 @@ def flushing(measured: DirtyFlushFigures | None) -> list[Event]:
 
 
 class PreparedRunning(RunInProgress):
-    """A run that tells prepared events and then waits to be stopped, unless the last of them ends it."""
+    """A run that yields prepared events and then waits for a stop, unless its last event ends it."""
 
     def __init__(self, told: Iterable[Event]) -> None:
         self.told = list(told)
@@ -414,7 +414,7 @@ LAST_READING = 400
 
 
 class PreparedMachine:
-    """A box that nobody writes to; each reading of the counters, up to the last, is one second later."""
+    """A quiet host; each reading of the counters is one second later, up to the last."""
 
     simulated: str | None = None
 
@@ -422,7 +422,7 @@ class PreparedMachine:
         self.inventory = inventory
         self.readings = 0
         self.seen = HostActivity()
-        """Who writes, and which databases run."""
+        """Processes that write, and running databases."""
 
     def survey(self) -> Inventory:
         return self.inventory
@@ -459,5 +459,5 @@ class PreparedMachine:
 
 
 def named(mount: str) -> Inventory:
-    """One filesystem mounted at a strange place."""
+    """Return one filesystem mounted at an unusual place."""
     return msgspec.structs.replace(INVENTORY, filesystems=(target(mount, "ext4", disk("vda"), free=G),))

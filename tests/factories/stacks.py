@@ -1,4 +1,4 @@
-"""Draws made-up stacks of made-up layers, as deep and as wide as asked, and what a survey would tell of them."""
+"""Random made-up stacks of made-up layers of any depth and width, and their description as a survey gives it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Draw = Callable[[int, int], int]
 
 
 class Recipe(NamedTuple):
-    """One kind of layer."""
+    """A kind of layer."""
 
     kind: str
     does: str
     roles: tuple[str | None, ...]
-    """Of those below."""
+    """Of the layers below."""
     told: Mapping[str, str] = MappingProxyType({})
     on_disks: bool = False
-    """Only disks lie below."""
+    """Only disks are below."""
     aside: frozenset[str] = ASIDE
 
 
@@ -65,11 +65,12 @@ RECIPES = (
     Recipe("dm-snapshot", "alone", ("origin", "cow"), {"persistent": "yes"}, aside=BESIDE_ITS_ORIGIN),
 )
 ALWAYS_WRITE_BACK = {"md": True, "bcache": True}
-"""Kinds that say so whatever lies below, and whether they claim FUA; the others say what is said there."""
+"""Kinds that report this whatever is below, and whether they claim FUA. Other kinds report what the layer below does.
+"""
 
 
 class Made(NamedTuple):
-    """A filesystem and all that it stands on."""
+    """A filesystem and all layers below it."""
 
     top: Filesystem
     layers: list[Layer]
@@ -82,17 +83,17 @@ class Made(NamedTuple):
 
 
 class Maker:
-    """Draws them: ``draw`` gives a number from the first to the last."""
+    """Draws stacks: ``draw`` returns a number from the first to the last."""
 
     def __init__(self, draw: Draw, *, files: bool = True) -> None:
-        """``files``: there may be loop devices on files."""
+        """``files``: whether loop devices on files are allowed."""
         self._draw, self._files = draw, files
         self._numbers = count()
         self.layers: list[Layer] = []
         self.files: list[Node] = []
 
     def made(self, depth: int) -> Made:
-        """A filesystem on so many layers above the disks, at the most."""
+        """Draw a filesystem on at most this many layers above the disks."""
         kind, roles = FILESYSTEMS[self._draw(0, len(FILESYSTEMS) - 1)]
         below: list[Member] = [(self.layer(depth, alone=len(roles) == 1), role) for role in roles]
         several = {"level": "raid0"} if len(roles) > 1 and kind == "btrfs" else {}
@@ -100,7 +101,7 @@ class Maker:
         return Made(Filesystem(node, below, in_place=kind != "btrfs"), self.layers, self.files)
 
     def layer(self, depth: int, *, alone: bool = False, on_disks: bool = False) -> Layer:
-        """``alone``: nothing beside it holds any of the data, so that it may be a file of one more filesystem."""
+        """``alone``: no other device contains any of the data, so that it may be the file of one more filesystem."""
         if depth == 0 or on_disks or not self._draw(0, 5):
             return self._disk()
         if alone and self._files and not self._draw(0, 7):
@@ -117,7 +118,7 @@ class Maker:
         return layer
 
     def _paths(self, depth: int, recipe: Recipe) -> list[Member]:
-        """All to one disk, so that they say the same; bios may go through a layer on their way, requests may not."""
+        """Draw the same claims for all disks. bios may pass through a layer; requests may not."""
         disks = [self._disk()]
         disks += [self._disk(disks[0].node) for _ in recipe.roles[1:]]
         if depth and not recipe.on_disks and self._draw(0, 1):
@@ -150,7 +151,7 @@ class Maker:
         return self._add("loop", "loop", [(holder, None)], told, ids=(file.id,), **device)
 
     def _queue(self, kind: str, below: list[Member]) -> dict[str, Any]:
-        """What the kernel says of its cache and of FUA."""
+        """Return what the kernel reports about its cache and FUA."""
         if kind == "partition":
             return {}
         if kind in ALWAYS_WRITE_BACK:

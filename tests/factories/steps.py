@@ -1,4 +1,4 @@
-"""Measured steps: what arrived of them, and, where that matters, how long an operation took."""
+"""Measured steps: what arrived at the devices, and how long an operation took if that matters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def step(
     changes: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Step:
-    """A step of 16 KiB overwrites: flushes per op and the share of the bytes that each device received."""
+    """Return a step of 16 KiB overwrites: flushes per operation and the share of the bytes at each device."""
     asked = SyncWrites(block_bytes=16384, file_bytes=1 << 20, **settings)
     done = ops * asked.block_bytes
     per_op = flushes if isinstance(flushes, Mapping) else {device: flushes}
@@ -52,7 +52,7 @@ def step(
 
 
 def own_time(step: Step, ms_each: float) -> Step:
-    """The same, each device taking so long for its own part of an operation: a flush, or a write where it got none."""
+    """Return the same with each device's own time for an operation: of a flush, or of a write without one."""
     counters = tuple(
         msgspec.structs.replace(each, write_ms=round(ms_each * step.ops), flush_ms=round(ms_each * (each.flushes or 0)))
         for each in step.counters
@@ -65,7 +65,7 @@ def _part(share: float | None, done: int) -> int | None:
 
 
 def traced(device: str = "sda", us: int = 0, kernel: int | None = 0, others: int = 0, **more: Any) -> DeviceTrace:
-    """Who asked a device for flushes; ``fua``: those of us, of ``fua_in_all`` writes that were marked so."""
+    """Return who requested flushes from a device; ``fua``: fstui's own, of ``fua_in_all`` FUA writes."""
     fua = more.pop("fua", 0)
     return DeviceTrace(
         device=device,
@@ -87,7 +87,7 @@ def latency(ns: float, mean_ns: float | None = None, p99_ns: float | None = None
 
 
 def timed(name: str, us: float, *, mean_us: float | None = None, **settings: Any) -> Step:
-    """A step whose operations took so long, and that did as many a second as fit."""
+    """Return a step whose operations took this long, one after the other."""
     changes = {"latency_ns": latency(us * 1000, mean_us and mean_us * 1000), **settings.pop("changes", {})}
     return step(name, rate=1e6 / (mean_us or us), changes=changes, **settings)
 
@@ -99,7 +99,7 @@ def write(us: float, **settings: Any) -> Step:
 
 
 def forced(us: float, **settings: Any) -> Step:
-    """Td: O_DIRECT+O_DSYNC, a FUA write where the device has FUA."""
+    """Td: O_DIRECT+O_DSYNC, a FUA write if the device supports FUA."""
     wanted: dict[str, Any] = {"sync": "none", "open_flags": ("direct", "dsync"), "flushes": 0, **settings}
     return timed("O_DIRECT+O_DSYNC", us, **wanted)
 

@@ -1,4 +1,4 @@
-"""Layers and stacks: honest ones, to be spoilt one thing at a time."""
+"""Durable layers and stacks, from which tests change one thing at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def disk(name: str = "sda", **changes: Any) -> Node:
 
 
 def block(name: str, kind: str, *below: str, **changes: Any) -> Node:
-    """A layer that passes on: it does not count."""
+    """Return a layer that passes requests on and has no counters."""
     return Node(id=name, layer="block", kind=kind, name=name, below=below, **changes)
 
 
@@ -58,7 +58,7 @@ def target(*stack: Node) -> Target:
 
 
 def knowing_roles(*stack: Node) -> tuple[Node, ...]:
-    """Each layer knows what those below are to it, as a survey has it, by the ``role`` that was read of them."""
+    """Give each layer the roles of the layers below, as a survey does, from their reading ``role``."""
     role_of = {node.id: role.value for node in stack if (role := node.reading("role"))}
     return tuple(
         msgspec.structs.replace(
@@ -69,12 +69,12 @@ def knowing_roles(*stack: Node) -> tuple[Node, ...]:
 
 
 def on_disk(top: Node | None = None, *devices: Node) -> Target:
-    """A filesystem straight on a disk."""
+    """Return a filesystem directly on a disk."""
     return target(top or filesystem(), *(devices or (disk(),)))
 
 
 def on_loop(backing: Node | None = None, *, device: Node | None = None, below: Node | None = None) -> Target:
-    """ext4 on loop0, whose backing file is on another filesystem, on sda."""
+    """Return an ext4 on loop0, whose backing file is on another filesystem, on sda."""
     image = Node(id="file:/x.img", layer="file", kind="file", name="/x.img", below=("mount:/",))
     return target(
         filesystem(below=("loop0",)),

@@ -62,11 +62,11 @@ SECOND = Watched(
     commits=(Commits(device="sda1", count=24, latency_ns=SLOW),),
     writers=(Writer(pid=700, name="rsyslogd", written_bytes=40960),),
 )
-"""Both who waits and who writes, so that each way to look is drawn of it."""
+"""Return it with waiting and writing programs, so that every view has content."""
 
 
 def minutes(seconds: int) -> list[Watched]:
-    """So many seconds in which the disk grows slow, again and again."""
+    """Return this many seconds in which the disk becomes slow again and again."""
     return [_slower(1 + at % 30 // 10) for at in range(seconds)]
 
 

@@ -1,4 +1,4 @@
-"""A made-up box with one of everything, in which a fuzzer may say what a file holds."""
+"""A made-up host with one of everything, whose files a fuzzer may change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_FILES = 4
 
 @cache
 def home() -> Path:
-    """A directory that goes with this process, or with the bench that started it."""
+    """Return a directory that is removed with this process or with the bench that started it."""
     made = Path(tempfile.mkdtemp(prefix="fstui-fuzz-"))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
@@ -25,13 +25,13 @@ def home() -> Path:
 
 @cache
 def pristine() -> tuple[Path, list[str]]:
-    """The box, and its files by name."""
+    """Return the host and its files by name."""
     root = full_box(home() / "box").root
     return root, [name for name in files_of(root) if not (root / name).is_symlink()]
 
 
 def survey_damaged(data: bytes) -> None:
-    """Up to four of its files say something else, while everything is looked at."""
+    """Change up to four files, then survey everything."""
     root, names = pristine()
     choices = Choices(data)
     before: dict[Path, bytes] = {}
@@ -47,7 +47,7 @@ def survey_damaged(data: bytes) -> None:
 
 
 def survey_mounts(data: bytes) -> None:
-    """The box with these mounts."""
+    """Return the host with these mounts."""
     root, _ = pristine()
     mountinfo = root / "proc/self/mountinfo"
     before = mountinfo.read_bytes()
@@ -59,7 +59,7 @@ def survey_mounts(data: bytes) -> None:
 
 
 def seeds_of_files() -> list[bytes]:
-    """Each file as it is."""
+    """Return the content of each file."""
     root, names = pristine()
     contents = [(number, (root / name).read_bytes()[:255]) for number, name in enumerate(names)]
     width = 1 if len(names) < 256 else 2
@@ -67,7 +67,7 @@ def seeds_of_files() -> list[bytes]:
 
 
 def survey_answers(data: bytes) -> None:
-    """The box where its tools say this."""
+    """Return the host with this output of its tools."""
     root, _ = pristine()
     choices, answers = Choices(data), dict(ANSWERS)
     answers[choices.one_of(sorted(answers))] = type(next(iter(answers.values())))(
@@ -77,12 +77,12 @@ def survey_answers(data: bytes) -> None:
 
 
 def seeds_of_answers() -> list[bytes]:
-    """What they say where nothing is wrong."""
+    """Return the normal output of the tools."""
     return [bytes([number]) + ANSWERS[name].output.encode() for number, name in enumerate(sorted(ANSWERS))]
 
 
 class OneFile(Tree):
-    """A box of one file, by any name; nothing is read for it."""
+    """Return a host of one file with any name."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(Path("/nonexistent"))

@@ -1,4 +1,4 @@
-"""Run documents in which a fuzzer changed some places: refused, or read, judged, and shown as text and nothing else."""
+"""Run documents with changed places: refused, or read, judged, and displayed as plain text."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _CODE = re.compile(r"```text\n.*?\n```|`[\w.-]+`|\\.", re.DOTALL)
 
 @cache
 def documents() -> list[tuple[bytes, list[tuple[Any, ...]]]]:
-    """Well-formed ones, and all places in each."""
+    """Return valid documents, and all places in each."""
     found = [encode(run) for run in (FAILED_RUN, saved(), OLTP)]
     return [(document, list(_places(json.loads(document)))) for document in found]
 
 
 def changed(data: bytes) -> None:
-    """One of them, with other values in some places."""
+    """Return one of them with other values in some places."""
     choices = Choices(data)
     text, places = choices.one_of(documents())
     document = json.loads(text)
     for _ in range(1 + choices.number() % MOST_CHANGES):
         *path, last = choices.one_of(places)
-        with suppress(KeyError, IndexError, TypeError):  # it went with a change before this one
+        with suppress(KeyError, IndexError, TypeError):  # an earlier change removed it
             place = document
             for name in path:
                 place = place[name]
@@ -54,12 +54,12 @@ def changed(data: bytes) -> None:
 
 
 def any_bytes(data: bytes) -> None:
-    """These bytes as a saved run."""
+    """Read these bytes as a saved run."""
     _look_at(data)
 
 
 def seeds() -> list[bytes]:
-    """One change each, of every kind of value."""
+    """Return one change for every kind of value."""
     return [bytes([number, 0, place, 0, kind, 7, 8]) for number in range(3) for place in range(0, 256, 16)
             for kind in range(8)]  # fmt: skip
 
@@ -82,7 +82,7 @@ def _look_at(data: bytes | str) -> None:
 
 
 def is_only_cells(run: Run) -> None:
-    """No cell of the table begins what a spreadsheet calculates."""
+    """Check that no cell of the table starts a formula of a spreadsheet."""
     text = formats.render("csv", run)
     assert isinstance(text, str)
     rows = list(csv.reader(io.StringIO(text)))
@@ -92,7 +92,7 @@ def is_only_cells(run: Run) -> None:
 
 
 def is_only_markdown(run: Run) -> None:
-    """No tag, link, or other markup that a name brought along."""
+    """Check that no name adds a tag, a link or other markup."""
     text = formats.render("markdown", run)
     assert isinstance(text, str)
     rest = _CODE.sub("", text)

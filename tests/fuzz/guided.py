@@ -1,7 +1,7 @@
-"""One parser against so many inputs: ``python -m tests.fuzz.guided NAME INPUTS``.
+"""One parser with many inputs: ``python -m tests.fuzz.guided NAME INPUTS``.
 
-Guided by the coverage of our own code where atheris is installed (``pip install -e .[fuzz]``), else by hypothesis. It
-goes on after a failure: prints a line of JSON for each new kind, and at the end one with the number of inputs.
+Guided by the coverage of fstui's code if atheris is installed (``pip install -e .[fuzz]``), otherwise with hypothesis.
+It continues after a failure: it prints a line of JSON for each new kind, and at the end one with the number of inputs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ OURS = re.compile(r"/(fstui|tests)/")
 
 
 def main(name: str, inputs: int) -> None:
-    """Never fails for what it finds: it says it."""
-    with suppress(OSError):  # nice(1) counts within the session alone where the kernel groups by session: sched(7)
+    """Run the inputs and print the failures; exit with status 0."""
+    with suppress(OSError):  # nice(1) counts only within the session if the kernel groups by session: sched(7)
         Path("/proc/self/autogroup").write_text("19")
     with tempfile.TemporaryDirectory(prefix="fstui-fuzz-") as scratch:
         os.environ |= {"XDG_STATE_HOME": f"{scratch}/state", "XDG_CONFIG_HOME": f"{scratch}/config"}
@@ -39,7 +39,7 @@ def main(name: str, inputs: int) -> None:
 
 
 def by_coverage(atheris: Any, name: str, inputs: int, scratch: Path) -> None:
-    """libFuzzer ends the process itself, so it runs in a child that is waited for."""
+    """Run atheris in a child, because libFuzzer ends its process."""
     if child := os.fork():
         os.waitpid(child, 0)
         return
@@ -56,7 +56,7 @@ def by_coverage(atheris: Any, name: str, inputs: int, scratch: Path) -> None:
 
 
 def by_hypothesis(name: str, inputs: int) -> None:
-    """Well-formed things with a piece replaced, and anything."""
+    """Generate valid inputs with a replaced piece, and arbitrary ones."""
     from hypothesis import HealthCheck, Phase, given, settings  # noqa: PLC0415
 
     from tests.fuzz.targets import TARGETS  # noqa: PLC0415
@@ -72,7 +72,7 @@ def by_hypothesis(name: str, inputs: int) -> None:
 
 
 class Watched:
-    """A parser whose failures are told once for each kind."""
+    """A parser whose failures are reported once per kind."""
 
     def __init__(self, attempt: Callable[[bytes], None], most: int) -> None:
         self._attempt = attempt
@@ -82,7 +82,7 @@ class Watched:
         self._known: set[str] = set()
 
     def attempt(self, data: bytes) -> None:
-        """One input."""
+        """Run one input."""
         try:
             self._attempt(data)
         except Exception as error:
@@ -100,7 +100,7 @@ class Watched:
             _say(kind=kind, error=str(error)[:300], data=data.hex())
 
     def say_end(self) -> None:
-        """How far it is; the last of these lines holds."""
+        """Print the progress; the last of these lines counts."""
         _say(inputs=self._done, elapsed_s=round(time.monotonic() - self._began, 1), kinds=len(self._known))
 
 

@@ -1,4 +1,4 @@
-"""Bytes → choices, so that a fuzzer which knows nothing but bytes can change one place of a well-formed thing."""
+"""Choices from bytes, so that a fuzzer of bytes can change one place of a valid input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEXTS = ("", "x", "\x00", "=cmd|' /C calc'!A0", "<script>alert(1)</script>", "]
 
 
 class Choices:
-    """Choices that these bytes make; used up, they choose the first of everything."""
+    """Choices made by bytes. When they are used up, the first choice is taken."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -24,27 +24,27 @@ class Choices:
         return bool(self._data)
 
     def number(self, size: int = 1) -> int:
-        """Of so many bytes."""
+        """Return a number from this many bytes."""
         taken, self._data = self._data[:size], self._data[size:]
         return int.from_bytes(taken, "little")
 
     def one_of(self, things: Sequence[Thing]) -> Thing:
-        """One of them."""
+        """Return one of these."""
         return things[self.number(1 if len(things) < 256 else 2) % len(things)]
 
     def rest(self) -> bytes:
-        """All that is left."""
+        """Return all remaining bytes."""
         taken, self._data = self._data, b""
         return taken
 
     def piece(self) -> bytes:
-        """Up to 255 bytes, the first of which says how many."""
+        """Return up to 255 bytes; the first byte is their number."""
         size = self.number()
         taken, self._data = self._data[:size], self._data[size:]
         return taken
 
     def value(self, depth: int = 0) -> Any:
-        """Anything that JSON can hold, and what it cannot."""
+        """Return any JSON value, and some that JSON cannot hold."""
         if depth < MOST_DEPTH and (kind := self.number() % 8) > 5:
             return self._list(depth) if kind == 6 else self._object(depth)
         return self.one_of((self._plain, self._number, self._fraction, self._text, self._name))()

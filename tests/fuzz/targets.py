@@ -1,4 +1,4 @@
-"""What reads bytes that others wrote, each as a function of bytes that raises only where something is wrong with it."""
+"""Parsers of untrusted bytes, each as a function of bytes that raises only for a defect."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def udev(data: bytes) -> None:
 
 
 def acks_log(data: bytes) -> None:
-    """What the witness of a power cut kept."""
+    """The log of a power cut's witness."""
     with suppress(Refused):
         read_log(data)
 
 
 def acks_lines(data: bytes) -> None:
-    """The same with a header that is one."""
+    """The same with a valid header."""
     acks_log(HEADER + b"\n" + data)
 
 
@@ -107,7 +107,7 @@ def set_options(data: bytes) -> None:
 
 
 def frames(data: bytes) -> None:
-    """What a probe says, from its bytes to a step."""
+    """The output of a probe, from its bytes to a step."""
     stack = target().stack
     recorder = Recorder(0, planned("fdatasync", sync="fdatasync"), stack)
     recorder.begin(Counters(monotonic_ns=1000, devices=()))
@@ -133,7 +133,7 @@ def frames(data: bytes) -> None:
 
 
 def frames_of_sysbench(data: bytes) -> None:
-    """What the probe that drives sysbench says of it."""
+    """The output of the probe that drives sysbench."""
     reported = Reported("sysbench")
     decoder = Decoder()
     try:
@@ -153,7 +153,7 @@ def trace_page(data: bytes) -> None:
 
 
 def trace_format(data: bytes) -> None:
-    """How a kernel says that its events are laid out, and a page of that layout."""
+    """The kernel's description of its events, and a page in that format."""
     text = data.decode(errors="surrogateescape")
     with suppress(Untraceable):
         events.parse_page_layout(text)
@@ -164,7 +164,7 @@ def trace_format(data: bytes) -> None:
 
 
 def sysbench_output(data: bytes) -> None:
-    """What sysbench prints, and what a server makes it print."""
+    """The output of sysbench, including text from a server."""
     text = data.decode(errors="replace").split("\n")
     reported = Reported("sysbench")
     intervals = [found for line in text if (found := sysbench_program.interval(line))]
@@ -195,7 +195,7 @@ def ledger_entry(data: bytes) -> None:
 
 
 def small_files(data: bytes) -> None:
-    """What was declared on other days, and the keys of the app."""
+    """Saved declarations, and the keys of the app."""
     for directory, name in ((paths.state_dir(), "declarations.json"), (paths.config_dir(), "keys.toml")):
         directory.mkdir(parents=True, exist_ok=True)
         Path(directory, name).write_bytes(data)

@@ -1,4 +1,4 @@
-"""What others wrote, as they never should have: each parser refuses it in a sentence or makes something of it."""
+"""Each parser refuses invalid input in one sentence, or accepts it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SLOW = {"documents", "mounts-survey", "sysfs", "tools", "scenarios", "small-file
 
 @cache
 def inputs(name: str) -> st.SearchStrategy[bytes]:
-    """Bytes, and what is well-formed with a piece of it replaced."""
+    """Arbitrary bytes, and valid input with a replaced piece."""
     seeds = st.sampled_from(TARGETS[name].seeds())
     piece = st.one_of(st.binary(max_size=40), st.sampled_from((b"", b"\xff", b"9" * 5000, b"\n", b"\0", b"\x1b[31m")))
     spoilt = st.tuples(seeds, st.integers(0, 1 << 16), st.integers(0, 40), piece).map(_spoilt)
@@ -29,7 +29,7 @@ def _spoilt(how: tuple[bytes, int, int, bytes]) -> bytes:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_nothing_but_a_clear_refusal(name: str) -> None:
+def test_only_clear_refusals(name: str) -> None:
     @settings(max_examples=25 if name in SLOW else 100, suppress_health_check=list(HealthCheck))
     @given(inputs(name))
     def attempt(data: bytes) -> None:

@@ -10,7 +10,7 @@ NOT_A_DISK = {"tmpfs", "ramfs", "overlay", "zfs", "nfs", "nfs4", "9p", "virtiofs
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here makes storage."""
+    """Mark every test here as one that makes storage."""
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def workshop() -> Iterator[Path]:
-    """An empty directory on a disk that any user may walk through: backing files and mount points live here."""
+    """Return an empty directory on a disk that every user may enter, for backing files and mount points."""
     for parent in (Path("/var/tmp"), Path("/tmp"), Path.cwd()):
         fstype = subprocess.run(["stat", "-f", "-c", "%T", parent], capture_output=True, text=True, check=True).stdout
         if fstype.strip() not in NOT_A_DISK:

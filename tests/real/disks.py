@@ -1,6 +1,6 @@
-"""Real storage made for a test, honest or lying, and taken away again whatever happens. Needs root.
+"""Real storage for tests, durable or lying, removed in any case. Needs root.
 
-Each context manager yields a Storage: a directory to measure in and the device whose counters tell the truth.
+Each context manager yields a Storage: a directory to measure in, and the device whose counters show the truth.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pytest
 
 MIB = 1 << 20
 SIZE_BYTES = 320 * MIB
-"""mkfs.xfs refuses less than 300 MiB."""
+"""mkfs.xfs requires at least 300 MiB."""
 QUIET_EXT4 = ("-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard")
-"""Nothing is left for the kernel to initialise while we measure."""
+"""Leave no initialisation to the kernel during a measurement."""
 MKFS = {
     **{name: ("mke2fs", "-t", name, *QUIET_EXT4) for name in ("ext2", "ext3", "ext4")},
     "xfs": ("mkfs.xfs", "-q", "-f", "-K"),
@@ -35,15 +35,15 @@ PACKAGE = {
 
 
 class Storage(NamedTuple):
-    """Where to measure, and what counts beneath."""
+    """A directory to measure in, and the device below it."""
 
     directory: Path
     device: str | None
-    """Kernel name of the device that the filesystem stands on; None where there is none."""
+    """Kernel name of the device below the filesystem; None if there is none."""
 
 
 def tool(name: str) -> str:
-    """The program's path; the test is skipped where it is not installed."""
+    """Return the path of a program. Skip the test if it is not installed."""
     path = shutil.which(name)
     if path is None:
         pytest.skip(f"{name} is missing: apt-get install {PACKAGE.get(name, name)}")
@@ -51,20 +51,20 @@ def tool(name: str) -> str:
 
 
 def kernel_has(filesystem: str) -> None:
-    """Skip where the kernel does not have this filesystem."""
+    """Skip the test if the kernel does not support this filesystem."""
     known = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
     if filesystem not in known and not loaded(filesystem):
         pytest.skip(f"this kernel has no {filesystem}: install the package with its further modules, or another kernel")
 
 
 def loaded(module: str) -> bool:
-    """Ask for a kernel module."""
+    """Load a kernel module and return whether that succeeded."""
     modprobe = shutil.which("modprobe")
     return modprobe is not None and subprocess.run([modprobe, "-q", module], check=False).returncode == 0
 
 
 def sh(*command: str | Path) -> str:
-    """Run a tool; its stdout. A failure shows what the tool said."""
+    """Run a program and return its stdout. Show its stderr if it fails."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(map(str, command))}: {done.stderr.strip()}"
     return done.stdout.strip()
@@ -72,7 +72,7 @@ def sh(*command: str | Path) -> str:
 
 @contextmanager
 def loop(backing: Path, *, direct_io: bool = True, size_bytes: int = SIZE_BYTES) -> Iterator[str]:
-    """A loop device over a new sparse file; yields its kernel name. Its write cache is on, and it counts."""
+    """Make a loop device on a new sparse file and yield its kernel name. Its write cache is on, and it has counters."""
     if not Path("/dev/loop-control").exists() and not loaded("loop"):
         pytest.skip("no loop devices: modprobe loop, or give the container /dev/loop-control and /dev/loop*")
     with backing.open("xb") as file:
@@ -80,7 +80,7 @@ def loop(backing: Path, *, direct_io: bool = True, size_bytes: int = SIZE_BYTES)
     wanted = "on" if direct_io else "off"
     device = Path(sh(tool("losetup"), "--find", "--show", f"--direct-io={wanted}", backing)).name
     try:
-        # what was set outlives the loop that it was set for
+        # settings of an earlier loop device persist
         counting(device).write_text("1")
         cache = write_cache(device)
         cache.write_text("write back")
@@ -95,18 +95,18 @@ def loop(backing: Path, *, direct_io: bool = True, size_bytes: int = SIZE_BYTES)
 
 
 def write_cache(device: str) -> Path:
-    """The kernel's view of the device's cache: with "write through" it drops every flush."""
+    """Return the file with the kernel's view of the cache. With "write through", the kernel drops every flush."""
     return Path(f"/sys/block/{device}/queue/write_cache")
 
 
 def counting(device: str) -> Path:
-    """Whether the kernel counts what reaches the device."""
+    """Return the file that switches the counters of the device on and off."""
     return Path(f"/sys/block/{device}/queue/iostats")
 
 
 @contextmanager
 def mounted(source: str | Path, point: Path, fstype: str, options: str = "") -> Iterator[Path]:
-    """A mount, settled: nothing of its own making is left to be written."""
+    """Mount a filesystem and wait until nothing of the mount itself has to be written."""
     point.mkdir()
     sh("mount", "-t", fstype, *(["-o", options] if options else []), source, point)
     try:
@@ -118,7 +118,7 @@ def mounted(source: str | Path, point: Path, fstype: str, options: str = "") -> 
 
 
 def unmount(point: Path) -> None:
-    """Others that survey the box look at it for a moment (umount(2): EBUSY), so it goes as soon as they are done."""
+    """Unmount, even if another process surveys the host at this moment (umount(2): EBUSY)."""
     if subprocess.run(["umount", point], check=False, stderr=subprocess.DEVNULL).returncode:
         sh("umount", "--lazy", point)
 
@@ -133,7 +133,7 @@ def on_loop(
     options: str = "",
     size_bytes: int = SIZE_BYTES,
 ) -> Iterator[Storage]:
-    """A filesystem on a loop device, on a file of the workshop."""
+    """Make a filesystem on a loop device, on a file of the workshop."""
     kernel_has(fstype)
     maker, *quiet = MKFS[fstype]
     with loop(workshop / "disk.img", direct_io=direct_io, size_bytes=size_bytes) as device:
@@ -144,9 +144,11 @@ def on_loop(
 
 @contextmanager
 def on_partition(workshop: Path) -> Iterator[Storage]:
-    """An ext4 on the only partition of a loop device."""
+    """Make an ext4 on the only partition of a loop device."""
     with loop(workshop / "disk.img") as device:
-        sh(tool("addpart"), f"/dev/{device}", "1", "2048", str(SIZE_BYTES // 512 - 2048))  # no table is needed
+        sh(
+            tool("addpart"), f"/dev/{device}", "1", "2048", str(SIZE_BYTES // 512 - 2048)
+        )  # a partition table is not necessary
         partition = f"{device}p1"
         try:
             sh(*MKFS["ext4"], f"/dev/{partition}")
@@ -158,7 +160,7 @@ def on_partition(workshop: Path) -> Iterator[Storage]:
 
 @contextmanager
 def under_chattr(workshop: Path) -> Iterator[Storage]:
-    """A directory on an ext4 in which the kernel syncs every write."""
+    """Make a directory on an ext4 in which the kernel syncs every write."""
     with on_loop(workshop) as storage:
         directory = storage.directory / "synced"
         directory.mkdir()
@@ -168,7 +170,7 @@ def under_chattr(workshop: Path) -> Iterator[Storage]:
 
 @contextmanager
 def large_blocks(workshop: Path) -> Iterator[Storage]:
-    """An XFS whose blocks are larger than a page, which Linux mounts from 6.12 on."""
+    """Make an XFS whose blocks are larger than a page, which requires Linux 6.12."""
     if tuple(map(int, os.uname().release.split(".")[:2])) < (6, 12):
         pytest.skip("this kernel mounts no filesystem with blocks larger than a page: Linux 6.12 or newer")
     with on_loop(workshop, "xfs", mkfs=("-b", "size=65536"), size_bytes=2 * SIZE_BYTES) as storage:
@@ -177,7 +179,7 @@ def large_blocks(workshop: Path) -> Iterator[Storage]:
 
 @contextmanager
 def write_through(workshop: Path) -> Iterator[Storage]:
-    """An ext4 on a loop device whose cache the kernel was told to be off, while the file below is cached."""
+    """Make an ext4 on a loop device that the kernel is set to "write through", although the file below is cached."""
     with on_loop(workshop) as storage:
         assert storage.device
         write_cache(storage.device).write_text("write through")
@@ -186,21 +188,21 @@ def write_through(workshop: Path) -> Iterator[Storage]:
 
 @contextmanager
 def tmpfs(workshop: Path) -> Iterator[Storage]:
-    """A filesystem in memory."""
+    """Make a filesystem in memory."""
     with mounted("fstui-tests", workshop / "memory", "tmpfs", f"size={2 * SIZE_BYTES}") as point:
         yield Storage(point, None)
 
 
 @contextmanager
 def loop_in_tmpfs(workshop: Path) -> Iterator[Storage]:
-    """What looks like a disk and is memory."""
+    """Make a filesystem that looks like one on a disk, but is in memory."""
     with tmpfs(workshop) as memory, on_loop(memory.directory, direct_io=False) as storage:
         yield storage
 
 
 @contextmanager
 def zram(workshop: Path) -> Iterator[Storage]:
-    """An ext4 on compressed memory."""
+    """Make an ext4 on compressed memory."""
     control = Path("/sys/class/zram-control")
     if not control.exists() and not loaded("zram"):
         pytest.skip("this kernel has no zram: install the package with its further modules, or another kernel")
@@ -218,7 +220,7 @@ def zram(workshop: Path) -> Iterator[Storage]:
 
 @contextmanager
 def overlay(workshop: Path, options: str = "") -> Iterator[Storage]:
-    """An overlay whose upper directory is on an ext4 on a loop device."""
+    """Make an overlay whose upper directory is on an ext4 on a loop device."""
     kernel_has("overlay")
     with on_loop(workshop) as below:
         layers = {name: below.directory / name for name in ("lower", "upper", "work")}
@@ -231,7 +233,7 @@ def overlay(workshop: Path, options: str = "") -> Iterator[Storage]:
 
 @contextmanager
 def overlay_on_hidden_memory(workshop: Path) -> Iterator[Storage]:
-    """An overlay as in a container: where its upper directory is cannot be seen any more, and it is in memory."""
+    """Make an overlay as in a container: its upper directory is in memory and not visible."""
     kernel_has("overlay")
     with tmpfs(workshop) as memory:
         layers = {name: memory.directory / name for name in ("lower", "upper", "work")}
@@ -247,24 +249,24 @@ def overlay_on_hidden_memory(workshop: Path) -> Iterator[Storage]:
 
 
 def device_under(directory: Path) -> str:
-    """The kernel name of the disk that it stands on; the test is skipped where that is none."""
+    """Return the kernel name of the disk below a directory. Skip the test if there is none."""
     number = os.stat(directory).st_dev
     found = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
     if not found.exists():
-        pytest.skip(f"{directory} stands on no block device")
+        pytest.skip(f"{directory} is not on a block device")
     return (found / ".." if (found / "partition").exists() else found).resolve().name
 
 
 @contextmanager
 def write_limit(device: str, per_s: int) -> Iterator[tuple[str, ...]]:
-    """A cgroup with so many writes a second to the device; yields the words that start a command in it."""
+    """Make a cgroup that limits writes per second to the device; yield the words that start a command in it."""
     number = Path(f"/sys/block/{device}/dev").read_text().strip()
     name = f"fstui-tests-{os.getpid()}"
     if (v1 := Path("/sys/fs/cgroup/blkio")).is_dir():
         limit, line = "blkio.throttle.write_iops_device", f"{number} {per_s}"
         group = v1 / name
     elif {"io", "memory"} <= _words(Path("/sys/fs/cgroup/cgroup.subtree_control")):
-        # without memory, what the page cache writes counts as the root group's
+        # without the memory controller, writeback counts for the root group
         limit, line = "io.max", f"{number} wiops={per_s}"
         group = Path("/sys/fs/cgroup") / name
     else:

@@ -1,4 +1,4 @@
-"""A filesystem that hangs on command, and what each command of fstui does beside it."""
+"""A filesystem that hangs on command, and the behaviour of each command of fstui next to it."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 STATE = ".local/state"
 BY_ITSELF_S, AFTER_SIGNAL_S = 40.0, 20.0
-"""So long a command is given to end, and then after each of two SIGTERM."""
+"""Seconds that a command has to end, and then after each of two SIGTERM."""
 
 
 class Mount(NamedTuple):
-    """The filesystem that hangs: where it is, for those within its namespace, and the directory behind it."""
+    """A filesystem that hangs on command."""
 
     point: Path
     behind: Path
@@ -53,13 +53,13 @@ class Mount(NamedTuple):
     within: tuple[str, ...]
 
     def hang(self, call: str = "") -> None:
-        """At that kind of call from now on; at none again."""
+        """Hang at this kind of call from now on; with an empty string, at none."""
         self.command_file.write_text(call)
 
 
 @contextmanager
 def hanging_mount(workshop: Path) -> Iterator[Mount]:
-    """One that works so far."""
+    """Make such a filesystem, which works at first."""
     disks.kernel_has("fuse")
     point, behind, command_file = (workshop / name for name in ("mount", "behind", "command"))
     point.mkdir()
@@ -67,7 +67,7 @@ def hanging_mount(workshop: Path) -> Iterator[Mount]:
     command_file.touch()
     made = map(str, (point, behind, command_file))
     words = [disks.tool("unshare"), "--mount", sys.executable, hanging_fuse.__file__, *made]
-    environment = {**os.environ, "FUSE_LIBRARY_NAME": "fuse3"}  # mfusepy prefers libfuse 2 where that is there as well
+    environment = {**os.environ, "FUSE_LIBRARY_NAME": "fuse3"}  # mfusepy would otherwise prefer libfuse 2
     server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
     try:
         assert server.stdout and server.stdout.readline() == "mounted\n"
@@ -78,20 +78,20 @@ def hanging_mount(workshop: Path) -> Iterator[Mount]:
 
 
 class Row(NamedTuple):
-    """What one command did."""
+    """How a command ended."""
 
     command: str
     status: int | None
-    """Its exit status; None: it did not end at all."""
+    """Its exit status; None if it did not end at all."""
     signals: int
-    """How many SIGTERM it took."""
+    """The number of SIGTERM that were necessary."""
     took_s: float
     """Since its start, or since the last signal."""
     said: str
 
     @property
     def well(self) -> bool:
-        """It ended, by itself or after at most two signals, and in words."""
+        """Whether it ended by itself or after at most two signals, and printed a sentence."""
         return self.status is not None and "Traceback" not in self.said and "unexpected" not in self.said
 
     @property
@@ -102,7 +102,7 @@ class Row(NamedTuple):
 
 
 def rows(mount: Mount, place: str, call: str, commands: Sequence[str] = tuple(COMMANDS)) -> list[Row]:
-    """All these commands at once, while that place hangs at that call. Then it answers again."""
+    """Run all these commands at once while the filesystem hangs at that call."""
     plain = mount.behind.parent / "plain"
     target, environment = _settled(mount, place)
     words = {name: [word.format(target=target, plain=plain / "target") for word in COMMANDS[name]] for name in commands}
@@ -116,7 +116,7 @@ def rows(mount: Mount, place: str, call: str, commands: Sequence[str] = tuple(CO
 
 
 def midway(mount: Mount, place: str, call: str) -> Row:
-    """A run whose place begins to hang once its first step writes, and that is stopped when it next says anything."""
+    """Start a run, let its filesystem hang once the first step writes, and stop it at its next event."""
     directory, environment = _settled(mount, place)
     words = [FSTUI, "run", "fsync-rate", str(directory), "--set", "seconds=0.5", "--format", "events"]
     story = mount.behind.parent / f"story-{time.monotonic_ns()}"
@@ -138,7 +138,7 @@ def midway(mount: Mount, place: str, call: str) -> Row:
 
 
 def _heard(process: subprocess.Popen[bytes], event: str) -> None:
-    """Read on to an event of that name; any, where it has none."""
+    """Read up to an event of that name, or up to the end."""
     assert process.stdout
     for line in process.stdout:
         if event in ("", json.loads(line)["event"]):
@@ -147,7 +147,7 @@ def _heard(process: subprocess.Popen[bytes], event: str) -> None:
 
 
 def cleaned(mount: Mount) -> list[Path]:
-    """What is still in either target once the mount answers again and every home was cleaned."""
+    """Return what is left in either target after the mount works again and every home was cleaned."""
     plain = mount.behind.parent / "plain"
     for state in (plain / STATE, mount.point / STATE):
         words = [*mount.within, "env", f"HOME={plain}", f"XDG_STATE_HOME={state}", FSTUI, "clean"]
@@ -161,7 +161,7 @@ def cleaned(mount: Mount) -> list[Path]:
 
 
 def _settled(mount: Mount, place: str) -> tuple[Path, dict[str, str]]:
-    """The target, and the environment that has homes where they are to be."""
+    """Return the target, and an environment with the home in the right place."""
     plain = mount.behind.parent / "plain"
     for home in (_home(where) for where in (mount.behind, plain)):
         (home / "target").mkdir(exist_ok=True)
@@ -173,7 +173,7 @@ def _settled(mount: Mount, place: str) -> tuple[Path, dict[str, str]]:
 
 
 def _home(directory: Path) -> Path:
-    """A home with a saved run in it."""
+    """Make a home with a saved run."""
     runs = directory / STATE / "fstui" / "runs"
     shutil.rmtree(runs, ignore_errors=True)
     runs.mkdir(parents=True, mode=0o700)
@@ -184,7 +184,7 @@ def _home(directory: Path) -> Path:
 class _Begun(NamedTuple):
     process: subprocess.Popen[bytes]
     said: Path
-    """What it says: a pipe would be held open by children that hang."""
+    """Return the output of a command. A pipe would be held open by hanging children."""
     since: float
 
 

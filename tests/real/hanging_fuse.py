@@ -1,8 +1,8 @@
-"""A mount that hands every call on to a directory, until it is told of a kind of call that it never answers again.
+"""A FUSE mount that passes every call to a directory, until it is set to hang at a kind of call.
 
 ``unshare --mount python hanging_fuse.py MOUNT_POINT DIRECTORY COMMAND_FILE``: hangs at the calls that COMMAND_FILE
-names, until it is empty again; at ``direct`` it refuses what is written with O_DIRECT. Says ``mounted`` and stays until
-it is killed; then all that waited in it fails.
+names, until it is empty again; with ``direct`` it refuses writes with O_DIRECT. Prints ``mounted`` and stays until it
+is killed; then all waiting calls fail.
 """
 
 import errno
@@ -22,13 +22,13 @@ KIND = {
     "create": "open", "opendir": "open", "readdir": "read", "truncate": "write", "mkdir": "write", "rename": "write",
     "fsyncdir": "fsync", "rmdir": "unlink", "statfs": "getattr",
 }  # fmt: skip
-"""Calls that are of one kind with another."""
+"""Calls that belong to the same kind."""
 OPTIONS = {"attr_timeout": 0, "entry_timeout": 0, "use_ino": True, "hard_remove": True, "max_threads": 200}
 COMMAND_S = 0.02
 
 
 def gated(command: Path, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """The call, answered only while nobody has it hang."""
+    """Wrap a call so that it waits while its kind is set to hang."""
 
     @functools.wraps(call)
     def answer(*arguments: Any) -> Any:
@@ -40,7 +40,7 @@ def gated(command: Path, name: str, call: Callable[..., Any]) -> Callable[..., A
 
 
 class PassedOn(mfusepy.Operations):  # type: ignore[misc]
-    """Each call goes to the same name in another directory."""
+    """Passes each call to the same name in another directory."""
 
     use_ns = True
 

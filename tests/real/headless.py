@@ -1,4 +1,4 @@
-"""The installed ``fstui``, off a terminal, as a user would call it."""
+"""Run the installed ``fstui`` without a terminal, as a user would."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ LIARS = {"not-durable", "suspicious"}
 def call(
     *arguments: str | bytes | Path, within: tuple[str, ...] = (), environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run it to its end. ``within``: words before the command, such as those of a cgroup or another user."""
+    """Run a command to its end. ``within``: words before the command, such as those of a cgroup or another user."""
     return subprocess.run(
         [*within, FSTUI, *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False
     )
 
 
 def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any) -> Run:
-    """Run a scenario with short steps; the document that it prints."""
+    """Run a scenario with short steps and return the document."""
     words = ("--set", "seconds=0.2", "--format", "json", *arguments)
     done = call("run", str(scenario), storage.directory, *words, **how)
     assert done.returncode == 0, done.stderr.decode()
@@ -54,20 +54,20 @@ def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any)
 
 
 def judged_again(run: Run) -> Run:
-    """The saved run after ``fstui judge``."""
+    """Return the saved run after ``fstui judge``."""
     done = call("judge", run.id, "--format", "json")
     assert done.returncode == 0, done.stderr.decode()
     return decode_run(done.stdout)
 
 
 def step_named(run: Run, name: str) -> Step:
-    """That step; the test fails where it is not there."""
+    """Return the step of that name."""
     (found,) = (step for step in run.steps if step.name == name)
     return found
 
 
 def flushes_per_sync(run: Run, device: str, step: str = "fdatasync") -> float:
-    """What the device counted in that step."""
+    """Return the flushes per sync that the device counted in that step."""
     measured = step_named(run, step)
     counted = measured.device(device)
     assert counted is not None, f"{device} is not in the document"
@@ -76,7 +76,7 @@ def flushes_per_sync(run: Run, device: str, step: str = "fdatasync") -> float:
 
 
 def bytes_arrived(run: Run, device: str, step: str = "fdatasync") -> float:
-    """The share of what that step wrote that the device received."""
+    """Return the share of the written bytes that reached the device."""
     measured = step_named(run, step)
     counted = measured.device(device)
     assert counted is not None and counted.written_bytes is not None
@@ -84,12 +84,12 @@ def bytes_arrived(run: Run, device: str, step: str = "fdatasync") -> float:
 
 
 def rules(run: Run, verdict: str) -> set[str]:
-    """Names of the rules that came to this verdict."""
+    """Return the names of the rules with this verdict."""
     return {finding.rule for finding in run.findings if finding.verdict == verdict}
 
 
 def accused_of(run: Run) -> set[str]:
-    """Rules that accuse the storage or the process of lying; what they say of one step is no accusation."""
+    """Return the rules that report the storage or the process as not durable or suspicious."""
     return {f.rule for f in run.findings if f.verdict in LIARS and f.scope != "step"}
 
 
@@ -97,7 +97,7 @@ def accused_of(run: Run) -> set[str]:
 def begun(
     *arguments: str | Path, within: tuple[str, ...] = (), event: str = "StepStarted", step: int = 0
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A run, read up to that event of that step. Killed at the end if it still lives."""
+    """Start a run and read up to that event of that step. Kill it at the end."""
     words = [*within, FSTUI, "run", *map(str, arguments), "--format", "events"]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
@@ -110,7 +110,7 @@ def begun(
 
 
 def read_to(process: subprocess.Popen[bytes], event: str, step: int = 0) -> None:
-    """Read on, to the next such event of that step."""
+    """Read up to the next such event of that step."""
     assert process.stdout and process.stderr
     for line in process.stdout:
         happened = json.loads(line)
@@ -120,7 +120,7 @@ def read_to(process: subprocess.Popen[bytes], event: str, step: int = 0) -> None
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, Run, str]:
-    """Read a run to its end: exit code, document of its last event, stderr."""
+    """Read a run to its end. Return exit status, document of its last event, and stderr."""
     out, story = process.communicate(timeout=60)
     last = json.loads(out.splitlines()[-1])
     assert last["event"] == "RunFinished"
@@ -128,7 +128,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, Run, str]:
 
 
 def scenario_file(directory: Path, *names: str, more: str = "") -> Path:
-    """A scenario of steps that rewrite and fdatasync, one step unless there are names; ``more``: lines for each."""
+    """Write a scenario whose steps overwrite and fdatasync, one per name; ``more``: further lines of each step."""
     file = directory / "a-step.toml"
     file.write_text(HEAD + "".join(STEP.format(name=name, more=more) for name in names or ("fdatasync",)))
     return file

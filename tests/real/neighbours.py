@@ -1,4 +1,4 @@
-"""Other programs on the same disk, no children of ours."""
+"""Other programs on the same disk, which are no children of fstui."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BY_A_SHELL_THAT_ENDS = ("sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh")
 
 @contextmanager
 def neighbour(file: Path) -> Iterator[None]:
-    """A program that writes and fsyncs that file all the while."""
+    """Start a program that continuously writes and fsyncs a file."""
     words = [*BY_A_SHELL_THAT_ENDS, sys.executable, "-c", NEIGHBOUR, str(file)]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -36,7 +36,7 @@ def neighbour(file: Path) -> Iterator[None]:
 
 @contextmanager
 def neighbours(directory: Path, count: int) -> Iterator[None]:
-    """So many of them, each with a file of its own."""
+    """Start several of them, each with its own file."""
     with ExitStack() as all_of_them:
         for number in range(count):
             all_of_them.enter_context(neighbour(directory / f"neighbour-{number}"))

@@ -1,4 +1,4 @@
-"""The processes of a run. None is looked for by its name alone: the first one started the others."""
+"""The processes of a run, found through their parents and not by name alone."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ PATIENCE_S = 20.0
 
 
 def descendants(pid: int) -> list[psutil.Process]:
-    """Every process below that one."""
+    """Return all descendants of a process."""
     return psutil.Process(pid).children(recursive=True)
 
 
 def below(pid: int, program: str) -> list[psutil.Process]:
-    """The processes of a run that run this program of ours, each after the one that started it."""
+    """Return the processes of a run that run this program of fstui, parents first."""
     return [child for child in descendants(pid) if any(word.endswith(f".{program}") for word in child.cmdline())]
 
 
 def kill(processes: Iterable[psutil.Process]) -> None:
-    """SIGKILL, in that order."""
+    """Send SIGKILL in this order."""
     for process in processes:
         process.kill()
 
 
 def all_end(processes: Iterable[psutil.Process]) -> bool:
-    """Within the patience."""
+    """Return whether the time is not over yet."""
     return not psutil.wait_procs(processes, timeout=PATIENCE_S)[1]
 
 
 def eventually(true: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
-    """Look again and again until it is true, or the patience is at its end."""
+    """Check again and again until the condition is true or the time is over."""
     until = time.monotonic() + patience_s
     while not true():
         if time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""A mount that never answers, for those who enter its namespace."""
+"""A mount that never answers, for commands that enter its namespace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.real import disks, silent_fuse
 
 @contextmanager
 def silent_mount(point: Path) -> Iterator[tuple[str, ...]]:
-    """A mount that never answers; yields the words that start a command which sees it."""
+    """Make a mount that never answers; yield the words that start a command that sees it."""
     disks.kernel_has("fuse")
     point.mkdir()
     server = subprocess.Popen(

@@ -1,7 +1,7 @@
-"""A mount whose server took every request and never answers, in a mount namespace of its own.
+"""A mount whose server accepts every request and never answers, in its own mount namespace.
 
-``unshare --mount python silent_fuse.py DIRECTORY``: says ``mounted``, stays until its stdin closes. Structures from
-linux/fuse.h. Nobody outside the namespace meets the mount: ``nsenter --target PID --mount COMMAND`` does.
+``unshare --mount python silent_fuse.py DIRECTORY``: prints ``mounted`` and stays until its stdin closes. Structures
+from linux/fuse.h. Only commands started with ``nsenter --target PID --mount COMMAND`` see the mount.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ INIT = 26
 
 
 def mount(fd: int, directory: str) -> None:
-    """mount(2) of type fuse.silent. Raises OSError."""
+    """Call mount(2) with type fuse.silent. Raise OSError."""
     options = f"fd={fd},rootmode=40000,user_id=0,group_id=0"
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(b"silent-server", os.fsencode(directory), b"fuse.silent", 0, options.encode()):
@@ -27,7 +27,7 @@ def mount(fd: int, directory: str) -> None:
 
 
 def greet(fd: int) -> None:
-    """Answer INIT, so that the kernel believes in a living server."""
+    """Answer INIT, so that the kernel accepts the server."""
     request = os.read(fd, REQUEST_BYTES)
     _, opcode, unique, *_ = IN_HEADER.unpack_from(request)
     assert opcode == INIT, opcode

@@ -1,4 +1,4 @@
-"""Storage that changes during a run: its steps say so, and no verdict rests on them."""
+"""Storage that changes during a run disturbs its steps, and the verdict is cannot-tell."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tell_the_kernel_that_it_writes_through(storage: Storage) -> None:
         (tell_the_kernel_that_it_writes_through, "write back → write through"),
     ],
 )
-def test_a_change_under_way_disturbs_its_step(
+def test_change_during_a_run_disturbs_its_steps(
     workshop: Path, tmp_path: Path, change: Callable[[Storage], None], line: str
 ) -> None:
     scenario = headless.scenario_file(tmp_path, "one", "two")

@@ -1,6 +1,6 @@
-"""Killed at random, or with its directory renamed under it: ``fstui clean`` finds all that was left.
+"""After runs were killed at random, or their directory was renamed, ``fstui clean`` finds everything that is left.
 
-The long form is ``python -m tests.bench chaos``; a process of its own, for namespaces of its own.
+``python -m tests.bench chaos`` is the long form. It runs in a process of its own with its own namespaces.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ QUICK = ("odirect-truth", "wal-postgres")
 
 
 def chaos(*words: str) -> None:
-    """Run it; what it printed is shown where anything was left."""
+    """Run it, and show its output if something was left."""
     bench = [sys.executable, "-m", "tests.bench", "chaos", "--seed", "7", "--patience", "60", *words]
     done = subprocess.run(bench, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_nothing_is_left_of_runs_that_were_killed() -> None:
+def test_nothing_is_left_of_killed_runs() -> None:
     chaos("--kills", "3", "--faults", "--scenarios", *QUICK)
 
 
-def test_nothing_is_left_where_the_directory_was_renamed() -> None:
+def test_nothing_is_left_after_a_rename_of_the_directory() -> None:
     chaos("--kills", "0", "--faults", "renamed")

@@ -1,4 +1,4 @@
-"""``fstui check`` and the second answer, on storage of known truth."""
+"""``fstui check`` on storage whose durability and speed are known."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def runs_of(printed: bytes) -> list[Run]:
 
 
 def room(workshop: Path, name: str) -> Path:
-    """A workshop within the workshop."""
+    """Make a workshop within the workshop."""
     made = workshop / name
     made.mkdir(mode=0o755)
     return made
 
 
 def fill(directory: Path) -> None:
-    """Leave no room there for a run."""
+    """Fill the filesystem until a run does not fit any more."""
     found = os.statvfs(directory)
     with (directory / "filler").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize - (1 << 20))
 
 
-def test_an_honest_and_a_lying_disk_memory_and_a_full_one(workshop: Path) -> None:
+def test_durable_lying_in_memory_and_full_filesystems(workshop: Path) -> None:
     with ExitStack() as made:
         honest = made.enter_context(disks.on_loop(room(workshop, "honest")))
         lying = made.enter_context(disks.on_loop(room(workshop, "lying"), options="barrier=0"))
@@ -52,14 +52,14 @@ def test_an_honest_and_a_lying_disk_memory_and_a_full_one(workshop: Path) -> Non
         assert run.written_bytes <= 20_000_000
 
 
-def test_what_is_read_only_is_refused_by_name(workshop: Path) -> None:
+def test_read_only_filesystem_is_refused_by_name(workshop: Path) -> None:
     with disks.on_loop(workshop, options="ro") as storage:
         done = headless.call("check", storage.directory)
     assert done.returncode == 2
     assert b"read-only" in done.stderr
 
 
-def test_a_silent_mount_and_a_second_one_of_the_same_disk_are_said_and_left_out(workshop: Path) -> None:
+def test_silent_and_duplicate_mounts_are_left_out_and_named(workshop: Path) -> None:
     twin = room(workshop, "twin")
     with disks.on_loop(workshop, size_bytes=64 << 20) as storage, silent_mount(workshop / "silent") as within:
         bind = ("sh", "-c", f'mount --bind {storage.directory} {twin} && exec "$@"', "sh")
@@ -71,7 +71,7 @@ def test_a_silent_mount_and_a_second_one_of_the_same_disk_are_said_and_left_out(
     assert "consistent" in said
 
 
-def test_a_frozen_filesystem_stalls_and_is_not_accused(workshop: Path) -> None:
+def test_frozen_filesystem_stalls_and_is_not_reported_as_lying(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         scenario = headless.scenario_file(workshop)
         with headless.begun(scenario, storage.directory, "--set", "seconds=1") as process:
@@ -89,7 +89,7 @@ def test_a_frozen_filesystem_stalls_and_is_not_accused(workshop: Path) -> None:
     assert not headless.accused_of(run)
 
 
-def test_an_io_limit_is_named_and_the_disk_is_not_blamed(workshop: Path) -> None:
+def test_io_limit_is_named_and_the_disk_is_not_blamed(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         assert storage.device
         with disks.write_limit(storage.device, 20) as within:

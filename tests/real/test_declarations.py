@@ -1,4 +1,4 @@
-"""O_DIRECT on a disk too good to be the one that its user says it is."""
+"""O_DIRECT on a disk that is faster than the declared medium allows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.real import disks, headless
 
 
-def test_a_fast_o_direct_on_a_disk_declared_to_turn_without_a_cache_is_suspicious(workshop: Path) -> None:
+def test_fast_o_direct_without_a_cache_is_suspicious(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         run = headless.measure("odirect-truth", storage, "--medium", "hdd-7200", "--write-cache", "none")
     assert run.verdict == "suspicious", run.sentence
@@ -17,7 +17,7 @@ def test_a_fast_o_direct_on_a_disk_declared_to_turn_without_a_cache_is_suspiciou
     assert headless.judged_again(run) == run
 
 
-def test_with_the_medium_alone_the_o_direct_step_came_back_before_the_platter(workshop: Path) -> None:
+def test_fast_o_direct_on_declared_medium_precedes_the_platter(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         run = headless.measure("odirect-truth", storage, "--medium", "hdd-7200")
     (found,) = (finding for finding in run.findings if finding.rule == "odirect-before-platter")
@@ -27,7 +27,7 @@ def test_with_the_medium_alone_the_o_direct_step_came_back_before_the_platter(wo
     assert headless.judged_again(run) == run
 
 
-def test_without_a_declaration_speed_proves_nothing_against_it(workshop: Path) -> None:
+def test_speed_proves_nothing_without_a_declaration(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         run = headless.measure("odirect-truth", storage)
         assert storage.device
@@ -36,13 +36,13 @@ def test_without_a_declaration_speed_proves_nothing_against_it(workshop: Path) -
         assert counted and counted.flushes is not None and counted.flushes < 0.05 * alone.ops
     assert headless.accused_of(run) == set()
     assert "flushes-arrive" in headless.rules(run, "consistent")
-    # in a guest, a flush that is cheap and flat is all the same where the host ignores it: nobody can tell
+    # in a guest, a cheap flush that never takes longer looks the same if the host ignores it
     flat = "flush-flat" in headless.rules(run, "cannot-tell")
     assert run.verdict == ("cannot-tell" if flat else "consistent"), run.sentence
     assert "odirect-alone" in {finding.rule for finding in run.findings}
 
 
-def test_without_direct_io_the_loop_is_not_direct_and_says_so(workshop: Path) -> None:
+def test_loop_without_direct_io_is_reported_as_not_direct(workshop: Path) -> None:
     with disks.on_loop(workshop, direct_io=False) as storage:
         run = headless.measure("odirect-truth", storage)
     assert headless.accused_of(run) == set()

@@ -1,4 +1,4 @@
-"""Storage that fails while it is measured: full, gone, silent."""
+"""Storage that fails during a measurement: full, removed, silent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ APPEND = 'offsets = "append"\nprefill = "none"\nmax_bytes_per_s = 4194304\nops_p
 
 
 def take_all_room(file: Path) -> None:
-    """Allocate what is left of the filesystem."""
+    """Allocate all free space of the filesystem."""
     with file.open("xb") as grabbed:
         piece, end = 64 << 20, 0
         while piece >= 4096:
@@ -34,7 +34,7 @@ def take_all_room(file: Path) -> None:
                 piece //= 2
 
 
-def test_a_disk_that_fills_up_fails_the_step_with_its_call(workshop: Path) -> None:
+def test_full_disk_fails_the_step_with_its_call(workshop: Path) -> None:
     scenario = headless.scenario_file(workshop, more=APPEND)
     with disks.on_loop(workshop) as storage:
         with headless.begun(scenario, storage.directory, "--set", "seconds=20") as process:
@@ -51,24 +51,24 @@ def test_a_disk_that_fills_up_fails_the_step_with_its_call(workshop: Path) -> No
 
 
 def shrink(device: str, backing: Path) -> None:
-    """Take the medium away beneath the loop device: every access beyond its first sector is an error."""
+    """Remove the medium below the loop device: every access beyond its first sector is an error."""
     os.truncate(backing, 512)
     disks.sh("losetup", "--set-capacity", f"/dev/{device}")
 
 
-def test_a_filesystem_whose_medium_was_taken_out_is_flagged(workshop: Path) -> None:
+def test_filesystem_without_its_medium_is_flagged(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         os.truncate(workshop / "disk.img", 0)
         disks.sh("losetup", "--set-capacity", f"/dev/{storage.device}")
         listed = json.loads(headless.call("list", "--format", "json").stdout)["filesystems"]
     (row,) = (one for one in listed if one["mount_point"] == str(storage.directory))
     (found,) = (finding for finding in row["findings"] if finding["rule"] == "stack-state")
-    # the filesystem may have met it already, and its errors are named first then
+    # the filesystem may have found the error already, and then names its own errors first
     assert f"{storage.device} size: 0" in "\n".join([found["title"], *found["because"]])
 
 
 @pytest.mark.parametrize("fstype", ["ext4", "xfs"])
-def test_a_device_that_goes_away_fails_the_step_and_ends_the_run(workshop: Path, fstype: str) -> None:
+def test_removed_device_fails_the_step_and_ends_the_run(workshop: Path, fstype: str) -> None:
     with disks.on_loop(workshop, fstype) as storage:
         assert storage.device
         with headless.begun("fsync-rate", storage.directory, "--set", "seconds=1", step=1) as process:
@@ -85,7 +85,7 @@ def test_a_device_that_goes_away_fails_the_step_and_ends_the_run(workshop: Path,
     assert "Traceback" not in story
 
 
-def test_what_a_dead_filesystem_keeps_is_named_and_goes_when_it_is_back(workshop: Path) -> None:
+def test_leftovers_on_a_dead_filesystem_are_removed_later(workshop: Path) -> None:
     xfs_io, point = disks.tool("xfs_io"), workshop / "mnt"
     with disks.loop(workshop / "disk.img") as device:
         disks.sh(disks.tool("mkfs.xfs"), "-q", f"/dev/{device}")
@@ -108,7 +108,7 @@ def test_what_a_dead_filesystem_keeps_is_named_and_goes_when_it_is_back(workshop
 
 @contextmanager
 def frozen(point: Path) -> Iterator[None]:
-    """Every write to the filesystem hangs in the kernel, as on a disk that no longer answers."""
+    """Let every write to the filesystem hang in the kernel, as on a disk that does not answer."""
     fsfreeze = disks.tool("fsfreeze")
     disks.sh(fsfreeze, "--freeze", point)
     try:
@@ -117,7 +117,7 @@ def frozen(point: Path) -> Iterator[None]:
         disks.sh(fsfreeze, "--unfreeze", point)
 
 
-def test_a_hanging_operation_shows_while_it_hangs_and_the_run_can_be_quit(workshop: Path) -> None:
+def test_hanging_operation_is_displayed_and_the_run_can_be_quit(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         with headless.begun("latency-watch", storage.directory, "--set", "seconds=60") as process:
             assert process.stdout
@@ -136,12 +136,12 @@ def test_a_hanging_operation_shows_while_it_hangs_and_the_run_can_be_quit(worksh
         assert f"at worst {duration_ns(step.latency_ns.max)}" in run.sentence
         (left,) = run.left_behind
         assert "did not answer" in left and left in story and saved.load(run.id) == run
-        # the disk is back: what hung in the kernel ends, and what is left can go
+        # the disk works again, so hanging calls return and files can be removed
         assert headless.call("clean").returncode == 0
         assert list(storage.directory.glob(".fstui-*")) == [] and ledger.entries() == []
 
 
-def test_a_silent_mount_is_a_row_that_says_so(workshop: Path) -> None:
+def test_silent_mount_is_a_row_with_a_note(workshop: Path) -> None:
     point = workshop / "silent"
     with silent_mount(point) as within:
         listed = headless.call("list", within=within)
@@ -154,7 +154,7 @@ def test_a_silent_mount_is_a_row_that_says_so(workshop: Path) -> None:
     assert rows["/"]["silent_s"] is None and rows["/"]["space"]
 
 
-def test_a_run_on_a_silent_mount_is_refused(workshop: Path, own_user: Path) -> None:
+def test_run_on_a_silent_mount_is_refused(workshop: Path, own_user: Path) -> None:
     point = workshop / "silent"
     with silent_mount(point) as within:
         refused = headless.call("run", "fsync-rate", point, within=within)

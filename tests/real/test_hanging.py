@@ -1,4 +1,4 @@
-"""Nothing hangs with a hung filesystem: every command ends, in words. In full: ``python -m tests.bench hang``."""
+"""A hanging filesystem hangs no command of fstui. ``python -m tests.bench hang`` is the long form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SILENT = "did not answer within"
 
 
 @pytest.mark.parametrize(("call", "silent"), [("read", {"show", "run"}), ("fsync", {"run"})])
-def test_a_home_that_hangs_is_named_by_all_who_want_it(workshop: Path, call: str, silent: set[str]) -> None:
+def test_commands_report_a_hanging_home(workshop: Path, call: str, silent: set[str]) -> None:
     with hanging.hanging_mount(workshop) as mount:
         for row in hanging.rows(mount, "home", call, ("show", "run")):
             assert row.well and row.signals == 0, row
@@ -21,7 +21,7 @@ def test_a_home_that_hangs_is_named_by_all_who_want_it(workshop: Path, call: str
         assert hanging.cleaned(mount) == []
 
 
-def test_a_target_that_hangs_is_left_and_nothing_stays(workshop: Path) -> None:
+def test_hanging_target_is_abandoned_and_nothing_is_left(workshop: Path) -> None:
     with hanging.hanging_mount(workshop) as mount:
         for row in hanging.rows(mount, "target", "write", ("run", "run --output", "list")):
             assert row.well, row
@@ -29,7 +29,7 @@ def test_a_target_that_hangs_is_left_and_nothing_stays(workshop: Path) -> None:
         assert hanging.cleaned(mount) == []
 
 
-def test_another_mount_that_hangs_is_nobody_s_trouble(workshop: Path) -> None:
+def test_hanging_other_mount_disturbs_no_command(workshop: Path) -> None:
     with hanging.hanging_mount(workshop) as mount:
         for row in hanging.rows(mount, "another", "getattr", ("list", "history", "run")):
             assert row.well and (row.status, row.signals) == (0, 0), row
@@ -37,9 +37,7 @@ def test_another_mount_that_hangs_is_nobody_s_trouble(workshop: Path) -> None:
 
 
 @pytest.mark.parametrize(("place", "call"), [("home", "fsync"), ("target", "unlink")])
-def test_what_begins_to_hang_in_the_middle_of_a_run_does_not_keep_it_from_being_stopped(
-    workshop: Path, place: str, call: str
-) -> None:
+def test_run_can_be_stopped_when_storage_starts_to_hang(workshop: Path, place: str, call: str) -> None:
     with hanging.hanging_mount(workshop) as mount:
         row = hanging.midway(mount, place, call)
         assert (row.status, row.signals) == (143, 1), row

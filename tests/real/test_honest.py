@@ -1,4 +1,4 @@
-"""Storage that keeps its word: every sync arrives as the flushes it owes, and nothing is called a lie."""
+"""Durable storage: every sync arrives as the expected flushes, and no rule reports a fault."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HONEST: dict[str, tuple[Make, tuple[float, float]]] = {
 
 
 @pytest.mark.parametrize("name", HONEST)
-def test_syncs_arrive_and_nobody_is_accused(workshop: Path, name: str) -> None:
+def test_syncs_arrive_and_no_rule_reports_a_fault(workshop: Path, name: str) -> None:
     make, (least, most) = HONEST[name]
     with make(workshop) as storage:
         run = headless.measure("fsync-rate", storage)
@@ -53,8 +53,8 @@ def test_syncs_arrive_and_nobody_is_accused(workshop: Path, name: str) -> None:
         assert list(storage.directory.glob(".fstui-*")) == []
 
 
-def test_a_file_that_is_hidden_by_a_later_mount_is_still_followed_to_its_disk(workshop: Path) -> None:
-    """The path of its file leads into memory now: the loop's own word says where it lies."""
+def test_backing_file_hidden_by_a_later_mount_is_found(workshop: Path) -> None:
+    """The path of the backing file leads into memory now, but the loop device knows the real file."""
     images = workshop / "images"
     images.mkdir()
     with disks.loop(images / "disk.img") as device:

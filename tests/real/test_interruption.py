@@ -1,4 +1,4 @@
-"""Stopped or killed in the middle of a step: the files go, and what was measured is judged and saved."""
+"""A run that is stopped or killed within a step: its files are removed, and its results are judged and saved."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tests.real import disks, headless, processes
 
 
 def left_in(directory: Path) -> list[Path]:
-    """What fstui made there and has not removed."""
+    """Return what fstui created there and did not remove."""
     return list(directory.glob(".fstui-*"))
 
 
 def settled(directory: Path) -> bool:
-    """Nothing is left, and the ledger knows it."""
+    """Check that nothing is left, and that the ledger is empty."""
     return not left_in(directory) and ledger.entries() == []
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 @pytest.mark.parametrize("step", [0, 1])
-def test_a_signal_ends_the_step_and_the_run_is_printed_judged_and_saved(
+def test_signal_ends_the_step_and_the_run_is_judged_and_saved(
     workshop: Path, number: signal.Signals, code: int, step: int
 ) -> None:
     seconds = "60" if step == 0 else "0.2"
@@ -45,7 +45,7 @@ def test_a_signal_ends_the_step_and_the_run_is_printed_judged_and_saved(
 
 
 @pytest.mark.parametrize("moment", ["RunStarted", "StepPreparing", "StepProgressed"])
-def test_a_signal_at_any_other_moment_leaves_nothing_either(workshop: Path, moment: str) -> None:
+def test_signal_at_any_other_moment_leaves_nothing(workshop: Path, moment: str) -> None:
     with disks.on_loop(workshop) as storage:
         words = ("odirect-truth", storage.directory, "--set", "seconds=60", "--set", "file=67108864")
         with headless.begun(*words, event=moment) as process:
@@ -57,7 +57,7 @@ def test_a_signal_at_any_other_moment_leaves_nothing_either(workshop: Path, mome
 
 
 @pytest.mark.parametrize("moment", ["RunStarted", "StepPreparing", "StepStarted"])
-def test_kill_9_of_fstui_takes_the_directory_with_it(workshop: Path, moment: str) -> None:
+def test_directory_is_removed_after_kill_9_of_fstui(workshop: Path, moment: str) -> None:
     with disks.on_loop(workshop) as storage:
         words = ("odirect-truth", storage.directory, "--set", "seconds=60", "--set", "file=67108864")
         with headless.begun(*words, event=moment) as process:
@@ -71,7 +71,7 @@ def test_kill_9_of_fstui_takes_the_directory_with_it(workshop: Path, moment: str
         assert settled(storage.directory)
 
 
-def test_after_kill_9_of_everything_clean_removes_what_is_left(workshop: Path) -> None:
+def test_clean_removes_everything_after_kill_9_of_all_processes(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         with headless.begun("odirect-truth", storage.directory, "--set", "seconds=60") as process:
             (keeper,) = processes.below(process.pid, "directory")
@@ -90,7 +90,7 @@ def test_after_kill_9_of_everything_clean_removes_what_is_left(workshop: Path) -
         assert settled(storage.directory)
 
 
-def test_clean_leaves_a_living_run_alone(workshop: Path) -> None:
+def test_clean_ignores_a_running_run(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         with headless.begun("odirect-truth", storage.directory, "--set", "seconds=60") as process:
             cleaned = headless.call("clean")
@@ -103,7 +103,7 @@ def test_clean_leaves_a_living_run_alone(workshop: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["coordinator", "writer"])
-def test_kill_9_of_the_probe_fails_its_step_and_the_next_one_goes_on(workshop: Path, which: str) -> None:
+def test_kill_9_of_the_probe_fails_only_its_step(workshop: Path, which: str) -> None:
     with disks.on_loop(workshop) as storage:
         scenario = headless.scenario_file(workshop, "first", "second")
         with headless.begun(scenario, storage.directory, "--set", "seconds=1.5") as process:
@@ -121,7 +121,7 @@ def test_kill_9_of_the_probe_fails_its_step_and_the_next_one_goes_on(workshop: P
     assert saved.load(run.id) == run
 
 
-def test_kill_9_of_the_keeper_leaves_nothing_behind_either(workshop: Path) -> None:
+def test_kill_9_of_the_keeper_leaves_nothing_behind(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         scenario = headless.scenario_file(workshop)
         with headless.begun(scenario, storage.directory) as process:

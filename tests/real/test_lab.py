@@ -1,4 +1,4 @@
-"""``fstui lab``: each storage is what its envelope says, and nothing of it is left, whoever ends it."""
+"""``fstui lab``: each storage is what its envelope says, and nothing is left of it however it ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FSTUI = headless.FSTUI
 
 @pytest.fixture
 def lab(workshop: Path) -> Iterator[Lab]:
-    """A complete laboratory, removed by its own command."""
+    """Make a complete laboratory, removed by its own command."""
     kernel_has("overlay")
     tool("mke2fs")
     done = headless.call("lab", "make", workshop / "class")
@@ -41,7 +41,7 @@ def lab(workshop: Path) -> Iterator[Lab]:
 
 
 def remains(workshop: Path) -> list[str]:
-    """Mounts, loop devices, cgroups, files and ledger entries that are left."""
+    """Return mounts, loop devices, cgroups, files and ledger entries that are left."""
     held = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(workshop) in line]
     for file in Path("/sys/block").glob("loop*/loop/backing_file"):
         try:
@@ -59,7 +59,7 @@ def of_kind(lab: Lab, kind: str) -> Storage:
     return found
 
 
-def test_each_is_what_its_envelope_says(lab: Lab, tmp_path: Path) -> None:
+def test_each_storage_is_what_its_envelope_says(lab: Lab, tmp_path: Path) -> None:
     assert {storage.kind for storage in lab.storages} == set(KINDS)
     sealed = headless.call("lab", "list").stdout.decode()
     assert "sealed" in sealed and not any(storage.truth.title in sealed for storage in lab.storages)
@@ -74,7 +74,7 @@ def test_each_is_what_its_envelope_says(lab: Lab, tmp_path: Path) -> None:
     assert storage.truth.title in opened and storage.truth.title in headless.call("lab", "list").stdout.decode()
 
 
-def test_programs_are_started_with_the_fault_of_their_storage(lab: Lab) -> None:
+def test_programs_start_with_the_fault_of_their_storage(lab: Lab) -> None:
     def started(kind: str, *words: str) -> str:
         return headless.call("lab", "run", of_kind(lab, kind).name, *words).stdout.decode()
 
@@ -84,7 +84,7 @@ def test_programs_are_started_with_the_fault_of_their_storage(lab: Lab) -> None:
     assert headless.call("lab", "run", "nobody", "true").returncode == 2
 
 
-def test_a_storage_in_use_is_named_and_removed_later(lab: Lab, workshop: Path) -> None:
+def test_storage_in_use_is_named_and_removed_later(lab: Lab, workshop: Path) -> None:
     place = lab.place(of_kind(lab, "memory"))
     with subprocess.Popen(["cat"], cwd=place, stdin=subprocess.PIPE) as user:
         done = headless.call("lab", "remove")
@@ -102,14 +102,14 @@ def test_clean_removes_what_rm_left(lab: Lab, workshop: Path) -> None:
     assert remains(workshop) == []
 
 
-def test_a_renamed_laboratory_is_found_by_its_mounts(lab: Lab, workshop: Path) -> None:
+def test_renamed_laboratory_is_found_by_its_mounts(lab: Lab, workshop: Path) -> None:
     Path(lab.directory).rename(workshop / "renamed")
     assert headless.call("lab", "remove").returncode == 0
     assert remains(workshop) == []
 
 
 @pytest.mark.parametrize("after", [0, 1, 4])
-def test_what_a_killed_maker_left_is_cleaned(workshop: Path, after: int) -> None:
+def test_clean_removes_what_a_killed_maker_left(workshop: Path, after: int) -> None:
     with subprocess.Popen([FSTUI, "lab", "make", workshop / "class"], stderr=subprocess.DEVNULL) as maker:
         while not (found := laboratory.entries()) or not (recorded := storages_of(found[0].run)) >= after:
             assert maker.poll() is None
@@ -121,7 +121,7 @@ def test_what_a_killed_maker_left_is_cleaned(workshop: Path, after: int) -> None
 
 
 def storages_of(run: str) -> int:
-    """How many storages of a laboratory are recorded so far; -1 before the first record."""
+    """Return how many storages of a laboratory are recorded so far; -1 before the first record."""
     try:
         lab = laboratory.standing()
     except Refused:
@@ -140,7 +140,7 @@ while True:
 """
 
 
-def test_a_directory_that_another_user_may_rename_is_refused(workshop: Path) -> None:
+def test_directory_that_another_user_may_rename_is_refused(workshop: Path) -> None:
     theirs = workshop / "theirs"
     theirs.mkdir()
     os.chown(theirs, 65534, 65534)
@@ -153,7 +153,7 @@ def test_a_directory_that_another_user_may_rename_is_refused(workshop: Path) -> 
 
 @pytest.mark.parametrize("link", [True, False], ids=["a link", "a directory"])
 def test_nothing_is_mounted_where_a_name_was_swapped(workshop: Path, link: bool) -> None:
-    """The descriptors decide, not the names: here another user owns the directory, past the check."""
+    """Descriptors decide, not names. Here another user owns the directory after it was checked."""
     victim = workshop / "victim"
     victim.mkdir(0o700)
     theirs = workshop / "theirs"
@@ -177,7 +177,7 @@ def test_nothing_is_mounted_where_a_name_was_swapped(workshop: Path, link: bool)
 
 
 def clear(directory: Path) -> None:
-    """Remove what was made there, complete or not, and make room for the next try."""
+    """Remove what was made there, complete or not, before the next try."""
     for entry in laboratory.entries():
         kernel.remove(entry.run)
         ledger.strike(entry)
@@ -186,13 +186,13 @@ def clear(directory: Path) -> None:
             shutil.rmtree(each, ignore_errors=True)
 
 
-def test_it_is_refused_where_it_would_touch_what_exists(workshop: Path) -> None:
+def test_existing_directory_is_refused(workshop: Path) -> None:
     (workshop / "mine").write_text("mine")
     done = headless.call("lab", "make", workshop / "mine")
     assert done.returncode == 2 and b"exists" in done.stderr
     assert (workshop / "mine").read_text() == "mine"
 
 
-def test_a_removed_command_says_what_to_use() -> None:
+def test_removed_command_names_its_replacement() -> None:
     done = headless.call("lab", "cut", "oak")
     assert done.returncode == 2 and b"fstui --simulate" in done.stderr

@@ -1,4 +1,4 @@
-"""Storage and processes that break their word: always ``not-durable``, by the rule that names the reason."""
+"""Storage and processes that lie are always ``not-durable``, by the rule that names the reason."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ CONFIGURED: dict[str, tuple[Make, str]] = {
     "write through set by hand": (disks.write_through, "write-through-override"),
 }
 ARRIVING = {"a loop in tmpfs"}
-"""Flushes do arrive at the loop: it is what lies beneath that forgets."""
+"""Flushes arrive at the loop device, but the storage below it forgets."""
 
 
 @pytest.mark.parametrize("name", CONFIGURED)
-def test_the_configuration_gives_it_away(workshop: Path, name: str) -> None:
+def test_configuration_shows_the_lie(workshop: Path, name: str) -> None:
     make, rule = CONFIGURED[name]
     with make(workshop) as storage:
         assert flags(storage) == [rule]
@@ -48,7 +48,7 @@ def test_the_configuration_gives_it_away(workshop: Path, name: str) -> None:
 
 
 def flags(storage: Storage, **how: Any) -> list[str]:
-    """The rules by which ``fstui list`` calls this filesystem not durable, before a byte is written."""
+    """Return the rules by which ``fstui list`` reports this filesystem as not durable, before anything is written."""
     listed = headless.call("list", "--format", "json", **how)
     assert listed.returncode == 0, listed.stderr
     (found,) = (row for row in json.loads(listed.stdout)["filesystems"] if row["mount_point"] == str(storage.directory))
@@ -56,14 +56,14 @@ def flags(storage: Storage, **how: Any) -> list[str]:
 
 
 def eatmydata() -> str:
-    """The library's path as Debian and Ubuntu install it; skipped where it is missing."""
+    """Return the path of the library on Debian and Ubuntu. Skip the test if it is missing."""
     found = sorted(Path("/usr/lib").glob("*/libeatmydata.so*"))
     if not found:
         pytest.skip("libeatmydata is missing: apt-get install libeatmydata1")
     return str(found[0])
 
 
-def test_libeatmydata_is_found_in_the_process_and_the_disk_is_not_judged(workshop: Path) -> None:
+def test_libeatmydata_is_found_and_the_disk_is_not_judged(workshop: Path) -> None:
     preloaded = {**os.environ, "LD_PRELOAD": eatmydata()}
     with disks.on_loop(workshop) as storage:
         assert flags(storage, environment=preloaded) == ["sync-stubbed"]
@@ -80,7 +80,7 @@ def test_libeatmydata_is_found_in_the_process_and_the_disk_is_not_judged(worksho
 
 
 @pytest.mark.parametrize("way", dropping.WAYS)
-def test_a_library_that_leaves_syncs_out_is_found(workshop: Path, tmp_path: Path, way: str) -> None:
+def test_library_that_skips_syncs_is_found(workshop: Path, tmp_path: Path, way: str) -> None:
     scenario = headless.scenario_file(tmp_path, "fdatasync", more='sync = "fdatasync"')
     with disks.on_loop(workshop) as storage:
         run = headless.measure(scenario, storage, environment=dropping.preloaded(tmp_path, way))
@@ -89,21 +89,21 @@ def test_a_library_that_leaves_syncs_out_is_found(workshop: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("way", dropping.MORE)
-def test_a_library_that_makes_more_of_each_sync_is_not_accused(workshop: Path, tmp_path: Path, way: str) -> None:
+def test_library_that_adds_syncs_is_not_reported(workshop: Path, tmp_path: Path, way: str) -> None:
     with disks.on_loop(workshop) as storage:
         run = headless.measure("check", storage, environment=dropping.preloaded(tmp_path, way))
     assert headless.accused_of(run) == set(), run.sentence
 
 
 def swallowing(calls: str) -> tuple[str, ...]:
-    """The words that start a command whose calls succeed without being done."""
+    """Return the words that start a command whose system calls succeed without doing anything."""
     if os.uname().machine not in without_calls.NUMBERS:
         pytest.skip(f"the numbers of the sync calls on {os.uname().machine} are not known to the test's seccomp filter")
     return sys.executable, without_calls.__file__, calls
 
 
 @pytest.mark.parametrize("calls", ["fsync,fdatasync", "fdatasync"])
-def test_a_filter_that_swallows_syncs_is_found_in_the_process(workshop: Path, calls: str) -> None:
+def test_seccomp_filter_that_swallows_syncs_is_found(workshop: Path, calls: str) -> None:
     with disks.on_loop(workshop) as storage:
         run = headless.measure("fsync-rate", storage, within=swallowing(calls))
         assert storage.device
@@ -114,7 +114,7 @@ def test_a_filter_that_swallows_syncs_is_found_in_the_process(workshop: Path, ca
         assert headless.judged_again(run) == run
 
 
-def test_memory_that_cannot_be_seen_is_not_reported_as_durable(workshop: Path, tmp_path: Path) -> None:
+def test_hidden_memory_is_not_reported_as_durable(workshop: Path, tmp_path: Path) -> None:
     with disks.overlay_on_hidden_memory(workshop) as storage:
         run = headless.measure(headless.scenario_file(tmp_path), storage)
         assert run.target and [node.kind for node in run.target.stack] == ["overlay"]
@@ -122,13 +122,13 @@ def test_memory_that_cannot_be_seen_is_not_reported_as_durable(workshop: Path, t
 
 
 def counted(storage: Storage) -> int:
-    """Writes at the device so far, flushes among them."""
+    """Return the number of writes at the device so far, including flushes."""
     return int(Path(f"/sys/block/{storage.device}/stat").read_text().split()[4])
 
 
-def test_flushes_that_are_dropped_for_a_while_are_found_in_their_turn(workshop: Path, tmp_path: Path) -> None:
-    """An fsync owes one flush or two: over the whole step there may be enough. A remount in another mount namespace is
-    not heard here."""
+def test_flushes_dropped_for_a_while_are_found(workshop: Path, tmp_path: Path) -> None:
+    """An fsync needs one flush or two, so the whole step may have enough. A remount in another mount namespace is not
+    noticed."""
     scenario = headless.scenario_file(tmp_path, "fsync", more='sync = "fsync"')
     with disks.on_loop(workshop) as storage, headless.begun(scenario, storage.directory, "--set", "seconds=2") as run:
         for barriers, writes in (("barrier=0", 60), ("barrier=1", 300)):
@@ -142,15 +142,15 @@ def test_flushes_that_are_dropped_for_a_while_are_found_in_their_turn(workshop: 
     assert "for a time" in document.sentence
 
 
-def test_no_file_of_a_liar_is_left(workshop: Path) -> None:
+def test_no_file_is_left_on_lying_storage(workshop: Path) -> None:
     with disks.tmpfs(workshop) as storage:
         headless.measure("odirect-truth", storage)
         assert list(storage.directory.iterdir()) == []
         assert shutil.disk_usage(storage.directory).used == 0
 
 
-def test_a_file_that_ext4_keeps_in_its_inode_is_the_reason_where_its_overwrites_do_not_arrive(workshop: Path) -> None:
-    """Linux 6.18 writes none of them for fdatasync; where a kernel does, nobody else wrote."""
+def test_inline_data_of_ext4_is_named_as_the_reason(workshop: Path) -> None:
+    """Linux 6.18 writes none of these overwrites for fdatasync. Other kernels may write them."""
     small = 'offsets = "same"\nblock_bytes = 48\nfile_bytes = 48'
     scenario = workshop / "small.toml"
     scenario.write_text(headless.HEAD + f'[[steps]]\nname = "fdatasync"\nprobe = "sync_writes"\n{small}\n')

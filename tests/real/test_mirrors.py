@@ -1,4 +1,4 @@
-"""A btrfs on two loop devices, one of which forgets: only what has a checked copy elsewhere is kept."""
+"""A btrfs on two loop devices, one of them forgets: only data with a checksummed copy on the other survives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.real.disks import Storage
 
 @contextmanager
 def of_two(first: Path, second: Path, metadata: str) -> Iterator[tuple[Storage, str]]:
-    """With the kernel name of its second member, whose file lies in ``second``."""
+    """Make the filesystem. Yield it with the kernel name of its second member, whose file is in ``second``."""
     disks.kernel_has("btrfs")
     with disks.loop(first / "one.img") as good, disks.loop(second / "two.img", direct_io=False) as other:
         devices = f"/dev/{good}", f"/dev/{other}"
@@ -26,7 +26,7 @@ def of_two(first: Path, second: Path, metadata: str) -> Iterator[tuple[Storage, 
             disks.sh("btrfs", "device", "scan", "--forget", *devices)
 
 
-def test_a_member_that_is_never_flushed_is_named_and_loses_nothing(workshop: Path) -> None:
+def test_member_without_flushes_is_named_and_loses_nothing(workshop: Path) -> None:
     with of_two(workshop, workshop, "raid1") as (storage, other):
         disks.write_cache(other).write_text("write through")
         run = headless.measure("fsync-rate", storage)
@@ -35,7 +35,7 @@ def test_a_member_that_is_never_flushed_is_named_and_loses_nothing(workshop: Pat
     assert other in found.title
 
 
-def test_a_member_in_memory_takes_metadata_with_it_that_is_nowhere_else(workshop: Path) -> None:
+def test_member_in_memory_loses_metadata_without_a_copy(workshop: Path) -> None:
     with disks.tmpfs(workshop) as memory, of_two(workshop, memory.directory, "single") as (storage, _):
         run = headless.measure("fsync-rate", storage)
     assert headless.accused_of(run) == {"in-memory"}, run.sentence

@@ -1,7 +1,6 @@
-"""Cuts on real filesystems. What stands in for the plug: the filesystem is shut down at once and nothing more of it is
-written (the ioctl GOINGDOWN with NOLOGFLUSH), then it is mounted again and its journal replayed, as after a power cut.
-The disk beneath keeps its power: a lie of its own shows only in the laboratory.
-"""
+"""Power cuts on real filesystems. Instead of cutting the power, the filesystem is shut down at once without writing
+anything more (the ioctl GOINGDOWN with NOLOGFLUSH). Then it is mounted again, and its journal is replayed as after a
+power cut. The disk below keeps its power, so a lie of the disk shows only in the laboratory."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ NOLOGFLUSH = 2
 
 
 class Writing:
-    """A writer on real storage and what its witness heard."""
+    """A writer on real storage and the lines that its witness received."""
 
     def __init__(self, storage: Storage, *settings: str, environment: Mapping[str, str] | None = None) -> None:
         self.storage = storage
@@ -41,16 +40,16 @@ class Writing:
         self.heard = b""
 
     def until(self, records: int) -> None:
-        """Until each writer has acknowledged as many."""
+        """Read until each writer has acknowledged this many records."""
         _, self.heard = lines_until(self.process, each_writer(records))
 
     def on_for(self, lines: int) -> None:
-        """As many lines more."""
+        """Read this many more lines."""
         assert self.process.stdout
         self.heard += b"".join(self.process.stdout.readline() for _ in range(lines))
 
     def cut(self) -> bytes:
-        """Everything stops at once and the filesystem comes back; the witness's log."""
+        """Stop everything at once and mount the filesystem again. Return the witness's log."""
         probe = probe_of(self.process)
         os.killpg(probe, signal.SIGSTOP)
         shut_down(self.storage.directory)
@@ -65,7 +64,7 @@ class Writing:
 
 @contextlib.contextmanager
 def writing(storage: Storage, *settings: str, **how: Any) -> Iterator[Writing]:
-    """Killed at the end if it still lives."""
+    """Start a writer, killed at the end."""
     begun = Writing(storage, *settings, **how)
     try:
         yield begun
@@ -78,13 +77,13 @@ def writing(storage: Storage, *settings: str, **how: Any) -> Iterator[Writing]:
 
 
 def remount(storage: Storage, options: str = "rw") -> None:
-    """Unmounted and mounted again."""
+    """Unmount and mount again."""
     sh("umount", storage.directory)
     sh("mount", "-o", options, f"/dev/{storage.device}", storage.directory)
 
 
 def shut_down(directory: Path) -> None:
-    """As if the power went: neither data nor log are written any more."""
+    """Shut the filesystem down: neither data nor journal are written any more."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.ioctl(fd, GOINGDOWN, struct.pack("I", NOLOGFLUSH))
@@ -111,7 +110,7 @@ def figures(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def libeatmydata() -> dict[str, str]:
-    """An environment in which no sync leaves the process."""
+    """Return an environment in which no sync leaves the process."""
     return {**os.environ, "LD_PRELOAD": eatmydata()}
 
 
@@ -119,7 +118,7 @@ ALL_WAYS = ("sync=fsync,fdatasync,O_DSYNC,O_DIRECT+O_DSYNC", "writes=overwrite,a
 
 
 @pytest.mark.parametrize("fstype", ["ext4", "xfs"])
-def test_what_was_synced_survives_a_filesystem_that_goes_down_at_once(workshop: Path, fstype: str) -> None:
+def test_synced_records_survive_a_shutdown_of_the_filesystem(workshop: Path, fstype: str) -> None:
     kernel_has(fstype)
     with on_loop(workshop, fstype) as storage, writing(storage, *ALL_WAYS) as writer:
         writer.until(40)
@@ -129,7 +128,7 @@ def test_what_was_synced_survives_a_filesystem_that_goes_down_at_once(workshop: 
     assert figures(run)["cuts_before"] == 0
 
 
-def test_cuts_add_up_on_the_same_storage_and_start_again_when_a_setting_changes(workshop: Path) -> None:
+def test_cuts_add_up_until_a_setting_changes(workshop: Path) -> None:
     with on_loop(workshop) as storage:
         titles = []
         for options in ("rw", "rw", "rw,noatime"):
@@ -141,7 +140,7 @@ def test_cuts_add_up_on_the_same_storage_and_start_again_when_a_setting_changes(
     assert titles == ["kept (1 cut)"] * 2 + ["kept (2 cuts)"] * 2 + ["kept (1 cut)"] * 2
 
 
-def test_syncs_that_never_leave_the_process_lose_everything_even_the_directory(workshop: Path) -> None:
+def test_stubbed_syncs_lose_everything_even_the_directory(workshop: Path) -> None:
     with on_loop(workshop) as storage, writing(storage, "file=131072", environment=libeatmydata()) as writer:
         writer.until(20)
         run = verified(storage, writer.cut())
@@ -149,10 +148,10 @@ def test_syncs_that_never_leave_the_process_lose_everything_even_the_directory(w
     assert figures(run)["gone"]
 
 
-def test_what_was_never_synced_is_counted_record_by_record(workshop: Path) -> None:
+def test_unsynced_records_are_counted_one_by_one(workshop: Path) -> None:
     with on_loop(workshop) as storage, writing(storage, "file=131072", environment=libeatmydata()) as writer:
         writer.until(40)
-        sh("sync", "-f", storage.directory)  # somebody else saves what there is by then
+        sh("sync", "-f", storage.directory)  # other processes may sync the records by then
         writer.on_for(300)
         run = verified(storage, writer.cut())
     found = figures(run)
@@ -164,7 +163,7 @@ def test_what_was_never_synced_is_counted_record_by_record(workshop: Path) -> No
     )
 
 
-def test_the_end_of_a_process_is_no_cut(workshop: Path) -> None:
+def test_end_of_a_process_is_no_power_cut(workshop: Path) -> None:
     with on_loop(workshop) as storage, writing(storage, environment=libeatmydata()) as writer:
         writer.until(20)
         os.killpg(probe_of(writer.process), signal.SIGKILL)
@@ -175,7 +174,7 @@ def test_the_end_of_a_process_is_no_cut(workshop: Path) -> None:
     assert "the end of a process" in run["sentence"].lower()
 
 
-def test_a_filesystem_that_comes_back_read_only_is_read_as_it_is(workshop: Path) -> None:
+def test_read_only_filesystem_can_be_verified(workshop: Path) -> None:
     with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
         writer.until(20)
         log = writer.cut()
@@ -187,7 +186,7 @@ def test_a_filesystem_that_comes_back_read_only_is_read_as_it_is(workshop: Path)
     assert "now: the filesystem is mounted read-only" in run["findings"][0]["because"]
 
 
-def test_a_filesystem_that_is_not_mounted_is_not_taken_for_an_empty_one(workshop: Path) -> None:
+def test_unmounted_filesystem_is_not_taken_for_an_empty_one(workshop: Path) -> None:
     with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
         writer.until(20)
         log = writer.cut()
@@ -201,7 +200,7 @@ def test_a_filesystem_that_is_not_mounted_is_not_taken_for_an_empty_one(workshop
     assert run["verdict"] == "lost"
 
 
-def test_records_on_a_filesystem_that_is_not_mounted_now_are_not_forgotten(workshop: Path) -> None:
+def test_records_on_an_unmounted_filesystem_are_not_forgotten(workshop: Path) -> None:
     def clean() -> subprocess.CompletedProcess[bytes]:
         return subprocess.run([FSTUI, "clean", "--pending"], capture_output=True, check=False)
 
@@ -218,7 +217,7 @@ def test_records_on_a_filesystem_that_is_not_mounted_now_are_not_forgotten(works
     assert b"nothing is mounted on" in out_of_sight.stderr
 
 
-def test_a_filesystem_that_comes_back_empty_has_lost_all(workshop: Path) -> None:
+def test_empty_filesystem_after_a_cut_has_lost_everything(workshop: Path) -> None:
     with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
         writer.until(20)
         log = writer.cut()

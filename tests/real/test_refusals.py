@@ -1,4 +1,4 @@
-"""Refused before a byte is written: exit 2, one sentence that names the thing and the way out, no traceback."""
+"""Refusals before anything is written: exit status 2, one sentence with the problem and a way out, no traceback."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOSTILE = [b"\xff\xfe", b"two\nlines", b"\x1b[31mred\x07", b"[bold]name[b]", b"a
 
 
 def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
-    """The sentence."""
+    """Check the refusal and return its sentence."""
     assert done.returncode == 2, (done.returncode, done.stderr)
     assert done.stdout == b""
     (line,) = done.stderr.decode().splitlines()
@@ -28,20 +28,20 @@ def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
 
 @contextmanager
 def nothing_written(directory: Path, home: Path) -> Iterator[None]:
-    """Neither where it was to measure nor in its own state."""
+    """Check that nothing was written, neither to the target nor to the state directory."""
     before = sorted(directory.rglob("*"))
     yield
     assert sorted(directory.rglob("*")) == before
     assert list(home.rglob("*.json")) == []
 
 
-def test_a_directory_that_does_not_exist(workshop: Path, own_user: Path) -> None:
+def test_missing_directory(workshop: Path, own_user: Path) -> None:
     with nothing_written(workshop, own_user):
         sentence = refusal(headless.call("run", "fsync-rate", workshop / "nothing"))
     assert str(workshop / "nothing") in sentence and "No such file" in sentence and "existing directory" in sentence
 
 
-def test_a_file(workshop: Path, own_user: Path) -> None:
+def test_file_instead_of_a_directory(workshop: Path, own_user: Path) -> None:
     file = workshop / "precious"
     file.write_text("data")
     with nothing_written(workshop, own_user):
@@ -50,13 +50,13 @@ def test_a_file(workshop: Path, own_user: Path) -> None:
     assert file.read_text() == "data"
 
 
-def test_a_block_device(workshop: Path, own_user: Path) -> None:
+def test_block_device(workshop: Path, own_user: Path) -> None:
     with disks.loop(workshop / "disk.img", size_bytes=MIB) as device, nothing_written(workshop, own_user):
         assert "not a directory" in refusal(headless.call("run", "fsync-rate", f"/dev/{device}"))
         assert (workshop / "disk.img").read_bytes() == bytes(MIB)
 
 
-def test_a_filesystem_mounted_read_only(workshop: Path, own_user: Path) -> None:
+def test_read_only_filesystem(workshop: Path, own_user: Path) -> None:
     with disks.on_loop(workshop, options="ro") as storage, nothing_written(storage.directory, own_user):
         sentence = refusal(headless.call("run", "fsync-rate", storage.directory))
     assert str(storage.directory) in sentence and "read-only" in sentence and "Remount it rw" in sentence
@@ -64,9 +64,9 @@ def test_a_filesystem_mounted_read_only(workshop: Path, own_user: Path) -> None:
 
 @contextmanager
 def ordinary_user(workshop: Path) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
-    """The words that start a command as nobody, and an environment with a home that it may write to.
+    """Return the words that start a command as user nobody, and an environment with a home that it may write to.
 
-    It may read everything, so that it finds an interpreter that lies in root's home.
+    It may read every file, because the interpreter may be in root's home.
     """
     home = workshop / "home"
     home.mkdir()
@@ -79,7 +79,7 @@ def ordinary_user(workshop: Path) -> Iterator[tuple[tuple[str, ...], dict[str, s
     yield words, environment
 
 
-def test_a_directory_that_this_user_may_not_write_to(workshop: Path) -> None:
+def test_directory_that_the_user_may_not_write_to(workshop: Path) -> None:
     with (
         ordinary_user(workshop) as (words, environment),
         disks.on_loop(workshop) as storage,
@@ -90,7 +90,7 @@ def test_a_directory_that_this_user_may_not_write_to(workshop: Path) -> None:
     assert str(storage.directory) in sentence and "not writable" in sentence and "sudo" in sentence
 
 
-def test_an_immutable_directory_is_closed_to_root_as_well(workshop: Path) -> None:
+def test_immutable_directory_is_closed_to_root(workshop: Path) -> None:
     chattr = disks.tool("chattr")
     with disks.on_loop(workshop) as storage:
         (storage.directory / "fixed").mkdir()
@@ -100,14 +100,14 @@ def test_an_immutable_directory_is_closed_to_root_as_well(workshop: Path) -> Non
     assert "not writable for root either" in sentence and "lsattr -d" in sentence and "sudo" not in sentence
 
 
-def test_a_directory_that_this_user_may_not_enter(workshop: Path) -> None:
+def test_directory_that_the_user_may_not_enter(workshop: Path) -> None:
     (workshop / "closed").mkdir(mode=0o700)
     with ordinary_user(workshop) as (words, environment):
         call = headless.call("run", "fsync-rate", workshop / "closed", within=words, environment=environment)
     assert "closed" in refusal(call)
 
 
-def test_an_ordinary_user_measures_in_a_directory_of_their_own(workshop: Path) -> None:
+def test_ordinary_user_can_measure_in_an_own_directory(workshop: Path) -> None:
     with ordinary_user(workshop) as (words, environment), disks.on_loop(workshop) as storage:
         os.chown(storage.directory, 65534, 65534)
         run = headless.measure(headless.scenario_file(workshop), storage, within=words, environment=environment)
@@ -116,7 +116,7 @@ def test_an_ordinary_user_measures_in_a_directory_of_their_own(workshop: Path) -
         assert headless.accused_of(run) == set()
 
 
-def test_a_filesystem_that_is_too_full(workshop: Path, own_user: Path) -> None:
+def test_filesystem_that_is_too_full(workshop: Path, own_user: Path) -> None:
     with disks.on_loop(workshop) as storage:
         free = os.statvfs(storage.directory).f_bavail * os.statvfs(storage.directory).f_frsize
         with (storage.directory / "others").open("wb") as file:
@@ -128,7 +128,7 @@ def test_a_filesystem_that_is_too_full(workshop: Path, own_user: Path) -> None:
 
 
 @pytest.mark.parametrize("directory", ["/proc", "/proc/self", "/sys", "/sys/kernel", "/dev/pts"])
-def test_a_pseudo_filesystem(own_user: Path, directory: str) -> None:
+def test_pseudo_filesystem(own_user: Path, directory: str) -> None:
     sentence = refusal(headless.call("run", "fsync-rate", directory))
     assert directory in sentence or "/proc/" in sentence
     assert "holds no files" in sentence and "Name a directory on a disk" in sentence
@@ -136,13 +136,13 @@ def test_a_pseudo_filesystem(own_user: Path, directory: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_directory_of_a_hostile_name_that_does_not_exist(workshop: Path, name: bytes) -> None:
+def test_missing_directory_with_a_hostile_name(workshop: Path, name: bytes) -> None:
     sentence = refusal(headless.call("run", "fsync-rate", os.fsencode(workshop) + b"/" + name))
     assert str(workshop) in sentence and "No such file" in sentence
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_mount_of_a_hostile_name_is_listed_and_measured_safely(workshop: Path, name: bytes) -> None:
+def test_mount_with_a_hostile_name_is_handled_safely(workshop: Path, name: bytes) -> None:
     point = Path(os.fsdecode(os.fsencode(workshop) + b"/" + name))
     scenario = headless.scenario_file(workshop)
     with disks.loop(workshop / "disk.img") as device:
@@ -172,7 +172,7 @@ def test_a_mount_of_a_hostile_name_is_listed_and_measured_safely(workshop: Path,
         (("fsync-rate", "--fail-on", "bad"), "bad", "suspicious"),
     ],
 )
-def test_what_is_unknown_is_named_with_what_there_is(
+def test_unknown_names_are_refused_with_the_known_ones(
     workshop: Path, own_user: Path, arguments: tuple[str, ...], names: str, way_out: str
 ) -> None:
     scenario, *options = arguments
@@ -194,7 +194,7 @@ def test_what_is_unknown_is_named_with_what_there_is(
         ("[[steps]]", "[[stages]]", "stages"),
     ],
 )
-def test_a_broken_scenario_file_is_named_with_its_mistake(
+def test_invalid_scenario_file_is_refused_with_its_error(
     workshop: Path, own_user: Path, old: str, new: str, names: str
 ) -> None:
     file = headless.scenario_file(workshop)

@@ -1,4 +1,4 @@
-"""A home whose server took every request and never answers: each command says so, and ends."""
+"""A home directory that never answers: each command reports that and ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.real.silent import silent_mount
 SAID = "did not answer within 2"
 
 
-def test_every_command_that_wants_the_home_says_that_it_is_silent_and_ends(workshop: Path) -> None:
+def test_every_command_reports_a_silent_home_and_ends(workshop: Path) -> None:
     home, target = workshop / "home", workshop / "target"
     target.mkdir()
     with silent_mount(home) as within:

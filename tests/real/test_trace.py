@@ -1,4 +1,4 @@
-"""The kernel's trace beside syncs of our own: whose flush it was, on storage that is honest and that is not."""
+"""The kernel's trace attributes flushes to the right process, on durable and on lying storage."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def traced(run_id: str, device: str) -> AsyncIterator[RunTrace]:
 
 
 async def during(trace: RunTrace, work: Callable[[], None]) -> DeviceTrace:
-    """What the trace says of the device while that is done."""
+    """Return the traced flushes of the device during a block of code."""
     trace.begin(time.monotonic_ns(), own=())
     work()
     answer = await trace.end(time.monotonic_ns())
@@ -43,7 +43,7 @@ async def during(trace: RunTrace, work: Callable[[], None]) -> DeviceTrace:
 
 
 def written_file(directory: Path, flags: int = 0) -> int:
-    """A file of 64 written blocks."""
+    """Make a file with 64 written blocks."""
     fd = os.open(directory / "ours", os.O_RDWR | os.O_CREAT | flags, 0o600)
     for number in range(64):
         os.pwrite(fd, BLOCK, number * len(BLOCK))
@@ -52,13 +52,13 @@ def written_file(directory: Path, flags: int = 0) -> int:
 
 
 def rewrite(fd: int, count: int = SYNCS) -> None:
-    """Overwrites, each synced."""
+    """Overwrite blocks and sync each."""
     for number in range(count):
         os.pwrite(fd, BLOCK, number % 64 * len(BLOCK))
         os.fdatasync(fd)
 
 
-async def test_beside_four_neighbours_each_of_our_syncs_is_one_flush_of_ours(workshop: Path) -> None:
+async def test_each_own_sync_is_one_own_flush_next_to_four_neighbours(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, neighbours(storage.directory, 4):
         assert storage.device
         fd = written_file(storage.directory)
@@ -72,7 +72,7 @@ async def test_beside_four_neighbours_each_of_our_syncs_is_one_flush_of_ours(wor
     assert 0 < seen.device_flush_ns.p50 <= seen.device_flush_ns.max
 
 
-async def test_beside_the_same_neighbours_a_mount_without_barriers_asks_for_none(workshop: Path) -> None:
+async def test_mount_without_barriers_requests_no_flush(workshop: Path) -> None:
     with disks.on_loop(workshop, options="barrier=0", direct_io=False) as storage, neighbours(storage.directory, 4):
         assert storage.device
         fd = written_file(storage.directory)
@@ -82,7 +82,7 @@ async def test_beside_the_same_neighbours_a_mount_without_barriers_asks_for_none
     assert (seen.lost, seen.asked_by_us, seen.fua_writes_by_us, seen.requests) == (0, 0, 0, 0)
 
 
-async def test_a_device_that_the_kernel_believes_to_have_no_cache_is_asked_for_nothing(workshop: Path) -> None:
+async def test_device_without_cache_receives_no_flush_request(workshop: Path) -> None:
     with disks.write_through(workshop) as storage:
         assert storage.device
         fd = written_file(storage.directory)
@@ -92,7 +92,7 @@ async def test_a_device_that_the_kernel_believes_to_have_no_cache_is_asked_for_n
     assert (seen.asked_by_us, seen.requests, seen.lost) == (0, 0, 0)
 
 
-async def test_what_our_threads_and_children_ask_is_ours_and_stretches_are_told_apart(workshop: Path) -> None:
+async def test_flushes_of_threads_and_children_count_as_own(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         assert storage.device
         fd = written_file(storage.directory)
@@ -116,8 +116,8 @@ def in_a_thread_of_a_child(work: Callable[[], None]) -> None:
     assert os.waitpid(pid, 0)[1] == 0
 
 
-async def test_flushes_of_a_layer_s_own_threads_are_theirs(workshop: Path) -> None:
-    """Below a loop its worker asks, and nobody can say for whom."""
+async def test_flushes_of_a_layers_threads_are_separate(workshop: Path) -> None:
+    """Below a loop device its worker requests flushes, and their origin is unknown."""
     backing = Path(os.path.realpath(f"/sys/dev/block/{os.major(d := workshop.stat().st_dev)}:{os.minor(d)}"))
     if not (backing / "partition").exists() and not (backing / "queue").exists():
         pytest.skip("the tests' own directory is on no block device")
@@ -130,7 +130,7 @@ async def test_flushes_of_a_layer_s_own_threads_are_theirs(workshop: Path) -> No
     assert seen.asked_by_kernel_threads is not None and seen.asked_by_kernel_threads >= 100
 
 
-def test_a_run_beside_four_neighbours_says_whose_flushes_they_were(workshop: Path) -> None:
+def test_run_next_to_four_neighbours_attributes_flushes(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, neighbours(storage.directory, 4):
         run = headless.measure("fsync-rate", storage)
     assert run.untraced is None
@@ -138,13 +138,13 @@ def test_a_run_beside_four_neighbours_says_whose_flushes_they_were(workshop: Pat
         step = headless.step_named(run, name)
         (seen,) = (device for device in step.trace or () if device.device == storage.device)
         assert seen.lost == 0
-        # a full journal is checkpointed by whoever waits for its room, and that flush is then ours as well:
+        # the process that waits for space in a full journal checkpoints it, and that flush counts as its own, too:
         # jbd2_log_do_checkpoint() in fs/jbd2/checkpoint.c
         assert step.syncs <= (seen.asked_by_us or 0) <= step.syncs * 1.02, name
         assert seen.asked_by_others
 
 
-def test_a_run_that_cannot_be_traced_says_why_and_goes_on(workshop: Path) -> None:
+def test_run_without_a_trace_reports_the_reason(workshop: Path) -> None:
     nobody = str(pwd.getpwnam("nobody").pw_uid)
     become = ("setpriv", f"--reuid={nobody}", "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
     place = workshop / "nobody's"
@@ -158,7 +158,7 @@ def test_a_run_that_cannot_be_traced_says_why_and_goes_on(workshop: Path) -> Non
     assert [step.trace for step in run.steps] == [None]
 
 
-def test_a_run_that_is_told_to_is_not_traced(workshop: Path) -> None:
+def test_run_with_trace_off_is_not_traced(workshop: Path) -> None:
     done = headless.call("run", headless.scenario_file(workshop), workshop, "--format", "json", "--trace", "off")
     run = decode_run(done.stdout)
     assert run.untraced is None

@@ -1,4 +1,4 @@
-"""``fstui watch`` beside programs whose syncs are known: who waits for which file, exactly."""
+"""``fstui watch`` next to programs with known syncs: it reports exactly which program waits for which file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ sys.stdin.readline()
 
 @contextmanager
 def syncing(how: str, path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A program that has opened the file and waits for the word to begin."""
+    """A program that has opened its file and waits for the start."""
     words = [sys.executable, "-c", PROGRAM, how, str(path), str(SYNCS)]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -56,7 +56,7 @@ def syncing(how: str, path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def say(process: subprocess.Popen[str]) -> None:
-    """Begin; returns when it has synced as often as it is to."""
+    """Start it, and return after its syncs."""
     assert process.stdin and process.stdout
     process.stdin.write("\n")
     process.stdin.flush()
@@ -65,7 +65,7 @@ def say(process: subprocess.Popen[str]) -> None:
 
 @contextmanager
 def watch(*words: str | Path, within: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[bytes]]:
-    """A watch that has begun."""
+    """Start a watch."""
     call = [*within, headless.FSTUI, "watch", "--format", "events", *map(str, words)]
     process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
@@ -80,7 +80,7 @@ def watch(*words: str | Path, within: tuple[str, ...] = ()) -> Iterator[subproce
 
 
 def ended(process: subprocess.Popen[bytes]) -> WatchReport:
-    """End it as a person does, once a second is over."""
+    """End it with Ctrl-C after one second."""
     assert process.stdout
     while json.loads(process.stdout.readline())["event"] != "WatchedSecond":
         pass
@@ -97,14 +97,14 @@ def report_of(told: Any) -> WatchReport:
 
 
 def row_of(report: WatchReport, path: Path) -> Waiting:
-    """The row of that file; the test fails where there is not exactly one."""
+    """Return the only row of that file."""
     rows = [row for row in report.whole.waits if row.file == str(path)]
     assert len(rows) == 1, [(row.program, row.where, row.syncs) for row in report.whole.waits]
     return rows[0]
 
 
 @pytest.mark.parametrize("how", ["fsync", "fdatasync", "O_DSYNC", "msync"])
-def test_every_way_to_sync_is_counted_with_its_program_and_file(workshop: Path, how: str) -> None:
+def test_every_sync_method_is_counted_with_program_and_file(workshop: Path, how: str) -> None:
     with disks.on_loop(workshop) as storage, syncing(how, path := storage.directory / "a file") as program:
         with watch("--mount", storage.directory) as watching:
             say(program)
@@ -122,7 +122,7 @@ def test_every_way_to_sync_is_counted_with_its_program_and_file(workshop: Path, 
 
 @pytest.mark.parametrize("fstype", ["xfs", "btrfs"])
 @pytest.mark.parametrize("how", ["fdatasync", "O_DSYNC"])
-def test_filesystems_that_do_not_tell_the_end_of_a_sync(workshop: Path, fstype: str, how: str) -> None:
+def test_filesystems_without_an_event_for_the_end_of_a_sync(workshop: Path, fstype: str, how: str) -> None:
     with disks.on_loop(workshop, fstype) as storage, syncing(how, path := storage.directory / "file") as program:
         with watch("--mount", storage.directory) as watching:
             say(program)
@@ -132,7 +132,7 @@ def test_filesystems_that_do_not_tell_the_end_of_a_sync(workshop: Path, fstype: 
     assert (row.latency_ns is None) == (how == "O_DSYNC"), "the system call around it tells, where there is one"
 
 
-def test_one_process_is_watched_with_its_children_alone(workshop: Path) -> None:
+def test_one_process_is_watched_with_its_children(workshop: Path) -> None:
     program = "import os, subprocess, sys; print(os.getpid(), flush=True); subprocess.run(sys.argv[1:])"
     with disks.on_loop(workshop) as storage, syncing("fsync", storage.directory / "other") as other:
         below = [sys.executable, "-c", PROGRAM, "fsync", str(storage.directory / "child's"), str(SYNCS)]
@@ -150,7 +150,7 @@ def test_one_process_is_watched_with_its_children_alone(workshop: Path) -> None:
     assert [(row.where, row.syncs) for row in report.whole.waits] == [(str(storage.directory / "child's"), SYNCS)]
 
 
-def test_files_that_are_gone_before_anybody_looks_are_counted_together(workshop: Path) -> None:
+def test_removed_files_are_counted_together(workshop: Path) -> None:
     program = """
 import os, sys
 for number in range(40):
@@ -169,7 +169,7 @@ for number in range(40):
     assert all(row.program.startswith("python") for row in rows), "the kernel keeps the name of the dead"
 
 
-def test_without_root_it_says_what_anybody_may_read(workshop: Path) -> None:
+def test_without_root_it_reports_what_proc_shows(workshop: Path) -> None:
     nobody = str(pwd.getpwnam("nobody").pw_uid)
     become = ("setpriv", f"--reuid={nobody}", "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
     with (
@@ -186,8 +186,8 @@ def test_without_root_it_says_what_anybody_may_read(workshop: Path) -> None:
     assert report.sentence.startswith("fstui cannot see who waits: only root may trace the kernel.")
 
 
-def test_in_a_container_s_pid_namespace_it_names_nobody_and_says_so() -> None:
-    """The kernel's numbers are the host's: they would be other programs'."""
+def test_pid_namespace_of_a_container_is_reported_without_names() -> None:
+    """The kernel's process ids are those of the host and would name other programs."""
     unshare = disks.tool("unshare")
     done = headless.call(
         "watch", "--seconds", "1", "--format", "json", within=(unshare, "--pid", "--fork", "--mount-proc")
@@ -198,7 +198,7 @@ def test_in_a_container_s_pid_namespace_it_names_nobody_and_says_so() -> None:
     assert report.sentence.startswith("fstui cannot see who waits:")
 
 
-def test_a_time_limit_ends_it_and_it_prints_text_and_one_document(workshop: Path) -> None:
+def test_time_limit_ends_it_with_text_and_one_document(workshop: Path) -> None:
     done = headless.call("watch", "--seconds", "1")
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.decode().startswith("watched all programs for")
@@ -207,12 +207,12 @@ def test_a_time_limit_ends_it_and_it_prints_text_and_one_document(workshop: Path
     assert ledger.entries() == []
 
 
-def test_a_process_that_is_not_there_is_refused() -> None:
+def test_missing_process_is_refused() -> None:
     done = headless.call("watch", "--pid", "0")
     assert (done.returncode, done.stderr.decode()) == (2, "fstui: process 0: there is none\n")
 
 
-def test_after_kill_9_of_everything_clean_takes_its_instances_away() -> None:
+def test_clean_removes_its_trace_instances_after_kill_9() -> None:
     with watch() as watching:
         (child,) = processes.below(watching.pid, "watch")
         processes.kill([child])

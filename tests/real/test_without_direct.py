@@ -1,4 +1,4 @@
-"""A filesystem that takes no O_DIRECT and states no size: ramfs, which is so in every kernel."""
+"""A filesystem without O_DIRECT and without a size: ramfs, which every kernel has."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SYSBENCH = (("sysbench_fileio", "seconds = 1\ndirect = true\n"),) if shutil.whic
 
 
 def scenario(workshop: Path, *steps: tuple[str, str]) -> Path:
-    """A step of each probe, with more of its settings."""
+    """Return a step of each probe, with further settings."""
     file = workshop / "direct.toml"
     texts = [f'[[steps]]\nname = "{name}"\nprobe = "{name}"\nfile_bytes = 1048576\n{more}' for name, more in steps]
     file.write_text(headless.HEAD + "".join(texts))
     return file
 
 
-def test_a_step_that_wants_it_is_skipped_and_nothing_is_too_full(workshop: Path, own_user: Path) -> None:
+def test_step_with_o_direct_is_skipped_without_a_space_check(workshop: Path, own_user: Path) -> None:
     with disks.mounted("ramfs", workshop / "mnt", "ramfs") as point:
         run = headless.measure(scenario(workshop, *OURS, *SYSBENCH), disks.Storage(point, None))
         assert list(point.iterdir()) == []
@@ -33,8 +33,8 @@ def test_a_step_that_wants_it_is_skipped_and_nothing_is_too_full(workshop: Path,
     assert run.target and run.target.space is None
 
 
-def test_one_that_opens_with_it_and_refuses_to_write_is_no_failure_of_the_run(workshop: Path, own_user: Path) -> None:
-    """Many a FUSE filesystem; the first operation of dirty_flush writes nothing."""
+def test_refused_o_direct_write_does_not_fail_the_run(workshop: Path, own_user: Path) -> None:
+    """Like many FUSE filesystems. The first operation of dirty_flush writes nothing."""
     file = str(scenario(workshop, *OURS))
     with hanging_mount(workshop) as mount:
         mount.hang("direct")

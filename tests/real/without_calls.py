@@ -1,8 +1,8 @@
-"""Runs a command under a seccomp filter that answers the named system calls with success and does nothing.
+"""Run a command under a seccomp filter that acknowledges the named system calls and does nothing.
 
-``python without_calls.py fsync,fdatasync COMMAND …``: what a container started with syncs suppressed does. With
-``--kill`` before the command, they end the process, as what a service's filter does not know.
-Constants from linux/prctl.h, linux/seccomp.h, linux/bpf_common.h.
+``python without_calls.py fsync,fdatasync COMMAND …`` behaves like a container with suppressed syncs. With ``--kill``
+before the command, these calls end the process, like the filter of a service that does not know them. Constants from
+linux/prctl.h, linux/seccomp.h, linux/bpf_common.h.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> b
 
 
 def swallow(numbers: list[int], instead: int = SUCCEED_WITHOUT_DOING) -> None:
-    """From now on, in this process and what it starts, these calls return 0, or end it. Raises OSError."""
+    """Let these calls return 0, or end the process, in this process and its children. Raise OSError."""
     jumps = [instruction(JUMP_IF_EQUAL, number, len(numbers) - place) for place, number in enumerate(numbers)]
     filter_ = b"".join([instruction(LOAD_WORD, 0), *jumps, instruction(RETURN, ALLOW), instruction(RETURN, instead)])
     text = ctypes.create_string_buffer(filter_, len(filter_))

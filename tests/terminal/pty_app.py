@@ -1,4 +1,4 @@
-"""The real app in a pseudo-terminal, with every byte that it sends and when."""
+"""Run the app in a pseudo-terminal and record every byte that it sends, with its time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ANSWERS = ((b"\x1b[c", b"\x1b[?62;22c"), (b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[?2
 
 
 class PtyApp:
-    """``fstui ARGUMENTS`` on a terminal of that size. Leaving the block ends it."""
+    """Start ``fstui ARGUMENTS`` on a terminal of that size. Leaving the block ends it."""
 
     def __init__(
         self,
@@ -48,15 +48,15 @@ class PtyApp:
 
     @property
     def output(self) -> bytes:
-        """Everything it has sent so far."""
+        """Return everything it has sent so far."""
         return b"".join(chunk for _, chunk in self.chunks)
 
     def press(self, keys: str) -> None:
-        """What a keyboard would send."""
+        """Send what a keyboard would send."""
         os.write(self._master, keys.encode())
 
     def read_until(self, words: str, timeout_s: float) -> float:
-        """Read until it has sent these words (after what was read before); when that was. Raises TimeoutError."""
+        """Read until these words arrive and return when. Raise TimeoutError."""
         deadline = time.monotonic() + timeout_s
         seen = len(self.chunks)
         while time.monotonic() < deadline:
@@ -65,7 +65,7 @@ class PtyApp:
         raise TimeoutError(f"{words!r} did not appear within {timeout_s} s")
 
     def read_for(self, seconds: float) -> None:
-        """Read what it sends meanwhile."""
+        """Read what it sends during this time."""
         deadline = time.monotonic() + seconds
         while (left_s := deadline - time.monotonic()) > 0:
             self._read(left_s)
@@ -75,7 +75,7 @@ class PtyApp:
             return False
         try:
             chunk = os.read(self._master, 65536)
-        except OSError:  # the terminal's other end is closed
+        except OSError:  # the other end of the terminal is closed
             raise EOFError("the app has ended") from None
         self.chunks.append((time.monotonic(), chunk))
         for question, answer in _ANSWERS:

@@ -1,4 +1,4 @@
-"""A fault of fstui's own leaves a sentence on the terminal, and a traceback only where one is asked for."""
+"""A defect in fstui leaves a sentence on the terminal, and a traceback only on request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ main()
 
 
 @pytest.mark.parametrize(("debug", "last"), [("", "FSTUI_DEBUG=1 shows where."), ("1", "KeyError: 'sda'")])
-def test_a_fault_in_the_survey(tmp_path: Path, debug: str, last: str) -> None:
+def test_fault_in_the_survey(tmp_path: Path, debug: str, last: str) -> None:
     environment = {
         "TERM": "xterm-256color",
         "XDG_STATE_HOME": str(tmp_path),
@@ -46,7 +46,7 @@ def test_a_fault_in_the_survey(tmp_path: Path, debug: str, last: str) -> None:
         assert app.process.wait(30) == 1
 
 
-def test_a_thread_that_waits_for_ever_keeps_nobody() -> None:
+def test_endless_thread_does_not_delay_the_end() -> None:
     with PtyApp(environment={"TERM": "xterm-256color"}, command=(sys.executable, "-c", _WAITING)) as app:
         app.read_until("waits", 30)
         assert app.process.wait(30) == 129

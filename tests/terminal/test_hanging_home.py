@@ -1,4 +1,4 @@
-"""A home directory that hangs freezes nothing: the screens come, say so, and are left in the usual way."""
+"""A hanging home directory freezes nothing: the screens appear, report it, and can be left as usual."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAID = "did not answer within"
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Tmux]:
-    """A shell that meets the silent mount as its home."""
+    """Start a shell whose home is the silent mount."""
     home = tmp_path / "home"
     with silent_mount(home) as within, Tmux({}) as tmux:
         start = shlex.join([*within, "env", f"HOME={home}", *COMMAND])
@@ -27,10 +27,10 @@ def terminal(tmp_path: Path) -> Iterator[Tmux]:
         yield tmux
 
 
-def test_the_first_screen_comes_says_so_and_is_left_at_once(terminal: Tmux) -> None:
+def test_first_screen_appears_and_can_be_left_at_once(terminal: Tmux) -> None:
     terminal.run("fstui")
     terminal.wait_for("LOWEST DEVICE")
-    terminal.press("a")  # it hears, while the home is silent
+    terminal.press("a")  # keys work although the home is silent
     terminal.press("o")
     terminal.wait_for("sorted by mount")
     terminal.wait_for(SAID)
@@ -39,12 +39,12 @@ def test_the_first_screen_comes_says_so_and_is_left_at_once(terminal: Tmux) -> N
     assert "Traceback" not in terminal.shown() and "closed" not in terminal.shown()
 
 
-def test_the_plan_is_made_the_run_refused_and_the_history_says_why(terminal: Tmux, tmp_path: Path) -> None:
+def test_plan_is_made_run_refused_and_history_reports_why(terminal: Tmux, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.mkdir()
     terminal.run(f"fstui {target}")
     terminal.wait_for("odirect-truth")
-    terminal.press("Down")  # it hears, while the home is silent
+    terminal.press("Down")  # keys work although the home is silent
     terminal.wait_for("── fsync-rate")
     terminal.wait_for("$ fstui run fsync-rate")
     terminal.press("Enter")
@@ -61,7 +61,7 @@ def test_the_plan_is_made_the_run_refused_and_the_history_says_why(terminal: Tmu
 
 
 @pytest.mark.parametrize("screen", ["h", "Enter"])
-def test_it_is_left_while_the_home_is_still_being_asked(terminal: Tmux, screen: str) -> None:
+def test_app_can_be_left_while_the_home_is_read(terminal: Tmux, screen: str) -> None:
     terminal.run("fstui")
     terminal.wait_for("LOWEST DEVICE")
     terminal.press(screen)

@@ -1,6 +1,6 @@
-"""A person follows the power-cut check in the real app, from the first screen to the verdict.
+"""A person follows the power-cut test in the app, from the first screen to the verdict.
 
-What stands in for the plug: the filesystem is shut down at once and mounted again (tests/real/test_powercut.py).
+Instead of cutting the power, the filesystem is shut down and mounted again (tests/real/test_powercut.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def storage(workshop: Path) -> Iterator[Storage]:
 @pytest.mark.parametrize(
     ("environment", "word"), [(lambda: None, "KEPT"), (libeatmydata, "LOST")], ids=["honest", "no sync leaves"]
 )
-def test_from_the_first_screen_through_a_cut_to_the_verdict(
+def test_power_cut_from_the_first_screen_to_the_verdict(
     storage: Storage, tmp_path: Path, own_user: Path, environment: Callable[[], dict[str, str] | None], word: str
 ) -> None:
     log = tmp_path / "acks.log"
@@ -54,7 +54,7 @@ def test_from_the_first_screen_through_a_cut_to_the_verdict(
         assert "Pull the wall plug" in pane
         terminal.wait_for("0 cuts survived")
 
-        # what the page tells the person to do on the other machine
+        # the command that the page shows for the other machine
         with writing(storage, "file=131072", environment=environment()) as writer:
             writer.until(20)
             log.write_bytes(writer.cut())

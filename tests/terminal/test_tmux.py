@@ -1,4 +1,4 @@
-"""The real app in a real terminal: from the first screen to the verdict, and out again in every way there is."""
+"""The app in a real terminal: from the first screen to the verdict, and every way out."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def terminal(tmp_path: Path, state: Path) -> Iterator[Tmux]:
 
 @pytest.fixture
 def memory(target: Path) -> Iterator[Path]:
-    """A filesystem of its own, so that the first screen has a row for it."""
+    """Make a filesystem, so that the first screen has a row for it."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512m", "fstui-test", str(target)], check=True)
     yield target
     unmount(target)
@@ -54,7 +54,7 @@ def memory(target: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def freezable(tmp_path: Path, target: Path) -> Iterator[Path]:
-    """ext4 on a loop device, which fsfreeze(8) can bring to a halt."""
+    """Make an ext4 on a loop device, which fsfreeze(8) can halt."""
     image = tmp_path / "image"
     with image.open("wb") as file:
         file.truncate(1 << 30)
@@ -67,7 +67,7 @@ def freezable(tmp_path: Path, target: Path) -> Iterator[Path]:
 
 
 def is_clean(terminal: Tmux) -> bool:
-    """No alternate screen, a visible cursor, no mouse reports, and the line editing of a shell."""
+    """Check that the terminal is restored: no alternate screen, a visible cursor, no mouse reports, line editing."""
     terminal.run("clear; stty -a | tr ' ;' '\\n\\n' | grep -xE -- '-?(icanon|echo|isig)' | tr '\\n' '/'")
     terminal.wait_for("isig/")
     states = [terminal.ask(name) for name in ("alternate_on", "cursor_flag", "mouse_any_flag")]
@@ -75,18 +75,18 @@ def is_clean(terminal: Tmux) -> bool:
 
 
 def short(terminal: Tmux) -> None:
-    """On the plan screen: steps of 0.2 s."""
+    """Set the steps to 0.2 s on the plan screen."""
     terminal.press("Tab", "e")
     terminal.wait_for("seconds: a value")
     terminal.type("0.2")
     terminal.press("Enter")
     terminal.wait_for("seconds       0.2 s")
-    terminal.wait_for("seconds=0.2")  # in the command: planned anew
+    terminal.wait_for("seconds=0.2")  # in the command, which is planned again
     terminal.press("Tab")
 
 
 def begun(terminal: Tmux, target: Path) -> None:
-    """A run on the target, in its first steps."""
+    """Start a run on the target, up to its first steps."""
     terminal.run(f"{FSTUI} {target}")
     terminal.wait_for("$ fstui run")
     terminal.press("Enter")
@@ -119,7 +119,7 @@ def test_from_the_first_screen_to_the_verdict_and_out(terminal: Tmux, memory: Pa
     assert runs.load("last").verdict == "not-durable"
 
 
-def test_a_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, target: Path) -> None:
+def test_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, target: Path) -> None:
     terminal.run(f"{FSTUI} {target}")
     terminal.wait_for("$ fstui run")
     short(terminal)
@@ -139,7 +139,7 @@ def test_a_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, targ
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
-def test_a_signal_during_a_run_removes_its_files_saves_it_and_leaves_a_clean_terminal(
+def test_signal_during_a_run_cleans_up_and_saves_it(
     terminal: Tmux, target: Path, number: signal.Signals, code: int
 ) -> None:
     begun(terminal, target)
@@ -155,7 +155,7 @@ def test_a_signal_during_a_run_removes_its_files_saves_it_and_leaves_a_clean_ter
     assert run.steps
 
 
-def test_ctrl_c_during_a_run_does_the_same(terminal: Tmux, target: Path) -> None:
+def test_ctrl_c_during_a_run_cleans_up_and_saves_it(terminal: Tmux, target: Path) -> None:
     begun(terminal, target)
     terminal.press("C-c")
     terminal.wait_for_prompt()
@@ -164,7 +164,7 @@ def test_ctrl_c_during_a_run_does_the_same(terminal: Tmux, target: Path) -> None
     assert runs.load("last").status == "stopped"
 
 
-def test_stopping_shows_what_was_measured_so_far(terminal: Tmux, target: Path) -> None:
+def test_stopping_shows_the_results_so_far(terminal: Tmux, target: Path) -> None:
     begun(terminal, target)
     terminal.press("s")
     pane = terminal.wait_for(" finding")
@@ -172,7 +172,7 @@ def test_stopping_shows_what_was_measured_so_far(terminal: Tmux, target: Path) -
     assert list(target.iterdir()) == []
 
 
-def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(terminal: Tmux, target: Path) -> None:
+def test_ctrl_z_suspends_and_fg_resumes(terminal: Tmux, target: Path) -> None:
     terminal.run(f"{FSTUI} {target}")
     terminal.wait_for("$ fstui run")
     terminal.press("C-z")
@@ -185,7 +185,7 @@ def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(terminal: Tmux, ta
     assert is_clean(terminal)
 
 
-def test_a_terminal_that_is_lost_takes_nothing_with_it(tmp_path: Path, state: Path, target: Path) -> None:
+def test_lost_terminal_loses_no_result(tmp_path: Path, state: Path, target: Path) -> None:
     with Tmux({"XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(tmp_path / "config")}) as terminal:
         begun(terminal, target)
         app = _app_of(terminal)
@@ -196,7 +196,7 @@ def test_a_terminal_that_is_lost_takes_nothing_with_it(tmp_path: Path, state: Pa
 
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-def test_a_disk_that_hangs_is_shown_while_it_hangs_and_does_not_keep_the_app(terminal: Tmux, freezable: Path) -> None:
+def test_hanging_disk_is_displayed_and_the_app_can_be_left(terminal: Tmux, freezable: Path) -> None:
     begun(terminal, freezable)
     subprocess.run(["fsfreeze", "-f", str(freezable)], check=True)
     terminal.wait_for("in flight for", "no answer for")
@@ -208,7 +208,7 @@ def test_a_disk_that_hangs_is_shown_while_it_hangs_and_does_not_keep_the_app(ter
     assert run.left_behind
 
 
-def test_the_linux_console_gets_ascii(tmp_path: Path, state: Path) -> None:
+def test_linux_console_gets_ascii(tmp_path: Path, state: Path) -> None:
     with Tmux({"FSTUI_ASCII": "1", "XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(tmp_path)}) as terminal:
         terminal.run(FSTUI)
         pane = terminal.wait_for("LOWEST DEVICE")
@@ -218,12 +218,12 @@ def test_the_linux_console_gets_ascii(tmp_path: Path, state: Path) -> None:
 
 
 def _app_of(terminal: Tmux) -> psutil.Process:
-    """The app is the shell's only child."""
+    """Return the app, the only child of the shell."""
     return psutil.Process(int(terminal.ask("pane_pid"))).children()[-1]
 
 
 def _cleaned() -> bool:
-    """What the abandoned helper has not removed by now, ``fstui clean`` does."""
+    """Run ``fstui clean`` for what the abandoned helper has not removed yet."""
     return subprocess.run([*COMMAND, "clean"], cwd=ROOT, check=False, capture_output=True).returncode == 0
 
 
@@ -235,7 +235,7 @@ def _wait(until: Callable[[], bool], timeout_s: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-def test_the_first_frame_that_is_painted_is_no_empty_one(state: Path) -> None:
+def test_first_painted_frame_is_not_empty(state: Path) -> None:
     settings = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": str(state)}
     with PtyApp(environment={**settings, "XDG_CONFIG_HOME": str(state)}) as app:
         app.read_until("LOWEST DEVICE", 60)
@@ -243,7 +243,7 @@ def test_the_first_frame_that_is_painted_is_no_empty_one(state: Path) -> None:
     assert b"fstui" in first_line
 
 
-def test_a_terminal_that_cannot_move_its_cursor_gets_a_sentence(state: Path) -> None:
+def test_terminal_without_cursor_movement_gets_a_sentence(state: Path) -> None:
     settings = {"TERM": "dumb", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(state)}
     with PtyApp(environment=settings) as app:
         app.read_until("'fstui run SCENARIO DIR'", 60)

@@ -1,4 +1,4 @@
-"""A tmux server of its own, with one 80×24 pane in which a shell runs."""
+"""A tmux server of its own, with a shell in one pane of 80×24."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROMPT = "prompt$"
 
 
 class Tmux:
-    """Send keys, wait for text. Leaving the block ends the server, and with it (SIGHUP) what runs in the pane."""
+    """Send keys and wait for text. Leaving the block ends the server and, through SIGHUP, the programs in the pane."""
 
     def __init__(self, environment: Mapping[str, str], columns: int = 80, rows: int = 24) -> None:
         self._socket = f"fstui-{uuid.uuid4().hex[:8]}"
@@ -26,15 +26,15 @@ class Tmux:
 
     @staticmethod
     def here() -> bool:
-        """tmux is installed."""
+        """Return whether tmux is installed."""
         return shutil.which("tmux") is not None
 
     def type(self, text: str) -> None:
-        """These characters, as they are."""
+        """Type these characters."""
         self._command("send-keys", "-l", text)
 
     def press(self, *keys: str) -> None:
-        """Keys by their tmux names: Enter, Escape, Tab, C-c."""
+        """Press keys by their tmux names: Enter, Escape, Tab, C-c."""
         self._command("send-keys", *keys)
 
     def run(self, command: str) -> None:
@@ -43,19 +43,19 @@ class Tmux:
         self.press("Enter")
 
     def shown(self) -> str:
-        """The pane as it stands."""
+        """Return the content of the pane."""
         return self._command("capture-pane", "-p")
 
     def ask(self, variable: str) -> str:
-        """One of tmux's format variables, such as ``alternate_on``."""
+        """Return one of tmux's format variables, such as ``alternate_on``."""
         return self._command("display-message", "-p", f"#{{{variable}}}").strip()
 
     def wait_for(self, *words: str, timeout_s: float = 60.0) -> str:
-        """Wait until any of the words stands in the pane; the pane then. Raises TimeoutError, showing the pane."""
+        """Wait until one of the texts is in the pane and return the pane. Raise TimeoutError with the pane."""
         return self._wait(lambda pane: any(word in pane for word in words), f"none of {words}", timeout_s)
 
     def wait_for_prompt(self) -> str:
-        """Wait until the shell asks for the next command, on the pane's last line; the pane then."""
+        """Wait until the shell prompts on the last line of the pane, and return the pane."""
         return self._wait(lambda pane: pane.rstrip().endswith(f"\n{PROMPT}") or pane.strip() == PROMPT, "no prompt")
 
     def _wait(self, seen: Callable[[str], bool], missing: str, timeout_s: float = 60.0) -> str:

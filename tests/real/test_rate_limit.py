@@ -1,4 +1,4 @@
-"""A run that holds itself back: its pace, its place in the queue, and what it is not asked to judge."""
+"""Runs with a rate limit or in the idle class, and questions before a risky run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 @contextmanager
 def nearly_full(workshop: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A directory with room for a small run, and less than a tenth left over; and an environment that says nothing."""
+    """Make a directory with little space, and an environment without settings."""
     with disks.tmpfs(workshop) as storage:
         room = os.statvfs(storage.directory)
         with (storage.directory / "others").open("wb") as file:
@@ -31,7 +31,7 @@ def nearly_full(workshop: Path) -> Iterator[tuple[Path, dict[str, str]]]:
         yield storage.directory, {name: value for name, value in os.environ.items() if name != caution.YES}
 
 
-def test_it_keeps_to_its_rate_gives_way_and_is_never_slow(workshop: Path) -> None:
+def test_rate_limit_is_kept_and_the_result_is_never_slow(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         words = ("--set", "seconds=1", "--max-rate", "512K", "--idle", "--medium", "ssd")
         with headless.begun(headless.scenario_file(workshop), storage.directory, *words) as process:
@@ -47,7 +47,7 @@ def test_it_keeps_to_its_rate_gives_way_and_is_never_slow(workshop: Path) -> Non
     assert "at most 512 K/s" in told and "idle I/O class" in told
 
 
-def test_what_the_lowest_device_took_stands_in_the_document(workshop: Path) -> None:
+def test_bytes_at_the_lowest_device_are_in_the_document(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         run = headless.measure(headless.scenario_file(workshop), storage)
     assert run.target
@@ -57,7 +57,7 @@ def test_what_the_lowest_device_took_stands_in_the_document(workshop: Path) -> N
     assert f"written meanwhile, whoever wrote it: {lowest.id} " in shown
 
 
-def test_little_room_is_refused_by_its_number_until_somebody_says_yes(workshop: Path) -> None:
+def test_low_space_is_refused_until_confirmed(workshop: Path) -> None:
     with nearly_full(workshop) as (directory, environment):
         call = ("run", headless.scenario_file(workshop), directory, "--set", "seconds=0.1")
         refused = headless.call(*call, environment=environment)
@@ -67,7 +67,7 @@ def test_little_room_is_refused_by_its_number_until_somebody_says_yes(workshop: 
         assert headless.call(*call, "--yes", environment=environment).returncode == 0
 
 
-def test_so_is_the_writer_of_a_power_cut(workshop: Path) -> None:
+def test_low_space_is_refused_for_power_cut_write_too(workshop: Path) -> None:
     with nearly_full(workshop) as (directory, environment):
         call = ("powercut", "write", directory, "--set", "file=131072", "--set", "seconds=0.1")
         refused = headless.call(*call, environment=environment)
@@ -78,7 +78,7 @@ def test_so_is_the_writer_of_a_power_cut(workshop: Path) -> None:
 
 
 def _interrupted(process: subprocess.Popen[bytes], hands: IO[bytes]) -> int:
-    """By Ctrl-C; by another one where the first came in the instant before it waited for a key."""
+    """Answer a question with Ctrl-C, and repeat it if the first came before the question waited for a key."""
     for _ in range(5):
         hands.write(b"\x03")
         with suppress(subprocess.TimeoutExpired):
@@ -89,7 +89,7 @@ def _interrupted(process: subprocess.Popen[bytes], hands: IO[bytes]) -> int:
 
 @contextmanager
 def asking(words: list[str], question: bytes, environment: dict[str, str]) -> Iterator[IO[bytes]]:
-    """fstui on a terminal of its own, once it has asked; it is left by Ctrl-C at the end."""
+    """Start fstui on a terminal, up to its question. It is ended with Ctrl-C."""
     master, terminal = os.openpty()
     with os.fdopen(master, "r+b", buffering=0) as hands:
         process = subprocess.Popen(
@@ -104,7 +104,7 @@ def asking(words: list[str], question: bytes, environment: dict[str, str]) -> It
         assert _interrupted(process, hands) == 130
 
 
-def test_a_question_is_left_by_ctrl_c(workshop: Path) -> None:
+def test_ctrl_c_leaves_a_question(workshop: Path) -> None:
     with nearly_full(workshop) as (directory, environment):
         words = ["run", str(headless.scenario_file(workshop)), str(directory)]
         with asking(words, b"Run it all the same?", environment):
@@ -112,7 +112,7 @@ def test_a_question_is_left_by_ctrl_c(workshop: Path) -> None:
         assert [path.name for path in directory.iterdir()] == ["others"]
 
 
-def test_so_is_that_of_a_power_cut(workshop: Path) -> None:
+def test_ctrl_c_leaves_the_question_of_a_power_cut(workshop: Path) -> None:
     with nearly_full(workshop) as (directory, environment):
         words = ["powercut", "write", str(directory), "--set", "file=131072"]
         with asking(words, b"Write all the same?", environment):
@@ -120,7 +120,7 @@ def test_so_is_that_of_a_power_cut(workshop: Path) -> None:
         assert [path.name for path in directory.iterdir()] == ["others"]
 
 
-def test_so_is_the_host_name_that_a_power_cut_of_the_root_filesystem_wants(workshop: Path) -> None:
+def test_ctrl_c_leaves_the_question_for_the_host_name(workshop: Path) -> None:
     if workshop.stat().st_dev != Path("/").stat().st_dev:
         pytest.skip("the temporary directory is on another filesystem than /")
     here = workshop / "here"

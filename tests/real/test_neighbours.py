@@ -1,4 +1,4 @@
-"""Not alone on the disk: slow storage, a neighbour that syncs all the while, two runs at once."""
+"""Slow storage, a neighbour that syncs continuously, and two runs at the same time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ while not select.select([0], [], [], 0)[0]:
 
 @contextmanager
 def neighbour(directory: Path) -> Iterator[None]:
-    """Another process that writes and fsyncs a file there all the while."""
+    """Start another process that continuously writes and fsyncs a file."""
     file = directory / "neighbour"
     process = subprocess.Popen(
         [sys.executable, "-c", NEIGHBOUR, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -39,7 +39,7 @@ def neighbour(directory: Path) -> Iterator[None]:
         file.unlink()
 
 
-def test_without_a_trace_an_honest_disk_beside_a_neighbour_is_neither_accused_nor_believed(workshop: Path) -> None:
+def test_noisy_neighbour_without_trace_gives_cannot_tell(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, neighbour(storage.directory):
         run = headless.measure("fsync-rate", storage, "--trace", "off")
         assert storage.device
@@ -52,7 +52,7 @@ def test_without_a_trace_an_honest_disk_beside_a_neighbour_is_neither_accused_no
 
 
 @pytest.mark.parametrize("name", ["ext4 on a partition", "ext4 barrier=0", "a filter that swallows fdatasync"])
-def test_the_kernel_s_trace_tells_our_flushes_from_those_of_four_neighbours(workshop: Path, name: str) -> None:
+def test_trace_separates_own_flushes_from_four_neighbours(workshop: Path, name: str) -> None:
     case = exactness.cases()[name]
     run = exactness.measured(case, str(workshop))
     assert exactness.ours_per_sync(run) == case.honest, run.sentence
@@ -60,15 +60,15 @@ def test_the_kernel_s_trace_tells_our_flushes_from_those_of_four_neighbours(work
     assert exactness.as_it_must_be(exactness.judged_blind(run), case)
 
 
-def test_a_neighbour_whose_flushes_arrive_does_not_hide_a_lie(workshop: Path) -> None:
-    """An ext4 that sends none, above a loop without direct-io, beside a file that is synced on the disk below."""
+def test_busy_neighbour_does_not_hide_missing_flushes(workshop: Path) -> None:
+    """An ext4 without barriers on a buffered loop device, next to a file that is synced on the disk below."""
     with disks.on_loop(workshop, options="barrier=0", direct_io=False) as storage, neighbour(workshop):
         run = headless.measure("fsync-rate", storage)
         assert run.verdict == "not-durable", run.sentence
         assert headless.accused_of(run) == {"barriers-off"}
 
 
-def test_a_slow_honest_disk_is_slow_and_nothing_worse(workshop: Path) -> None:
+def test_slow_durable_disk_is_only_slow(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         assert storage.device
         with disks.write_limit(storage.device, per_s=100) as within:
@@ -80,7 +80,7 @@ def test_a_slow_honest_disk_is_slow_and_nothing_worse(workshop: Path) -> None:
         assert run.verdict == "consistent", run.sentence
 
 
-def test_two_at_once_keep_out_of_each_other_s_way(workshop: Path) -> None:
+def test_two_runs_at_once_do_not_disturb_each_other(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, ExitStack() as both:
         words = (headless.scenario_file(workshop, "first", "second"), storage.directory, "--set", "seconds=6")
         first, second = (both.enter_context(headless.begun(*words)) for _ in range(2))
