@@ -20,8 +20,7 @@ from fstui.tui.progress import Progress
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
-from fstui.tui.widgets.lines import Lines
-from fstui.tui.widgets.slices import Piece, Slices
+from fstui.tui.widgets.lines import Lines, Piece, Slices
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown

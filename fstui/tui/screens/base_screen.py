@@ -13,8 +13,7 @@ from fstui.tui.commands import PALETTE, Command
 from fstui.tui.drawing.cells import line, wrapped
 from fstui.tui.styles import HEAD
 from fstui.tui.terminal import PressDriver
-from fstui.tui.widgets.lines import Draw, Lines
-from fstui.tui.widgets.slices import Slices
+from fstui.tui.widgets.lines import Draw, Lines, Part
 
 if TYPE_CHECKING:
     from textual.widgets import Input
@@ -64,8 +63,8 @@ class BaseScreen(Screen[None]):
         for part in self.parts():
             part.redraw()
 
-    def parts(self) -> list[Lines | Slices]:
-        return [*self.query(Lines), *self.query(Slices)]
+    def parts(self) -> list[Part]:
+        return list(self.query(Part))
 
     def shown_text(self) -> str:
         return "\n".join(strip.text for strip in self._compositor.render_strips(self.size))

@@ -25,7 +25,7 @@ from fstui.tui.drawing.lesson import STAGES
 from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD
-from fstui.tui.widgets.slices import Slices
+from fstui.tui.widgets.lines import Slices
 
 DRAW_S = 0.25
 MIN_MAP, DISTRIBUTIONS = 6, 14

@@ -24,7 +24,7 @@ from fstui.tui.drawing import run as drawing
 from fstui.tui.drawing.latency import View
 from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.widgets.slices import Slices
+from fstui.tui.widgets.lines import Slices
 
 DRAW_S = 0.25
 """Time between two updates of the terminal."""

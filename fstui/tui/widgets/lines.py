@@ -1,16 +1,13 @@
-"""Lines of text, each sent to the terminal only as far as it changed.
-
-Every changed cell costs bytes on a bad line, so the widget compares what it drew with what it draws now and refreshes
-the span up to the last changed column of each line, no more (the compositor cuts on the right only).
-"""
+"""Widgets that draw lines of text and send only what changed to the terminal, because every cell costs bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.style import Style
 from rich.text import Span, Text
+from textual.app import ComposeResult
 from textual.events import Click
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -21,27 +18,97 @@ from fstui.tui.drawing.cells import ACTION, ROW
 from fstui.tui.styles import FAINT
 
 Draw = Callable[[int, int], Sequence[Text]]
-"""Lines for a width and a height."""
+"""Returns the lines for a width and a height."""
 UNBOUNDED = 10_000
-_TURN = 3
-"""Lines by one notch of the wheel."""
+_WHEEL_LINES = 3
+_PIECES = 14
 
 
-class Lines(Widget):
-    """Draws what a function returns for the room there is. ``redraw()`` after the function would say something else.
+class Part(Widget):
+    """A widget that draws the lines a function returns. Call ``redraw()`` when the function has new lines."""
 
-    A function that returns more lines than fit is scrolled with ``scroll_lines``; the last line says how many follow.
-    """
+    def __init__(self, draw: Draw, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._draw = draw
+        self._texts: Sequence[Text] = ()
+        self._strips: list[Strip] = []
+        self._size_drawn = Size(0, 0)
+        self._drawn_on: object = None
+        """The width and background of the strips."""
+
+    @property
+    def strips(self) -> list[Strip]:
+        """The drawn lines. Textual repaints a widget of a new size by itself, so they are drawn again here."""
+        if self._size_drawn != self.size:
+            self._draw_now()
+        return self._strips
+
+    def redraw(self) -> None:
+        """Draw again and refresh the cells that changed.
+
+        Do nothing below another screen: Textual would repaint the whole terminal. The screen redraws on resume.
+        """
+        width, height = self.size
+        if not width or not height or not self.screen.is_active:
+            return
+        before = self._strips
+        self._draw_now()
+        changed = {y: _changed(_line(before, y), _line(self._strips, y), width) for y in range(height)}
+        self.refresh_cells({y: cells for y, cells in changed.items() if cells})
+
+    def refresh_cells(self, changed: Mapping[int, Sequence[int]]) -> None:
+        """Refresh each line up to its last changed cell. Textual's compositor cuts a line on the right only."""
+        if changed:
+            self.refresh(*(Region(0, y, cells[-1] + 1, 1) for y, cells in changed.items()))
+
+    def repaint(self) -> None:
+        """Draw everything again, for example in other colours."""
+        self._size_drawn, self._drawn_on = Size(0, 0), None
+        for widget in (self, *self.children):
+            widget.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        return _line(self.strips, y) or Strip.blank(self.size.width, self._background)
+
+    def draw_texts(self, width: int, height: int) -> Sequence[Text]:
+        return self._draw(width, height)
+
+    @property
+    def _background(self) -> Style:
+        """The style below the text: none with the terminal's own colours."""
+        return Style.null() if self.app.native_ansi_color else self.rich_style
+
+    def _draw_now(self) -> None:
+        self._size_drawn = self.size
+        width, height = self.size
+        texts = self.draw_texts(width, height) if width and height else ()
+        background, old = self._background, dict(enumerate(zip(self._texts, self._strips, strict=True)))
+        if self._drawn_on != (width, background):
+            self._drawn_on, old = (width, background), {}
+        # Rendering is slow, so a line with the same text keeps its strip.
+        self._strips = [
+            old[y][1] if y in old and old[y][0] == text and old[y][0].style == text.style else self._strip_of(text)
+            for y, text in enumerate(texts)
+        ]
+        self._texts = texts
+
+    def _strip_of(self, text: Text) -> Strip:
+        strip = Strip(text.render(self.app.console)).simplify().adjust_cell_length(self.size.width)
+        return strip.apply_style(background) if (background := self._background) else strip
+
+
+class Lines(Part):
+    """Lines that can be clicked and scrolled. If some do not fit, the last line says how many follow."""
 
     class RowChosen(Message):
-        """A row was clicked on: its number in that part."""
+        """A row of a part was clicked."""
 
         def __init__(self, part: Lines, row: int) -> None:
             super().__init__()
             self.part, self.row = part, row
 
     class Turned(Message):
-        """The wheel was turned over rows, by so many of them."""
+        """The mouse wheel was turned over rows, by this many rows."""
 
         def __init__(self, by: int) -> None:
             super().__init__()
@@ -56,151 +123,126 @@ class Lines(Widget):
         lines: Callable[[], int] | None = None,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """``lines``: how many there are where there is room for all, where that is known without drawing them."""
-        super().__init__(id=id)
-        self._draw = draw
-        self._known_lines = lines
-        self._painter = Painter(self)
+        """``lines`` returns the full height, if it is known without drawing."""
+        super().__init__(draw, id=id)
+        self._full_height = lines
         self._offset = 0
         self._height_drawn = 0
-        self._size_drawn = Size(0, 0)
         self._marks: list[list[tuple[Span, dict[str, Any]]]] = []
 
     def redraw(self) -> None:
-        """Draw again and refresh what changed.
-
-        Not beneath another screen: textual would repaint the whole terminal for it. Draw when the screen resumes.
-        """
         width, height = self.size
-        if not width or not height or not self.screen.is_active:
-            return
-        if self.styles.is_auto_height and self._lines_wanted(width) != self._height_drawn:
+        shown = width and height and self.screen.is_active
+        if shown and self.styles.is_auto_height and self._height_for(width) != self._height_drawn:
             self.refresh(layout=True)
-        before = self._painter.strips
-        self._draw_now()
-        regions = [
-            Region(0, y, changed[-1] + 1, 1)
-            for y in range(height)
-            if (changed := changes(at(before, y), at(self._painter.strips, y), width))
-        ]
-        if regions:
-            self.refresh(*regions)
+        super().redraw()
+
+    def draw_texts(self, width: int, height: int) -> Sequence[Text]:
+        texts = self._draw(width, height)
+        self._offset = min(self._offset, max(len(texts) - height, 0))
+        shown = list(texts[self._offset : self._offset + height])
+        left = len(texts) - self._offset - height
+        if left > 0:
+            shown[-1] = Text(f"   … {left + 1} more (PgDn)", style=FAINT, end="")
+        self._marks = [list(_marks(text)) for text in shown]
+        return [_without_marks(text) for text in shown]
 
     def scroll_lines(self, by: int) -> None:
         self._offset = max(self._offset + by, 0)
         self.redraw()
 
     def to_top(self) -> None:
-        """Show the first line again, as after another choice."""
+        """Scroll to the first line at the next redraw."""
         self._offset = 0
 
     async def on_click(self, event: Click) -> None:
-        """A row is selected wherever it is clicked on; a key of the footer does what it says."""
-        for span, found in self._marks[event.y] if event.y < len(self._marks) else ():
-            if (row := found.get(ROW)) is not None:
+        """Select the row that was clicked, or run the action of a key in the footer."""
+        for span, mark in self._marks[event.y] if event.y < len(self._marks) else ():
+            if (row := mark.get(ROW)) is not None:
                 self.post_message(self.RowChosen(self, row))
             elif span.start <= event.x < span.end:
-                await self.app.run_action(found[ACTION], default_namespace=self.screen)
+                await self.app.run_action(mark[ACTION], default_namespace=self.screen)
 
     def on_mouse_scroll_down(self) -> None:
-        self._turned(_TURN)
+        self._turn(_WHEEL_LINES)
 
     def on_mouse_scroll_up(self) -> None:
-        self._turned(-_TURN)
+        self._turn(-_WHEEL_LINES)
 
-    def _turned(self, by: int) -> None:
-        """By the wheel: the selection moves where there is one, else what is longer than its room."""
-        if any(ROW in found for marks in self._marks for _, found in marks):
+    def _turn(self, by: int) -> None:
+        """Move the selection of rows that can be selected; scroll other lines."""
+        if any(ROW in mark for marks in self._marks for _, mark in marks):
             self.post_message(self.Turned(by))
         else:
             self.scroll_lines(by)
 
-    def render_line(self, y: int) -> Strip:
-        self._draw_where_resized()
-        return at(self._painter.strips, y) or Strip.blank(self.size.width, self._painter.ground)
-
-    def repaint(self) -> None:
-        """Draw all of it anew, as in other colours."""
-        self._size_drawn = Size(0, 0)
-        self._painter.forget()
-        self.refresh()
-
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        self._height_drawn = self._lines_wanted(width)
+        self._height_drawn = self._height_for(width)
         return self._height_drawn
 
-    def _draw_where_resized(self) -> None:
-        """Textual paints what has another size by itself, the first time too."""
-        if self._size_drawn != self.size:
-            self._draw_now()
+    def _height_for(self, width: int) -> int:
+        return self._full_height() if self._full_height else len(self._draw(width, UNBOUNDED))
 
-    def _draw_now(self) -> None:
-        self._size_drawn = self.size
-        width, height = self.size
-        texts = self._visible(width, height) if width and height else []
-        self._marks = [list(_marks(text)) for text in texts]
-        self._painter.paint([_unmarked(text) for text in texts], width)
 
-    def _lines_wanted(self, width: int) -> int:
-        return self._known_lines() if self._known_lines else len(self._draw(width, UNBOUNDED))
+class Slices(Part):
+    """Lines in narrow pieces side by side, for a map in which few columns change.
 
-    def _visible(self, width: int, height: int) -> list[Text]:
-        texts = list(self._draw(width, height))
-        self._offset = min(self._offset, max(len(texts) - height, 0))
-        part = texts[self._offset : self._offset + height]
-        left = len(texts) - self._offset - height
-        if left > 0:
-            part[-1] = Text(f"   … {left + 1} more (PgDn)", style=FAINT, end="")
-        return part
+    The compositor cuts what it sends at the edges of widgets. For a map of 56 columns that grows by one column, whole
+    lines would be six times as many bytes.
+    """
+
+    DEFAULT_CSS = """
+    Slices { layout: horizontal; height: 1fr; }
+    Slices > Piece { width: 1fr; height: 1fr; }
+    """
+
+    def compose(self) -> ComposeResult:
+        for _ in range(_PIECES):
+            yield Piece(self)
+
+    def refresh_cells(self, changed: Mapping[int, Sequence[int]]) -> None:
+        for piece in self.query(Piece):
+            piece.refresh_cells(changed)
+
+
+class Piece(Widget):
+    """Some columns of Slices."""
+
+    def __init__(self, whole: Slices) -> None:
+        super().__init__()
+        self._whole = whole
+
+    @property
+    def _first(self) -> int:
+        return self.region.x - self._whole.region.x
+
+    def refresh_cells(self, changed: Mapping[int, Sequence[int]]) -> None:
+        """Refresh each line up to its last changed cell. Cells are counted from the left edge of the whole."""
+        first, width = self._first, self.size.width
+        own = {y: [x for x in cells if first <= x < first + width] for y, cells in changed.items()}
+        regions = [Region(0, y, cells[-1] + 1 - first, 1) for y, cells in own.items() if cells]
+        if regions:
+            self.refresh(*regions)
+
+    def render_line(self, y: int) -> Strip:
+        strip, width = _line(self._whole.strips, y), self.size.width
+        return strip.crop(self._first, self._first + width) if strip else Strip.blank(width, self.rich_style)
 
 
 def _marks(text: Text) -> Iterator[tuple[Span, dict[str, Any]]]:
-    """What a click finds on the text, and where."""
+    """Return where the text can be clicked, and what a click does."""
     return ((span, span.style.meta) for span in text.spans if isinstance(span.style, Style) and span.style.meta)
 
 
-def _unmarked(text: Text) -> Text:
-    """As it is shown: marks would only cut it into more pieces."""
+def _without_marks(text: Text) -> Text:
+    """Remove the marks from the text, because each of them would split it into more pieces to send."""
     marks = [span for span, _ in _marks(text)]
     text.spans = [span for span in text.spans if span not in marks] if marks else text.spans
     return text
 
 
-class Painter:
-    """Paints for one widget, and keeps what it painted last."""
-
-    def __init__(self, widget: Widget) -> None:
-        self._widget = widget
-        self._painted_on: object = None
-        self.texts: list[Text] = []
-        self.strips: list[Strip] = []
-
-    @property
-    def ground(self) -> Style:
-        """What lies beneath the text: nothing where the terminal has its own colours."""
-        return Style.null() if self._widget.app.native_ansi_color else self._widget.rich_style
-
-    def forget(self) -> None:
-        """Render all of it the next time, as in other colours."""
-        self._painted_on = None
-
-    def paint(self, texts: Sequence[Text], width: int) -> None:
-        paints_on, old = (width, ground := self.ground), dict(enumerate(zip(self.texts, self.strips, strict=True)))
-        if paints_on != self._painted_on:
-            self._painted_on, old = paints_on, {}
-        self.strips = [
-            old[y][1] if y in old and _alike(old[y][0], text) else self._strip(text, width, ground)
-            for y, text in enumerate(texts)
-        ]
-        self.texts = list(texts)
-
-    def _strip(self, text: Text, width: int, ground: Style) -> Strip:
-        strip = Strip(text.render(self._widget.app.console)).simplify().adjust_cell_length(width)
-        return strip.apply_style(ground) if ground else strip
-
-
-def changes(old: Strip | None, new: Strip | None, width: int) -> Sequence[int]:
-    """The cells that differ, ascending."""
+def _changed(old: Strip | None, new: Strip | None, width: int) -> Sequence[int]:
+    """Return the cells that differ, in ascending order."""
     if old is new or old == new:
         return ()
     if old is None or new is None:
@@ -211,13 +253,8 @@ def changes(old: Strip | None, new: Strip | None, width: int) -> Sequence[int]:
     return [x for x, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
 
 
-def at(strips: Sequence[Strip], y: int) -> Strip | None:
-    """That line, where there is one."""
+def _line(strips: Sequence[Strip], y: int) -> Strip | None:
     return strips[y] if y < len(strips) else None
-
-
-def _alike(old: Text, new: Text) -> bool:
-    return old == new and old.style == new.style
 
 
 def _cells(strip: Strip) -> Iterator[tuple[str, object]]:
