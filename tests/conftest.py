@@ -1,4 +1,4 @@
-"""For every test: a user of its own, no clock, and a loud word where root is missing."""
+"""Fixtures for every test: a user of its own, no clock, and a clear message if root is missing."""
 
 import ctypes
 import os
@@ -12,17 +12,17 @@ from tests.factories.box import Box
 CAP_SYS_ADMIN = 21
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
 LONGEST = ("databases", "terminal", "storage")
-"""Where several files are tested at once, what takes longest begins first."""
+"""Start the longest files first when several are tested at once."""
 
-settings.register_profile("untimed", deadline=None)  # how busy the box is is no matter of what is tested
+settings.register_profile("untimed", deadline=None)  # the load of the host is not tested
 settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where several files are tested at once, each worker's mounts are its own.
+    """Give each worker its own mount namespace when several run at once.
 
-    Else what one has unmounted lives on in the namespace of another's server, and its device stays busy. unshare(2),
-    mount_namespaces(7)
+    Otherwise an unmounted filesystem stays alive in the namespace of another worker's server, and its device stays
+    busy. See unshare(2), mount_namespaces(7).
     """
     if hasattr(config, "workerinput") and not _may_not_make_storage():
         libc = ctypes.CDLL(None)
@@ -32,10 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def own_user(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own: no test sees, or leaves, what the user has saved."""
+    """Give each test a home of its own: it neither sees nor leaves what the user has saved."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("FSTUI_YES", "1")  # the disks beneath are as busy as the other tests make them
+    monkeypatch.setenv("FSTUI_YES", "1")  # the disks below are as busy as the other tests make them
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "LD_PRELOAD", "FSTUI_DEBUG"):
         monkeypatch.delenv(name, raising=False)
     return home
@@ -43,12 +43,12 @@ def own_user(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 
 @pytest.fixture
 def box(tmp_path: Path) -> Box:
-    """A made-up box without anything in it."""
+    """Return an empty made-up host."""
     return Box(tmp_path)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first; tests that make storage say why they did not run."""
+    """Sort by duration. Tests that make storage report why they did not run."""
     items.sort(key=_turn)
     reason = _may_not_make_storage()
     for item in items:

@@ -1,4 +1,4 @@
-"""Names as bad as a system may give them, in every text of a document, and what must not be left of them anywhere."""
+"""Names as hostile as a system may contain, put into every text of a document, and what must not be left of them."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Any, TypeVar
 import msgspec
 
 NAME = (
-    "\x1b[31m\x07\x00\r\n\t\x7f"  # C0: colour, bell, the end of a line, and DEL
+    "\x1b[31m\x07\x00\r\n\t\x7f"  # C0: colour, bell, newline, DEL
     "\x9b2J\x85"  # C1: the same in one byte, next line
     "\u202e\u2066\u061c\u200f"  # reading directions
-    "\xad\u200b\u2060\ufeff\U000e0041"  # what is not seen
+    "\xad\u200b\u2060\ufeff\U000e0041"  # invisible characters
     "\u2028\u2029"  # lines and paragraphs
-    "\udcff"  # a byte that is no UTF-8
+    "\udcff"  # a byte that is not UTF-8
     "[red]|*x* <b> `c` =1+1 \"'"  # markup: rich, Markdown, HTML, a spreadsheet, TOML
-    "\nverdict: kept"  # a line of its own
+    "\nverdict: kept"  # its own line
 )
 _AS_THEY_ARE = ("schema", "started_at", "probe")
-"""Texts that lead somewhere: a document with others would be another one."""
+"""Fields that refer to other parts: other values would be another document."""
 
 Document = TypeVar("Document")
 
 
 def everywhere(document: Document) -> Document:
-    """The document with the name at the end of each of its texts: what refers to another thing still does."""
+    """Return the document with the name appended to each of its texts. References still match."""
     renamed: Document = _renamed(document, None)
     return renamed
 
 
 def is_safe(text: str) -> bool:
-    """Nothing in it commands a terminal, turns the reading direction, or is no character at all."""
+    """Check that nothing controls a terminal, changes the reading direction, or is no character at all."""
     letters = set(text) - {"\n"}
     return not any(unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") for letter in letters)
 
 
 def assert_safe(text: str) -> None:
-    """Safe, the name still there, and no line that it made up."""
+    """Check that the text is safe, contains the name, and has no line made by it."""
     assert is_safe(text), [line for line in text.split("\n") if not is_safe(line)]
     assert "\nverdict: kept" not in text
     text.encode()

@@ -1,4 +1,4 @@
-"""Names are data: whatever they hold, what leaves for a terminal or a file is text and nothing else."""
+"""Names are data: whatever they contain, terminals and files receive plain text only."""
 
 import ast
 import csv
@@ -34,7 +34,7 @@ HOSTILE = everywhere(replace(screens.RUN, simulated="made up", left_behind=("/sr
 FAILED = everywhere(FAILED_RUN)
 
 
-def test_every_control_and_format_character_is_escaped_and_no_other() -> None:
+def test_control_and_format_characters_are_escaped_and_no_others() -> None:
     kinds = {chr(code): unicodedata.category(chr(code)) for code in range(0x110000)}
     escaped = {letter for letter in kinds if CONTROL.fullmatch(letter)}
     assert {letter for letter, kind in kinds.items() if kind in ("Cc", "Cf", "Cs", "Zl", "Zp")} <= escaped
@@ -55,12 +55,12 @@ def test_every_control_and_format_character_is_escaped_and_no_other() -> None:
         ("[bold]markup[/bold]", "[bold]markup[/bold]"),
     ],
 )
-def test_a_name_is_shown_as(name: str, shown: str) -> None:
+def test_names_are_shown_as(name: str, shown: str) -> None:
     assert escape_controls(name) == shown
 
 
 @given(st.text() | st.binary().map(lambda name: name.decode(errors="surrogateescape")))
-def test_what_is_escaped_can_be_printed_and_is_escaped_once(name: str) -> None:
+def test_escaped_text_is_printable_and_escaped_once(name: str) -> None:
     shown = escape_controls(name)
     assert escape_controls(shown) == shown
     assert escape_lines(f"{name}\n{shown}").split("\n")[-1] == shown
@@ -68,29 +68,29 @@ def test_what_is_escaped_can_be_printed_and_is_escaped_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("run", [HOSTILE, FAILED, everywhere(RUN)], ids=["prepared", "failed", "short"])
-def test_a_run_with_hostile_names_leaves_as_text(run: Run) -> None:
+def test_run_with_hostile_names_is_printed_as_text(run: Run) -> None:
     for name in formats.names():
         text = formats.render(name, run, f"/home/{NAME}")
         assert_safe(text if isinstance(text, str) else text.decode())
-        # of seconds a run without a database has only the heading
+        # the seconds of a run without a database consist of the header only
         assert name == "seconds" or "x1b" in str(text) or "u001b" in str(text)
     assert_safe(printed(compare.of_runs([run, HOSTILE])))
 
 
-def test_columns_are_as_wide_as_what_is_shown_in_them() -> None:
+def test_columns_are_as_wide_as_their_visible_text() -> None:
     assert columns([("a\x1b", "1"), ("bcd", "12")], "<>") == ["a\\x1b   1", "bcd    12"]
     assert hanging([("a\x1b", "1\n2"), ("bcd", "3")]) == ["a\\x1b  1\\x0a2", "bcd    3"]
 
 
 @pytest.mark.parametrize("run", [HOSTILE, FAILED], ids=["prepared", "failed"])
-def test_a_table_of_cells_has_one_row_per_step(run: Run) -> None:
+def test_table_of_cells_has_one_row_per_step(run: Run) -> None:
     text = printed_run(run, "csv")
     assert_safe(text)
     rows = list(csv.reader(io.StringIO(text)))
     assert len(rows) == 1 + len(run.steps) and len({len(row) for row in rows}) == 1
 
 
-def test_json_holds_what_was_read_in_characters_that_are_safe_to_print() -> None:
+def test_json_contains_names_in_printable_characters() -> None:
     run = replace(HOSTILE, sentence=NAME.replace("\udcff", ""))
     for text in (json_report.line(run), json_report.indented(run)):
         assert_safe(text.decode())
@@ -99,7 +99,7 @@ def test_json_holds_what_was_read_in_characters_that_are_safe_to_print() -> None
     assert_safe(json_report.line(RunFinished(run=run)).decode())
 
 
-def test_the_list_of_what_is_here_is_text() -> None:
+def test_list_is_text() -> None:
     box = everywhere(screens.INVENTORY)
     flags = {mount + NAME: everywhere(judgement) for mount, judgement in screens.FLAGS.items()}
     assert isinstance(flags["/dev/shm" + NAME], Judgement)
@@ -109,7 +109,7 @@ def test_the_list_of_what_is_here_is_text() -> None:
     assert_safe(printed(inventory.of_host(box, flags), "json"))
 
 
-def test_the_history_is_text_one_line_for_each_run_and_note() -> None:
+def test_history_is_text_with_one_line_per_run_and_note() -> None:
     good = everywhere(Summary(path="a", id="a", started_at="2026-11-20T03:12:44+01:00", scenario="b", target="c"))
     text = printed(history.of_summaries([good, Summary(path="b", unreadable=NAME)]))
     assert_safe(text)
@@ -133,7 +133,7 @@ EXITS = {"report/text.py", "tui/drawing/cells.py", "tui/terminal.py", "tui/app.p
          "cli/output.py", "cli/narration.py"}  # fmt: skip
 
 
-def test_only_the_exits_escape() -> None:
+def test_only_output_functions_escape() -> None:
     found = set()
     for file in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):

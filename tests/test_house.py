@@ -1,4 +1,4 @@
-"""The house: its import contracts hold, and what is installed is complete, by either way of installing."""
+"""Import contracts hold, and both ways of installing are complete."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def loaded_by(module: str) -> set[str]:
-    """Top-level modules in a fresh interpreter after importing one of ours."""
+    """Return the top-level modules of a fresh interpreter after importing one of fstui's."""
     program = f"import sys, {module}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     return set(done.stdout.split())
@@ -27,7 +27,7 @@ def loaded_by(module: str) -> set[str]:
 @pytest.mark.parametrize(
     "module", ["runs.runner", "judge", "state.runs", "storage.survey", "state.workspace", "runs.scenario"]
 )
-def test_what_measures_and_judges_loads_no_screen(module: str) -> None:
+def test_measuring_and_judging_load_no_screen(module: str) -> None:
     assert loaded_by(f"fstui.{module}").isdisjoint({"textual", "rich", "click"})
 
 
@@ -44,7 +44,7 @@ CHILDREN = [
 
 
 @pytest.mark.parametrize("child", CHILDREN)
-def test_a_child_loads_nothing_but_the_standard_library(child: str) -> None:
+def test_child_programs_load_only_the_standard_library(child: str) -> None:
     ours_and_standard = {"fstui", "__main__", *sys.stdlib_module_names}
     program = f"import sys\nsys.path.insert(0, {str(CHECKOUT)!r})\nimport fstui.{child}\nprint(*sys.modules)"
     call = [sys.executable, "-I", "-S", "-c", program]
@@ -56,7 +56,7 @@ def test_a_child_loads_nothing_but_the_standard_library(child: str) -> None:
     assert ours <= allowed
 
 
-def test_the_import_contracts_hold() -> None:
+def test_import_contracts_hold() -> None:
     lint = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([lint, "--no-cache"], cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -64,7 +64,7 @@ def test_the_import_contracts_hold() -> None:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
-    """A fresh virtual environment that borrows what the tests have installed, but not fstui."""
+    """Make a fresh virtual environment that borrows installed packages, but not fstui."""
     place = tmp_path / "environment"
     venv.create(place, symlinks=True, with_pip=False)
     site = next(place.glob("lib/python3*/site-packages"))
@@ -73,7 +73,7 @@ def environment(tmp_path: Path) -> Path:
 
 
 def install(environment: Path, *what: str) -> None:
-    """pip install without the network: the build backend is a borrowed one too."""
+    """Run pip install without the network; the build backend is borrowed, too."""
     offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
     call = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python"), "install", *offline, *what]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
@@ -87,7 +87,7 @@ def install(environment: Path, *what: str) -> None:
         pytest.param(["--editable", str(CHECKOUT)], "checkout", id="editable"),
     ],
 )
-def test_an_installed_fstui_has_its_scenarios_and_pages(
+def test_installed_fstui_has_its_scenarios_and_pages(
     environment: Path, tmp_path: Path, how: list[str], package_in: str
 ) -> None:
     install(environment, *how)

@@ -1,4 +1,4 @@
-"""What /proc tells, with names that are meant to confuse a reader."""
+"""/proc with names that are meant to confuse a parser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fstui import proc
 NAMER = "import sys; open('/proc/self/comm', 'wb').write(b'a) R 1 (\\xff'); print('named', flush=True); input()"
 
 
-def test_a_process_is_read_whatever_its_name() -> None:
+def test_process_is_read_whatever_its_name() -> None:
     with subprocess.Popen([sys.executable, "-c", NAMER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as named:
         assert named.stdin and named.stdout
         assert named.stdout.readline() == b"named\n"
@@ -24,7 +24,7 @@ def test_a_process_is_read_whatever_its_name() -> None:
         named.stdin.close()
 
 
-def test_a_process_that_is_gone_has_nothing() -> None:
+def test_missing_process_has_nothing() -> None:
     with subprocess.Popen(["true"]) as gone:
         pass
     assert proc.stat(gone.pid) is None
@@ -35,12 +35,12 @@ def test_a_process_that_is_gone_has_nothing() -> None:
     (b"/mnt/a\\040b", "/mnt/a b"), (b"/mnt/\\134040", "/mnt/\\040"), (b"/mnt/\xff", os.fsdecode(b"/mnt/\xff")),
     (b"/mnt/\\012", "/mnt/\n"), (b"/mnt/\\999", "/mnt/\\999"),
 ])  # fmt: skip
-def test_a_mount_point_is_unescaped_once(field: bytes, name: str) -> None:
+def test_mount_point_is_unescaped_once(field: bytes, name: str) -> None:
     line = b"36 35 8:1 / " + field + b" rw,noatime master:1 - ext4 /dev/sda1 rw,errors=continue"
     (mount,) = proc.parse_mounts(b"no mount\n" + line + b"\n")
     assert (mount.mount_point, mount.device, mount.place) == (name, "8:1", 0)
     assert mount.option("errors") == "continue" and "noatime" in mount.all_options
 
 
-def test_this_process_has_mounts_as_others_see_them() -> None:
+def test_own_mounts_are_those_of_other_processes() -> None:
     assert [mount.number for mount in proc.mounts()] == [mount.number for mount in proc.mounts(os.getpid())] != []

@@ -1,1 +1,1 @@
-"""Speed, shown as ratios within one run: ``python -m tests.bench NAME``. Never a timed test."""
+"""Benches that show speed as ratios within one run: ``python -m tests.bench NAME``. They are not tests."""

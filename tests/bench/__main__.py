@@ -1,4 +1,4 @@
-"""``python -m tests.bench NAME [--rounds N] [--dir DIR]``, by the name of a module here."""
+"""``python -m tests.bench NAME [--rounds N] [--dir DIR]``. Each NAME is a module of this package."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NAMES = (
 
 
 def main() -> int:
-    """Run one bench with the rest of the arguments; its exit status."""
+    """Run one bench with the remaining arguments and return its exit status."""
     if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
         print(f"usage: python -m tests.bench {'|'.join(NAMES)} [--rounds N] [--dir DIR]", file=sys.stderr)
         return 2
     os.environ["FSTUI_YES"] = "1"
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what it made is taken down
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that context managers clean up
     status: int = importlib.import_module(f"tests.bench.{sys.argv[1]}").main(sys.argv[2:])
     return status
 

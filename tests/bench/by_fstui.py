@@ -1,4 +1,4 @@
-"""A throwaway server as the engine makes, starts, fills and measures it, in a loop of its own."""
+"""A throwaway database server made, started, filled and measured by fstui's engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.databases.servers import MYSQL
 
 
 async def installed(kinds: Iterable[str]) -> tuple[str, list[Program]]:
-    """sysbench's path, and the servers of these kinds, the tests' own MySQL among them. Ends where there is none."""
+    """Return the path of sysbench and the installed servers of these kinds. Exit if there is none."""
     os.environ["PATH"] = f"{MYSQL}/bin:{os.environ['PATH']}"
     sysbench = await programs.find_sysbench()
     found = [program for kind in kinds if (program := await programs.find_server(kind))]
@@ -36,7 +36,7 @@ async def installed(kinds: Iterable[str]) -> tuple[str, list[Program]]:
 
 
 class ByFstui:
-    """One server in a directory of a run's own."""
+    """A server in a directory of its own."""
 
     def __init__(self, settings: Sysbench, directory: Path, stack: tuple[Node, ...]) -> None:
         self._settings, self._stack = settings, stack
@@ -48,17 +48,17 @@ class ByFstui:
         self._expected = False
 
     def start(self) -> float:
-        """A first second of its work; how long it took until its tables were filled, in s."""
+        """Run its first second, and return the seconds until its tables were filled."""
         self.run(1.0)
         return self._ready_s
 
     def run(self, seconds: float) -> Step:
-        """One step, as the engine measures it."""
+        """Run one step like the engine."""
         return self._loop.run_until_complete(self._run(seconds))
 
     async def _run(self, seconds: float) -> Step:
         planned = PlannedStep(name="sysbench", settings=replace(self._settings, seconds=seconds))
-        if not self._expected:  # as a run does before it watches the idle devices
+        if not self._expected:  # a run does this before it observes the idle devices
             self._expected = True
             await self._serving.expect([planned])
         began = time.monotonic()
@@ -74,10 +74,10 @@ class ByFstui:
         return step
 
     def stop(self) -> None:
-        """And nothing is left."""
+        """Remove everything."""
         self._loop.run_until_complete(self._serving.stop())
         self._loop.close()
 
 
 def _ignore(event: Event) -> None:
-    """A bench draws nothing."""
+    """Discard events."""

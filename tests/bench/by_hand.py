@@ -1,6 +1,6 @@
-"""A database server as a shell script makes, starts and fills it, and sysbench as one types it: no fstui between.
+"""A database server made, started and filled by a shell script, and sysbench by hand, without fstui.
 
-The words of the server are those of fstui's own, so that nothing but the way differs.
+The options of the server are those that fstui uses.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ END_S = 30
 
 
 class Run(NamedTuple):
-    """What sysbench printed at its end."""
+    """The final report of sysbench."""
 
     transactions: int
     tps: float
 
 
 class ByHand:
-    """One server in a directory that its user may walk through."""
+    """A server in a directory that its user may enter."""
 
     def __init__(self, program: Program, sysbench: str, settings: Sysbench, directory: Path) -> None:
         self._program, self._sysbench, self._settings = program, sysbench, settings
@@ -56,14 +56,14 @@ class ByHand:
         self._connection: Connection = self._family.connection(str(self._data / self._family.socket))
 
     def start(self) -> None:
-        """To its filled tables."""
+        """Fill its tables."""
         done = subprocess.run(["sh", "-c", self._script()], cwd="/", capture_output=True, text=True, check=False)
         if done.returncode:
             told = self._log.read_text()[-1000:] if self._log.exists() else ""
             sys.exit(f"{self._program.title} by hand: {done.stdout[-500:]}{done.stderr[-500:]}{told}")
 
     def run(self, seconds: float) -> Run:
-        """As one types it."""
+        """Run sysbench."""
         words = ["--threads=1", f"--time={round(seconds)}", *self._tables(), "run"]
         command = [self._sysbench, self._settings.workload, *self._family.sysbench_options(self._connection), *words]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -72,7 +72,7 @@ class ByHand:
         return Run(totals["transactions"], totals["tps"])
 
     def stop(self) -> None:
-        """And nothing is left."""
+        """Remove everything."""
         if self._pid.exists():
             try:
                 server = psutil.Process(int(self._pid.read_text()))

@@ -1,8 +1,8 @@
-"""Random signals at random moments, and faults, under every scenario, ``check``, ``watch`` and a fleet: what was left?
+"""Random signals at random moments, and faults, during every scenario, ``check``, ``watch`` and a fleet: what is left?
 
-``--kills N`` attacks with ``--seed S`` (printed), ``--only`` one of them again, ``--first 63`` all from that one on;
-``--faults`` names some of ``tests.chaos.faults``, or none. ``--patience`` is how long after the blow is looked, 5 s.
-Exit 1 where ``fstui clean`` left anything. Needs root.
+``--kills N`` attacks with ``--seed S`` (printed); ``--only`` repeats one of them, ``--first 63`` starts at that one.
+``--faults`` selects faults of ``tests.chaos.faults``, or none. ``--patience`` is the time between the attack and the
+check, 5 s. Exit status 1 if ``fstui clean`` left anything. Needs root.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.chaos.place import Left, Place
 
 
 def main(argv: list[str]) -> int:
-    """A line for each attack that left something, then the table."""
+    """Print a line for each attack that left something, then the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench chaos")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
         chosen = [kill for kill in chosen if kill.number == options.only]
     killed: list[tuple[Kill, Attacked]] = []
     failed: list[tuple[str, Attacked | None]] = []
-    with place.made() as box, suppress(KeyboardInterrupt):  # the table then is of those that were tried
+    with place.made() as box, suppress(KeyboardInterrupt):  # the table covers the attacks that were made
         for name in options.faults:
             failed.append((name, _fault(box, name, options.patience)))
         for kill in chosen:
@@ -69,7 +69,7 @@ def _words(left: Left) -> str:
 
 
 def _table(killed: Iterable[tuple[Kill, Attacked]], patience_s: float) -> None:
-    """How many attacks left anything of a kind: by victim."""
+    """Print how many attacks left anything, by victim and kind."""
     tried: Counter[str] = Counter()
     rows: dict[str, Counter[str]] = {}
     for kill, attacked in killed:

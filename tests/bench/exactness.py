@@ -1,8 +1,7 @@
-"""How exactly the kernel's trace tells our flushes from others': short runs beside four programs that sync.
+"""Is the number of traced flushes exact next to four programs that sync?
 
-On honest storage each of our syncs is one flush of ours, no more and no fewer. Storage and processes that lie are
-caught by what was counted: each run is judged twice, as it is, and with all that its configuration says taken out of
-it. Makes loop devices, so it needs root.
+On durable storage, each sync of fstui is exactly one flush of fstui's own. Lies must be found by counting alone: each
+run is judged twice, as it is, and without anything about its configuration. Makes loop devices, so it needs root.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from tests.real.neighbours import neighbours
 
 NEIGHBOURS = 4
 CONFIGURED = {"barrier", "data", "journal"}
-"""Readings that would tell by themselves."""
+"""Readings that would reveal a lie by themselves."""
 
 
 class Case(NamedTuple):
-    """Storage, or a process on it, and whether it keeps its word."""
+    """Storage, or a process on it, and whether it is durable."""
 
     make: Callable[[Path], AbstractContextManager[Storage]]
     honest: bool
@@ -43,7 +42,7 @@ class Case(NamedTuple):
 
 
 def cases() -> dict[str, Case]:
-    """By what they are called in the table."""
+    """Kinds by their names in the table."""
     libraries = sorted(Path("/usr/lib").glob("*/libeatmydata.so*"))[:1]
     filtered = (sys.executable, without_calls.__file__, "fdatasync")
     found = {
@@ -60,7 +59,7 @@ def cases() -> dict[str, Case]:
 
 
 def main(argv: list[str]) -> int:
-    """Print what each round came to; 1 where one of them is not as it must be."""
+    """Print the result of each round. Return 1 if one of them is wrong."""
     options = arguments(argv, "exactness", rounds=20, directory=tempfile.gettempdir())
     print(f"{options.rounds} rounds beside {NEIGHBOURS} programs that fsync the same filesystem, in {options.dir}")
     print(f"{'':<34} flushes by fstui / syncs   as they must be: judged   judged blind")
@@ -78,7 +77,7 @@ def _row(name: str, case: Case, rounds: int, directory: str) -> bool:
 
 
 def measured(case: Case, directory: str) -> Run:
-    """One short run beside the neighbours."""
+    """Run one short step next to the neighbours."""
     workshop = Path(tempfile.mkdtemp(prefix="fstui-bench-", dir=directory))
     state = {**os.environ, "XDG_STATE_HOME": str(workshop / "state"), "XDG_CONFIG_HOME": str(workshop / "state")}
     try:
@@ -90,20 +89,20 @@ def measured(case: Case, directory: str) -> Run:
 
 
 def ours_per_sync(run: Run) -> float:
-    """What the trace saw us ask the device for that the filesystem stands on; beneath it workers ask for us."""
+    """Return fstui's own flushes at the device below the filesystem; further down, workers request them."""
     (step,) = run.steps
     return max(seen.asked_by_us or 0 for seen in step.trace or ()) / step.syncs
 
 
 def as_it_must_be(judged: Run | Judgement, case: Case) -> bool:
-    """Honest storage is believed, as far as that goes; a liar is caught."""
+    """Return whether durable storage is reported as durable as possible, and a lie is found."""
     if case.honest:
         return judged.verdict == "consistent"
     return (judged.verdict, judged.confidence) == ("not-durable", "high")
 
 
 def judged_blind(run: Run) -> Judgement:
-    """Judged with nothing in it by which its configuration would tell."""
+    """Judge the run without anything that its configuration reveals."""
     assert run.target
     stack = tuple(map(_unconfigured, run.target.stack))
     target = msgspec.structs.replace(run.target, stack=stack)

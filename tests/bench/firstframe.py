@@ -1,4 +1,4 @@
-"""From the start of ``fstui`` to its first screen, beside an empty Textual app in the same terminal, in pairs."""
+"""Time from the start of ``fstui`` to its first screen, compared with an empty Textual app, in pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.bench.pairs import arguments, rotated, row
 from tests.terminal.pty_app import COMMAND, PtyApp
 
 BUDGET = 1.4
-"""Times the empty app."""
+"""Code that times the empty app."""
 _EMPTY = """
 from textual.app import App
 from textual.widgets import Static
@@ -24,10 +24,10 @@ _COMMANDS = {"fstui": COMMAND, "empty app": (sys.executable, "-c", _EMPTY)}
 
 
 def main(argv: list[str]) -> int:
-    """Print each pair and the ratio's median with its interval; 1 where the budget is missed."""
+    """Print each pair and the median ratio with its interval. Return 1 if the budget is missed."""
     options = arguments(argv, "firstframe", rounds=10, directory=tempfile.gettempdir())
     for name in _COMMANDS:
-        _once(name)  # the first start reads from the disk what the others find in memory
+        _once(name)  # the first start reads from disk, later ones from memory
     ratios = []
     for turn in range(options.rounds):
         took = {name: _once(name) for name in rotated(list(_COMMANDS), turn)}
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
 def _once(name: str) -> float:
     with tempfile.TemporaryDirectory() as state:
         environment = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}
-        environment["PYTHONDONTWRITEBYTECODE"] = ""  # an installed fstui is compiled, as Textual is
+        environment["PYTHONDONTWRITEBYTECODE"] = ""  # an installed fstui is compiled, like Textual
         began = time.monotonic()
         with PtyApp(environment=environment, command=_COMMANDS[name]) as app:
             return app.read_until("LOWEST DEVICE", 30) - began

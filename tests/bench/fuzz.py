@@ -1,7 +1,7 @@
-"""Every parser against a million inputs, guided by coverage where atheris is installed: nothing but clear refusals.
+"""Every parser with a million inputs, guided by coverage if atheris is installed: only clear refusals are allowed.
 
-``--inputs N`` for each of them, ``--parsers NAME …`` for some, ``--seconds S`` at most for one. Runs at the lowest
-priority. Exit 1 where something else than a refusal came.
+``--inputs N`` for each; ``--parsers NAME …`` for some; ``--seconds S`` limits each. Runs at the lowest priority. Exit
+status 1 after anything but a refusal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.fuzz.targets import TARGETS
 
 
 def main(argv: list[str]) -> int:
-    """A row for each parser, below it what came that was no refusal."""
+    """Print a row for each parser, and below it its failures."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench fuzz")
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=float("inf"))
@@ -49,11 +49,13 @@ def _row(name: str, inputs: int, most_s: float) -> int:
 
 
 def _said(name: str, inputs: int, most_s: float) -> list[dict[str, Any]]:
-    """Each line is one of ours, or libFuzzer's own."""
+    """Read the output of one parser, which may contain lines of libFuzzer."""
     words = ["nice", "-n", "19", sys.executable, "-m", "tests.fuzz.guided", name, str(inputs)]
     lines = []
     with (
-        tempfile.TemporaryDirectory(prefix="fstui-fuzz-", dir="/dev/shm") as scratch,  # libFuzzer ends without cleaning
+        tempfile.TemporaryDirectory(
+            prefix="fstui-fuzz-", dir="/dev/shm"
+        ) as scratch,  # libFuzzer ends without cleaning up
         subprocess.Popen(
             words,
             stdout=subprocess.PIPE,
@@ -65,7 +67,7 @@ def _said(name: str, inputs: int, most_s: float) -> list[dict[str, Any]]:
     ):
         assert process.stdout
         ending = threading.Timer(min(most_s, threading.TIMEOUT_MAX), os.killpg, (process.pid, signal.SIGKILL))
-        ending.start()  # on a busy box it may say nothing for minutes
+        ending.start()  # on a busy host it may print nothing for minutes
         for line in process.stdout:
             if line.startswith("{") and line.endswith("}\n"):
                 lines.append(json.loads(line))

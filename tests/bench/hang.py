@@ -1,4 +1,4 @@
-"""Every command beside a filesystem that hangs at one kind of call: does it end, how, and after how long?"""
+"""Every command next to a filesystem that hangs at one kind of system call: does it end, how, and when?"""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tests.real import hanging
 
 
 def main(argv: list[str]) -> int:
-    """Print a line for each place, call and command; 1 where one did not end, or left something behind.
+    """Print a line for each place, call and command. Return 1 if one did not end or left something behind.
 
-    ``--midway``: only the runs that were under way.
+    ``--midway``: only runs that had already started.
     """
     commands = () if "--midway" in argv else tuple(hanging.COMMANDS)
     argv = [word for word in argv if word != "--midway"]

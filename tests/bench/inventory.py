@@ -1,8 +1,7 @@
-"""The survey of a made-up box with many block devices and mounts: how long it takes, and how it grows.
+"""Time to survey a made-up host with many block devices and mounts, and how it grows.
 
-Budget: 1 000 devices and mounts in at most 0.5 s, growing linearly. Half of a box are devices: disks
-with a partition and a volume on each, every tenth an array of two. The mounts are theirs, NFS with statistics, ZFS
-datasets with counters of their own, and memory.
+Budget: 1 000 devices and mounts in at most 0.5 s, with linear growth. Half of them are devices: disks with a partition
+and a volume each, and an array of two on every tenth. The mounts are on them, on NFS and ZFS, and in memory.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from tests.factories.crowd import crowd
 BUDGET_S = 0.5
 SIZES = (250, 500, 1000, 2000)
 LINEAR = 1.25
-"""Twice as much may take so much more than twice as long: noise is no growth."""
+"""Tolerated factor beyond linear growth, for noise."""
 
 
 def main(argv: list[str]) -> int:
-    """Print seconds by size and the growth; 1 where a budget is missed."""
+    """Print seconds by size and the growth. Return 1 if a budget is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench inventory")
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args(argv)
@@ -49,7 +48,7 @@ def main(argv: list[str]) -> int:
 
 
 def verdict(medians: dict[int, float]) -> int:
-    """Say whether the budgets hold."""
+    """Print whether the budgets hold."""
     fits = medians[1000] <= BUDGET_S
     growth = medians[2000] / medians[1000] / 2
     linear = growth <= LINEAR
@@ -65,7 +64,7 @@ def timed(root: Path, claims: Claims) -> float:
 
 
 def counted(box: Box, claims: Claims) -> str:
-    """What else is read while the app runs: the counters of every device, and whether anything changed."""
+    """Time what else is read while the app runs: the counters of every device, and whether anything changed."""
     inventory = survey(box.root, claims)
     nodes = [node for target in inventory.filesystems for node in target.stack]
     began = time.perf_counter()

@@ -1,8 +1,8 @@
-"""CPU of everything but the probe, while a run is watched at 80×24 with its heat map: engine and screen in one process.
+"""CPU time of the app while it shows a run at 80×24: engine and screen in one process, without the probe.
 
-Three steps: two at a pace, on an ext4 without barriers on a loop in memory (root; else on DIR itself), so that counters
-move as well; one as fast as it goes on DIR, a tmpfs. The app's own CPU time is read each second, from the second one
-on: the first fills the screen. The kernel's trace is left out: its helper is a process of its own.
+Three steps: two with a rate limit, on an ext4 without barriers on a loop device in memory (root; otherwise on DIR), so
+that counters change; one without, on DIR, a tmpfs. The CPU time is read every second, except for the first second,
+which paints the whole screen. The trace is off: its helper is a separate process.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tests.terminal.pty_app import PtyApp
 
 
 class Watched(NamedTuple):
-    """One step and what watching it may cost, of a core."""
+    """A step, and the share of a core that watching it may use."""
 
     name: str
     per_s: int
-    """0: as fast as it goes."""
+    """Operations per second; 0: unlimited."""
     sync_every: int
     budget: float
 
@@ -63,7 +63,7 @@ sys.exit(run_app(session, None, lambda app: app.open_run(session.start(plan, sit
 
 
 def main(argv: list[str]) -> int:
-    """Print the share of a core, second by second, of each step; 1 where a budget is missed."""
+    """Print the share of a core for each second and step. Return 1 if a budget is missed."""
     options = arguments(argv, "live", rounds=10, directory="/dev/shm")
     print(f"engine and screen, % of a core, {options.rounds} seconds of each step")
     with tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=options.dir) as place, _storage(Path(place)) as loop:
@@ -94,8 +94,8 @@ def _storage(place: Path) -> Iterator[Path]:
 
 
 def _watched(step: Watched, target: Path, seconds: int) -> tuple[list[float], float]:
-    """Each second's share, and the step's rate."""
-    planned_s = seconds + 10  # it is stopped when all was seen
+    """Return the share of each second, and the rate of the step."""
+    planned_s = seconds + 10  # stopped after everything was seen
     with tempfile.TemporaryDirectory() as state:
         scenario = Path(state) / "live.toml"
         scenario.write_text(_SCENARIO.format(per_s=step.per_s, sync_every=step.sync_every, seconds=planned_s))
@@ -119,5 +119,6 @@ def _share(app: PtyApp) -> float:
 
 
 def _cpu_ns(pid: int) -> int:
-    """Of all threads: the first number of schedstat (Linux, Documentation/scheduler/sched-stats.rst)."""
+    """Return the CPU time of all threads, the first number of schedstat (Linux,
+    Documentation/scheduler/sched-stats.rst)."""
     return sum(int(task.read_text().split()[0]) for task in Path(f"/proc/{pid}/task").glob("*/schedstat"))

@@ -1,8 +1,8 @@
-"""Much of everything: 2 h of a watched latency, 10⁸ samples, 10 000 saved runs, 10 000 mounts and devices.
+"""Large amounts: 2 h of latency-watch, 10⁸ samples, 10 000 saved runs, 10 000 mounts and devices.
 
-Memory must stay flat, keys quick, an idle screen cheap. Samples and seconds are fed to the engine at full speed rather
-than waited for; times are this process' own CPU time, so that a busy box shows the same. ``--share 0.01`` is a
-hundredth of each. ``--parts`` chooses.
+Memory must stay constant, keys fast, and an idle screen cheap. Samples are fed to the engine at full speed, and times
+are CPU times of this process, so that a busy host does not matter. ``--share 0.01`` runs a hundredth of each,
+``--parts`` selects.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from tests.factories.runs import START_NS, counted, planned, saved, target
 
 MIB = 1 << 20
 HAND_OVER = SLOTS
-"""Operations that a writer hands over at once: a frame."""
+"""Operations in one frame of a writer."""
 LOOKS_PER_S, DRAWS_PER_S = 8, 4
 Part = Callable[[float], Iterator[bool]]
-"""The share of the full form → whether each of its figures is within its budget."""
+"""From the share of the full amount to whether each figure is within its budget."""
 KEY_MS, IDLE_SHARE, GROWTH_MIB, SAMPLES_SHARE = 50.0, 0.12, 2.0, 0.25
 
 
 def main(argv: list[str]) -> int:
-    """A line for each figure; 1 where a budget is missed."""
+    """Print a line for each figure. Return 1 if a budget is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench long")
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
@@ -56,14 +56,14 @@ def main(argv: list[str]) -> int:
 
 
 def told(what: str, value: float, unit: str, budget: float) -> bool:
-    """Print one figure and whether it is within its budget."""
+    """Print one figure, and whether it is within its budget."""
     kept = value <= budget
     print(f"{what:<52} {value:9.2f} {unit:<12} budget {budget:g}  {'kept' if kept else 'MISSED'}", flush=True)
     return kept
 
 
 def watched(share: float) -> Iterator[bool]:
-    """2 h of latency-watch, 5 operations a second, drawn four times a second."""
+    """2 h of latency-watch, 5 operations per second, drawn four times per second."""
     seconds = max(60, int(7200 * share))
     recorder = begun(seconds=0)
     chance, now_ns, grown = random.Random(1), START_NS, Growth()
@@ -83,7 +83,7 @@ def watched(share: float) -> Iterator[bool]:
 
 
 def samples(share: float) -> Iterator[bool]:
-    """10⁸ samples through the wire's frames, drawn as often as at 1.35 million a second."""
+    """10⁸ samples through the wire's frames, drawn as often as at 1.35 million per second."""
     wanted, per_s = int(10**8 * share), 1_350_000
     recorder, decoder, grown = begun(seconds=0), Decoder(), Growth()
     frames = [_frames(seed) for seed in range(8)]
@@ -102,7 +102,7 @@ def samples(share: float) -> Iterator[bool]:
 
 
 def _frames(seed: int) -> tuple[bytes, int, int]:
-    """What a pipe delivers at once: 20 hand-overs of one writer, their operations of some 700 ns."""
+    """Return what a pipe delivers at once: 20 frames of one writer, with operations of some 700 ns."""
     chance, at, pieces = random.Random(seed), START_NS, []
     for _ in range(20):
         marks = list(accumulate((chance.randrange(200, 1200) for _ in range(2 * HAND_OVER)), initial=at))[1:]
@@ -134,7 +134,7 @@ async def _keys(screen: HistoryScreen) -> float:
 
 
 def mounts(share: float) -> Iterator[bool]:
-    """10 000 mounts and devices: a key, and a second in which nothing happens."""
+    """10 000 mounts and devices: one key, and an idle second."""
     many = int(10_000 * share)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
         box, _ = crowd(Path(place) / "box", many)
@@ -146,7 +146,7 @@ async def _crowded(root: Path, many: int) -> list[bool]:
     async with app.run_test(size=(80, 24)) as pilot:
         screen = app.screen
         assert isinstance(screen, StorageScreen)
-        screen.workers.cancel_all()  # made-up mounts have no room to ask for
+        screen.workers.cancel_all()  # made-up mounts have no statvfs
         key = await key_ms(pilot.press, "down")
         began, since, grown = time.process_time(), time.monotonic(), Growth()
         for tenth in range(10):
@@ -161,7 +161,7 @@ async def _crowded(root: Path, many: int) -> list[bool]:
 
 
 async def key_ms(press: Callable[[str], object], key: str) -> float:
-    """CPU time of a key, on average of twenty."""
+    """Return the CPU time of a key, the average of twenty."""
     await press(key)  # type: ignore[misc]
     began = time.process_time()
     for _ in range(20):
@@ -170,21 +170,21 @@ async def key_ms(press: Callable[[str], object], key: str) -> float:
 
 
 def begun(seconds: float) -> Recorder:
-    """A step that has begun."""
+    """Return a step that has started."""
     recorder = Recorder(0, planned("fdatasync", sync="fdatasync", seconds=seconds), target().stack)
     recorder.begin(Counters(monotonic_ns=START_NS, until_ns=START_NS + 10_000, devices=(counted(0, 0),)))
     return recorder
 
 
 def feed(recorder: Recorder, at_ns: int, latencies_ns: list[int]) -> None:
-    """Consecutive operations of one writer, through the frames."""
+    """Add consecutive operations of one writer through the frames."""
     marks = [mark for end in accumulate(latencies_ns, initial=at_ns) for mark in (end - 1000, end)][2:]
     for frame in Decoder().feed(b"".join(encode_samples(0, 2, at_ns, marks))):
         recorder.add(frame)  # type: ignore[arg-type]
 
 
 class Growth:
-    """Memory after the first fifth of the work, by which all is there that is needed, and after all of it."""
+    """Memory after the first fifth of the work, when everything necessary exists, and after all of it."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()
@@ -192,7 +192,7 @@ class Growth:
         self.mib = 0.0
 
     def look(self, share: float) -> None:
-        """So much of the work is done."""
+        """Record that this share of the work is done."""
         if self._first is None and share >= 0.2:
             self._first = self._process.memory_info().rss
         if self._first is not None and share > 0.98:

@@ -1,4 +1,4 @@
-"""The whole measuring loop per operation, on tmpfs where storage costs nothing, against fio's psync engine.
+"""The measuring loop per operation, on tmpfs, where storage costs nothing, compared with fio's psync engine.
 
 Budget: at most 1.0 × fio for write + fdatasync of 4 KiB.
 """
@@ -14,7 +14,7 @@ from tests.bench.work import WORKS, by_fio, by_fstui, need_fio, scratch
 
 
 def main(argv: list[str]) -> int:
-    """Print µs per operation of both and the ratio; 1 where the budget is missed."""
+    """Print µs per operation of both and the ratio. Return 1 if the budget is missed."""
     options = arguments(argv, "loop", rounds=20, directory="/dev/shm")
     need_fio()
     work = WORKS[0]
@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
                     ours.append(1e6 / by_fstui(work, directory, options.seconds).rate_per_s)
                 else:
                     theirs.append(1e6 / by_fio(work, directory, options.seconds))
-    python = f"Python {platform.python_version()} in {sys.base_prefix}"  # some are built without optimisation
+    python = f"Python {platform.python_version()} in {sys.base_prefix}"  # some Pythons are built without optimisation
     print(f"{options.rounds} paired rounds of {options.seconds:g} s on {options.dir}, {work.name}, 4 KiB, {python}")
     print(f"fstui {statistics.median(ours):.3f} µs per operation ({min(ours):.3f} – {max(ours):.3f})")
     print(f"fio   {statistics.median(theirs):.3f} µs per operation ({min(theirs):.3f} – {max(theirs):.3f})")

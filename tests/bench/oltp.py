@@ -1,8 +1,8 @@
-"""sysbench through fstui against sysbench by hand: fresh servers of the same options, rounds that take turns.
+"""sysbench through fstui compared with sysbench by hand: new servers with the same options, alternating rounds.
 
-Budgets: the 95 % interval of the paired ratio of transactions per second overlaps 0.95–1.05; flushes per transaction,
-counted at the lowest devices, are equal to ±2 %. It ends within six minutes. Wants a quiet box and, for servers as
-their own users, root.
+Budgets: the 95 % interval of the paired ratio of transactions per second overlaps 0.95–1.05, and flushes per
+transaction at the lowest devices are equal within 2 %. It ends within six minutes. Needs a quiet host, and root for
+servers with their own users.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from tests.bench.pairs import arguments, rotated, row
 from tests.bench.work import scratch
 
 MOST_S = 345.0
-"""No round begins after so long: six minutes, less what a round and the end take."""
+"""No round starts after this time: six minutes minus a round and the end."""
 
 
 class Measured(NamedTuple):
-    """Transactions per second, and flushes of the lowest devices for each of them."""
+    """Transactions per second, and flushes of the lowest devices per transaction."""
 
     tps: float
     flushes: float
 
 
 Pair = dict[str, Measured]
-"""By whom."""
+"""Results by method."""
 OPTIONS: dict[str, dict[str, int]] = {
     "mariadb": {"sync_binlog": 1, "innodb_flush_log_at_trx_commit": 1},
     "mysql": {"sync_binlog": 1, "innodb_flush_log_at_trx_commit": 1},
@@ -45,7 +45,7 @@ OPTIONS: dict[str, dict[str, int]] = {
 
 
 def main(argv: list[str]) -> int:
-    """Two rows per server that is installed; 1 where a budget is missed."""
+    """Print two rows per installed server. Return 1 if a budget is missed."""
     options = arguments(argv, "oltp", rounds=12, directory="/var/tmp")
     sysbench, found = asyncio.run(installed(OPTIONS))
     print(f"{options.rounds} rounds of {options.seconds:g} s by each, oltp_update_index, one client, in {options.dir}")
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
 
 
 def _pairs(program: Program, sysbench: str, place: Path, options: Namespace, until: float) -> list[Pair]:
-    place.chmod(0o711)  # its user walks through it
+    place.chmod(0o711)  # its user must be able to enter it
     asked = Sysbench(server=program.kind, workload="oltp_update_index", options=OPTIONS[program.kind])  # type: ignore[arg-type]
     (place / "fstui").mkdir(mode=0o711)
     stack = LocalMachine().target(str(place)).stack
@@ -68,7 +68,7 @@ def _pairs(program: Program, sysbench: str, place: Path, options: Namespace, unt
     pairs: list[Pair] = []
     try:
         by_hand.start()
-        by_hand.run(1.0)  # both have run for a second once
+        by_hand.run(1.0)  # both have run for one second before
         by_fstui.start()
         while len(pairs) < options.rounds and (not pairs or time.monotonic() < until):
             pairs.append(_round(by_hand, by_fstui, stack, turn=len(pairs), seconds=options.seconds))
@@ -79,7 +79,7 @@ def _pairs(program: Program, sysbench: str, place: Path, options: Namespace, unt
 
 
 def _told(title: str, pairs: list[Pair]) -> bool:
-    """Print its rows; True where both budgets are kept."""
+    """Print its rows and return whether both budgets hold."""
     kept = row(f"{title} tps: fstui / by hand", [pair["fstui"].tps / pair["hand"].tps for pair in pairs], 0.95, 1.05)
     flushes = {who: [pair[who].flushes for pair in pairs] for who in ("fstui", "hand")}
     if not all(flushes["hand"]):

@@ -10,7 +10,7 @@ from math import comb
 
 
 def arguments(argv: list[str], name: str, rounds: int, directory: str, *, seconds: float = 1.0) -> argparse.Namespace:
-    """What every bench understands: ``--rounds`` and ``--dir``."""
+    """Return the parser that every bench uses: ``--rounds`` and ``--dir``."""
     parser = argparse.ArgumentParser(prog=f"python -m tests.bench {name}")
     parser.add_argument("--rounds", type=int, default=rounds, help="paired rounds (%(default)s)")
     parser.add_argument("--dir", default=directory, help="where the files are made (%(default)s)")
@@ -19,7 +19,7 @@ def arguments(argv: list[str], name: str, rounds: int, directory: str, *, second
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of the median by order statistics: nothing is assumed about the distribution."""
+    """Return the 95 % interval of the median by order statistics, without assumptions about the distribution."""
     ordered = sorted(values)
     n = len(ordered)
     tail, rank = 0.0, 0
@@ -31,7 +31,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def row(name: str, ratios: Sequence[float], low: float, high: float) -> bool:
-    """Print one row; True when the interval overlaps the budget. ``kept throughout``: the whole interval lies in it."""
+    """Print one row. Return whether the interval overlaps the budget. ``kept throughout``: it is within the budget."""
     first, last = median_interval(ratios)
     kept = last >= low and first <= high
     throughout = " throughout" if low <= first and last <= high else ""
@@ -43,7 +43,7 @@ def row(name: str, ratios: Sequence[float], low: float, high: float) -> bool:
 
 
 def rotated(items: Sequence[str], turn: int) -> list[str]:
-    """The items in another order each round, so that no one always goes first."""
+    """Return the items in a different order each round, so that none is always first."""
     order = list(items)
     random.Random(turn).shuffle(order)
     return order

@@ -1,4 +1,4 @@
-"""fstui's rate against fio's for the same work, paired rounds, with fio against itself as the yardstick of the noise.
+"""fstui's rate compared with fio's for the same work, in paired rounds, with fio against fio as a measure of noise.
 
 Budget: the 95 % interval of the paired ratio overlaps 0.97–1.03.
 """
@@ -10,7 +10,7 @@ from tests.bench.work import WORKS, Work, by_fio, by_fstui, need_fio, scratch
 
 
 def main(argv: list[str]) -> int:
-    """Print one row per work and the fio-against-fio row beneath it; 1 where a budget is missed."""
+    """Print one row per kind of work, and fio against fio below it. Return 1 if a budget is missed."""
     options = arguments(argv, "parity", rounds=20, directory=".")
     need_fio()
     kept = True

@@ -1,7 +1,7 @@
-"""What the live screen does to the measurement: the same run in the app on an 80×24 terminal and headless, in pairs.
+"""The effect of the live screen: the same run in the app on an 80×24 terminal and without a screen, in pairs.
 
-``--trace``: what the kernel's trace does to it (``tests.bench.tracing``). Budget: rate at least 0.98, p99 at most 1.05.
-Steps that never leave memory are left out, they last some milliseconds; so are those whose operations grow on purpose.
+``--trace``: the effect of the kernel's trace (``tests.bench.tracing``). Budget: rate at least 0.98, p99 at most 1.05.
+Steps that stay in memory are too short and are skipped, as are those with growing operations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FSTUI = str(Path(sys.executable).parent / "fstui")
 
 
 def main(argv: list[str]) -> int:
-    """Print the ratio of rates and of p99, step by step and together; 1 where a budget is missed."""
+    """Print the ratio of rates and of p99, for each step and overall. Return 1 if a budget is missed."""
     if "--trace" in argv:
         return tracing.main([word for word in argv if word != "--trace"])
     options = arguments(argv, "perturbation [--trace]", rounds=10, directory=tempfile.gettempdir())

@@ -1,8 +1,8 @@
-"""What ``fstui watch`` tells of database servers at work, against what they and their clients count themselves.
+"""``fstui watch`` next to busy database servers, compared with the servers' and clients' own counts.
 
-MariaDB under sysbench and PostgreSQL under pgbench, on an ext4 on a loop. The watch begins before the load and ends
-after it, so that both have seen the same syncs. Budget: no count off by more than 2 %, nothing lost, and a name for
-every file but one sync in a hundred. Needs root.
+MariaDB with sysbench and PostgreSQL with pgbench, on an ext4 on a loop device. The watch starts before the load and
+ends after it, so that both see the same syncs. Budget: every count within 2 %, no lost event, and a name for all files
+except one sync in a hundred. Needs root.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ DISK_BYTES = 2 << 30
 
 
 class Load(NamedTuple):
-    """What the client says of it."""
+    """The client's own count."""
 
     transactions: int
     seconds: float
 
 
 class Kind(ABC):
-    """A server, its load, and what it counts."""
+    """A server, its load, and its counts."""
 
     kind: ClassVar[str]
     program: ClassVar[str]
     options: ClassVar[Mapping[str, object]]
     counted: ClassVar[Mapping[str, str]]
-    """By the name of a count of its syncs: the files that it is of, as a pattern of their paths."""
+    """By the name of a count of syncs: the files it covers, as a pattern of paths."""
     each_transaction: ClassVar[str] = ""
-    """The count that is one for each transaction of a single client, where there is one."""
+    """The count that equals the transactions of a single client, if there is one."""
 
     @abstractmethod
     async def fill(self, server: Throwaway) -> None:
-        """Make what the load needs, and leave the server at rest."""
+        """Prepare the load and leave the server idle."""
 
     @abstractmethod
     async def load(self, server: Throwaway, clients: int, seconds: float) -> Load:
-        """Have it work."""
+        """Run the load."""
 
     @abstractmethod
     async def counts(self, server: Throwaway) -> dict[str, int]:
-        """What it has counted so far."""
+        """Return its counts so far."""
 
 
 class MariaDB(Kind):
-    """Under sysbench's oltp_write_only, with its binary log."""
+    """MariaDB with sysbench's oltp_write_only and a binary log."""
 
     kind = "mariadb"
     program = "mariadbd"
@@ -83,7 +83,7 @@ class MariaDB(Kind):
         rows = await servers.ask(
             server,
             "SELECT 'performance_schema', SUM(count_misc) FROM performance_schema.file_summary_by_event_name "
-            "WHERE event_name = 'wait/io/file/sql/binlog'",  # what is no read and no write: a binary log's syncs
+            "WHERE event_name = 'wait/io/file/sql/binlog'",  # neither reads nor writes: syncs of the binary log
             "SELECT 'Innodb_data_fsyncs', variable_value FROM information_schema.global_status "
             "WHERE variable_name = 'Innodb_data_fsyncs'",
         )
@@ -95,7 +95,7 @@ class MariaDB(Kind):
 
 
 class PostgreSQL(Kind):
-    """Under pgbench's own transaction. Its WAL writer syncs between them, so they are not held against the syncs."""
+    """PostgreSQL with pgbench's transaction. Its WAL writer syncs between transactions, so they are not compared."""
 
     kind = "postgresql"
     program = "postgres"
@@ -112,7 +112,7 @@ class PostgreSQL(Kind):
         return Load(round(transactions), transactions / number(r"tps = ([\d.]+)", text))
 
     async def counts(self, server: Throwaway) -> dict[str, int]:
-        await asyncio.sleep(2)  # its processes report now and then, at the latest when they rest
+        await asyncio.sleep(2)  # its processes report from time to time, at the latest when they are idle
         ((syncs,),) = await servers.ask(server, "SELECT wal_sync FROM pg_stat_wal")
         return {"pg_stat_wal.wal_sync": int(syncs)}
 
@@ -122,9 +122,9 @@ class PostgreSQL(Kind):
 
 
 def main(argv: list[str]) -> int:
-    """Print both sides of each count; 1 where one is off, or files have no names."""
+    """Print both sides of each count. Return 1 if one differs, or if files have no names."""
     options = arguments(argv, "servers", rounds=1, directory=tempfile.gettempdir(), seconds=10)
-    print(f"fstui watch beside servers at work for {options.seconds:g} s, on a loop in {options.dir}")
+    print(f"fstui watch next to busy servers for {options.seconds:g} s, on a loop in {options.dir}")
     print(f"{'':<40} by themselves    by the watch  ratio", flush=True)
     kinds: list[Kind] = [MariaDB(), PostgreSQL()]
     good = [
@@ -137,7 +137,7 @@ def main(argv: list[str]) -> int:
 
 
 async def measured(kind: Kind, directory: str, clients: int, seconds: float) -> bool:
-    """One load on a new server."""
+    """Run one load on a new server."""
     with (
         tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=directory) as place,
         disks.on_loop(Path(place), size_bytes=DISK_BYTES) as storage,
@@ -160,7 +160,7 @@ async def measured(kind: Kind, directory: str, clients: int, seconds: float) -> 
 
 
 def compared(kind: Kind, counted: Mapping[str, int], seconds: float, rows: Sequence[Waiting]) -> bool:
-    """Print what both say, as rates of the load."""
+    """Print both counts as rates."""
     good = True
     for name, count in counted.items():
         files = re.compile(kind.counted[kind.each_transaction if name == "transactions" else name])
@@ -175,7 +175,7 @@ def compared(kind: Kind, counted: Mapping[str, int], seconds: float, rows: Seque
 
 
 async def text_of(*words: str) -> str:
-    """What a client prints, while the server's keeper is listened to."""
+    """Run a client while reading the output of the server's keeper."""
     done = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{words[0]}: {done.stderr.strip() or done.stdout.strip()}")
@@ -183,6 +183,6 @@ async def text_of(*words: str) -> str:
 
 
 def number(pattern: str, text: str) -> float:
-    """The number that a client prints there."""
+    """Return the number after this text in the client's output."""
     found = re.search(pattern, text)
     return float(found[1]) if found else 0.0

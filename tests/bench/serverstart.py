@@ -1,8 +1,8 @@
-"""How long until a server is made, started and filled with 10 000 rows: fstui against a shell script for the same.
+"""Time to make, start and fill a server with 10 000 rows: fstui compared with a shell script.
 
-As in a run, the ledger is told and the programs are found before the idle devices are watched, and so before the clock;
-the script is given its programs. Budget: 1.2 times as long, the 95 % interval of the paired ratio. Wants a quiet box
-and, for servers as their own users, root.
+As in a run, fstui writes the ledger and finds the programs before the clock starts. The script knows its programs.
+Budget: 1.2 times as long, by the 95 % interval of the paired ratio. Needs a quiet host, and root for servers with their
+own users.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KINDS = ("mariadb", "mysql", "postgresql")
 
 
 def main(argv: list[str]) -> int:
-    """One row per server that is installed; 1 where a budget is missed."""
+    """Print one row per installed server. Return 1 if a budget is missed."""
     options = arguments(argv, "serverstart", rounds=6, directory="/var/tmp")
     sysbench, found = asyncio.run(installed(KINDS))
     print(f"{options.rounds} paired starts, 10 000 rows, in {options.dir}")
@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     kept = True
     for program in found:
         with scratch(options.dir) as directory:
-            Path(directory).chmod(0o711)  # its user walks through it
+            Path(directory).chmod(0o711)  # its user must be able to enter it
             ratios = [_round(program, sysbench, Path(directory), turn) for turn in range(options.rounds)]
         kept &= row(f"{program.title} until filled: fstui / script", ratios, 0.0, 1.2)
     return 0 if kept else 1

@@ -1,9 +1,9 @@
-"""What the kernel's trace does to what is measured: one probe's operations with the trace and without it, in turn.
+"""The effect of the kernel's trace: one probe's operations with and without the trace, alternately.
 
-While the probe goes on without a pause, the trace that a run makes is started, left alone for a while, and taken down
-again; the same time without it comes before or after. So both halves of a pair are of one process, one file and nearly
-one moment. Starting and taking down are left out: in a run they lie between its steps. Needs root. Budget: rate at
-least 0.98, p99 at most 1.05, together and with the whole interval.
+While the probe runs without a pause, the trace of a run is started, kept for a while, and stopped. The same time
+without a trace comes before or after. So both halves of a pair are from one process, one file and nearly the same
+moment. Starting and stopping are excluded: in a run they happen between steps. Needs root. Budget: rate at least 0.98,
+p99 at most 1.05, for the median and the whole interval.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 TRACED, UNTRACED = "traced", "untraced"
 EVERY = 5
-"""So many rounds are told of at once."""
+"""Rounds that are printed together."""
 LONGEST_S = 75.0
-"""Of one way to sync: on a busy box, where the trace takes its time to begin, there are fewer rounds."""
+"""Time per sync method; on a busy host the trace starts slowly, so there are fewer rounds."""
 FEWEST = 100
-"""Operations, for a p99."""
+"""Operations that a p99 needs."""
 
 
 class Window(NamedTuple):
-    """A stretch of time (CLOCK_MONOTONIC)."""
+    """An interval of CLOCK_MONOTONIC."""
 
     from_ns: int
     until_ns: int
 
 
 class Seen(NamedTuple):
-    """What the probe did in it."""
+    """The operations of the probe in it."""
 
     rate_per_s: float
     p99_ns: float
 
 
 class Ratios(NamedTuple):
-    """Traced by untraced, pair by pair."""
+    """Ratios, traced by untraced, of each pair."""
 
     rates: list[float]
     tails: list[float]
 
 
 def main(argv: list[str]) -> int:
-    """Print the ratios as they come, and their intervals; 1 where a budget is missed."""
+    """Print the ratios as they arrive, then their intervals. Return 1 if a budget is missed."""
     options = arguments(argv, "perturbation --trace", rounds=20, directory=tempfile.gettempdir())
     print(f"{options.rounds} pairs of {options.seconds:g} s for each way to sync, in {options.dir}", flush=True)
     every = [measured(name, settings, options.dir, options.rounds, options.seconds) for name, settings in WAYS.items()]
@@ -73,7 +73,7 @@ def main(argv: list[str]) -> int:
 
 
 def measured(name: str, settings: Mapping[str, Any], directory: str, rounds: int, seconds: float) -> Ratios:
-    """One way to sync: the probe goes on until all rounds are over."""
+    """Run one sync method until all rounds are over."""
     with (
         tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=directory) as place,
         Driven(Path(place), seconds=3600.0, max_bytes_per_s=1 << 40, **settings) as probe,
@@ -85,7 +85,7 @@ def measured(name: str, settings: Mapping[str, Any], directory: str, rounds: int
 
 
 async def in_turn(name: str, probe: Driven, place: str, rounds: int, seconds: float) -> list[dict[str, Window]]:
-    """The windows of each round; the probe is heard meanwhile, and ended afterwards."""
+    """Return the windows of each round, and end the probe afterwards."""
     hearing = asyncio.create_task(asyncio.to_thread(probe.until, "done"))
     windows: list[dict[str, Window]] = []
     until = time.monotonic() + LONGEST_S
@@ -101,7 +101,7 @@ async def in_turn(name: str, probe: Driven, place: str, rounds: int, seconds: fl
                 print(f"  {name}: {turn + 1} of {rounds}, the last {len(rates)}: {medians}", flush=True)
             if over:
                 break
-    finally:  # a trace that is refused ends the bench, not only its rounds
+    finally:  # a refused trace ends the bench, not only its rounds
         probe.say("stop")
     await hearing
     return windows
@@ -122,7 +122,7 @@ async def watched(seconds: float) -> Window:
 
 @asynccontextmanager
 async def traced(place: str, pid: int) -> AsyncIterator[None]:
-    """The trace of a run there, in a step of that probe."""
+    """Run the trace of a run for a step of that probe."""
     machine = LocalMachine()
     trace = await machine.trace("bench", machine.target(place).stack)
     if trace.refused:
@@ -138,7 +138,7 @@ async def traced(place: str, pid: int) -> AsyncIterator[None]:
 
 
 def operations(probe: Driven) -> list[tuple[int, int]]:
-    """When each ended, and how long it took, in ns."""
+    """End and duration of each operation, in ns."""
     found = []
     for samples in list(probe.samples):
         found += [(end, end - begin) for begin, end in zip(samples.begins_ns, samples.ends_ns, strict=True)]
@@ -146,7 +146,7 @@ def operations(probe: Driven) -> list[tuple[int, int]]:
 
 
 def ratios(windows: list[dict[str, Window]], done: list[tuple[int, int]]) -> Ratios:
-    """Of each pair of windows."""
+    """Return the operations of each pair of windows."""
     pairs = [{who: seen(window, done) for who, window in pair.items()} for pair in windows]
     return Ratios(
         [pair[TRACED].rate_per_s / pair[UNTRACED].rate_per_s for pair in pairs],
@@ -155,7 +155,7 @@ def ratios(windows: list[dict[str, Window]], done: list[tuple[int, int]]) -> Rat
 
 
 def seen(window: Window, done: list[tuple[int, int]]) -> Seen:
-    """The operations that ended in it."""
+    """Return the operations that ended in the window."""
     first, behind = bisect_left(done, (window.from_ns, 0)), bisect_left(done, (window.until_ns, 0))
     latencies = sorted(latency for _, latency in done[first:behind])
     if len(latencies) < FEWEST:

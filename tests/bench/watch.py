@@ -1,8 +1,8 @@
-"""What ``fstui watch`` costs beside a program that syncs 20 000 times a second: its CPU, its memory, what it missed.
+"""The cost of ``fstui watch`` next to a program that syncs 20 000 times per second: CPU, memory, lost events.
 
-The program syncs a clean file on an ext4 without barriers, on a loop: the quickest sync that is one. Needs root.
-Budget: 15 % of a core, less than 2 MiB more memory from the second quarter of the time to the last one, nothing lost.
-Who is kept waiting for a CPU reads more events at once, so the memory wants a quiet machine.
+The program syncs a clean file on an ext4 without barriers, on a loop device, which is the fastest real sync. Needs
+root. Budget: 15 % of a core, less than 2 MiB more memory from the second quarter of the time to the last, nothing lost.
+A process that waits for a CPU reads more events at once, so memory needs a quiet host.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ while True:
 
 
 def main(argv: list[str]) -> int:
-    """Print CPU and memory, second by second; 1 where a budget is missed."""
+    """Print CPU and memory for each second. Return 1 if a budget is missed."""
     options = arguments(argv, "watch", rounds=60, directory=tempfile.gettempdir())
     print(
-        f"fstui watch beside {PER_S} fdatasync a second, {options.rounds} seconds: CPU and memory, its child included"
+        f"fstui watch next to {PER_S} fdatasync a second, {options.rounds} seconds: CPU and memory, its child included"
     )
     with (
         tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=options.dir) as place,
@@ -72,17 +72,17 @@ def main(argv: list[str]) -> int:
 
 
 class Second(NamedTuple):
-    """What a watch saw in one, and took for it."""
+    """What a watch saw in one second, and its cost."""
 
     seen_per_s: float
     lost: int
     share: float
-    """Of a core."""
+    """The share of a core."""
     resident_bytes: int
 
 
 def told(second: Second) -> Second:
-    """Printed as it comes."""
+    """Print one second."""
     print(
         f"  {second.seen_per_s:8.0f} seen/s  {second.lost} lost  {second.share:5.1%}  "
         f"{second.resident_bytes / MIB:.2f} MiB",
@@ -93,7 +93,7 @@ def told(second: Second) -> Second:
 
 @contextmanager
 def syncing(file: Path) -> Iterator[None]:
-    """The program, until it is ended."""
+    """Start the program, ended by the caller."""
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, file, str(PER_S)], stdout=subprocess.PIPE)
     try:
         assert process.stdout and process.stdout.readline()
@@ -105,7 +105,7 @@ def syncing(file: Path) -> Iterator[None]:
 
 @contextmanager
 def watching() -> Iterator[subprocess.Popen[bytes]]:
-    """A watch in its second second: the first one names what it sees."""
+    """Start a watch and return in its second second; the first one resolves names."""
     process = subprocess.Popen([FSTUI, "watch", "--format", "events"], stdout=subprocess.PIPE)
     try:
         assert process.stdout
@@ -120,14 +120,14 @@ def watching() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def report_of(watch: subprocess.Popen[bytes]) -> WatchReport:
-    """What it ends with; read as it comes, so that it never has to wait for us."""
+    """Read its last document as it arrives, so that it never has to wait."""
     assert watch.stdout
     told = deque(watch.stdout, maxlen=1)
     return msgspec.convert(json.loads(told.pop())["report"], WatchReport, strict=False)
 
 
 def second(watch: subprocess.Popen[bytes]) -> Second:
-    """Its next one."""
+    """Return its next event."""
     family = [psutil.Process(watch.pid), *psutil.Process(watch.pid).children()]
     before, since = sum(map(cpu_s, family)), time.monotonic()
     assert watch.stdout

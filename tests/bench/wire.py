@@ -1,6 +1,6 @@
-"""Bytes that the run screen sends to the terminal, 80×24 in 256 colours, on a real run.
+"""Bytes that the run screen sends to an 80×24 terminal with 256 colours, during a real run.
 
-Counted from the start of the run to its end: the first painting of the screen is in, that of the result is not.
+Counted from the start of the run to its end, with the first painting of the screen, and without the result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENVIRONMENT = {
 
 
 def main(argv: list[str]) -> int:
-    """Print each round's bytes per second and the median against the budget; 1 where it is missed."""
+    """Print each round's bytes per second, and the median with the budget. Return 1 if it is missed."""
     options = arguments(argv, "wire", rounds=5, directory=tempfile.gettempdir())
     medians = []
     print("KiB/s to the terminal, second by second, odirect-truth at 80×24, xterm-256color")

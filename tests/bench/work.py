@@ -1,4 +1,4 @@
-"""The same work done by fstui's probe and by fio (shared words: A, B, D, E of the peers' table)."""
+"""The same work done by fstui's probe and by fio."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fstui.state.workspace import HeldDirectory
 
 
 class Work(NamedTuple):
-    """One kind of work, in fstui's settings and in fio's options."""
+    """A kind of work, with the settings of fstui and the options of fio."""
 
     name: str
     settings: SyncWrites
@@ -45,29 +45,29 @@ WORKS = (
 
 
 def need_fio() -> None:
-    """Ends the bench where fio is missing."""
+    """Exit if fio is missing."""
     if not shutil.which("fio"):
         sys.exit("fio is not installed: apt-get install fio")
 
 
 def scratch(directory: str) -> tempfile.TemporaryDirectory[str]:
-    """A directory that goes with the bench."""
+    """Return a directory that is removed with the bench."""
     return tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=directory)
 
 
 def by_fstui(work: Work, directory: str, seconds: float) -> Step:
-    """The step as the engine measures it, its file made anew."""
+    """Measure the step like the engine, with a new file."""
     settings = replace(work.settings, seconds=seconds, max_bytes_per_s=1 << 40)
     planned = PlannedStep(name=work.name, settings=settings)
     runner = StepRunner(0, planned, LocalMachine(), (), _ignore)
     step = asyncio.run(runner.run(HeldDirectory.of(Path(directory)), facts=False))
-    if step.status not in ("finished", "disturbed"):  # held up on a busy box: its wall time says so
+    if step.status not in ("finished", "disturbed"):  # delays on a busy host show in its wall time
         sys.exit(f"{work.name}: the step {step.status}: {step.error}")
     return step
 
 
 def by_fio(work: Work, directory: str, seconds: float) -> float:
-    """Operations per second of fio's psync engine on one fully written file of the same size."""
+    """Return operations per second of fio's psync engine on one fully written file of the same size."""
     file = Path(directory) / "fio.dat"
     if not file.exists():
         subprocess.run(
@@ -84,4 +84,4 @@ def by_fio(work: Work, directory: str, seconds: float) -> float:
 
 
 def _ignore(event: Event) -> None:
-    """A bench draws nothing."""
+    """Discard events."""

@@ -97,7 +97,7 @@ def test_immutable_directory_is_closed_to_root(workshop: Path) -> None:
         subprocess.run([chattr, "+i", storage.directory / "fixed"], check=True)
         sentence = refusal(headless.call("run", "fsync-rate", storage.directory / "fixed"))
         subprocess.run([chattr, "-i", storage.directory / "fixed"], check=True)
-    assert "not writable for root either" in sentence and "lsattr -d" in sentence and "sudo" not in sentence
+    assert "not writable for root: it is immutable" in sentence and "lsattr -d" in sentence and "sudo" not in sentence
 
 
 def test_directory_that_the_user_may_not_enter(workshop: Path) -> None:
