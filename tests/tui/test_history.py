@@ -1,4 +1,4 @@
-"""The saved runs in the app: found again, noted, compared, followed over time, deleted."""
+"""The history screen: filter, notes, comparison, trend, deletion."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def saved(name: str, day: int, times: float = 1.0) -> Run:
     return run
 
 
-async def test_rows_are_filtered_by_words_and_esc_shows_all_again() -> None:
+async def test_filter_by_words_and_escape_removes_it() -> None:
     saved("aaa111", 1)
     saved("bbb222", 2)
     user_data.note("aaa111", "before the firmware")
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await pressed(pilot, "h", "slash", *"firmware", "enter")
-        assert "“firmware” holds 1 saved run" in lines[0]
+        assert "“firmware”: 1 saved run" in lines[0]
         assert any("aaa111" in line for line in lines) and not any("bbb222" in line for line in lines)
         assert "2 saved runs" in (await pressed(pilot, "escape"))[0]
 
 
-async def test_a_note_is_kept_beside_the_run() -> None:
+async def test_note_is_saved_with_the_run() -> None:
     saved("aaa111", 1)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -41,7 +41,7 @@ async def test_a_note_is_kept_beside_the_run() -> None:
         assert user_data.notes() == {"aaa111": "new cable"} and any("“new cable”" in line for line in lines)
 
 
-async def test_a_note_belongs_to_the_run_that_it_was_begun_for() -> None:
+async def test_note_belongs_to_the_run_selected_at_the_key() -> None:
     saved("aaa111", 1)
     saved("bbb222", 2)
     app = PreparedApp()
@@ -52,22 +52,22 @@ async def test_a_note_belongs_to_the_run_that_it_was_begun_for() -> None:
         assert user_data.notes() == {"bbb222": "new cable"}
 
 
-async def test_a_run_is_deleted_by_the_same_key_twice_and_by_no_other() -> None:
+async def test_delete_needs_the_same_key_twice() -> None:
     saved("aaa111", 1)
     saved("bbb222", 2)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        assert any("Delete bbb222 for good?" in line for line in await pressed(pilot, "h", "d"))
+        assert any("Delete bbb222 permanently?" in line for line in await pressed(pilot, "h", "d"))
         await pressed(pilot, "down", "up")
-        assert any("Delete bbb222 for good?" in line for line in await pressed(pilot, "d"))
+        assert any("Delete bbb222 permanently?" in line for line in await pressed(pilot, "d"))
         await pressed(pilot, "t", "escape")
-        assert any("Delete bbb222 for good?" in line for line in await pressed(pilot, "d"))
+        assert any("Delete bbb222 permanently?" in line for line in await pressed(pilot, "d"))
         assert len(runs.history()) == 2
         lines = await pressed(pilot, "d")
         assert [one.id for one in runs.history()] == ["aaa111"] and "1 saved run" in lines[0]
 
 
-async def test_three_runs_are_put_side_by_side_and_the_trend_is_drawn() -> None:
+async def test_three_runs_are_compared_and_the_trend_is_shown() -> None:
     for day, name in enumerate(("aaa111", "bbb222", "ccc333"), 1):
         saved(name, day, day)
     app = PreparedApp()
@@ -79,7 +79,7 @@ async def test_three_runs_are_put_side_by_side_and_the_trend_is_drawn() -> None:
         assert any("3 runs since" in line and "3.00 ×" in line for line in lines)
 
 
-async def test_keys_that_come_in_one_burst_are_each_heard() -> None:
+async def test_keys_in_one_burst_are_all_handled() -> None:
     for day, name in enumerate(("aaa111", "bbb222", "ccc333"), 1):
         saved(name, day)
     app = PreparedApp()
@@ -109,7 +109,7 @@ async def test_cursor_stays_on_its_run_when_a_newer_one_is_saved() -> None:
 
 
 async def settled(pilot: Pilot[int]) -> list[str]:
-    """What stands there once the document under the cursor has been read."""
+    """Return the screen when the document of the selected run has been read."""
     for _ in range(2):
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
@@ -117,7 +117,7 @@ async def settled(pilot: Pilot[int]) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [(50, 20), (80, 24), (120, 40), (200, 60)])
-async def test_the_chosen_run_says_its_verdict_beside_the_bars_of_its_storage(size: tuple[int, int]) -> None:
+async def test_selected_run_shows_its_verdict_and_trend(size: tuple[int, int]) -> None:
     for day, name in enumerate(("aaa111", "bbb222", "ccc333"), 1):
         saved(name, day, day)
     app = PreparedApp()
@@ -130,7 +130,7 @@ async def test_the_chosen_run_says_its_verdict_beside_the_bars_of_its_storage(si
         assert "bbb222" in "\n".join(await settled(pilot))
 
 
-async def test_a_rate_that_is_too_long_is_told_in_thousands() -> None:
+async def test_long_rate_is_shown_in_thousands() -> None:
     saved("aaa111", 1, 1000)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -138,7 +138,7 @@ async def test_a_rate_that_is_too_long_is_told_in_thousands() -> None:
         assert "k " in row and "…" not in row.split("/srv")[0]
 
 
-async def test_a_storage_stands_among_those_that_ran_the_same() -> None:
+async def test_storage_is_compared_with_others_of_the_scenario() -> None:
     saved("aaa111", 1)
     slower = replace(saved("bbb222", 2, 0.5), target=replace(screens.DATA, path="/srv/other", identity="another"))
     runs.save(slower)
@@ -150,12 +150,12 @@ async def test_a_storage_stands_among_those_that_ran_the_same() -> None:
         assert "/srv/data" in lines[title + 1] and "▌" in lines[title + 2] and "/srv/other" in lines[title + 2]
 
 
-async def test_a_run_without_a_rate_and_a_file_that_is_no_run_say_so() -> None:
+async def test_run_without_rate_and_bad_file_are_explained() -> None:
     runs.save(replace(screens.RUN, id="aaa111", steps=()))
     (paths.runs_dir() / "20261101-080000-broken.json").write_text("{}")
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("h")
-        assert any("no part of a trend" in line for line in await settled(pilot))
+        assert any("not part of a trend" in line for line in await settled(pilot))
         await pilot.press("end", "down", "down")
         assert any("not a run document" in line for line in await settled(pilot))

@@ -235,7 +235,7 @@ async def test_a_comparison_in_the_history_can_be_cancelled() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         assert "compare k3f9a1 with" in (await pressed(pilot, "h", "c"))[0]
-        assert any("That is the run itself" in line for line in await pressed(pilot, "enter"))
+        assert any("This is the same run" in line for line in await pressed(pilot, "enter"))
         assert "history" in (await pressed(pilot, "escape"))[0]
         lines = await pressed(pilot, "c", "down", "c")
         assert [line.split()[1] for line in (lines[2], lines[4])] == ["a1b2c3", "k3f9a1"]

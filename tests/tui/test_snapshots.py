@@ -123,7 +123,7 @@ async def looking_back(pilot: Pilot[Any]) -> None:
         await pilot.pause()
     await pilot.app.workers.wait_for_complete()  # the chosen one is being read by now
     await pilot.pause()
-    screen.part("where").styles.display = "none"  # its directory is another one each time, and as long as it likes
+    screen.part("file").styles.display = "none"  # its directory has another name in each test run
     await pilot.pause()
 
 

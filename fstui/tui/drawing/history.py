@@ -1,4 +1,4 @@
-"""The saved runs: a row for each, how their storage has done from run to run, and what the chosen one says."""
+"""The history: a row for each saved run, a chart of the runs on one storage, and the verdict of the selected run."""
 
 from __future__ import annotations
 
@@ -17,18 +17,10 @@ from fstui.report.findings import leading
 from fstui.report.text import moment
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import (
-    Column,
-    fit,
-    fit_left,
-    fit_right,
-    line,
-    rule,
-    shown,
-    wrapped,
-)
-from fstui.tui.drawing.cells import Run as Words
+from fstui.tui.drawing.cells import Column, fit, fit_left, fit_right, line, rule, shown, wrapped
+from fstui.tui.drawing.cells import Run as Part
 from fstui.tui.styles import DOUBT, FAINT, HEAD, HEAT, not_bold, speed_style, verdict_style, verdict_word
+from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import Rows, row_cells
 
 _BAR, _LONG_BAR, _VERY_WIDE, _RATE = 8, 30, 150, 6
@@ -45,18 +37,14 @@ COLUMNS = (
     Column("HOST", 12, gap=2, from_width=107),
     Column("NOTE", 28, gap=2, from_width=121),
 )
-_LEAST_PICTURE = 6
-_LABEL = 9
-_WIDEST_BAR = 14
+_LABEL, _MAX_BAR, _PICTURE = 9, 14, 12
 _ENDS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
-"""Of the rates' axis."""
-NO_RATE = "It has no rate, so that it is no part of a trend."
-_NOT_SAID = {"simulated"}
-"""Remarks that a target's path says, too."""
+"""Where the axis of rates may end, in units of a power of ten."""
+NO_RATE = "This run has no rate, so it is not part of a trend."
 
 
 def rows(runs: Sequence[Summary], width: int) -> Rows:
-    """Return a row for each run, by its path. The title of the bars names their scale."""
+    """Return a row for each run; its path is the key. The title of the bars names their scale."""
     bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
     columns = shown([replace(one, width=bar) if one.title == "BAR" else one for one in COLUMNS], width - 1)
     scale = charts.scale_around(one.rate_per_s for one in runs)
@@ -65,86 +53,70 @@ def rows(runs: Sequence[Summary], width: int) -> Rows:
         drawn = charts.bar(one.rate_per_s, scale, bar)
         cells[one.path] = _row(one, columns, drawn, same_day=one.started_at[:10] == day)
         day = one.started_at[:10]
-    return Rows(columns, cells, {"BAR": f"{_short(scale.low)}…{_short(scale.high)}"})
+    return Rows(columns, cells, {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
 
 
 def chart(summaries: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
-    """The chosen run among those of the same scenario on the same storage: a bar each, in its verdict's colour."""
+    """Return a bar for each run of the same scenario on the same storage, in the colour of its verdict."""
     runs = next((one for one in report.series(summaries) if chosen in one), None)
     if runs is None:
         return [rule(width, "trend"), *(line(part) for part in wrapped(NO_RATE, width - 2, indent="  "))]
     cells = width - _LABEL - 2
-    recent = _about(runs, chosen, max(cells // 2, 1))
-    each = max(min(cells // len(recent), _WIDEST_BAR), 2)
-    first, last = runs[0], runs[-1]
-    change = f"{last.rate_per_s / first.rate_per_s:.2f} × the first of {len(runs)}" if len(runs) > 1 else ""
-    lines = [rule(width, f"{chosen.rate_of}, run by run", change)]
-    lines += _upright(recent, chosen, each, max(height - 3, 1)) if height > 3 else []
-    return [*lines, _signs(recent, chosen, each), _picked(recent, chosen, each, width)]
+    recent = _around(runs, chosen, max(cells // 2, 1))
+    each = max(min(cells // len(recent), _MAX_BAR), 2)
+    change = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first of {len(runs)}" if len(runs) > 1 else ""
+    bars = _bars(recent, chosen, each, max(height - 3, 1)) if height > 3 else []
+    return [rule(width, f"{chosen.rate_of}, run by run", change), *bars, *_below_bars(recent, chosen, each, width)]
 
 
 def elsewhere(summaries: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
-    """The newest run of the same step on every storage, the fastest first; nothing where there is but one."""
-    newest = [
-        one[-1]
-        for one in report.series(summaries)
-        if (one[-1].scenario, one[-1].rate_of) == (chosen.scenario, chosen.rate_of)
-    ]
+    """Return the newest run of the same step on every storage, the fastest first; nothing if there is only one."""
+    step = chosen.scenario, chosen.rate_of
+    newest = [runs[-1] for runs in report.series(summaries) if (runs[-1].scenario, runs[-1].rate_of) == step]
     newest.sort(key=lambda one: -one.rate_per_s)
     if len(newest) < 2 or height < 3:
         return []
     scale = charts.scale_around(one.rate_per_s for one in newest)
-    room = max((width - 4) * 2 // 5, 10)
-    name = min(max(cell_len(_where(one)) for one in newest), room)
-    cells = width - name - 17
+    name = min(max(cell_len(_target(one)) for one in newest), max((width - 4) * 2 // 5, 10))
     lines = [rule(width, f"{chosen.scenario} on every storage", "newest runs")]
     for one in newest[: height - 1]:
         here = report.storage(one) == report.storage(chosen)
         glyph, style = verdict_style(one.verdict)
-        lines.append(
-            line(
-                ("▌" if here else " ", HEAD), (f"{glyph} ", style), (fit_left(_where(one), name), HEAD if here else ""),
-                (f" {fit_right(rate(one.rate_per_s), 7)}/s ", HEAD if here else ""),
-                (charts.bar(one.rate_per_s, scale, cells), not_bold(style)),
-            )
-        )  # fmt: skip
+        words = f"{fit_left(_target(one), name)} {fit_right(rate(one.rate_per_s), 7)}/s "
+        bar = charts.bar(one.rate_per_s, scale, width - name - 17)
+        mark = "▌" if here else " "
+        lines.append(line((mark, HEAD), (f"{glyph} ", style), (words, HEAD if here else ""), (bar, not_bold(style))))
     return lines
 
 
-def told(summary: Summary, run: Run | None, width: int, height: int) -> list[Text]:
-    """What it says: the word, whether it is slow, the sentence, what to do next, and a picture where there is room."""
+def selected(summary: Summary, run: Run | None, width: int) -> list[Text]:
+    """Return the verdict of a run, whether it is slow, what to do next and why, with a picture of the deciding step.
+
+    Before the document of the run has been read, return what the list knows.
+    """
     if run is None:
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_in_short(summary, width)]
-    from fstui.tui.drawing import result  # noqa: PLC0415  it comes with the judge, after the first frame
+    from fstui.tui.drawing import result  # noqa: PLC0415  kept off the first frame
 
-    deciding = leading(run)
-    lines = [rule(width, f"{summary.id}  {_where(summary)}", moment(summary.started_at))]
-    lines += [result.verdict(run, width), *result.speed(run, width)]
-    words = result.explanation(run, deciding, width, max(height - len(lines), 3))
-    picture = result.step_of(run, deciding)
-    room = height - len(lines) - len(words)
-    if room < _LEAST_PICTURE and picture and height >= 2 * _LEAST_PICTURE:
-        words = words[: max(height - len(lines) - _LEAST_PICTURE, 2)]
-        room = height - len(lines) - len(words)
-    drawn = result.picture(run, picture, width, room) if room >= _LEAST_PICTURE else []
-    return [*lines, *words, *drawn]
+    return [
+        rule(width, f"{summary.id}  {_target(summary)}", moment(summary.started_at)),
+        result.verdict(run, width),
+        *result.speed(run, width),
+        *result.explanation(run, leading(run), width, UNBOUNDED),
+        *result.picture(run, result.step_of(run, leading(run)), width, _PICTURE),
+    ]
 
 
-def where(summary: Summary, width: int) -> list[Text]:
+def file(summary: Summary, width: int) -> list[Text]:
+    """Return the note and the path, or why the file cannot be read."""
     words = summary.unreadable or (f"{summary.path}: {ALTERED}" if summary.altered else summary.path)
     words = f"“{summary.note}” {words}" if summary.note else words
     return [line((part, FAINT)) for part in wrapped(words, width - 2, indent=" ")]
 
 
-def _rate(per_s: float) -> str:
-    """Whole, or in thousands where it would be cut: memory does a million a second."""
-    words = rate(per_s)
-    return words if len(words) <= _RATE else f"{per_s / 1e3:.0f}k"
-
-
 def _row(summary: Summary, columns: Sequence[Column], bar: str, *, same_day: bool) -> list[Text]:
     glyph, style = verdict_style(summary.verdict)
-    remarks = [one for one in report.remarks(summary) if one not in _NOT_SAID or not _says_so(summary)]
+    remarks = [one for one in report.remarks(summary) if one != "simulated" or not _path_says_simulated(summary)]
     values = {
         "": glyph,
         "WHEN": _day(summary.started_at),
@@ -165,7 +137,6 @@ def _row(summary: Summary, columns: Sequence[Column], bar: str, *, same_day: boo
 
 
 def _in_short(summary: Summary, width: int) -> list[Text]:
-    """Before its document was read, or where it cannot be."""
     if summary.unreadable:
         return [line((part, DOUBT)) for part in wrapped(summary.unreadable, width - 2, indent="  ")]
     if summary.verdict is None:
@@ -174,55 +145,55 @@ def _in_short(summary: Summary, width: int) -> list[Text]:
     return [line(" ", (f"{glyph} {verdict_word(summary.verdict)}", style))]
 
 
-def _upright(runs: Sequence[Summary], chosen: Summary, each: int, tall: int) -> list[Text]:
+def _around(runs: Sequence[Summary], chosen: Summary, count: int) -> Sequence[Summary]:
+    """Return the newest runs that include the chosen one."""
+    end = max(min(runs.index(chosen) + count // 2 + 1, len(runs)), min(count, len(runs)))
+    return runs[max(end - count, 0) : end]
+
+
+def _bars(runs: Sequence[Summary], chosen: Summary, each: int, height: int) -> list[Text]:
     highest = charts.round_up(max(one.rate_per_s for one in runs), _ENDS)
-    signs = charts.columns([one.rate_per_s / highest for one in runs], tall)
+    labels = {0: rate(highest)} | ({height // 2: rate(highest / 2)} if height > 3 else {})
     lines = []
-    for at, row in enumerate(signs):
-        label = rate(highest) if at == 0 else rate(highest / 2) if at == tall // 2 and tall > 3 else ""
-        parts: list[Words] = [(f"{label:>{_LABEL - 2}} {'┤' if label else '│'}", FAINT)]
-        for one, sign in zip(runs, row, strict=True):
-            style = verdict_style(one.verdict)[1]
-            parts.append((sign * (each - 1) + " ", style if one is chosen else not_bold(style)))
+    for at, row in enumerate(charts.columns([one.rate_per_s / highest for one in runs], height)):
+        parts: list[Part] = [(f"{labels.get(at, ''):>{_LABEL - 2}} {'┤' if at in labels else '│'}", FAINT)]
+        parts += [(sign * (each - 1) + " ", _style(one, chosen)) for one, sign in zip(runs, row, strict=True)]
         lines.append(line(*parts))
     return lines
 
 
-def _signs(runs: Sequence[Summary], chosen: Summary, each: int) -> Text:
-    parts: list[Words] = [(" " * _LABEL, "")]
-    for one in runs:
-        glyph, style = verdict_style(one.verdict)
-        parts.append((fit(" " * ((each - 2) // 2) + glyph, each), style if one is chosen else not_bold(style)))
-    return line(*parts)
+def _below_bars(runs: Sequence[Summary], chosen: Summary, each: int, width: int) -> list[Text]:
+    """Return the sign of each verdict, and a mark below the chosen run."""
+    middle = (each - 2) // 2
+    signs = [(fit(" " * middle + verdict_style(one.verdict)[0], each), _style(one, chosen)) for one in runs]
+    at = _LABEL + runs.index(chosen) * each + middle
+    words = f"{moment(chosen.started_at)}, {rate(chosen.rate_per_s)}/s"
+    mark = f"▲ {words}" if at + len(words) + 2 < width else f"{words} ▲"
+    at -= 0 if mark.startswith("▲") else len(mark) - 1
+    return [line(" " * _LABEL, *signs), line(" " * max(at, 0), (mark, HEAD))]
 
 
-def _picked(runs: Sequence[Summary], chosen: Summary, each: int, width: int) -> Text:
-    """Which bar is the chosen run's, and when that was."""
-    at = _LABEL + runs.index(chosen) * each + (each - 2) // 2
-    words = f"▲ {moment(chosen.started_at)}, {rate(chosen.rate_per_s)}/s"
-    if at + len(words) >= width:
-        words = f"{words[2:]} ▲"
-        at -= len(words) - 1
-    return line(" " * max(at, 0), (words, HEAD))
+def _style(one: Summary, chosen: Summary) -> str:
+    style = verdict_style(one.verdict)[1]
+    return style if one is chosen else not_bold(style)
 
 
-def _about(runs: Sequence[Summary], chosen: Summary, most: int) -> Sequence[Summary]:
-    """The newest, the chosen one among them."""
-    end = max(min(runs.index(chosen) + most // 2 + 1, len(runs)), min(most, len(runs)))
-    return runs[max(end - most, 0) : end]
-
-
-def _says_so(one: Summary) -> bool:
+def _path_says_simulated(one: Summary) -> bool:
     return bool(one.simulated) and one.target.startswith("/simulated/")
 
 
-def _where(one: Summary) -> str:
+def _target(one: Summary) -> str:
     target = one.target or Path(one.path).name
-    return target if not one.simulated or _says_so(one) else f"{target} SIMULATED"
+    return target if not one.simulated or _path_says_simulated(one) else f"{target} SIMULATED"
 
 
-def _short(per_s: float) -> str:
-    """A power of ten: ``100``, ``10k``."""
+def _rate(per_s: float) -> str:
+    """Return a rate, in thousands if it would be cut otherwise: memory reaches a million syncs per second."""
+    words = rate(per_s)
+    return words if len(words) <= _RATE else f"{per_s / 1e3:.0f}k"
+
+
+def _power_of_ten(per_s: float) -> str:
     return f"{per_s / 1e6:g}M" if per_s >= 1e6 else f"{per_s / 1e3:g}k" if per_s >= 1e3 else f"{per_s:g}"
 
 

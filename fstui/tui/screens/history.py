@@ -1,4 +1,4 @@
-"""The runs that were saved, newest first."""
+"""The saved runs, newest first."""
 
 from __future__ import annotations
 
@@ -23,25 +23,24 @@ from fstui.tui.screens.page_screen import comparison_screen, report_screen
 from fstui.tui.styles import HEAD
 from fstui.tui.widgets.table import Rows, Table
 
-LEAST_CHART, MOST_CHART = 7, 24
+MIN_CHART, MAX_CHART = 7, 24
 """Lines."""
-MOST_MARKED = 5
-"""Beside which one more can be opened."""
+MAX_COMPARED = 6
 NO_TREND = Report("", (Section(lines=("No scenario has finished twice on one filesystem yet.",)),), None)
-NOTHING = "No run is saved that is shown here: Esc drops the filter, else run something first."
+NOTHING = "No saved run is shown here. Press Esc to remove the filter, or run a scenario first."
 
 
 class HistoryScreen(BaseScreen):
-    """One row per saved run; Enter opens its result, or compares it with the run that was chosen before."""
+    """One row per saved run. Enter opens its result, or compares it with the runs that were marked."""
 
     KEYS = (
         Command("history.open", "enter", "open", "open", "The result of this run."),
-        Command("history.compare", "c", "compare", "compare", "Put this run beside another: Enter on the other one."),
-        Command("history.mark", "space", "mark", "", "One more to put beside the others, six at most."),
-        Command("history.filter", "slash", "filter", "filter", "Only the runs that hold these words."),
-        Command("history.trend", "t", "trend", "trend", "How each storage has done from run to run."),
-        Command("history.note", "n", "note", "note", "Keep a line beside this run."),
-        Command("history.delete", "d", "delete", "delete", "Remove this run for good; asks first."),
+        Command("history.compare", "c", "compare", "compare", "Compare this run with another: Enter on the other one."),
+        Command("history.mark", "space", "mark", "", f"Mark a run to be compared, at most {MAX_COMPARED}."),
+        Command("history.filter", "slash", "filter", "filter", "Only the runs that contain these words."),
+        Command("history.trend", "t", "trend", "trend", "How the rates on each storage changed from run to run."),
+        Command("history.note", "n", "note", "note", "Save a note with this run."),
+        Command("history.delete", "d", "delete", "delete", "Delete this run, after a question."),
         HELP,
         BACK,
         QUIT,
@@ -50,24 +49,23 @@ class HistoryScreen(BaseScreen):
     BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare, and "
-        "fstui judge, which judges a saved run again with today's rules."
+        "fstui judge, which judges a saved run again with the rules of this version."
     )
 
     def __init__(self, against: Run | None = None) -> None:
+        """``against``: a run that the next opened one is compared with."""
         super().__init__()
         self.table = Table(self._draw_runs, id="runs")
         self.against = against
-        """The next run that is opened is put beside this one"""
         self.marked: list[Summary] = []
-        """and beside these."""
         self.words = ""
-        """Those that the rows hold."""
-        self._every: list[Summary] = []
+        """The filter."""
         self.rows: list[Summary] | None = None
-        """None until they have been read."""
-        self._unlisted = "Reading the saved runs …"
-        self._read: dict[str, Run | None] = {}
-        """Documents of runs that the cursor stood on, by their paths."""
+        """None until the saved runs have been read."""
+        self._every: list[Summary] = []
+        self._empty = "Reading the saved runs …"
+        self._documents: dict[str, Run | None] = {}
+        """The documents read so far, by path; None for one that cannot be read."""
         self._reading = False
 
     def compose(self) -> ComposeResult:
@@ -76,26 +74,24 @@ class HistoryScreen(BaseScreen):
         yield self.lines("nothing", self._draw_nothing)
         with Container(id="below"):
             yield self.lines("trend", self._draw_trend)
-            yield self.lines("told", self._draw_told)
-        yield self.lines("where", self._draw_where)
+            yield self.lines("selected", self._draw_selected)
+        yield self.lines("file", self._draw_file)
         yield self.footer_lines()
 
     def on_screen_resume(self) -> None:
-        """List the runs again: another screen may have added one."""
         super().on_screen_resume()
-        self.list_runs()
+        self.list_runs()  # another screen may have saved one
 
     @work(exclusive=True, group="list")
     async def list_runs(self) -> None:
         await self._list()
 
     async def _list(self) -> None:
-        """Their disk may hang: a child reads them."""
         try:
             self._every = await history.listed()
             self.rows = history.matching(self._every, self.words)
         except (OSError, Refused) as trouble:
-            self._unlisted = "The saved runs could not be read."
+            self._empty = "The saved runs could not be read."
             self.say(str(trouble))
         self._show_rows()
 
@@ -104,23 +100,23 @@ class HistoryScreen(BaseScreen):
         self._show_chosen()
 
     def on_data_table_row_highlighted(self) -> None:
+        self.part("selected").to_top()
         self._show_chosen()
 
     def _show_chosen(self) -> None:
-        """Draw, and read what the cursor stands on now unless another is being read: that one is followed by this."""
         self.redraw()
         if not self._reading:
             self.read_chosen()
 
-    @work(group="told")
+    @work(group="document")
     async def read_chosen(self) -> None:
-        """Until the cursor stands on what has been read."""
+        """Read the document of the selected run, and of the next one if the selection moved during that."""
         self._reading = True
-        while (chosen := self.chosen) and chosen.path not in self._read and not chosen.unreadable:
+        while (chosen := self.chosen) and chosen.path not in self._documents and not chosen.unreadable:
             try:
-                self._read[chosen.path] = (await history.find(chosen.path)).run
+                self._documents[chosen.path] = (await history.find(chosen.path)).run
             except (OSError, Refused):
-                self._read[chosen.path] = None  # the row says so already
+                self._documents[chosen.path] = None  # the row already says why
             self.redraw()
         self._reading = False
 
@@ -132,29 +128,28 @@ class HistoryScreen(BaseScreen):
         self.table.move(by)
 
     def action_scroll(self, by: int) -> None:
-        self.action_move(by)
+        self.part("selected").scroll_lines(by)
 
     @work(exclusive=True, group="read")
     async def action_open(self) -> None:
-        """The chosen run's result, or the chosen one beside another."""
+        """Open the result of the selected run, or compare it with the marked runs."""
         if self.chosen is None:
             return
-        beside = self.marked if self.chosen in self.marked else [*self.marked, self.chosen]
+        wanted = self.marked if self.chosen in self.marked else [*self.marked, self.chosen]
         try:
-            runs = [await history.find(one.path) for one in beside]
+            saved = [await history.find(one.path) for one in wanted]
         except (OSError, Refused) as trouble:
             self.say(str(trouble))
             return
         if not self.is_active:
             return
-        found = [*([self.against] if self.against else []), *(saved.run for saved in runs)]
+        runs = [*([self.against] if self.against else []), *(one.run for one in saved)]
         if not self._comparing:
-            run, path = runs[0].run, runs[0].path
-            self.fstui.open_result(run, path, run.target.path if run.target else None)
-        elif len({run.id for run in found}) < 2:
-            self.say("That is the run itself: choose another one.")
+            self.fstui.open_result(runs[0], saved[0].path, runs[0].target.path if runs[0].target else None)
+        elif len({run.id for run in runs}) < 2:
+            self.say("This is the same run. Choose another one.")
         else:
-            self.app.push_screen(comparison_screen(found))
+            self.app.push_screen(comparison_screen(runs))
 
     @property
     def _comparing(self) -> bool:
@@ -167,9 +162,8 @@ class HistoryScreen(BaseScreen):
             self.action_mark()
 
     def action_mark(self) -> None:
-        """The next run that is opened is put beside the chosen one, and beside those that were chosen before."""
-        if len(self.marked) >= MOST_MARKED:
-            self.say(f"{MOST_MARKED + 1} runs are compared at most here: Enter does.")
+        if len(self.marked) >= MAX_COMPARED - 1:
+            self.say(f"At most {MAX_COMPARED} runs can be compared. Press Enter to compare them.")
         elif self.chosen and not self.chosen.unreadable and self.chosen not in self.marked:
             self.marked.append(self.chosen)
             self.redraw()
@@ -198,16 +192,16 @@ class HistoryScreen(BaseScreen):
     async def action_delete(self) -> None:
         if (chosen := self.chosen) is None:
             return
-        question = f"Delete {chosen.id or chosen.path} for good? The same key again does."
+        question = f"Delete {chosen.id or chosen.path} permanently? Press the same key again to delete it."
         if self._answered != question:
             self.say(question)
             return
         self.change(history.delete(chosen.path))
 
     @work(group="change")
-    async def change(self, doing: Coroutine[None, None, None]) -> None:
+    async def change(self, change: Coroutine[None, None, None]) -> None:
         try:
-            await doing
+            await change
         except (OSError, Refused) as trouble:
             self.say(str(trouble))
         await self._list()
@@ -226,26 +220,25 @@ class HistoryScreen(BaseScreen):
         marked = ", ".join([*([self.against.id] if self.against else []), *(one.id for one in self.marked)])
         what = f"  compare {marked} with …" if marked else "  history"
         number = "" if self.rows is None else counted(len(self.rows), "saved run")
-        number = f"“{self.words}” holds {number}" if self.words else number
+        number = f"“{self.words}”: {number}" if self.words else number
         return [ends([" ", ("fstui", HEAD), what], number, width)]
 
     def _draw_runs(self, width: int) -> Rows:
         return drawing.rows(self.rows or (), width)
 
     def _draw_nothing(self, width: int, height: int) -> list[Text]:
-        return [] if self.rows else [line(f"  {self._unlisted if self.rows is None else NOTHING}")]
+        return [] if self.rows else [line(f"  {self._empty if self.rows is None else NOTHING}")]
 
     def _draw_trend(self, width: int, height: int) -> list[Text]:
         if (chosen := self.chosen) is None:
             return []
-        others = drawing.elsewhere(self._every, chosen, width, height - LEAST_CHART)
-        drawn = drawing.chart(self._every, chosen, width, min(height - len(others), MOST_CHART))
+        others = drawing.elsewhere(self._every, chosen, width, height - MIN_CHART)
+        drawn = drawing.chart(self._every, chosen, width, min(height - len(others), MAX_CHART))
         return [*drawn, *others]
 
-    def _draw_told(self, width: int, height: int) -> list[Text]:
-        if (chosen := self.chosen) is None:
-            return []
-        return drawing.told(chosen, self._read.get(chosen.path), width, height)
+    def _draw_selected(self, width: int, height: int) -> list[Text]:
+        chosen = self.chosen
+        return drawing.selected(chosen, self._documents.get(chosen.path), width) if chosen else []
 
-    def _draw_where(self, width: int, height: int) -> list[Text]:
-        return drawing.where(self.chosen, width) if self.chosen else [line()]
+    def _draw_file(self, width: int, height: int) -> list[Text]:
+        return drawing.file(self.chosen, width) if self.chosen else [line()]
