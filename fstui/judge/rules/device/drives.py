@@ -71,10 +71,10 @@ def _faster_than_nand(devices: tuple[Node, ...], write: Cost | None, flushed: Co
         f", and a flush added {added(write, flushed)} to a write of {duration_ns(write.ns)}" if write and free else ""
     )
     return Conclusion(
-        f"{per_s}/s flushed on NAND without protection",
-        f"{words.devices(devices)} completed {per_s} flushed writes per second in {words.time_measured(steps)}{flush}. "
-        "Programming a page of NAND takes 200 µs to 1.4 ms: without power-loss protection, it probably answers from "
-        "its volatile cache.",
+        title=f"{per_s}/s flushed on NAND without protection",
+        sentence=f"{words.devices(devices)} completed {per_s} flushed writes per second in "
+        f"{words.time_measured(steps)}{flush}. Programming a page of NAND takes 200 µs to 1.4 ms: without power-loss "
+        "protection, it probably answers from its volatile cache.",
         verdict="suspicious",
         confidence="medium",
         steps=steps,
@@ -151,10 +151,10 @@ def _explained_by_flash(lowest: tuple[Node, ...], write: Cost, forced: Cost, flu
 def _ignored(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> Conclusion:
     steps = (write.step, forced.step, flushed.step)
     return Conclusion(
-        f"a forced write takes {duration_ns(forced.ns)}, a flushed one {duration_ns(flushed.ns)}",
-        f"{words.devices(lowest)} completed a forced write (FUA) in {duration_ns(forced.ns)}, as fast as a plain one "
-        f"({duration_ns(write.ns)}). Write and flush take {duration_ns(flushed.ns)}, {flushed.ns / forced.ns:.1f} × as "
-        f"long, in {words.time_measured(steps)}. The drive probably ignores FUA.",
+        title=f"a forced write takes {duration_ns(forced.ns)}, a flushed one {duration_ns(flushed.ns)}",
+        sentence=f"{words.devices(lowest)} completed a forced write (FUA) in {duration_ns(forced.ns)}, as fast as a "
+        f"plain one ({duration_ns(write.ns)}). Write and flush take {duration_ns(flushed.ns)}, "
+        f"{flushed.ns / forced.ns:.1f} × as long, in {words.time_measured(steps)}. The drive probably ignores FUA.",
         verdict="suspicious",
         confidence="medium",
         steps=steps,
@@ -217,9 +217,9 @@ def _exceeded(stack: Stack, payload: float, durable: list[Step], direct: list[St
         kind(level.filesystem.kind).may_compress(level.filesystem) or level.reduces for level in stack.levels
     )
     return Conclusion(
-        f"{_mb(per_s)} MB/s over a link for {_mb(payload)} MB/s",
-        f"{fastest.name} wrote {_mb(per_s)} MB/s in {words.time_measured([fastest])}, {ratio(per_s / payload)} × what "
-        f"the link to {words.devices(stack.lowest)} can transfer. The data was "
+        title=f"{_mb(per_s)} MB/s over a link for {_mb(payload)} MB/s",
+        sentence=f"{fastest.name} wrote {_mb(per_s)} MB/s in {words.time_measured([fastest])}, "
+        f"{ratio(per_s / payload)} × what the link to {words.devices(stack.lowest)} can transfer. The data was "
         f"{'compressed or ' if reducing else ''}in a cache above the link when the {'sync' if durable else 'write'} "
         "returned.",
         verdict="suspicious" if durable and not reducing else None,

@@ -51,9 +51,9 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
         return
     who, sent = remote.answered_by(filesystem), tuple(_sent(case, filesystem))
     yield Conclusion(
-        f"{filesystem.kind}: {who} answers",
-        f"{words.named(filesystem)} is served from elsewhere. A sync is answered by {who}, and this host cannot see "
-        f"whether the data is written by then.{_commits(sent)}",
+        title=f"{filesystem.kind}: {who} answers",
+        sentence=f"{words.named(filesystem)} is served from elsewhere. A sync is answered by {who}, and this host "
+        f"cannot see whether the data is written by then.{_commits(sent)}",
         verdict="cannot-tell",
         confidence="medium",
         steps=(found.step for found in sent),
@@ -110,8 +110,8 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
         return
     names = words.listed(dict.fromkeys(f"{node.kind} ({node.name})" for node in found))
     yield Conclusion(
-        f"{found[0].kind}: a layer that fstui does not know",
-        f"fstui does not know the layer {names}, nor what it does with a sync.",
+        title=f"{found[0].kind}: a layer that fstui does not know",
+        sentence=f"fstui does not know the layer {names}, nor what it does with a sync.",
         verdict="cannot-tell",
         confidence="medium",
         because=(f"{node.id}: {node.kind}" for node in found),
@@ -144,9 +144,9 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
     if found and not case.configuration.breaks_sync and not case.rotation.answers:
         where = words.devices(found)
         yield Conclusion(
-            f"{where}: a USB bridge hides the drive's cache",
-            f"{where} is behind a USB bridge that reports no write cache, so the kernel sends no flush. Many bridges "
-            "do not pass on what the drive reports, so fstui cannot tell whether a sync is durable.",
+            title=f"{where}: a USB bridge hides the drive's cache",
+            sentence=f"{where} is behind a USB bridge that reports no write cache, so the kernel sends no flush. Many "
+            "bridges do not pass on what the drive reports, so fstui cannot tell whether a sync is durable.",
             verdict="cannot-tell",
             confidence="medium",
             because=(line for node in found for line in _bridge_lines(node)),

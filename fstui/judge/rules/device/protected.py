@@ -52,8 +52,8 @@ def _cheap_flush(case: Case, devices: tuple[Node, ...], write: Cost, flushed: Co
     steps, kinds = [write.step, flushed.step], words.listed(dict.fromkeys(map(_kind, devices)))
     adds = added(write, flushed)
     return Conclusion(
-        f"a flush adds {adds}, on {kinds}",
-        f"A flush adds {adds} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
+        title=f"a flush adds {adds}, on {kinds}",
+        sentence=f"A flush adds {adds} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
         f"({words.time_measured(steps)}). That is normal on {kinds}: durable, if its cache survives a power cut as it "
         f"claims.{case.lowest_devices.doubt()}",
         verdict="plausible",
@@ -104,8 +104,8 @@ def raid_cache(case: Case) -> Iterator[Conclusion]:
     if low <= fastest.rate_per_s <= high:
         per_s = rate(fastest.rate_per_s)
         yield Conclusion(
-            f"{per_s}/s from a RAID controller's cache",
-            f"{words.devices(case.commit_devices)} completed {per_s} synced writes per second in "
+            title=f"{per_s}/s from a RAID controller's cache",
+            sentence=f"{words.devices(case.commit_devices)} completed {per_s} synced writes per second in "
             f"{words.time_measured([fastest])}, the rate of a RAID controller's cache. That is durable if the battery "
             "is healthy and the drives' own caches are off.",
             verdict="plausible",

@@ -61,9 +61,9 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
 def _claims_no_cache(found: list[Node]) -> Conclusion:
     where = words.devices(found)
     return Conclusion(
-        f"{where}: write through, as the host claims",
-        f"The host could offer {where} a write cache and reports that there is none. If that is true, each write is "
-        "durable when it returns.",
+        title=f"{where}: write through, as the host claims",
+        sentence=f"The host could offer {where} a write cache and reports that there is none. If that is true, each "
+        "write is durable when it returns.",
         verdict="plausible",
         confidence="low",
         because=(line for node in found for line in _feature_lines(node)),
@@ -84,8 +84,8 @@ def _no_flush(case: Case, without: list[Node], write: Cost | None) -> Conclusion
             "the data is in a protected drive's cache or only in the host's memory."
         )
     return Conclusion(
-        f"{where}: the host offers no flush",
-        f"The host offers {where} no flush, so the kernel drops every one. {meaning}",
+        title=f"{where}: the host offers no flush",
+        sentence=f"The host offers {where} no flush, so the kernel drops every one. {meaning}",
         verdict="suspicious" if unsafe or (fast and case.host.cloud is None) else "cannot-tell",
         confidence="medium" if unsafe else "low",
         steps=[write.step] if write else (),
@@ -149,8 +149,8 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
 def _beyond_network(devices: tuple[Node, ...], fastest: Step) -> Conclusion:
     per_s, each = rate(fastest.rate_per_s), duration_ns(1e9 / fastest.rate_per_s)
     return Conclusion(
-        f"{per_s}/s over a cloud's network",
-        f"{words.devices(devices)} is a network volume, and one writer did {per_s} syncs per second in "
+        title=f"{per_s}/s over a cloud's network",
+        sentence=f"{words.devices(devices)} is a network volume, and one writer did {per_s} syncs per second in "
         f"{words.time_measured([fastest])}, {each} each. A cloud takes longer to write several copies, so something on "
         "this side of the network probably answers.",
         verdict="suspicious",
@@ -232,8 +232,8 @@ def _as_documented(case: Case, found: dict[str, tuple[Node, Model]], written: tu
     where, kinds = words.listed(found), words.listed(row.says for row in rows)
     claims = words.listed(row.promise or "" for row in rows)
     return Conclusion(
-        f"{where}: durable, as its provider claims",
-        f"By its name and the host's, {where} is {kinds}, and it writes through. {claims}. Nothing in "
+        title=f"{where}: durable, as its provider claims",
+        sentence=f"By its name and the host's, {where} is {kinds}, and it writes through. {claims}. Nothing in "
         f"{words.time_measured(account.step for account in written)} could confirm that, and anyone who runs a "
         "hypervisor can set those names.",
         verdict="plausible",

@@ -62,10 +62,10 @@ def _for_etcd(step: Step, p99_ns: int) -> Conclusion:
     fit = p99_ns < ETCD_P99_NS and step.rate_per_s >= ETCD_LEAST_PER_S
     word = "not fit" if not fit else "fit" if step.rate_per_s >= ETCD_RECOMMENDED_PER_S else "fit for a light load"
     return Conclusion(
-        f"{word} for etcd: p99 {p99}, {per_s}/s",
-        f"By etcd's own criteria this is {word}. 99 % of the fdatasync calls took less than {p99} (required: 10 ms), "
-        f"at {per_s} appends per second (required: {ETCD_LEAST_PER_S}, recommended: {ETCD_RECOMMENDED_PER_S}) in "
-        f"{words.time_measured([step])}. This is about speed only.",
+        title=f"{word} for etcd: p99 {p99}, {per_s}/s",
+        sentence=f"By etcd's own criteria this is {word}. 99 % of the fdatasync calls took less than {p99} (required: "
+        f"10 ms), at {per_s} appends per second (required: {ETCD_LEAST_PER_S}, recommended: {ETCD_RECOMMENDED_PER_S}) "
+        f"in {words.time_measured([step])}. This is about speed only.",
         scope="step",
         steps=[step],
         because=(f"{step.name}: p99 of fdatasync {p99}, {per_s}/s", f"criterion: {ETCD_SOURCE}"),
@@ -126,9 +126,10 @@ def _dearer(case: Case, whole: SyncStep, data: SyncStep) -> Conclusion:
     steps = [whole.step, data.step]
     slow, quick = (f"{rate(step.rate_per_s)}/s" for step in steps)
     return Conclusion(
-        f"fsync {slow}, fdatasync {quick}",
-        f"fdatasync did {quick} and fsync of the same writes {slow}, in {words.time_measured(steps)}. fdatasync is "
-        f"{times:.1f} × as fast, since fsync also commits the timestamps. For overwrites both are equally durable.",
+        title=f"fsync {slow}, fdatasync {quick}",
+        sentence=f"fdatasync did {quick} and fsync of the same writes {slow}, in {words.time_measured(steps)}. "
+        f"fdatasync is {times:.1f} × as fast, since fsync also commits the timestamps. For overwrites both are "
+        "equally durable.",
         scope="step",
         steps=steps,
         because=(
@@ -175,8 +176,8 @@ def _timed_differently(sysbench: Step, figures: SysbenchFileioFigures, own: Step
     sync = f", the sync alone {duration_ns(own.sync_ns.p50)}" if own.sync_ns else ""
     steps = [sysbench, own]
     return Conclusion(
-        f"sysbench {sysbench_rate}/s, fstui {own_rate}/s",
-        f"For the same work, sysbench did {sysbench_rate} writes per second and fstui {own_rate} "
+        title=f"sysbench {sysbench_rate}/s, fstui {own_rate}/s",
+        sentence=f"For the same work, sysbench did {sysbench_rate} writes per second and fstui {own_rate} "
         f"({ratio(own.rate_per_s / sysbench.rate_per_s)} ×) in {words.time_measured(steps)}. sysbench's average of "
         f"{average} covers {count(figures.events)} events, each write and each fsync by itself. fstui's p50 of {p50} "
         f"is a write with its sync{sync}.",

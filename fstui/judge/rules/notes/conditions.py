@@ -41,9 +41,9 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
     if changed:
         changes = list(dict.fromkeys(line for step in changed for line in step.changed))
         yield Conclusion(
-            f"the storage changed in {counted(len(changed), 'step')}: {changes[0]}",
-            f"The storage changed before or during {count(len(changed))} of {every} steps ({words.listed(changes)}), "
-            "so these are not judged.",
+            title=f"the storage changed in {counted(len(changed), 'step')}: {changes[0]}",
+            sentence=f"The storage changed before or during {count(len(changed))} of {every} steps "
+            f"({words.listed(changes)}), so these are not judged.",
             verdict="cannot-tell",
             steps=changed,
             because=(f"{step.name}: {line}" for step in changed for line in step.changed),
@@ -52,9 +52,9 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
     delayed = [step for step in case.steps.all if not has_rate(step) and not step.changed]
     if delayed:
         yield Conclusion(
-            f"fstui was delayed in {count(len(delayed))} of {every} steps",
-            f"fstui itself was delayed while measuring {words.listed(step.name for step in delayed)}, so the rates of "
-            "these are not judged.",
+            title=f"fstui was delayed in {count(len(delayed))} of {every} steps",
+            sentence=f"fstui itself was delayed while measuring {words.listed(step.name for step in delayed)}, so the "
+            "rates of these are not judged.",
             scope="step",
             steps=delayed,
             because=(
@@ -94,8 +94,10 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     noisy = case.flushes.noisy
     if while_idle or noisy:
         yield Conclusion(
-            f"others write: {while_idle[0]}" if while_idle else f"more than fstui sent, during {noisy[0].step.name}",
-            f"{_who(case, while_idle)} {_meaning(noisy)}",
+            title=f"others write: {while_idle[0]}"
+            if while_idle
+            else f"more than fstui sent, during {noisy[0].step.name}",
+            sentence=f"{_who(case, while_idle)} {_meaning(noisy)}",
             confidence="low",
             steps=(account.step for account in noisy),
             because=(
@@ -159,9 +161,9 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     if troubled:
         said = [f"{words.named(node)} {state.what}: {state.value}" for node, state in troubled]
         yield Conclusion(
-            said[0],
-            f"The stack is in trouble ({words.listed(said)}). Measurements now do not show how it behaves when "
-            "healthy.",
+            title=said[0],
+            sentence=f"The stack is in trouble ({words.listed(said)}). Measurements now do not show how it behaves "
+            "when healthy.",
             because=(words.reading(node, state) for node, state in troubled),
             next=("Look at the kernel's log (dmesg), repair this first, then run again.",),
         )
@@ -197,8 +199,8 @@ def _measured_there(like: Process, own: Process) -> Conclusion:
     limits = counted(len(like.io_limits), "io limit") if like.io_limits else "no io limits"
     could = " A seccomp filter checks its system calls, and could answer a sync in place of the kernel."
     return Conclusion(
-        f"measured in the io cgroup of {who}",
-        f"The probes ran in the io cgroup of {who}, which has {limits}.{could if filtered else ''}",
+        title=f"measured in the io cgroup of {who}",
+        sentence=f"The probes ran in the io cgroup of {who}, which has {limits}.{could if filtered else ''}",
         scope="process",
         because=(
             f"its cgroup: {like.cgroup or 'not read'}",

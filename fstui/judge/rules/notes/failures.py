@@ -61,8 +61,9 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 def _stopped(step: Step, error: Failure) -> Conclusion:
     name = errno.errorcode[error.errno or 0]
     return Conclusion(
-        f"{error.call} failed with {name}",
-        f"In step {step.name}, {error.call} failed with {name}: the filesystem has shut down, or its storage is gone.",
+        title=f"{error.call} failed with {name}",
+        sentence=f"In step {step.name}, {error.call} failed with {name}: the filesystem has shut down, or its storage "
+        "is gone.",
         scope="step",
         steps=[step],
         because=(f"{step.name}: {error.call}: {error.message}",),
@@ -77,8 +78,8 @@ def _failed(case: Case, step: Step, error: Failure) -> Conclusion:
     # Without an errno it was a short write: part of the data was written, and no error reported.
     ended = f"failed with {name}" if error.errno is not None else "wrote only a part"
     return Conclusion(
-        f"{error.call} {ended}",
-        f"In step {step.name}, {error.call} {ended} after {count(step.ops)} operations, in "
+        title=f"{error.call} {ended}",
+        sentence=f"In step {step.name}, {error.call} {ended} after {count(step.ops)} operations, in "
         f"{words.time_measured([step])}. {_consequence(error, lost=lost, refused=refused)}",
         verdict="not-durable" if lost else "cannot-tell" if refused else None,
         scope="storage" if lost or refused else "step",
@@ -131,8 +132,8 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
         step, first = failed[0]
         some = f"{count(len(failed))} of {count(len(case.steps.all))} steps failed"
         yield Conclusion(
-            f"{some}, the first in {first.call}",
-            f"{some}, the first ({step.name}) with {first.said}. Only the other steps are judged.",
+            title=f"{some}, the first in {first.call}",
+            sentence=f"{some}, the first ({step.name}) with {first.said}. Only the other steps are judged.",
             scope="step",
             steps=(each for each, _ in failed),
             because=(f"{each.name}: {error.said}" for each, error in failed),
@@ -173,8 +174,8 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     long = seconds(_still_ns(worst) / 1e9)
     never = worst.unanswered
     yield Conclusion(
-        f"all I/O stopped for {long}",
-        f"All I/O stopped for {long} of the {seconds(worst.elapsed_s)} of {worst.name}: "
+        title=f"all I/O stopped for {long}",
+        sentence=f"All I/O stopped for {long} of the {seconds(worst.elapsed_s)} of {worst.name}: "
         + (f"{never.call} had not returned when fstui stopped waiting." if never else "one operation took that long."),
         verdict="cannot-tell" if never else None,
         steps=held,

@@ -58,9 +58,9 @@ def container_layer(case: Case) -> Iterator[Conclusion]:
         found = top.reading(scratch.reading)
         if found and scratch.pattern.search(found.value):
             yield Conclusion(
-                f"{top.name}: deleted with its {scratch.owner}",
-                f"{top.name} is {scratch.what}. The data is deleted when the {scratch.owner} is removed, however "
-                "durable its syncs are.",
+                title=f"{top.name}: deleted with its {scratch.owner}",
+                sentence=f"{top.name} is {scratch.what}. The data is deleted when the {scratch.owner} is removed, "
+                "however durable its syncs are.",
                 because=(words.reading(top, found),),
                 next=("Put the data on a volume, and run fsync-rate in the directory where it is mounted.",),
             )
@@ -94,9 +94,9 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
     if case.flushes.arrived:
         durable = "As far as was measured, syncs are durable, but its data"
     yield Conclusion(
-        f"{words.devices(found)}: ephemeral",
-        f"{words.devices(found)} is local to this instance. {durable} is lost when the instance stops, moves or fails."
-        + (f" {words.listed(survival)}." if survival else ""),
+        title=f"{words.devices(found)}: ephemeral",
+        sentence=f"{words.devices(found)} is local to this instance. {durable} is lost when the instance stops, moves "
+        "or fails." + (f" {words.listed(survival)}." if survival else ""),
         because=(
             *_medium_lines(found),
             *(f"documented: {row.source}" for row in rows if row.survives),

@@ -53,8 +53,8 @@ def _took(step: Step, took: Latency, syncs: int) -> Conclusion:
     p50, worst = duration_ns(took.p50), duration_ns(took.max)
     p99 = f", p99 {duration_ns(took.p99)}" if took.p99 is not None else ""
     return Conclusion(
-        f"p50 {p50}{p99}, worst {worst}",
-        f"A write with its sync took {p50} (p50{p99}), at worst {worst}: {count(syncs)} of them in "
+        title=f"p50 {p50}{p99}, worst {worst}",
+        sentence=f"A write with its sync took {p50} (p50{p99}), at worst {worst}: {count(syncs)} of them in "
         f"{words.time_measured([step])}.",
         scope="step",
         steps=[step],
@@ -84,9 +84,9 @@ def stalls(case: Case) -> Iterator[Conclusion]:
         number = sum(step.stalls.count for step in steps)
         lost = seconds(sum(step.stalls.lost_s for step in steps))
         yield Conclusion(
-            f"{counted(number, 'stall')}, {lost} lost",
-            f"{counted(number, 'operation')} stalled and took {lost} of {words.time_measured(steps)}. The percentiles "
-            f"count {'it' if number == 1 else 'each of them'} only once.",
+            title=f"{counted(number, 'stall')}, {lost} lost",
+            sentence=f"{counted(number, 'operation')} stalled and took {lost} of {words.time_measured(steps)}. The "
+            f"percentiles count {'it' if number == 1 else 'each of them'} only once.",
             scope="step",
             steps=steps,
             because=(
@@ -135,8 +135,8 @@ def _changed(step: Step, found: RateChange) -> Conclusion:
         else "A cause such as another writer, a rebuild or a limit may have ended."
     )
     return Conclusion(
-        what,
-        f"{step.name} {what}, {at} into {words.time_measured([step])}, and stayed there. {meaning}",
+        title=what,
+        sentence=f"{step.name} {what}, {at} into {words.time_measured([step])}, and stayed there. {meaning}",
         scope="step",
         steps=[step],
         because=(
@@ -217,8 +217,8 @@ def _slower(case: Case, slow: list[_Slow]) -> Conclusion:
     step, (slowest, whose, in_short) = min(slow, key=lambda found: found.share)
     per_s, limits = rate(step.rate_per_s), tuple(io_limits(case.evidence.process, "io limit"))
     return Conclusion(
-        f"{per_s}/s, slowest {in_short} {rate(slowest.per_s)}/s",
-        f"{step.name} did {per_s}/s in {words.time_measured([step])}; the slowest of {whose} did "
+        title=f"{per_s}/s, slowest {in_short} {rate(slowest.per_s)}/s",
+        sentence=f"{step.name} did {per_s}/s in {words.time_measured([step])}; the slowest of {whose} did "
         f"{rate(slowest.per_s)}/s. Slow does not mean not durable: something limits the storage, or it is busy.",
         confidence="medium",
         steps=(found.step for found in slow),

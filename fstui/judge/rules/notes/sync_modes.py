@@ -39,9 +39,9 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     where = target.mount_point if by_mount else target.path
     how, undo = ("mounted with -o sync", "mount -o remount,async") if by_mount else ("marked by chattr +S", "chattr -S")
     yield Conclusion(
-        f"{how}: every write is synced",
-        f"{where} is {how}, so the kernel syncs every write. A program that never syncs is as slow and as durable as "
-        "one that does; a program that does pays twice.",
+        title=f"{how}: every write is synced",
+        sentence=f"{where} is {how}, so the kernel syncs every write. A program that never syncs is as slow and as "
+        "durable as one that does; a program that does pays twice.",
         because=(words.reading(filesystem, fact.reading) for fact in (mounted, flagged) if fact),
         next=(f"To see what each call does by itself: {undo} {where}",),
     )
@@ -69,8 +69,8 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
     if steps and any(node.layer == "block" for node in case.stack.nodes):
         rates = words.listed(f"{rate(step.rate_per_s)}/s" for step in steps)
         yield Conclusion(
-            "O_DIRECT alone is not durable",
-            f"O_DIRECT without a sync ({rates}) sends no flush, on any disk. By itself it is not durable.",
+            title="O_DIRECT alone is not durable",
+            sentence=f"O_DIRECT without a sync ({rates}) sends no flush, on any disk. By itself it is not durable.",
             scope="step",
             steps=steps,
             because=(f"{step.name}: {count(step.ops)} writes without a sync" for step in steps),

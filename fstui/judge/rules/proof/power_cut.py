@@ -74,7 +74,9 @@ def power_cut(case: Case) -> Iterator[Conclusion]:
 
 def _lost(step: Step, figures: PowerCutFigures) -> Conclusion:
     title, sentence = _loss(figures)
-    return Conclusion(title, sentence, verdict="lost", steps=[step], because=_lines(figures), next=_NOT_DURABLE)
+    return Conclusion(
+        title=title, sentence=sentence, verdict="lost", steps=[step], because=_lines(figures), next=_NOT_DURABLE
+    )
 
 
 def _loss(figures: PowerCutFigures) -> tuple[str, str]:
@@ -111,8 +113,8 @@ def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion
             " This is a guest: a killed VM leaves the host's cache intact, so only a power cut of the host counts."
         )
     return Conclusion(
-        f"kept ({times})",
-        sentence,
+        title=f"kept ({times})",
+        sentence=sentence,
         verdict="kept",
         confidence=_confidence(cuts, in_guest),
         steps=[step],
@@ -148,7 +150,9 @@ def _nothing_proven(step: Step, figures: PowerCutFigures) -> Conclusion:
             "system and the disk intact."
         )
         advice += ("If only the storage lost its power (a USB disk, a disk shelf), add --storage-was-cut.",)
-    return Conclusion(title, sentence, verdict="cannot-tell", steps=[step], because=_lines(figures), next=advice)
+    return Conclusion(
+        title=title, sentence=sentence, verdict="cannot-tell", steps=[step], because=_lines(figures), next=advice
+    )
 
 
 def _lines(figures: PowerCutFigures) -> Iterator[str]:
