@@ -233,7 +233,7 @@ def kind(name: str) -> Kind:
     return (
         rows.get(name)
         or rows.get(name.partition(".")[0])
-        or Kind(name=name, layer="block", known=False, may_cache=True)
+        or Kind(name=name, layer="block", known=False, may_cache=True, reduces=True)
     )
 
 

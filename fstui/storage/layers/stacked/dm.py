@@ -179,6 +179,7 @@ KINDS = (
         because="what it does with a flush is not told here",
         counts_flushes=True,
         may_cache=True,
+        reduces=True,
     ),
     _target(name="dm-linear", label="linear", adds_bytes=False, takes_part=True),
     _target(name="dm-stripe", label="striped", adds_bytes=False, spreads="stripe", takes_part=True),
