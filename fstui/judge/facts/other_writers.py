@@ -1,4 +1,4 @@
-"""What others did to the same devices while fstui did nothing: looked at, never subtracted."""
+"""What other processes did to the same devices while fstui was idle. It is never subtracted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fstui.model.host import Writer
 from fstui.model.storage import Node
 
 MIN_IDLE_S = 0.5
-"""A shorter look at the idle devices is none: half-second windows already miss most of a steady log writer."""
+"""Shorter samples do not count: even half a second misses most of a steady log writer."""
 
 
 class Busy(NamedTuple):
-    """A device that somebody wrote to while fstui was idle."""
+    """A device that other processes wrote to while fstui was idle."""
 
     device: str
     flushes_per_s: float
@@ -24,7 +24,7 @@ class Busy(NamedTuple):
 
 
 class OtherWriters:
-    """Who else writes here, as far as was seen before the run and between its steps."""
+    """Other processes that write to the devices, as sampled before the run and between its steps."""
 
     def __init__(self, idle: Idle | None, stack: Stack) -> None:
         self._idle = idle if idle and idle.elapsed_s >= MIN_IDLE_S else None
@@ -32,7 +32,7 @@ class OtherWriters:
         self.writers: tuple[Writer, ...] = idle.writers if idle else ()
 
     def flushes_per_s(self, devices: Iterable[Node]) -> float | None:
-        """Their flushes, all these devices together; None where nobody looked."""
+        """Return their flushes per second at all these devices together; None if not measured."""
         if self._idle is None:
             return None
         ids = {device.id for device in devices}
@@ -42,7 +42,7 @@ class OtherWriters:
 
     @cached_property
     def busy_shares(self) -> tuple[tuple[str, float], ...]:
-        """Our devices, and the share of the idle time in which others had them at work, the busiest first."""
+        """The devices of the stack, each with the share of the idle time in which it was busy, the busiest first."""
         if self._idle is None:
             return ()
         shares = [
@@ -54,7 +54,7 @@ class OtherWriters:
 
     @cached_property
     def while_idle(self) -> tuple[Busy, ...]:
-        """What our devices did by themselves, the busiest first."""
+        """The devices of the stack that were written while fstui was idle, the busiest first."""
         if self._idle is None:
             return ()
         elapsed_s = self._idle.elapsed_s

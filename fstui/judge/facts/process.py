@@ -1,4 +1,4 @@
-"""Does a sync of a process reach the kernel's filesystems?"""
+"""Signs that the syncs of a process do not reach the kernel's filesystems."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from fstui.model.host import Process
 from fstui.model.quantities import duration_ns
 
 _STUB_NS = 5_000
-"""Memory answers sooner, by either way; there only the longer way to the raw call would be seen."""
+"""Files in memory sync faster than this by libc and by the raw call, so that their ratio means nothing."""
 _STUB_RATIO = 5
 _LEAST_TRIED, _LEAST_LEFT = 2, 2
 
 
 def stub_signs(process: Process) -> Iterator[str]:
-    """Yield a line for each sign that something answers the syncs of this process in the kernel's place."""
+    """Yield a line for each sign that something answers the syncs of this process instead of the kernel."""
     found = process.left_dirty.items()
     left_in_all = sum(left for _, (_, left) in found)
     if process.pipe_fsync_fails is False and not _cleans_pages(process):
         yield "fsync of a pipe: succeeded; the kernel refuses it with EINVAL"
     for call, (tried, left) in found:
-        if left and left_in_all >= _LEAST_LEFT:  # a single one may be chance
+        if left and left_in_all >= _LEAST_LEFT:  # a single one may be a write that just completed
             yield f"{call}: {left} of {tried} left their file dirty in memory; the system call leaves none"
     if process.dsync_flag_kept is False:
-        yield "O_DSYNC: taken away from the file that was opened with it (F_GETFL)"
+        yield "O_DSYNC: missing on the file that was opened with it (F_GETFL)"
     libc, raw = process.libc_sync_ns, process.raw_sync_ns
     if libc is not None and raw is not None and libc < _STUB_NS <= raw and raw >= _STUB_RATIO * libc:
         yield f"libc's fdatasync: {duration_ns(libc)}; the raw system call: {duration_ns(raw)}"
@@ -32,10 +32,10 @@ def stub_signs(process: Process) -> Iterator[str]:
 
 
 def _cleans_pages(process: Process) -> bool:
-    """Each sync that was tried left its file clean.
+    """Return whether each sync that was tried left its file clean.
 
-    A library that makes syncfs(2) or sync(2) of fsync, or takes EINVAL for success, answers on a pipe as well, and
-    still syncs: the flushes are counted as those of any process.
+    A library that replaces fsync by syncfs(2) or sync(2), or treats EINVAL as success, also succeeds on a pipe. It
+    still syncs, and its flushes are counted like any other.
     """
     counts = (process.left_dirty.get(call, (0, 0)) for call in ("fsync", "fdatasync"))
     return all(tried >= _LEAST_TRIED and not left for tried, left in counts)
@@ -47,6 +47,6 @@ def named(process: Process) -> str:
 
 
 def io_limits(process: Process, label: str) -> Iterator[str]:
-    """The io limits of its cgroup, a line each."""
+    """Yield a line for each I/O limit of its cgroup."""
     for limit in process.io_limits:
         yield f"{label}: {limit.what} {limit.value} ({limit.path})"

@@ -1,4 +1,4 @@
-"""The point where a long step's rate stopped being what it was."""
+"""The point at which the rate of a long step changed permanently."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fstui.judge.facts.steps import SyncStep, has_rate
 from fstui.model.steps import Step
 
 SHORTEST_S = 10.0
-"""What changes within a shorter step is noise, or seen by no other run."""
+"""Changes within a shorter step are noise."""
 TIMES = 2.0
 _NEXT_TO_NOTHING = 1e-3
 BEFORE, AFTER = 5, 10
-"""Stretches on either side of a change, at the least, of the usual sixty: what came after must have lasted."""
+"""The fewest intervals before and after a change, of about sixty. The later rate has to last longer."""
 MOST = 1_000
-"""Stretches: a timeline has 120 at the most (``latency.Timeline``), a damaged document any number."""
+"""Intervals. A timeline has at most 120 (``latency.Timeline``), a damaged document any number."""
 EXPLAINED = 0.5
-"""Two medians must leave no more than this share of what one median leaves unexplained: noise keeps most of it."""
+"""Two medians must leave at most this share of the deviations from one median. With noise, more remains."""
 
 
 class RateChange(NamedTuple):
@@ -33,15 +33,15 @@ class RateChange(NamedTuple):
 
 
 def rate_change(synced: SyncStep) -> RateChange | None:
-    """The one split of a long step's stretches that explains their rates best, if it is a change.
+    """Return the split of a long step's intervals that fits their rates best, if it is a change.
 
-    It is one where the medians differ by more than 2 × and the middle halves of both sides stay apart: single stalls,
-    and a rate that goes up and down, are none.
+    The medians have to differ by more than a factor of 2, and the middle halves must not overlap. Single stalls, and a
+    rate that goes up and down, are no change.
     """
     step, settings = synced
     if step.elapsed_s < SHORTEST_S or settings.ops_per_s or not has_rate(step):
         return None
-    points = _stretches(step)
+    points = _intervals(step)
     rates = [per_s for _, _, per_s in points]
     logs = _logarithms(rates)
     at = min(range(1, len(rates)), key=lambda split: _spread(logs[:split]) + _spread(logs[split:]), default=0)
@@ -57,26 +57,26 @@ def rate_change(synced: SyncStep) -> RateChange | None:
     return RateChange(median(before), median(after), points[at][0], done * settings.block_bytes)
 
 
-def _stretches(step: Step) -> list[tuple[float, int, float]]:
-    """(start in s, operations, rate) of every stretch. One in which nothing ended has a rate of 0."""
+def _intervals(step: Step) -> list[tuple[float, int, float]]:
+    """Return (start in s, operations, rate) of every interval. One without a completed operation has a rate of 0."""
     points = [point for point in step.timeline if point.t_s < step.elapsed_s]
     gaps = [later.t_s - point.t_s for point, later in pairwise(points)]
     width = min((gap for gap in gaps if gap > 0), default=0.0)
     if step.elapsed_s > MOST * width:
         return []
     ops = {round(point.t_s / width): point.ops for point in points}
-    whole = int(step.elapsed_s / width)  # the last one is cut short, and tells no rate
+    whole = int(step.elapsed_s / width)  # the last interval is incomplete
     return [(at * width, ops.get(at, 0), ops.get(at, 0) / width) for at in range(whole)]
 
 
 def _logarithms(rates: Sequence[float]) -> list[float]:
-    """A rate changes by factors. A stretch in which next to nothing was done is not infinitely far from the others."""
+    """Return the logarithms, since a rate changes by factors. A minimum keeps idle intervals at a finite distance."""
     least = max(rates, default=0.0) * _NEXT_TO_NOTHING
     return [log(max(per_s, least)) for per_s in rates] if least else [0.0] * len(rates)
 
 
 def _spread(values: Sequence[float]) -> float:
-    """How far they are from their median, all together."""
+    """Return the sum of the deviations from the median."""
     middle = median(values)
     return sum(abs(value - middle) for value in values)
 

@@ -1,4 +1,4 @@
-"""Which steps a rule may rest on."""
+"""The steps that a rule may rest on."""
 
 from __future__ import annotations
 
@@ -17,27 +17,26 @@ from fstui.storage.layers.flushes import Call, Sync, every_write_synced
 
 SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
 WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
-"""As a failure names them."""
+"""As named in a failure."""
 MIN_SYNCS = 20
-"""Fewer than these say nothing about a rate or a ratio."""
+"""Fewer syncs say nothing about a rate or a ratio."""
 MIN_IN_TURN = 8
-"""As many in a short turn, each of which lies wholly within it, tell whether its flushes were sent."""
+"""Fewer operations in a turn do not show whether their flushes were sent."""
 
 
 class SyncStep(NamedTuple):
-    """A step of synced writes, with its settings as the mount makes them."""
+    """A step of synced writes, with its settings as the mount options change them."""
 
     step: Step
     settings: SyncWrites
 
     @property
     def call(self) -> Call | None:
-        """The one call that makes each write durable; None for no sync, and for two ways at once."""
+        """The call that makes each write durable; None without a sync, and if two methods are combined."""
         return _call(self.settings)
 
     @property
     def sync(self) -> Sync | None:
-        """How each write is made durable."""
         if self.call is None:
             return None
         overwrites = self.settings.offsets != "append" and self.settings.prefill == "written"
@@ -49,22 +48,22 @@ class SyncStep(NamedTuple):
 
     @property
     def forced(self) -> bool:
-        """Each write is marked FUA where the device takes that."""
+        """Whether each write is marked FUA if the device supports it."""
         return forces(self.settings)
 
     @property
     def direct_alone(self) -> bool:
-        """O_DIRECT, and nothing that makes it durable."""
+        """Whether it writes with O_DIRECT and never syncs."""
         return self.settings.open_flags == ("direct",) and self.settings.sync == "none"
 
     @property
     def syncs(self) -> int:
-        """As its kind of step counts them; with ``-o sync`` every write is one."""
+        """The number of syncs; with ``-o sync`` every write is one."""
         return self.settings.syncs(self.step.ops, self.step.syncs, Figures())
 
     @property
     def turns(self) -> tuple[SyncStep, ...]:
-        """Its short turns, each as a step of its own, where every operation is one sync."""
+        """Its short turns as steps of their own, if every operation is one sync."""
         if self.settings.sync_every != 1:
             return ()
         return tuple(self._during(turn) for turn in self.step.turns if turn.ops >= MIN_IN_TURN)
@@ -84,18 +83,18 @@ class SyncStep(NamedTuple):
 
     @property
     def overwrites_alone(self) -> bool:
-        """Overwrites, each on its own, as fast as they go: their times differ by what the disk does alone."""
+        """Whether it overwrites and syncs one block at a time, as fast as possible, so that the disk alone decides."""
         overwrites = self.settings.offsets in {"random", "same"} and self.settings.prefill == "written"
         return overwrites and self.synced_alone
 
     @property
     def synced_alone(self) -> bool:
-        """Each before the next one, as fast as they go; of O_DIRECT alone, each answered before it."""
+        """Whether each write is complete before the next one, as fast as possible."""
         return self.settings.sync_every == 1 and self.settings.ops_per_s == 0 and has_rate(self.step)
 
 
 class Steps:
-    """The steps of the evidence, sorted by what may rest on them."""
+    """The steps of the evidence, sorted by what they can show."""
 
     def __init__(self, evidence: Evidence, stack: Stack) -> None:
         self.all = evidence.steps
@@ -103,18 +102,18 @@ class Steps:
 
     @cached_property
     def mounted_sync(self) -> bool:
-        """The filesystem that the files lie on was mounted with ``-o sync``."""
+        """Whether the topmost filesystem was mounted with ``-o sync``."""
         levels = self._stack.levels
         return bool(levels) and every_write_synced(levels[0].filesystem)
 
     @cached_property
     def of_sync_writes(self) -> tuple[SyncStep, ...]:
-        """Whatever became of them."""
+        """Including failed and skipped ones."""
         return tuple(SyncStep(step, settings) for step in self.all if (settings := self.in_effect(step.settings)))
 
     @cached_property
     def measured(self) -> tuple[SyncStep, ...]:
-        """Those that one writer measured to their end or until they were stopped, on a stack that stayed the same."""
+        """The steps with one writer that were not skipped and did not fail, on a stack that did not change."""
         return tuple(
             done
             for done in self.of_sync_writes
@@ -128,7 +127,7 @@ class Steps:
 
     @cached_property
     def synced_by_several(self) -> tuple[SyncStep, ...]:
-        """Those of several writers, each of whom made every write durable by one call, at least 20 times on average."""
+        """The steps with several writers, each of which made every write durable, 20 times on average or more."""
         return tuple(
             done
             for done in self.of_sync_writes
@@ -141,36 +140,36 @@ class Steps:
 
     @cached_property
     def direct_alone(self) -> tuple[SyncStep, ...]:
-        """Those of them that wrote with O_DIRECT and never synced, at least 20 times."""
+        """The measured steps that wrote with O_DIRECT at least 20 times and never synced."""
         return tuple(done for done in self.measured if done.direct_alone and done.step.ops >= MIN_SYNCS)
 
     def of(self, step: Step) -> SyncStep | None:
-        """That step, where it is one of synced writes."""
+        """Return that step if it writes with syncs."""
         return next((done for done in self.of_sync_writes if done.step is step), None)
 
     def in_effect(self, settings: Settings) -> SyncWrites | None:
-        """As the mount makes them: with ``-o sync`` a write that nobody synced is one with O_DSYNC.
+        """Return the settings as the mount options change them; None if the step has no writes.
 
-        None of a step that syncs no writes.
+        With ``-o sync``, a write without a sync behaves as with O_DSYNC.
         """
-        asked = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
-        if asked and asked.sync == "none" and _call(asked) is None and self.mounted_sync:
-            return msgspec.structs.replace(asked, open_flags=(*asked.open_flags, "dsync"))
-        return asked
+        writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
+        if writes and writes.sync == "none" and _call(writes) is None and self.mounted_sync:
+            return msgspec.structs.replace(writes, open_flags=(*writes.open_flags, "dsync"))
+        return writes
 
 
 def _counts(step: Step) -> bool:
-    """It was run, on a stack that stayed what it was."""
+    """Return whether it was run on a stack that did not change."""
     return step.status not in {"failed", "skipped"} and not step.changed
 
 
 def has_rate(step: Step) -> bool:
-    """Its rate is the storage's; where the probe was held up, only what it counted stands."""
+    """Return whether its rate is that of the storage. If the probe was held up, only its counters are valid."""
     return step.status != "disturbed"
 
 
 def forces(settings: SyncWrites) -> bool:
-    """Such writes are each marked FUA: O_DIRECT, and synced by their flag."""
+    """Return whether each write is marked FUA: with O_DIRECT, and synced by a flag."""
     return "direct" in settings.open_flags and _call(settings) in {"O_DSYNC", "O_SYNC"}
 
 

@@ -1,23 +1,28 @@
-"""What a stack's counters come to, where one disk counts for several layers."""
+"""What arrived below a filesystem, by the counters of its devices."""
 
 from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.judge.facts.composition import Composition
+from fstui.judge.facts.composition import Composition, Received, counted_at, flush_counters, received
+from fstui.judge.facts.stack import Stack
 from fstui.model.counters import DeviceCounters
-from fstui.model.storage import Node, Reading
+from fstui.model.steps import Step
+from fstui.model.storage import Node, Target
 from tests.factories.layered import BLOCK, SYNCS, Layer
+from tests.factories.steps import step
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 
 def composed(top: Layer, layers: list[Layer]) -> Composition:
     by_id = {layer.node.id: layer for layer in layers}
     filesystem = Node(id="mount:/srv", layer="filesystem", kind="ext4", name="/srv")
 
-    def below(node: Node) -> tuple[tuple[Node, str | None], ...]:
+    def children(node: Node) -> tuple[tuple[Node, str | None], ...]:
         if node is filesystem:
             return ((top.node, None),)
         return tuple((layer.node, role) for layer, role in by_id[node.id].below)
@@ -28,35 +33,81 @@ def composed(top: Layer, layers: list[Layer]) -> Composition:
             return None
         return DeviceCounters(device=node.id, flushes=layer.flushes, written_bytes=layer.written_bytes)
 
-    return Composition(filesystem, below, counted)
+    return Composition(filesystem, children, counted)
 
 
 @given(st.sampled_from(["raid1", "raid0"]), st.booleans(), st.integers(0, 1000))
-def test_a_disk_that_two_ways_lead_to_is_owed_what_comes_by_each(level: str, forced: bool, seed: int) -> None:
-    """An array over two partitions of one disk, which counts for both."""
-    disk_node = Node(
-        id="disk",
-        layer="block",
-        kind="disk",
-        name="disk",
-        lowest=True,
-        counted=True,
-        write_cache="write back",
-        fua=False,
-    )
-    disk = Layer(disk_node)
+def test_disk_on_two_paths_counts_for_both(level: str, forced: bool, seed: int) -> None:
+    """An array of two partitions of one disk."""
+    lowest = Layer(disk("disk"))
     parts = [
-        Layer(Node(id=f"part{number}", layer="block", kind="partition", name="part"), "alone", [(disk, None)])
+        Layer(Node(id=f"part{number}", layer="block", kind="partition", name="part"), "alone", [(lowest, None)])
         for number in (1, 2)
     ]
-    told = (Reading(what="level", value=level, path=""),)
-    node = Node(id="md0", layer="block", kind="md", name="md0", readings=told)
-    array = Layer(node, "mirror" if level == "raid1" else "stripe", [(part, None) for part in parts])
+    node = Node(id="md0", layer="block", kind="md", name="md0", readings=readings(level=level))
+    made = Layer(node, "mirror" if level == "raid1" else "stripe", [(part, None) for part in parts])
     chance = random.Random(seed)
     for _ in range(SYNCS):
-        array.take("forced" if forced else "write", chance)
+        made.take("forced" if forced else "write", chance)
         if not forced:
-            array.take("flush", chance)
-    found = composed(array, [array, *parts, disk])
+            made.take("flush", chance)
+    found = composed(made, [made, *parts, lowest])
     assert found.arrived("forced" if forced else "flushes") == (SYNCS, SYNCS)
     assert found.arrived("bytes") == (SYNCS * BLOCK, SYNCS * BLOCK)
+
+
+def array(level: str) -> Target:
+    md = block("md0", "md", "sda", "sdb", fua=True, readings=readings(level=level))
+    return target(filesystem(below=("md0",)), md, disk(), disk("sdb"))
+
+
+def below(where: Target, seen: Step, *, forced: bool = False) -> Received:
+    stack = Stack(where)
+    return received(stack, stack.levels[0], seen, forced=forced)
+
+
+@pytest.mark.parametrize(("level", "flushes", "written"), [("raid1", (1600, 2000), 1.0), ("raid0", (1600, 2000), 2.0)])
+def test_members_receive_all_and_stripes_share_the_bytes(level: str, flushes: tuple[int, int], written: float) -> None:
+    found = below(array(level), step(flushes={"sda": 1.0, "sdb": 0.8}))
+    assert found.flushes == flushes
+    assert found.written is not None and found.written.low == written * step().bytes
+    assert [node.id for node in found.devices] == ["sda", "sdb"]
+
+
+def test_fua_write_reaches_the_devices_with_its_block() -> None:
+    half = step(flushes={"sda": 0.5, "sdb": 0.5}, share={"sda": 0.5, "sdb": 0.5})
+    found = below(array("raid0"), half, forced=True)
+    assert found.flushes is not None and found.flushes.low == 2000
+
+
+def test_write_behind_member_gets_flushes_now_and_bytes_later() -> None:
+    """The backlog of 256 writes is longer than a short step."""
+    md = block("md0", "md", "sda", "sdb", readings=readings(level="raid1", written_behind="sdb"))
+    where = target(filesystem(below=("md0",)), md, disk(), disk("sdb"))
+    found = below(where, step(flushes={"sda": 1.0, "sdb": 0.9}, share={"sda": 1.0, "sdb": 0.3}))
+    assert found.written is not None and found.written.low == step().bytes
+    assert found.flushes is not None and found.flushes.low == 1800
+
+
+@pytest.mark.parametrize(("logged", "low"), [(1.0, 2000), (0, 0)])
+def test_journal_of_an_array_counts_its_flushes(logged: float, low: int) -> None:
+    roles = {"sda": "stripe", "sdb": "stripe", "sdc": "journal"}
+    md = block("md0", "md", *roles, readings=readings(level="raid5"), below_roles=roles)
+    where = target(filesystem(below=("md0",)), md, disk(), disk("sdb"), disk("sdc"))
+    found = below(where, step(flushes={"sda": 0, "sdb": 0, "sdc": logged}))
+    assert found.flushes is not None and found.flushes.low == low
+    assert [node.id for node in found.devices] == ["sdc"]
+
+
+def test_device_that_does_not_count_leaves_the_range_open() -> None:
+    silent = on_disk(filesystem(), disk(counted=False))
+    assert (below(silent, step()).flushes, below(silent, step()).written) == (None, None)
+    assert flush_counters(disk(counted=False), step()) is None
+    assert counted_at((disk(counted=False),), step()) is None
+
+
+def test_write_through_device_still_counts() -> None:
+    through = disk(write_cache="write through")
+    found = below(on_disk(filesystem(), through), step(flushes=0))
+    assert found.flushes is None
+    assert counted_at(found.devices, step(flushes=0)) == (0, 0)

@@ -1,287 +1,260 @@
-"""Flushes and bytes, as the layers hand them to the devices that count."""
+"""How many flushes and bytes each device has to receive: one row for each stack, step and verdict."""
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from fstui.judge import Case
-from fstui.model.storage import Space, Target
+from fstui.model.steps import Step
+from fstui.model.storage import Node, Space, Target
 from tests.factories.evidence import evidence, finding, quiet, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
 BOTH = (disk(), disk("sdb"))
+OK, LOST, UNKNOWN = "consistent", "not-durable", "cannot-tell"
+Row = tuple[str, Target, Step, str]
+FORCED: dict[str, Any] = {"sync": "none", "open_flags": ("direct", "dsync")}
 
 
-def array(kind: str, level: str | None = None) -> Target:
-    how = readings(level=level) if level else readings(request_based="no") if kind == "dm-multipath" else ()
-    return target(filesystem(below=("top",)), block("top", kind, "sda", "sdb", readings=how), *BOTH)
+def over(top: Node, *below: Node, kind: str = "ext4", **values: str) -> Target:
+    return target(filesystem(kind, below=(top.id,), **values), top, *(below or BOTH))
 
 
-@pytest.mark.parametrize("kind", ["dm-multipath", "nvme-multipath"])
-def test_paths_share_flushes_and_bytes(kind: str) -> None:
-    half = step(flushes={"sda": 0.5, "sdb": 0.5}, share={"sda": 0.5, "sdb": 0.5})
-    judgement = verdict(array(kind), half)
-    assert judgement.verdict == "consistent"
-    assert "sda and sdb" in judgement.sentence
+def array(kind: str, level: str | None = None, **more: Any) -> Target:
+    read = readings(level=level) if level else readings(request_based="no") if kind == "dm-multipath" else ()
+    return over(block("top", kind, "sda", "sdb", readings=read, **more))
 
 
-@pytest.mark.parametrize("kind", ["dm-multipath", "nvme-multipath"])
-def test_a_write_goes_down_one_path_and_its_flush_down_the_other(kind: str) -> None:
-    apart = step(flushes={"sda": 1, "sdb": 0}, share={"sda": 0, "sdb": 1})
-    assert verdict(array(kind), apart).verdict == "consistent"
+def received(flushes: Mapping[str, float], share: Mapping[str, float] | float = 1.0, **more: Any) -> Step:
+    return step(flushes=flushes, share=share, **more)
 
 
-def test_a_multipath_device_of_which_nobody_read_how_it_hands_on_may_send_clones() -> None:
-    """Request-based, its paths count none of their flushes."""
-    untold = target(filesystem(below=("top",)), block("top", "dm-multipath", "sda", "sdb"), *BOTH)
-    none = step(flushes={"sda": 0, "sdb": 0}, share={"sda": 0.5, "sdb": 0.5})
-    assert verdict(untold, none).verdict == "cannot-tell"
-    assert verdict(array("dm-multipath"), none).verdict == "not-durable"
+def two(flushes: tuple[float, float], share: tuple[float, float] = (0.5, 0.5), **more: Any) -> Step:
+    """Flushes and bytes at sda and sdb."""
+    return received(
+        dict(zip(("sda", "sdb"), flushes, strict=True)), dict(zip(("sda", "sdb"), share, strict=True)), **more
+    )
 
 
-@pytest.mark.parametrize(("kind", "level"), [("dm-stripe", None), ("md", "raid0"), ("dm-linear", None)])
-def test_a_stripe_passes_each_flush_to_every_member(kind: str, level: str | None) -> None:
-    each = step(flushes={"sda": 1, "sdb": 1}, share={"sda": 0.5, "sdb": 0.5})
-    assert verdict(array(kind, level), each).verdict == "consistent"
-    assert verdict(array("dm-multipath"), each).verdict == "cannot-tell"  # a path takes its share only
+def paths() -> Iterator[Row]:
+    for kind in ("dm-multipath", "nvme-multipath"):
+        yield f"{kind} shares flushes and bytes", array(kind), two((0.5, 0.5)), OK
+        yield f"{kind} sends a flush and its write by different paths", array(kind), two((1, 0), (0, 1)), OK
+    unknown = over(block("top", "dm-multipath", "sda", "sdb"))
+    yield "paths of a device that may be request-based", unknown, two((0, 0)), UNKNOWN  # they do not count clones
+    yield "paths of a bio-based device", array("dm-multipath"), two((0, 0)), LOST
+    yield "too few on all paths", array("dm-multipath"), two((0.4, 0.4)), LOST
+    yield "too many on the paths", array("dm-multipath"), two((1, 1)), UNKNOWN
+    head = disk("dm-0", kind="dm-multipath", below=("sda", "sdb"), lowest=False)
+    share = {"dm-0": 1, "sda": 0.5, "sdb": 0.5}
+    for flushes, says in ((1, OK), (0, LOST)):
+        yield f"head counts {flushes}", over(head), received({"dm-0": flushes, "sda": 0, "sdb": 0}, share), says
+    uncounted = block(
+        "dm-0", "dm-multipath", "sda", "sdb", write_cache="write back", readings=readings(request_based="yes")
+    )
+    yield "head without iostats", over(uncounted), two((0, 0)), UNKNOWN
+    one = over(block("dm-0", "dm-multipath", "sda", "sdb"), disk(), disk("sdb", counted=False))
+    yield (
+        "path that does not count",
+        one,
+        step(flushes={"sda": 0.4, "sdb": None}, share={"sda": 0.5, "sdb": None}),
+        UNKNOWN,
+    )
+    fua_paths = (disk(name, below=("vda",), lowest=False, fua=True) for name in ("sda", "sdb"))
+    stack = over(replace(head, fua=True), *fua_paths, disk("vda"))
+    for flushes, says in ((0, LOST), (1, OK)):
+        counts = {"dm-0": 0, "sda": 0, "sdb": 0, "vda": flushes}
+        yield f"FUA write on one path, {flushes}", stack, received(counts, {**share, "vda": 1}, **FORCED), says
 
 
-def test_beside_a_disk_a_backing_file_has_its_stripe_alone() -> None:
+def stripes() -> Iterator[Row]:
+    for kind, level in (("dm-stripe", None), ("md", "raid0"), ("dm-linear", None)):
+        yield f"{kind} flushes every member", array(kind, level), two((1, 1)), OK
+    yield "too few at one stripe", array("md", "raid0"), two((1, 0.5)), LOST
+    names = [f"sd{letter}" for letter in "abcdefghijklmnopqrst"]
+    many = over(block("md0", "md", *names, readings=readings(level="raid0")), *map(disk, names))
+    for last, says in ((1.0, OK), (0.5, LOST)):
+        yield f"twenty stripes, {last}", many, received({**dict.fromkeys(names, 1.0), "sdt": last}, 0.05), says
+    for kind, level in (("md", "raid0"), ("dm-stripe", None), ("dm-linear", None)):
+        read = readings(level=level) if level else ()
+        top = block("md0", kind, "sda", "sdb", readings=read, write_cache="write back", fua=kind == "md")
+        for other, says in ((2.0, OK), (1.0, OK), (0.9, LOST), (0.0, LOST)):  # Linux 6.12: 1.00 and 2.00
+            done = two((2.0, other), (1.5, 1.5))
+            yield f"super block of btrfs on one of two, {kind}, {other}", over(top, kind="btrfs"), done, says
+    md = block("top", "md", "sda", "sdb", write_cache="write back", fua=True, readings=readings(level="raid0"))
+    journal = {"data": "journal", "journal": "yes", "barrier": "barrier"}
+    for each, says in (((2.4, 2.6), OK), ((2.4, 0.0), LOST)):  # Linux 6.12: 488 and 512 for 200 O_DSYNC writes
+        yield f"FUA write through data=journal, {each}", over(md, **journal), two(each, (2, 2), **FORCED), says
+    for kind, each, says in (  # Linux 6.12: 500 and 700 for 200 syncs on dm-stripe, 500 and 500 on md
+        ("dm-stripe", (2.5, 3.5), OK), ("dm-stripe", (2.5, 0.0), LOST), ("md", (2.5, 3.5), UNKNOWN),
+        ("dm-stripe", (2.5, 5.0), UNKNOWN),
+    ):  # fmt: skip
+        top = block("top", kind, "sda", "sdb", write_cache="write back", fua=False, readings=readings(level="raid0"))
+        yield f"{kind} flushes a device again for a commit, {each}", over(top, **journal), two(each, (2, 2)), says
+    linear = over(block("dm-0", "dm-linear", "sda", write_cache="write back"), disk())
+    for flushes, says in ((1.0, OK), (1.5, UNKNOWN), (0.0, LOST)):
+        yield f"an overwrite is no commit, {flushes}", linear, step(flushes=flushes), says
+
+
+def mirrors() -> Iterator[Row]:
+    mirror = array("md", "raid1")
+    yield "each member of a mirror is flushed", mirror, two((1, 1), (1, 1)), OK
+    yield "one member lacks flushes", mirror, two((2, 0), (1, 1)), LOST
+    yield "one member lacks bytes", mirror, two((1, 1), (1, 0.5)), LOST
+    yield "neighbour on a mirror", mirror, two((1.5, 1.5), (1, 1)), UNKNOWN
+    yield "failed member", mirror, two((1, 0), (1, 0)), OK
+    silent = over(
+        block("md0", "md", "sda", "sdb", readings=readings(level="raid1")), disk(), disk("sdb", counted=False)
+    )
+    lacking = step(flushes={"sda": 0.4, "sdb": None}, share={"sda": 1, "sdb": None})
+    yield "member that does not count next to one that lacks flushes", silent, lacking, LOST
+    fua = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"), write_cache="write back", fua=True)
+    for other, says in ((2.0, OK), (1.0, LOST)):
+        yield f"super block of btrfs on both members, {other}", over(fua, kind="btrfs"), two((2, other), (3, 3)), says
+    names = ("sda", "sdb", "sdc", "sdd")
+    raid10 = over(block("md0", "md", *names, fua=True, readings=readings(level="raid10")), *map(disk, names))
+    yield "raid10", raid10, received(dict.fromkeys(names, 1.0), 0.5), OK
+    for each, says in ((0.5, OK), (0.4, LOST)):  # two of four members hold the block
+        yield f"FUA write to a raid10, {each}", raid10, received(dict.fromkeys(names, each), 0.5, **FORCED), says
+    btrfs = on_disk(filesystem("btrfs", below=("sda", "sdb")), *BOTH)
+    for other, says in ((2, OK), (1, LOST)):  # Linux 6.18: 400 flushes at each for 200 syncs, in every profile
+        yield f"btrfs flushes every member, {other}", btrfs, two((2, other), (3, 3)), says
+
+
+def caches() -> Iterator[Row]:
+    fast, slow = disk(readings=readings(role="cache")), disk("sdb", readings=readings(role="origin"))
+    cache = over(block("top", "dm-writecache", "sda", "sdb"), fast, slow)
+    yield "dm-writecache", cache, two((1, 0), (1, 0)), OK
+    yield "dm-writecache with unknown roles", array("dm-writecache"), two((1, 0), (1, 0)), UNKNOWN
+    for mode in ("cleaner", "metadata_only"):  # Linux 6.12: 300 flushes at the origin for 300 syncs, none at the cache
+        past = over(block("top", "dm-writecache", "sda", "sdb", readings=readings(writes_past=mode)), fast, slow)
+        yield f"dm-writecache, {mode}", past, two((0, 1), (0, 1)), OK
+        yield f"dm-writecache, {mode}, origin not flushed", past, two((1, 0), (0, 1)), LOST
+    for kind, read, written in (("dm-snapshot", "origin", "cow"), ("dm-thin", "origin", "pool")):
+        # LVM puts a snapshot's store on the disk of its origin (Linux 6.12: 60 flushes for 60 syncs)
+        top = block("dm-3", kind, "dm-1", "dm-2", below_roles={"dm-1": read, "dm-2": written})
+        stack = over(top, block("dm-1", "dm-linear", "sda"), block("dm-2", "dm-linear", "sda"), disk())
+        for flushes, says in ((1, OK), (0.5, LOST)):
+            yield f"{kind} and its origin on one disk, {flushes}", stack, step(flushes=flushes), says
+
+
+def journals() -> Iterator[Row]:
+    names = ("sda", "sdb", "sdc", "sdd", "sde")
+    roles = {"sdb": "journal", **dict.fromkeys(names[2:], "stripe")}
+    raid5 = block("md0", "md", *names[1:], readings=readings(level="raid5"), below_roles=roles)
+    share = {"sda": 0.5, "sdb": 0.5, "sdc": 0.3, "sdd": 0.3, "sde": 0.3}
+    half = received({"sda": 1, "sdb": 0.5, "sdc": 0, "sdd": 0, "sde": 0}, share)
+    yield "journal of an array that gets every write", over(raid5, *map(disk, names[1:])), half, LOST
+    log = disk("sda", readings=readings(role="log"))
+    xfs = target(filesystem("xfs", below=("md0", "sda")), raid5, log, *map(disk, names[1:]))
+    yield "journal of an array next to an external log", xfs, half, LOST
+    for kind, role in (("ext4", "journal"), ("xfs", "log")):
+        for fua, says in ((True, UNKNOWN), (False, LOST)):  # the data's own disk decides whether a FUA write is sent
+            other = disk("sdb", fua=not fua, readings=readings(role=role))
+            top = filesystem(kind, below=("sda1", "sdb"))
+            stack = target(top, block("sda1", "partition", "sda"), other, disk(fua=fua))
+            yield f"FUA write, external {role}, {fua}", stack, two((0, 0), (1, 0), **FORCED), says
+    for takes_fua, flushes, says in ((False, 0, LOST), (False, 1, OK), (True, 0, UNKNOWN)):
+        served = disk("sda", below=("vda",), lowest=False, fua=True)
+        stack = target(filesystem(), served, disk("vda", fua=takes_fua))
+        done = received({"sda": 0, "vda": flushes}, **FORCED)
+        yield f"FUA write above a disk with FUA {takes_fua}, {flushes}", stack, done, says
+
+
+def files() -> Iterator[Row]:
+    """A loop device, its backing file, and the disk below."""
     striped = filesystem(below=("dm-0",)), block("dm-0", "dm-stripe", "loop0", "sdb")
-    stack = target(*striped, *on_loop().stack[1:], disk("sdb"))
-    each = step(flushes=dict.fromkeys(("loop0", "sda", "sdb"), 1), share=dict.fromkeys(("loop0", "sda", "sdb"), 0.5))
-    assert verdict(stack, each).verdict == "consistent"
-    lost = step(flushes={"loop0": 1, "sda": 0, "sdb": 1}, share=dict.fromkeys(("loop0", "sda", "sdb"), 0.5))
-    assert verdict(stack, lost).verdict == "not-durable"
+    mixed = target(*striped, *on_loop().stack[1:], disk("sdb"))
+    for at_sda, says in ((1, OK), (0, LOST)):
+        done = received({"loop0": 1, "sda": at_sda, "sdb": 1}, 0.5)
+        yield f"stripe on a file, next to a disk, {at_sda}", mixed, done, says
+    for kind, at_loop, says in (("dm-thin", 1, LOST), ("dm-cache", 1, UNKNOWN), ("dm-thin", None, UNKNOWN)):
+        stack = target(filesystem(below=("dm-0",)), block("dm-0", kind, "loop0"), *on_loop().stack[1:])
+        yield f"file below {kind}, {at_loop}", stack, step(flushes={"loop0": at_loop, "sda": 0.3}), says
+    vdo = filesystem(below=("dm-0",)), block("dm-0", "dm-vdo", "loop0")
+    raid10 = filesystem(name="/", below=("md0",)), block("md0", "md", "sda", "sdb", readings=readings(level="raid10"))
+    reduced = target(*vdo, *on_loop().stack[1:3], *raid10, *BOTH)
+    partly = received(dict.fromkeys(("loop0", "sda", "sdb"), 1), {"loop0": 0.5, "sda": 0.5, "sdb": 0})
+    yield "file below a layer that may deduplicate", reduced, partly, UNKNOWN
+    for kind in ("dm-vdo", "dm"):
+        yield f"{kind} may deduplicate", over(block("dm-0", kind, "sda"), disk()), step(share=0.5), UNKNOWN
+    for flushes, says in ((0, LOST), (1, OK)):
+        done = received({"loop0": 1, "sda": flushes})
+        yield f"file on a disk with FUA, {flushes}", on_loop(below=disk(fua=True)), done, says
 
 
-@pytest.mark.parametrize(
-    ("kind", "at_loop", "says"),
-    [("dm-thin", 1, "not-durable"), ("dm-cache", 1, "cannot-tell"), ("dm-thin", None, "cannot-tell")],
-    ids=["all of them", "which is the cache was not read", "it did not count"],
-)
-def test_a_backing_file_owes_what_is_known_to_have_come_to_its_loop(kind: str, at_loop: int | None, says: str) -> None:
-    over = filesystem(below=("dm-0",)), block("dm-0", kind, "loop0")
-    stack = target(*over, *on_loop().stack[1:])
-    assert verdict(stack, step(flushes={"loop0": at_loop, "sda": 0.3})).verdict == says
+def bytes_and_mounts() -> Iterator[Row]:
+    yield "mount that forbids DAX", on_disk(filesystem(dax="never")), step(flushes=0), LOST
+    xfs = on_disk(filesystem("xfs"))
+    large = replace(xfs, space=Space(total_bytes=1 << 40, free_bytes=1 << 40, block_bytes=65536))
+    yield "XFS with small blocks", xfs, step(share=4), UNKNOWN
+    yield "XFS with blocks of 64 KiB writes whole blocks", large, step(share=4), OK
+    yield "more than whole blocks", large, step(share=5), UNKNOWN
+    nilfs = on_disk(filesystem("nilfs2", barrier="barrier"), disk(size_bytes=1000))
+    larger = replace(nilfs, space=Space(total_bytes=1001, free_bytes=500, block_bytes=4096))
+    yield "filesystem larger than its device", larger, step(flushes=0, share=0), UNKNOWN
 
 
-@pytest.mark.parametrize(("flushes", "says"), [(0, "not-durable"), (1, "consistent")])
-def test_a_backing_file_on_a_disk_with_fua_owes_its_flush_all_the_same(flushes: float, says: str) -> None:
-    where = on_loop(below=disk(fua=True))
-    assert verdict(where, step(flushes={"loop0": 1, "sda": flushes})).verdict == says
+ROWS = [*paths(), *stripes(), *mirrors(), *caches(), *journals(), *files(), *bytes_and_mounts()]
 
 
-def test_what_a_server_makes_of_a_flush_is_not_known() -> None:
-    """No loop device: a disk of this box's own target, whose file is on a filesystem here."""
+@pytest.mark.parametrize(("name", "where", "done", "says"), ROWS, ids=[row[0] for row in ROWS])
+def test_flushes_and_bytes_decide(name: str, where: Target, done: Step, says: str) -> None:
+    assert verdict(where, done, idle=quiet(*(each.device for each in done.counters))).verdict == says
+
+
+def test_journal_of_an_array_below_a_stripe_gets_half_of_the_flushes() -> None:
+    names = ("sda", "sdb", "sdc", "sdd", "sde")
+    roles = {"sdb": "journal", **dict.fromkeys(names[2:], "stripe")}
+    raid5 = block("md0", "md", *names[1:], readings=readings(level="raid5"), below_roles=roles)
+    stripe = block("md1", "md", "sda", "md0", readings=readings(level="raid0"))
+    share = {"sda": 0.5, "sdb": 0.5, "sdc": 0.3, "sdd": 0.3, "sde": 0.3}
+    done = received({"sda": 1, "sdb": 0.5, "sdc": 0, "sdd": 0, "sde": 0}, share)
+    assert verdict(over(stripe, raid5, *map(disk, names)), done, idle=quiet(*names)).verdict != LOST
+
+
+def test_flushes_of_a_server_on_this_host_are_not_known() -> None:
     served = disk("sdb", lowest=False, below=("mount:/",), readings=readings(store="a file"))
     where = target(filesystem(below=("sdb",)), served, filesystem(name="/"), disk())
-    measured = step(flushes={"sdb": 1, "sda": 0}, share={"sdb": 1, "sda": 1})
-    assert "flushes-missing" not in rules(verdict(where, measured, idle=quiet("sda", "sdb")))
+    done = received({"sdb": 1, "sda": 0})
+    assert "flushes-missing" not in rules(verdict(where, done, idle=quiet("sda", "sdb")))
 
 
-def test_of_plain_writes_no_byte_is_asked_for() -> None:
-    seen = evidence(None, step(sync="none", flushes=0, share=0))
-    case = Case(seen)
+def test_writes_without_a_sync_need_not_arrive() -> None:
+    case = Case(evidence(None, step(sync="none", flushes=0, share=0)))
     (done,) = case.steps.measured
     (account,) = case.flushes.accounts(done)
     assert (account.requested.low, account.lacks_bytes) == (0, False)
 
 
-def test_a_filesystem_of_large_blocks_writes_whole_ones() -> None:
-    """XFS with blocks of 64 KiB, of which 16 were written through the page cache."""
-    plain = on_disk(filesystem("xfs"))
-    room = Space(total_bytes=1 << 40, free_bytes=1 << 40, block_bytes=65536)
-    assert verdict(plain, step(share=4)).verdict == "cannot-tell"
-    large = msgspec.structs.replace(plain, space=room)
-    assert verdict(large, step(share=4)).verdict == "consistent"
-    assert verdict(large, step(share=5)).verdict == "cannot-tell"
-
-
-def test_where_each_write_is_synced_its_timestamps_are_written_as_often() -> None:
-    """XFS under ``chattr +S``, or mounted ``-o sync``: nobody else is needed for twice the bytes."""
+def test_synced_writes_also_write_their_timestamps() -> None:
+    """XFS with ``chattr +S`` or ``-o sync`` writes twice the bytes without another process."""
     twice = step(flushes=2, share=2)
-    for told in (filesystem("xfs", sync_flag="S"), filesystem("xfs", sync_option="sync")):
-        assert "other-writers" not in rules(verdict(on_disk(told), twice))
+    for top in (filesystem("xfs", sync_flag="S"), filesystem("xfs", sync_option="sync")):
+        assert "other-writers" not in rules(verdict(on_disk(top), twice))
     assert "other-writers" in rules(verdict(on_disk(filesystem("xfs")), twice))
 
 
-def test_too_few_at_one_of_them_is_too_few() -> None:
-    little = step(flushes={"sda": 1, "sdb": 0.5}, share={"sda": 0.5, "sdb": 0.5})
-    assert verdict(array("md", "raid0"), little).verdict == "not-durable"
-
-
-def test_too_few_over_all_paths_is_too_few() -> None:
-    little = step(flushes={"sda": 0.4, "sdb": 0.4}, share={"sda": 0.5, "sdb": 0.5})
-    assert verdict(array("dm-multipath"), little).verdict == "not-durable"
-
-
-def test_request_based_paths_count_nothing_and_their_head_does() -> None:
-    head = disk("dm-0", kind="dm-multipath", below=("sda", "sdb"), lowest=False)
-    stack = target(filesystem(below=("dm-0",)), head, *BOTH)
-    share = {"dm-0": 1, "sda": 0.5, "sdb": 0.5}
-    counted = step(flushes={"dm-0": 1, "sda": 0, "sdb": 0}, share=share)
-    assert verdict(stack, counted, idle=quiet("dm-0", "sda", "sdb")).verdict == "consistent"
-    dropped = step(flushes={"dm-0": 0, "sda": 0, "sdb": 0}, share=share)
-    assert verdict(stack, dropped, idle=quiet("dm-0", "sda", "sdb")).verdict == "not-durable"
-
-
-def test_each_leg_of_a_mirror_stands_by_itself() -> None:
-    both = step(flushes={"sda": 1, "sdb": 1}, share={"sda": 1, "sdb": 1})
-    assert verdict(array("md", "raid1"), both).verdict == "consistent"
-    one = step(flushes={"sda": 2, "sdb": 0}, share={"sda": 1, "sdb": 1})
-    assert verdict(array("md", "raid1"), one).verdict == "not-durable"
-    short = step(flushes={"sda": 1, "sdb": 1}, share={"sda": 1, "sdb": 0.5})
-    assert "bytes-missing" in rules(verdict(array("md", "raid1"), short))
-
-
-def test_a_neighbour_of_a_mirror_shows_on_its_legs() -> None:
-    both = step(flushes={"sda": 1.5, "sdb": 1.5}, share={"sda": 1, "sdb": 1})
-    assert verdict(array("md", "raid1"), both).verdict == "cannot-tell"
-
-
-def test_a_failed_leg_takes_no_part() -> None:
-    one = step(flushes={"sda": 1, "sdb": 0}, share={"sda": 1, "sdb": 0})
-    assert verdict(array("md", "raid1"), one).verdict == "consistent"
-
-
-def test_a_raid10_leg_holds_its_stripes_only() -> None:
-    disks = tuple(disk(name) for name in ("sda", "sdb", "sdc", "sdd"))
-    names = tuple(node.id for node in disks)
-    array = block("md0", "md", *names, readings=readings(level="raid10"))
-    measured = step(flushes=dict.fromkeys(names, 1.0), share=dict.fromkeys(names, 0.5))
-    assert (
-        verdict(target(filesystem(below=("md0",)), array, *disks), measured, idle=quiet(*names)).verdict == "consistent"
-    )
-
-
-@pytest.mark.parametrize(("each", "word"), [(0.5, "consistent"), (0.4, "not-durable")])
-def test_a_fua_write_to_a_raid10_is_flushed_at_the_two_legs_that_hold_it(each: float, word: str) -> None:
-    disks = tuple(disk(name) for name in ("sda", "sdb", "sdc", "sdd"))
-    names = tuple(node.id for node in disks)
-    array = block("md0", "md", *names, fua=True, readings=readings(level="raid10"))
-    measured = step(
-        open_flags=("direct", "dsync"), sync="none",
-        flushes=dict.fromkeys(names, each), share=dict.fromkeys(names, 0.5),
-    )  # fmt: skip
-    assert verdict(target(filesystem(below=("md0",)), array, *disks), measured, idle=quiet(*names)).verdict == word
-
-
-def test_the_origin_of_a_dm_writecache_gets_none() -> None:
-    fast = disk(readings=readings(role="cache"))
-    slow = disk("sdb", readings=readings(role="origin"))
-    stack = target(filesystem(below=("top",)), block("top", "dm-writecache", "sda", "sdb"), fast, slow)
-    cached = step(flushes={"sda": 1, "sdb": 0}, share={"sda": 1, "sdb": 0})
-    assert verdict(stack, cached).verdict == "consistent"
-    assert verdict(array("dm-writecache"), cached).verdict == "cannot-tell"  # which is which was not read
-
-
-@pytest.mark.parametrize("told", ["cleaner", "metadata_only"])
-@pytest.mark.parametrize(
-    ("flushes", "said"), [({"sda": 0, "sdb": 1}, "consistent"), ({"sda": 1, "sdb": 0}, "not-durable")]
-)
-def test_a_dm_writecache_that_data_is_written_past_flushes_its_origin(
-    told: str, flushes: dict[str, float], said: str
-) -> None:
-    """Measured (Linux 6.12): 300 overwrites with fdatasync came to its origin as 300 flushes, none to its cache."""
-    fast, slow = disk(readings=readings(role="cache")), disk("sdb", readings=readings(role="origin"))
-    past = block("top", "dm-writecache", "sda", "sdb", readings=readings(writes_past=told))
-    stack = target(filesystem(below=("top",)), past, fast, slow)
-    assert verdict(stack, step(flushes=flushes, share={"sda": 0, "sdb": 1})).verdict == said
-
-
-def test_a_leg_that_got_its_flushes_is_not_said_to_lack_them() -> None:
-    stack = target(
-        filesystem(below=("md0",)), block("md0", "md", "sda", "sdb", readings=readings(level="raid1")), *BOTH
-    )
-    found = finding(verdict(stack, step(flushes={"sda": 1, "sdb": 0})), "flushes-missing")
+def test_only_the_member_that_lacks_flushes_is_named() -> None:
+    found = finding(verdict(array("md", "raid1"), two((1, 0), (1, 1))), "flushes-missing")
     assert found.title == "0.00 flushes per sync at sdb, 1 expected"
     assert "reached sdb as 0 flushes" in found.sentence
 
 
-def test_where_flushes_end_unseen_none_is_said_to_have_arrived() -> None:
-    """A copy in memory beside the disk: zram counts no flushes, and is sent none."""
+def test_device_that_counts_no_flush_is_not_named() -> None:
+    """A copy in memory next to the disk: zram counts no flushes and gets none."""
     cache = block("top", "dm-cache", "sda", "zram0", readings=readings(cache_mode="passthrough"))
     fast = disk("zram0", kind="zram", write_cache="write through", counted=False, readings=readings(role="cache"))
-    stack = target(filesystem(below=("top",)), cache, disk(readings=readings(role="origin")), fast)
-    judgement = verdict(stack, step(flushes={"sda": 1}, share={"sda": 1}))
+    judgement = verdict(over(cache, disk(readings=readings(role="origin")), fast), step())
     assert finding(judgement, "flushes-arrive").title == "1.00 flushes per sync at sda"
 
 
-def test_twenty_stripes_are_twenty_parts() -> None:
-    names = [f"sd{letter}" for letter in "abcdefghijklmnopqrst"]
-    stripe = block("md0", "md", *names, readings=readings(level="raid0"))
-    stack = target(filesystem(below=("md0",)), stripe, *map(disk, names))
-    every, even = dict.fromkeys(names, 1.0), dict.fromkeys(names, 0.05)
-    assert verdict(stack, step(flushes=every, share=even), idle=quiet(*names)).verdict == "consistent"
-    one = {**every, "sdt": 0.5}
-    assert verdict(stack, step(flushes=one, share=even), idle=quiet(*names)).verdict == "not-durable"
-
-
-def test_btrfs_flushes_every_member() -> None:
-    """200 syncs on two loops came to 400 flushes at each, with data single, raid0 and raid1 (Linux 6.18)."""
-    stack = on_disk(filesystem("btrfs", below=("sda", "sdb")), *BOTH)
-    assert verdict(stack, step(flushes={"sda": 2, "sdb": 2}, share={"sda": 3, "sdb": 3})).verdict == "consistent"
-    assert verdict(stack, step(flushes={"sda": 2, "sdb": 1}, share={"sda": 3, "sdb": 3})).verdict == "not-durable"
-
-
-def test_an_uncounted_path_leaves_it_open() -> None:
-    paths = block("dm-0", "dm-multipath", "sda", "sdb")
-    stack = target(filesystem(below=("dm-0",)), paths, disk(), disk("sdb", counted=False))
-    some = step(flushes={"sda": 0.4, "sdb": None}, share={"sda": 0.5, "sdb": None})
-    assert verdict(stack, some).verdict == "cannot-tell"
-
-
-def test_an_uncounted_leg_says_nothing_for_the_others() -> None:
-    array = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
-    stack = target(filesystem(below=("md0",)), array, disk(), disk("sdb", counted=False))
-    some = step(flushes={"sda": 0.4, "sdb": None}, share={"sda": 1, "sdb": None})
-    assert verdict(stack, some).verdict == "not-durable"
-
-
-@pytest.mark.parametrize(("total_bytes", "says"), [(1000, "not-durable"), (1001, "cannot-tell")])
-def test_a_filesystem_larger_than_its_device_has_others_that_nothing_names(total_bytes: int, says: str) -> None:
-    """Data and flushes may have gone to a device that the mount does not name."""
-    where = on_disk(filesystem(barrier="barrier"), disk(size_bytes=1000))
-    sized = msgspec.structs.replace(where, space=Space(total_bytes=total_bytes, free_bytes=500, block_bytes=4096))
-    judgement = verdict(sized, step(flushes=0, share=0))
-    assert judgement.verdict == says
-    assert ("not all devices beneath are seen" in judgement.sentence) is (says == "cannot-tell")
-
-
-@pytest.mark.parametrize(("takes_fua", "flushes", "says"), [
-    (False, 0, "not-durable"), (False, 1, "consistent"), (True, 0, "cannot-tell"),
-], ids=["dropped", "flushed", "cannot be counted"])  # fmt: skip
-def test_a_forced_write_is_asked_for_where_it_can_be_counted(takes_fua: bool, flushes: float, says: str) -> None:
-    """A disk of this box's own SCSI target says that it takes FUA; a disk behind it without FUA must get a flush."""
-    served = disk("sda", below=("vda",), lowest=False, fua=True)
-    stack = target(filesystem(), served, disk("vda", fua=takes_fua))
-    forced = step(
-        sync="none", open_flags=("direct", "dsync"), flushes={"sda": 0, "vda": flushes}, share={"sda": 1, "vda": 1}
-    )
-    assert verdict(stack, forced, idle=quiet("sda", "vda")).verdict == says
-
-
-def test_a_forced_write_takes_one_of_the_paths_of_requests() -> None:
-    head = disk("dm-0", kind="dm-multipath", below=("sda", "sdb"), lowest=False, fua=True)
-    paths = (disk(name, below=("vda",), lowest=False, fua=True) for name in ("sda", "sdb"))
-    stack = target(filesystem(below=("dm-0",)), head, *paths, disk("vda"))
-    share = {"dm-0": 1, "sda": 0.5, "sdb": 0.5, "vda": 1}
-    for flushes, says in ((0, "not-durable"), (1, "consistent")):
-        counts = {"dm-0": 0, "sda": 0, "sdb": 0, "vda": flushes}
-        forced = step(sync="none", open_flags=("direct", "dsync"), flushes=counts, share=share)
-        assert verdict(stack, forced, idle=quiet(*counts)).verdict == says
-
-
-@pytest.mark.parametrize(("kind", "written", "read"), [("dm-snapshot", "cow", "origin"), ("dm-thin", "pool", "origin")])
-def test_what_is_only_read_is_owed_no_flush_beside_what_is_written_on_the_same_disk(
-    kind: str, written: str, read: str
-) -> None:
-    """LVM puts a snapshot's store on the disk of its origin: 60 flushes there for 60 syncs (Linux 6.12)."""
-    top = block("dm-3", kind, "dm-1", "dm-2", below_roles={"dm-1": read, "dm-2": written})
-    ways = (block(name, "dm-linear", "sda") for name in ("dm-1", "dm-2"))
-    stack = target(filesystem(below=("dm-3",)), top, *ways, disk())
-    assert verdict(stack, step(flushes=1)).verdict == "consistent"
-    assert verdict(stack, step(flushes=0.5)).verdict == "not-durable"
+def test_layers_that_may_change_a_flush_are_named() -> None:
+    cache = block("dm-1", "dm-cache", "dm-0", "sdb")  # only root can read which device is the cache
+    stack = over(cache, block("dm-0", "dm-linear", "sda"), *BOTH)
+    assert "how dm-1 (dm-cache) and dm-0 (dm-linear) pass on a flush" in verdict(stack, step()).sentence

@@ -20,7 +20,7 @@ def test_each_sign_is_a_line() -> None:
     )
     assert list(stub_signs(stubbed)) == [
         "fsync of a pipe: succeeded; the kernel refuses it with EINVAL",
-        "O_DSYNC: taken away from the file that was opened with it (F_GETFL)",
+        "O_DSYNC: missing on the file that was opened with it (F_GETFL)",
         "libc's fdatasync: 1.1 µs; the raw system call: 101 µs",
         "preloaded: /usr/lib/libeatmydata.so (/read/preload)",
     ]

@@ -248,14 +248,14 @@ def test_cache_in_memory_is_not_called_an_array() -> None:
     cache = block("dm-0", "dm-cache", "sda", "zram0", readings=readings(cache_mode="writethrough"), below_roles=roles)
     found = finding(verdict(target(ON_DM, cache, disk(), ZRAM)), "in-memory")
     assert found.verdict is None
-    assert "a cache begins anew" in found.sentence
+    assert "a cache starts empty" in found.sentence
 
 
 def test_zfs_volume_below_another_filesystem_is_named() -> None:
     read = readings(volume="tank/data", sync="disabled")
     volume = Node(id="zd0", layer="block", kind="zvol", name="tank/data", lowest=True, readings=read)
     assert (
-        "The volume tank/data answers every sync at once"
+        "The volume tank/data acknowledges every sync at once"
         in verdict(target(filesystem(below=("zd0",)), volume)).sentence
     )
 
