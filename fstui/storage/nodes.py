@@ -71,7 +71,7 @@ class BlockDevices:
         )
         # only what everybody may read: whether root was asked must not make another device of it
         identity = _identity(read, node)
-        node, roles = reader.asked(node, read.roles)
+        node, roles = reader.with_answers(node, read.roles)
         sync, because = sync_of(node)
         return Found(msgspec.structs.replace(node, sync=sync, because=because), identity, roles, read.others)
 

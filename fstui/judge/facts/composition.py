@@ -17,7 +17,7 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Node
 from fstui.storage.layers.flushes import Range
-from fstui.storage.layers.handing import AT_TIMES, Handed, How, Member
+from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, How, Member
 from fstui.storage.layers.kinds import kind
 
 Quantity = Literal["flushes", "forced", "bytes"]
@@ -37,10 +37,10 @@ class Edge(NamedTuple):
     """From one layer to a layer below."""
 
     node: Node
-    handed: Handed
+    forwarded: Forwarded
 
     def how(self, what: Quantity) -> How:
-        return {"flushes": self.handed.flushes, "forced": self.handed.forced, "bytes": self.handed.bytes}[what]
+        return {"flushes": self.forwarded.flushes, "forced": self.forwarded.forced, "bytes": self.forwarded.bytes}[what]
 
 
 class Composition:
@@ -106,10 +106,12 @@ class Composition:
             gets_all = node.id in self._gets_all
             edges = self._all_edges(node)
             if not gets_all:
-                edges = tuple(edge._replace(handed=AT_TIMES) if edge.handed.with_writes else edge for edge in edges)
-            data = [edge for edge in edges if edge.handed.bytes in ("each", "shared")]
+                edges = tuple(
+                    edge._replace(forwarded=AT_TIMES) if edge.forwarded.with_writes else edge for edge in edges
+                )
+            data = [edge for edge in edges if edge.forwarded.bytes in ("each", "shared")]
             took = [edge for edge in data if self._bytes_below(edge.node) > 0] or data  # a segment may hold none
-            complete = took if len(took) == 1 else [edge for edge in data if edge.handed.bytes == "each"]
+            complete = took if len(took) == 1 else [edge for edge in data if edge.forwarded.bytes == "each"]
             self._gets_all |= {edge.node.id for edge in complete if gets_all and not kind(node.kind).reduces}
             self._edges[node.id] = edges
         return self._edges[node.id]
@@ -119,7 +121,7 @@ class Composition:
         below, row = self._below(node), kind(node.kind)
         roles = tuple(role for _, role in below)
         return tuple(
-            Edge(child, row.hands(node, Member(child.id, role), roles, self._filesystem)) for child, role in below
+            Edge(child, row.forwards(node, Member(child.id, role), roles, self._filesystem)) for child, role in below
         )
 
     def _arrived(
@@ -139,7 +141,7 @@ class Composition:
     ) -> Range:
         each = [self._arrived(edge.node, what, paths, found) for edge in self.taking_part(node, what)]
         shared = [
-            _divided(self._arrived(edge.node, what, paths, found), edge.handed.copies)
+            _divided(self._arrived(edge.node, what, paths, found), edge.forwarded.copies)
             for edge in self._sharing(node, what)
         ]
         parts = [*each, *([_sum(shared)] if shared else [])]
@@ -155,9 +157,9 @@ class Composition:
         own = self._own(node, "bytes")
         if own is not None:
             return own.low
-        amounts = [(edge.handed, self._bytes_below(edge.node)) for edge in self._all_edges(node)]
-        copies = [amount for handed, amount in amounts if handed.bytes == "each"]
-        parts = sum(amount / handed.copies for handed, amount in amounts if handed.bytes != "each")
+        amounts = [(edge.forwarded, self._bytes_below(edge.node)) for edge in self._all_edges(node)]
+        copies = [amount for forwarded, amount in amounts if forwarded.bytes == "each"]
+        parts = sum(amount / forwarded.copies for forwarded, amount in amounts if forwarded.bytes != "each")
         return max(*copies, parts) if copies else parts if amounts else inf
 
     def _own(self, node: Node, what: Quantity) -> Range | None:
@@ -197,14 +199,16 @@ class Composition:
         if not is_filesystem and self._own(node, "flushes") is not None:
             return True
         edges = self.taking_part(node, "flushes")
-        return all((is_filesystem or edge.handed.forced == "each") and self._forced_alike(edge.node) for edge in edges)
+        return all(
+            (is_filesystem or edge.forwarded.forced == "each") and self._forced_alike(edge.node) for edge in edges
+        )
 
     def _holding(self, node: Node) -> Iterator[Node]:
         edges = self.edges(node)
         if not edges:
             yield node
         for edge in edges:
-            if edge.handed.bytes != "never":
+            if edge.forwarded.bytes != "never":
                 yield from self._holding(edge.node)
 
 

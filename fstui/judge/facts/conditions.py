@@ -248,7 +248,7 @@ def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     for node, unsent in found:
         if node.layer == "filesystem" or node in stale:
             texts = {each: getattr(unsent, each) for each in ("how", "option", "misses", "means", "undo")}
-            yield Hit("unsent", node, (words.reading(node, unsent.told),), texts)
+            yield Hit("unsent", node, (words.reading(node, unsent.reading),), texts)
 
 
 CONDITIONS: Mapping[str, Callable[[Evidence, Stack, Steps], Iterator[Hit]]] = {

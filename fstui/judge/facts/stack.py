@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fstui.model.storage import Node, Target
 from fstui.storage.layers import kind
 from fstui.storage.layers.facts import DEVICE_UNSEEN
-from fstui.storage.layers.handing import NOTHING, Handed, Member
+from fstui.storage.layers.forwarding import NOTHING, Forwarded, Member
 
 _WITHIN_LEVEL = ("block", "pool")
 _AUXILIARY = ("journal", "log", "metadata")
@@ -123,7 +123,7 @@ class Stack:
     @cached_property
     def written(self) -> tuple[Node, ...]:
         """The layers that writes and flushes may reach: no origin of a snapshot, spare or failed member."""
-        return self._reached(lambda handed: not handed.only_read)
+        return self._reached(lambda forwarded: not forwarded.only_read)
 
     @cached_property
     def holding(self) -> tuple[Node, ...]:
@@ -220,7 +220,7 @@ class Stack:
         if node in lost:
             return (node,)
         row = kind(node.kind)
-        members = zip(self.children(node), self._handed(node), strict=True)
+        members = zip(self.children(node), self._forwarded(node), strict=True)
         read = (child for child, each in members if each.bytes != "never" or (returns and each.flushes != "never"))
         roles = ((child, node.below_roles.get(child.id)) for child in read)
         needed = [(child, role) for child, role in roles if role not in row.dispensable]
@@ -231,23 +231,23 @@ class Stack:
         too_many = len(broken) > row.corrects(node, len(ids)) if returns else row.loses(node, ids, broken.keys())
         return tuple(each for fatal in (*found, *(broken.values() if too_many else ())) for each in fatal)
 
-    def _reached(self, follows: Callable[[Handed], bool]) -> tuple[Node, ...]:
-        """Return the layers that anything is handed down to, along those edges."""
+    def _reached(self, follows: Callable[[Forwarded], bool]) -> tuple[Node, ...]:
+        """Return the layers that anything is forwarded to, along those edges."""
         found: set[str] = set()
         pending = list(self.nodes[:1])
         while pending:
             node = pending.pop()
             if node.id not in found:
                 found.add(node.id)
-                handed = zip(self.children(node), self._handed(node), strict=True)
-                pending.extend(child for child, each in handed if each != NOTHING and follows(each))
+                forwarded = zip(self.children(node), self._forwarded(node), strict=True)
+                pending.extend(child for child, each in forwarded if each != NOTHING and follows(each))
         return tuple(node for node in self.nodes if node.id in found)
 
-    def _handed(self, node: Node) -> list[Handed]:
+    def _forwarded(self, node: Node) -> list[Forwarded]:
         """Return what each of the layers directly below receives."""
         roles = {child.id: node.below_roles.get(child.id) for child in self.children(node)}
-        all_roles, hands = tuple(roles.values()), kind(node.kind).hands
-        return [hands(node, Member(name, role), all_roles, self.nodes[0]) for name, role in roles.items()]
+        all_roles, forwards = tuple(roles.values()), kind(node.kind).forwards
+        return [forwards(node, Member(name, role), all_roles, self.nodes[0]) for name, role in roles.items()]
 
     def _below(self, node: Node, children: Callable[[Node], Sequence[Node]]) -> tuple[Node, ...]:
         found: dict[str, Node] = {}

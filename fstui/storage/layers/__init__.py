@@ -1,9 +1,9 @@
-"""The layers that storage is made of: one module per family, with a row of properties for each kind.
+"""The layers that storage consists of.
 
-To add a kind of layer, add one module to the room it belongs in, with its rows as ``KINDS`` (``kinds.Kind``); and where
-more is read of it than of every layer, who reads it: ``DEVICES`` (a ``readers.DeviceReader``) or ``FILESYSTEMS`` (a
-``readers.FilesystemReader``). Modules that have ``KINDS`` are found by themselves; whoever asks about a layer asks its
-row (``kind``), never its name.
+``rows.py`` has the kinds that are only a row of properties. A kind with readings of its own has a file in
+``filesystems``, ``zfs``, ``stacked`` (block devices on other devices or files) or ``devices``: its rows are ``KINDS``,
+and its reader is ``FILESYSTEMS`` (a ``readers.FilesystemReader``) or ``DEVICES`` (a ``readers.DeviceReader``). Modules
+with ``KINDS`` are found automatically. Code asks the row of a layer (``kind``) about it and never compares names.
 """
 
 from fstui.storage.layers.kinds import Kind, kind

@@ -1,4 +1,4 @@
-"""What was read of a layer, as values with a type; each keeps its reading, which says where it stood."""
+"""Readings of a layer as typed values. Each value keeps its reading, which says where it was read."""
 
 from __future__ import annotations
 
@@ -10,74 +10,72 @@ from fstui.model.storage import Node, Reading
 T = TypeVar("T")
 
 DEVICE_UNSEEN = "device_unseen"
-"""Of a filesystem: the path of a device of its own that leads nowhere here."""
-_BARRIERS_OFF = frozenset({"nobarrier", "0", "off"})
-_NO = frozenset({"no", "0", "off", "never", "inode"})
+"""A reading of a filesystem: the path of one of its devices, which does not exist here."""
+_OFF = frozenset({"nobarrier", "no", "0", "off"})
 
 
 class Fact(NamedTuple, Generic[T]):
-    """A value, and the reading that says so."""
+    """A value and its reading."""
 
     value: T
     reading: Reading
 
 
 def word(node: Node, what: str) -> Fact[str] | None:
-    """The first reading of that name, as it stands."""
+    """Return the first reading of that name as it was read."""
     reading = node.reading(what)
     return Fact(reading.value, reading) if reading is not None else None
 
 
 def one_of(node: Node, what: str, meanings: Mapping[str, T]) -> Fact[T] | None:
-    """What the first reading of that name means; None where nothing was read, or none of the words that are known."""
+    """Return the meaning of the first reading of that name; None if it was not read or has no known meaning."""
     reading = node.reading(what)
     return Fact(meanings[reading.value], reading) if reading is not None and reading.value in meanings else None
 
 
 def number(node: Node, what: str) -> Fact[int] | None:
-    """The first reading of that name as a number."""
+    """Return the first reading of that name as a number."""
     reading = node.reading(what)
     return Fact(int(reading.value), reading) if reading is not None and reading.value.isdecimal() else None
 
 
+def switch(node: Node, what: str) -> Fact[bool] | None:
+    """Return whether the first reading of that name is on."""
+    reading = node.reading(what)
+    return Fact(reading.value not in _OFF, reading) if reading is not None else None
+
+
 def barriers(filesystem: Node) -> Fact[bool] | None:
-    """Whether it sends flushes; False: it was told not to."""
-    reading = filesystem.reading("barrier")
-    return Fact(reading.value not in _BARRIERS_OFF, reading) if reading is not None else None
+    """Return whether the filesystem sends flushes."""
+    return switch(filesystem, "barrier")
 
 
 def mounted_sync(filesystem: Node) -> Fact[bool] | None:
-    """Whether it is mounted ``-o sync``; what that does, its kind tells (``sync_mount``)."""
-    reading = filesystem.reading("sync_option")
-    return Fact(reading.value == "sync", reading) if reading is not None else None
+    """Return whether the filesystem is mounted ``-o sync``."""
+    return one_of(filesystem, "sync_option", {"sync": True, "async": False})
 
 
 def flagged_sync(filesystem: Node) -> Fact[bool] | None:
-    """Whether the directory of the run has ``chattr +S``, which does to its files what ``-o sync`` does to all."""
+    """Return whether the directory of the run has ``chattr +S``, which does to its files what ``-o sync`` does."""
     return one_of(filesystem, "sync_flag", {"S": True})
 
 
 def flagged_unchecked(filesystem: Node) -> bool:
-    """The directory of the run has ``chattr +C``: on btrfs its files have no checksums."""
+    """Return whether the directory of the run has ``chattr +C``: on btrfs its files have no checksums."""
     return filesystem.reading("nocow_flag") is not None
 
 
 def read_only(device: Node) -> Fact[bool] | None:
-    """A read-only loop device says "write through", whatever is beneath: nobody writes."""
+    """Return whether a loop device is read-only. It then says "write through", whatever is below."""
     return one_of(device, "ro", {"1": True, "0": False})
 
 
 def zoned(device: Node) -> Fact[bool] | None:
-    """Whether it is a shingled or zoned disk."""
+    """Return whether the disk is shingled or zoned."""
     reading = device.reading("zoned")
     return Fact(reading.value != "none", reading) if reading is not None else None
 
 
 def volatile(overlay: Node) -> Fact[bool] | None:
-    """Whether an overlay was told to leave every sync out."""
-    return _unless(overlay, "volatile")
-
-
-def _unless(node: Node, what: str) -> Fact[bool] | None:
-    reading = node.reading(what)
-    return Fact(reading.value not in _NO, reading) if reading is not None else None
+    """Return whether the overlay drops every sync."""
+    return switch(overlay, "volatile")

@@ -1,11 +1,11 @@
-"""How layers are read in one survey: what every block device and every mounted filesystem has, and what families add.
+"""How one survey reads layers: the readings that all block devices and filesystems have, and the base of all readers.
 
 Any filesystem: ``barrier`` (barrier | nobarrier), ``compress``, ``sync_option`` (sync), ``root`` (of a bind mount or
-subvolume), and of a file of the run ``sync_flag`` (S: chattr +S) and ``nocow_flag`` (C).
-Any block device: ``write_cache`` (write back | write through, the kernel's view), ``fua``, ``rotational``, ``iostats``.
+subvolume); for a file of the run ``sync_flag`` (S: chattr +S) and ``nocow_flag`` (C). Any block device: ``write_cache``
+(write back | write through, the kernel's view), ``fua``, ``rotational``, ``iostats``.
 
-A reader reads the layers of one kind; it lives as long as the survey, so what is told of all of them at once (a table,
-a statistics file) is read once. The order of the readings is the order in which they are shown and saved.
+A reader reads the layers of one kind. It lives as long as the survey, so a table or statistics file that covers all of
+them is read once. Readings are shown and saved in the order in which they are returned.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fstui.storage.tree import Names, Tree, Udev
 
 BARRIERS_OFF = frozenset({"nobarrier", "barrier=0", "barrier=none", "barrier=off"})
 NO_DEVICE_MAJOR = "0"
-"""Of filesystems that no block device is under."""
+"""The major number of filesystems without a block device."""
 Role = tuple[str, Reading]
 """The id of a layer below, and its ``role``."""
 
@@ -38,32 +38,32 @@ class Sources(NamedTuple):
     names: Names
     claims: Claims
     holder: Callable[[str], Mount | None]
-    """The mount that holds an absolute path."""
+    """Return the mount that holds an absolute path."""
     mounted: Callable[[str], Mount | None]
-    """A mount of the filesystem with that device number."""
+    """Return a mount of the filesystem with that device number."""
 
 
 class Device(NamedTuple):
-    """One block device as its reader tells it."""
+    """What a reader returns for one block device."""
 
     kind: str
     label: str
-    """What a person calls it."""
+    """The name shown to people."""
     below: tuple[str, ...] = ()
     """Kernel names, or ids of ``others``."""
     readings: tuple[Reading, ...] = ()
     state: tuple[Reading, ...] = ()
     identity: str = ""
-    """What tells it from others of its kind, by what everybody may read: serial, wwid, uuid."""
+    """What distinguishes it from others of its kind and every user can read: serial, wwid, uuid."""
     roles: tuple[Role, ...] = ()
     others: tuple[Node, ...] = ()
-    """Layers that it stands on and that are no block devices: a file."""
+    """Layers below that are no block devices, such as a file."""
     model: str | None = None
     link: str | None = None
 
 
 class Filesystem(NamedTuple):
-    """One mounted filesystem as its reader tells it."""
+    """What a reader returns for one mounted filesystem."""
 
     below: tuple[str, ...] = ()
     """Kernel names, ``mount:…`` of another filesystem, or ids of ``others``."""
@@ -71,11 +71,11 @@ class Filesystem(NamedTuple):
     state: tuple[Reading, ...] = ()
     roles: tuple[Role, ...] = ()
     others: tuple[Node, ...] = ()
-    """Layers that it stands on and that are neither: memory, a server, a pool with its groups."""
+    """Layers below that are neither devices nor filesystems: memory, a server, a pool with its groups."""
 
 
 class DeviceReader:
-    """Reads block devices of one kind. As it stands: those of a driver that tells nothing but what is below."""
+    """Reads block devices of one kind. The base class reads drivers that report nothing but the devices below."""
 
     def __init__(self, row: Kind, sources: Sources) -> None:
         self.row = row
@@ -83,11 +83,11 @@ class DeviceReader:
         self.tree = sources.tree
 
     def recognises(self, name: str) -> bool:
-        """Whether a device that is named as this kind's are is of this kind."""
+        """Return whether a device whose name fits this kind is of this kind."""
         return True
 
     def hides(self, name: str) -> bool:
-        """Another device stands for this one in a list of devices."""
+        """Return whether another device represents this one in a list of devices."""
         return False
 
     def worth_listing(self, node: Node) -> bool:
@@ -95,25 +95,23 @@ class DeviceReader:
         return self.row.listed_unused
 
     def read(self, name: str) -> Device:
-        """The device of that kernel name."""
         return Device(self.row.name, name, self.slaves(name), self.queue(name))
 
-    def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
-        """The device and the roles of those below, with what tools told."""
+    def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
+        """Return the device and the roles of the devices below, with what tools answered."""
         return node, roles
 
     def slaves(self, name: str) -> tuple[str, ...]:
-        """The devices it stands on, from slaves/."""
         return self.tree.names(f"/sys/block/{name}/slaves")
 
     def queue(self, name: str) -> tuple[Reading, ...]:
-        """What the kernel says of every whole device (Documentation/ABI/stable/sysfs-block)."""
+        """Return what the kernel reports of every whole device (Documentation/ABI/stable/sysfs-block)."""
         files = ("write_cache", "fua", "rotational", "iostats")
         return some(self.tree.reading(file, f"/sys/block/{name}/queue/{file}") for file in files)
 
 
 class FilesystemReader:
-    """Reads filesystems of one kind. As it stands: those on one block device, of which the mount alone tells."""
+    """Reads filesystems of one kind. The base class reads those on one block device, from the mount alone."""
 
     def __init__(self, row: Kind, sources: Sources) -> None:
         self.row = row
@@ -121,8 +119,7 @@ class FilesystemReader:
         self.tree = sources.tree
 
     def read(self, mount: Mount) -> Filesystem:
-        """The filesystem of that mount."""
-        found = self.stands_on(mount)
+        found = self.read_below(mount)
         device = found.below[0] if found.below else ""
         root = (Reading(what="root", value=mount.root, path=MOUNTINFO),) if mount.root != "/" else ()
         readings = (
@@ -137,14 +134,15 @@ class FilesystemReader:
         return found._replace(readings=readings, state=state)
 
     def _gone(self, mount: Mount) -> tuple[Reading, ...]:
-        """Its block device was pulled out while it was mounted: the kernel has others, and none of that number."""
+        """Return a reading if the block device was removed while it was mounted: the kernel has no device of that
+        number."""
         without_device = mount.device.partition(":")[0] == NO_DEVICE_MAJOR
         found = without_device or self.sources.names.of(mount.device) is not None
         if found or not self.row.known or not self.tree.names("/sys/dev/block"):
             return ()
         return (Reading(what="device", value="gone", path=f"/sys/dev/block/{mount.device}"),)
 
-    def stands_on(self, mount: Mount) -> Filesystem:
+    def read_below(self, mount: Mount) -> Filesystem:
         """Return what is below, with the options that name it."""
         if self.row.in_memory:
             memory = self.row.node(f"memory:{mount.fstype}", "memory", layer="memory")
@@ -152,24 +150,24 @@ class FilesystemReader:
         return Filesystem(self.members(mount))
 
     def members(self, mount: Mount) -> tuple[str, ...]:
-        """The block devices that hold its data."""
+        """Return the block devices that hold the data."""
         names = self.sources.names
         name = names.of(mount.device) or names.at(mount.source)
         return (name,) if name is not None else ()
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """``barrier``, and how the filesystem on that device was set up."""
+        """Return ``barrier``, and how the filesystem on that device was set up."""
         if BARRIERS_OFF.intersection(mount.super_options):
             return (Reading(what="barrier", value="nobarrier", path=MOUNTINFO),)
         return (Reading(what="barrier", value="barrier", path=MOUNTINFO),) if self.row.flushes_on_sync else ()
 
     def more(self, mount: Mount) -> tuple[Reading, ...]:
-        """What else the mount, or a tool, tells."""
+        """Return readings that the mount options or a tool add."""
         synced = "sync" in mount.all_options
         return (Reading(what="sync_option", value="sync", path=MOUNTINFO),) if synced else ()
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
-        """What is wrong with the filesystem on that device now."""
+        """Return what is wrong with the filesystem on that device now."""
         return ()
 
 
@@ -182,15 +180,13 @@ class Readers:
         self._filesystems: dict[str, FilesystemReader] = {}
 
     def of_device(self, name: str) -> DeviceReader:
-        """Who reads the device of that kernel name."""
         return next(reader for reader in self._named(name) if reader.recognises(name))
 
     def hidden(self, name: str) -> bool:
-        """Another device stands for that one in a list of devices."""
+        """Return whether another device represents that one in a list of devices."""
         return any(reader.hides(name) for reader in self._named(name))
 
     def of_filesystem(self, fstype: str) -> FilesystemReader:
-        """Who reads filesystems of that type."""
         row = kind(fstype)
         if row.name not in self._filesystems:
             reads = _filesystem_readers().get(row.name, FilesystemReader)
@@ -202,18 +198,18 @@ class Readers:
 
 
 def with_readings(node: Node, more: tuple[Reading, ...]) -> Node:
-    """The same, with these after what was read already."""
+    """Return the node with more readings after its own."""
     return msgspec.structs.replace(node, readings=node.readings + more) if more else node
 
 
 def some(found: Iterable[Reading | None]) -> tuple[Reading, ...]:
-    """Those that were read."""
+    """Return the readings that exist."""
     return tuple(reading for reading in found if reading is not None)
 
 
 @cache
 def _device_readers() -> tuple[tuple[Kind, type[DeviceReader]], ...]:
-    """The kinds that kernel names tell, the longest beginnings first: the last takes any name."""
+    """Return the kinds that are recognised by kernel names, longest prefix first: the last one matches any name."""
     found = [
         (row, getattr(module, "DEVICES", DeviceReader))
         for module in kinds.modules()
@@ -234,7 +230,7 @@ def _filesystem_readers() -> dict[str, type[FilesystemReader]]:
 
 
 def _special(mount: Mount) -> Iterator[Reading]:
-    """Options of any filesystem that change what arrives below, or whether it can be counted."""
+    """Yield options that change what arrives below, or whether it can be counted."""
     for option in mount.super_options:
         name, _, value = option.partition("=")
         if name in ("compress", "compress-force", "compress_algorithm"):
@@ -242,8 +238,8 @@ def _special(mount: Mount) -> Iterator[Reading]:
 
 
 def _forced_read_only(mount: Mount, row: Kind) -> tuple[Reading, ...]:
-    """The kernel took the right to write away: after an error, or by a shutdown of the filesystem."""
-    said = [option for option in mount.super_options if option in ("emergency_ro", "shutdown")]
-    if not said and "ro" in mount.super_options and "rw" in mount.options and not row.read_only:
-        said = ["mounted rw, now ro"]
-    return tuple(Reading(what="forced read-only", value=value, path=MOUNTINFO) for value in said[:1])
+    """Return a reading if the kernel made the filesystem read-only: after an error, or when it was shut down."""
+    found = [option for option in mount.super_options if option in ("emergency_ro", "shutdown")]
+    if not found and "ro" in mount.super_options and "rw" in mount.options and not row.read_only:
+        found = ["mounted rw, now ro"]
+    return tuple(Reading(what="forced read-only", value=value, path=MOUNTINFO) for value in found[:1])

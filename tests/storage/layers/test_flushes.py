@@ -98,4 +98,4 @@ def test_a_device_that_does_not_say_whether_it_has_fua_may_count_either() -> Non
     ],
 )
 def test_who_asks_for_the_flush(found: Node, sync: Sync, itself: bool) -> None:
-    assert kind(found.kind).caller_asks(found, sync) is itself
+    assert kind(found.kind).caller_flushes(found, sync) is itself

@@ -224,7 +224,7 @@ class DiskReader(DeviceReader):
             link=attached,
         )
 
-    def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
+    def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
         """With the drive's own word on its write cache."""
         return with_readings(node, caches.cache_readings(node, self.sources.claims)), roles
 

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import Fact, one_of
-from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_asks, expected_in_place
-from fstui.storage.layers.handing import ALL, AT_TIMES, Handed, Member
+from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_flushes, expected_in_place
+from fstui.storage.layers.forwarding import ALL, AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import BARRIERS_OFF, Filesystem, FilesystemReader
 from fstui.storage.tree import Tree
@@ -69,7 +69,7 @@ def keeps_in_inode(node: Node, file_bytes: int) -> Fact[bool] | None:
 class ExtReader(FilesystemReader):
     """Reads filesystems of this family."""
 
-    def stands_on(self, mount: Mount) -> Filesystem:
+    def read_below(self, mount: Mount) -> Filesystem:
         """Its device, and the one that the journal has to itself."""
         members = self.members(mount)
         journal = _journal_name(self.tree, members[0]) if members else ""
@@ -135,17 +135,17 @@ class Ext(Kind, frozen=True, kw_only=True):
     def writes_timestamps(self, node: Node) -> bool:
         return self.name == "ext2" or facts(node).without_journal
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """With data=journal a sync ends in the journal: the data's own device gets it at a checkpoint."""
-        if facts(node).journals_data and "journal" in beside:
+        if facts(node).journals_data and "journal" in roles:
             return ALL if member.role == "journal" else AT_TIMES
-        return super().hands(node, member, beside, filesystem)
+        return super().forwards(node, member, roles, filesystem)
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         return _DATA_JOURNAL if facts(node).journals_data else expected_in_place(sync, claims_fua)
 
-    def caller_asks(self, node: Node, sync: Sync) -> bool:
-        return caller_asks(sync) and not facts(node).journals_data
+    def caller_flushes(self, node: Node, sync: Sync) -> bool:
+        return caller_flushes(sync) and not facts(node).journals_data
 
     def expected_of_backing(self, node: Node) -> Range:
         return Range(1, 3) if facts(node).journals_data else ONE_OR_TWO

@@ -32,7 +32,7 @@ def _above(mount_point: str, relative: str) -> Iterator[str]:
 class OverlayReader(FilesystemReader):
     """Reads overlays."""
 
-    def stands_on(self, mount: Mount) -> Filesystem:
+    def read_below(self, mount: Mount) -> Filesystem:
         """The filesystem of its upper directory."""
         upper = mount.option("upperdir")
         if upper is None:

@@ -68,7 +68,7 @@ def answered_by(node: Node) -> str:
 class RemoteReader(FilesystemReader):
     """Reads what is mounted from elsewhere."""
 
-    def stands_on(self, mount: Mount) -> Filesystem:
+    def read_below(self, mount: Mount) -> Filesystem:
         """Its server or its program; a program may keep its data on a device of this box."""
         fuse = self.row.name.startswith("fuse")
         because = "a program of a user answers" if fuse else "the server answers, out of sight from here"
@@ -142,7 +142,7 @@ class Remote(Kind, frozen=True, kw_only=True):
         if strict is None or strict.value:
             return None
         return Unsent(
-            told=strict.reading,
+            reading=strict.reading,
             option="nostrictsync",
             misses="flush",
             means="sends the data and asks the server for no flush",

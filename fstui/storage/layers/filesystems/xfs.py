@@ -11,8 +11,8 @@ from collections.abc import Collection
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import DEVICE_UNSEEN
-from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_asks, expected_in_place
-from fstui.storage.layers.handing import ONE_PATH, Handed, Member
+from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_flushes, expected_in_place
+from fstui.storage.layers.forwarding import ONE_PATH, Forwarded, Member
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader
 
@@ -22,7 +22,7 @@ _ROLES = {"logdev": "log", "rtdev": "realtime"}
 class XfsReader(FilesystemReader):
     """Reads filesystems of this family."""
 
-    def stands_on(self, mount: Mount) -> Filesystem:
+    def read_below(self, mount: Mount) -> Filesystem:
         """Its device, and those that its options name."""
         options = [(what, value) for what in _ROLES if (value := mount.option(what))]
         named = [(name, what) for what, value in options if (name := self.sources.names.at(value)) is not None]
@@ -42,17 +42,17 @@ class XfsReader(FilesystemReader):
 class Xfs(Kind, frozen=True, kw_only=True):
     """The row of this family."""
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """A file lies on the real-time device or on the other, and its sync flushes that one (xfs_file_fsync)."""
-        if "realtime" in beside and member.role in (None, "realtime"):
+        if "realtime" in roles and member.role in (None, "realtime"):
             return ONE_PATH
-        return super().hands(node, member, beside, filesystem)
+        return super().forwards(node, member, roles, filesystem)
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         return expected_in_place(sync, claims_fua)
 
-    def caller_asks(self, node: Node, sync: Sync) -> bool:
-        return caller_asks(sync)
+    def caller_flushes(self, node: Node, sync: Sync) -> bool:
+        return caller_flushes(sync)
 
     def expected_of_backing(self, node: Node) -> Range:
         return ONE_OR_TWO

@@ -1,1 +1,1 @@
-"""Block devices that are made of others, or of a file: what each of those below is handed."""
+"""Block devices that consist of other devices, or of a file."""

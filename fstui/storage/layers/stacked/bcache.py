@@ -1,4 +1,8 @@
-"""What a layer with a fast and a slow device below waits for, as bcache, dm-cache and dm-writecache have."""
+"""bcache, and what it shares with dm-cache and dm-writecache: a fast device that caches for a slow one.
+
+Readings: ``cache_mode``, ``bcache_state``, and ``synchronous`` (0: the cache is discarded at the next start). See
+Documentation/admin-guide/bcache.rst.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers.facts import word
-from fstui.storage.layers.handing import (
+from fstui.storage.layers.forwarding import (
     ALL,
     AT_TIMES,
     BYTES_ALONE,
@@ -15,7 +19,7 @@ from fstui.storage.layers.handing import (
     COPY,
     PART,
     WRITTEN_LATER,
-    Handed,
+    Forwarded,
     Member,
     by_role,
 )
@@ -23,26 +27,27 @@ from fstui.storage.layers.kinds import Kind, Unsent
 from fstui.storage.layers.readers import Device, DeviceReader, Role, some
 
 _WRITES_PAST = "writes_past"
-"""A dm-writecache that accepts no new blocks (cleaner), or only metadata: other writes go straight to the slow device,
-and so does each flush (drivers/md/dm-writecache.c: writecache_map_write, num_flush_bios)."""
-_WRITTEN_PAST = Handed("each", "sometimes", "shared")
+"""A reading of a dm-writecache that accepts no new blocks (cleaner) or only metadata. Other writes, and every flush, go
+straight to the slow device (drivers/md/dm-writecache.c: writecache_map_write, num_flush_bios)."""
+_WRITTEN_PAST = Forwarded("each", "sometimes", "shared")
 
 
 class Cached(Kind, frozen=True, kw_only=True):
     """The row of a layer in which one device caches for another."""
 
     always_behind: bool = False
-    """The slow device is always written later, unless it is written past; else its cache mode decides."""
+    """The slow device is always written later, except for writes that bypass the cache; else ``cache_mode`` decides."""
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
-        """The fast device where writes are held back, else the slow one; None where mode or roles were not read."""
+        """Return the fast device if writes are held back, else the slow one; None if mode or roles are not known."""
         idle = self._written_later(node)
         below = super().waits_for(node, below, filesystem) or ()
         used = tuple(child for child in below if node.below_roles.get(child.id) != idle)
         return used if idle and len(used) < len(below) else None
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        """A flush goes to both devices, but for one that is always written later; a write where the mode says."""
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+        """Both devices get each flush, except one that is always written later; ``cache_mode`` says which one gets a
+        write."""
         later = self._written_later(node)
         if self.always_behind and (past := word(node, _WRITES_PAST)) is not None:
             # a cleaner may hold nothing any more, which only its status tells
@@ -59,7 +64,7 @@ class Cached(Kind, frozen=True, kw_only=True):
         return ALL if member.role == "origin" else COPY
 
     def _written_later(self, node: Node) -> str | None:
-        """The role of the device that no sync waits for."""
+        """Return the role of the device that no sync waits for."""
         if self.always_behind:
             return "origin" if node.reading(_WRITES_PAST) is None else None
         mode = word(node, "cache_mode")
@@ -67,8 +72,6 @@ class Cached(Kind, frozen=True, kw_only=True):
 
 
 class BcacheReader(DeviceReader):
-    """Reads bcache devices."""
-
     def read(self, name: str) -> Device:
         slaves = self.slaves(name)
         return Device(
@@ -81,7 +84,7 @@ class BcacheReader(DeviceReader):
         )
 
     def _own(self, directory: str) -> tuple[Reading, ...]:
-        """``cache_mode``, ``bcache_state`` (clean, dirty, no cache …), and ``synchronous`` of its cache set."""
+        """Return ``cache_mode``, ``bcache_state`` (clean, dirty, no cache …), and ``synchronous`` of the cache set."""
         path = f"{directory}/cache_mode"
         chosen = re.search(r"\[(\w+)\]", self.tree.text(path) or "")
         mode = Reading(what="cache_mode", value=chosen[1], path=path) if chosen else None
@@ -89,7 +92,8 @@ class BcacheReader(DeviceReader):
         return some([mode, self.tree.reading("bcache_state", f"{directory}/state"), synchronous])
 
     def _roles(self, slaves: tuple[str, ...]) -> Iterator[Role]:
-        """The backing device has a cache mode of its own, the caching device a replacement policy."""
+        """Tell the devices apart: only a backing device has a cache mode, only a caching device a replacement
+        policy."""
         for slave in slaves:
             home = f"/sys/class/block/{slave}/bcache"
             for file, role in (("cache_replacement_policy", "cache"), ("cache_mode", "origin")):
@@ -102,31 +106,31 @@ _SYNCHRONOUS = "synchronous"
 
 
 class Bcache(Cached, frozen=True, kw_only=True):
-    """The row of this family."""
-
     def unsent(self, node: Node) -> Unsent | None:
-        """Without a synchronous cache no flush commits its journal, and the next start throws away what is in it
-        (drivers/md/bcache/journal.c: bch_journal; super.c: run_cache_set). 300 syncs were no flush there (Linux
-        6.12)."""
-        if (told := _unsynced(node)) is None or self._written_later(node) != "origin":
+        """Return ``synchronous`` if it is off.
+
+        Then no flush commits the journal of the cache, and the next start discards what is in it
+        (drivers/md/bcache/journal.c: bch_journal; super.c: run_cache_set). 300 syncs were no flush there (Linux 6.12).
+        """
+        if (reading := _unsynced(node)) is None or self._written_later(node) != "origin":
             return None
         return Unsent(
-            told=told,
+            reading=reading,
             how="set up",
             option=f"{_SYNCHRONOUS} 0",
             misses="flush",
             means="commits no journal of the cache, whose blocks the next start throws away",
-            undo=f"echo 1 > {told.path}, then run again.",
+            undo=f"echo 1 > {reading.path}, then run again.",
         )
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        found = super().hands(node, member, beside, filesystem)
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+        found = super().forwards(node, member, roles, filesystem)
         return COPIES_NOTED if found == COPY and _unsynced(node) is not None else found
 
 
 def _unsynced(node: Node) -> Reading | None:
-    told = node.reading(_SYNCHRONOUS)
-    return told if told is not None and told.value == "0" else None
+    reading = node.reading(_SYNCHRONOUS)
+    return reading if reading is not None and reading.value == "0" else None
 
 
 KINDS = (

@@ -1,8 +1,9 @@
-"""device-mapper, by target. Its core hands a flush to each device below (Documentation/admin-guide/device-mapper).
+"""Device-mapper devices, by target (Documentation/admin-guide/device-mapper).
 
-Names tell most targets to every user (``dm_names``), the table tells all of them to root (``dm_tables``): ``target``,
-``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writes_past`` (cleaner | metadata_only: a
-dm-writecache that data is written past), ``persistent`` (yes | no: what a snapshot's store holds after a reboot).
+Every user can recognise most targets by names; root reads the table, which has them all (``dm_tables``). Readings:
+``target``, ``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writes_past`` (cleaner |
+metadata_only: writes that bypass a dm-writecache), ``persistent`` (yes | no: whether the store of a snapshot survives a
+reboot).
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from fstui.model.storage import Node, Reading
 from fstui.storage import claims
 from fstui.storage.claims import Question
 from fstui.storage.layers.facts import Fact, one_of
-from fstui.storage.layers.handing import (  # fmt: skip
+from fstui.storage.layers.forwarding import (  # fmt: skip
     ALL,
     AT_TIMES,
     CLONES,
     ONE_PATH,
     ONLY_READ,
-    Handed,
+    Forwarded,
     Member,
 )
 from fstui.storage.layers.kinds import Kind
@@ -36,71 +37,67 @@ from fstui.storage.layers.stacked.md import Array
 class Target(Kind, frozen=True, kw_only=True):
     """The row of a target.
 
-    Device-mapper's core turns the flush before a write into empty ones. The first is a clone of that write, and has its
-    FUA, for which a device without FUA is flushed again (drivers/md/dm.c: alloc_tio; block/blk-flush.c). An append
-    under ext4 has 3 flushes instead of 2 (6.1, 6.12), data=journal 4 instead of 3 (6.12).
+    The core of device-mapper turns the flush before a write into empty flushes. The first one is a clone of that write
+    and keeps its FUA, for which a device without FUA is flushed again (drivers/md/dm.c: alloc_tio; block/blk-flush.c).
+    An append on ext4 causes 3 flushes instead of 2 (Linux 6.1, 6.12), and data=journal 4 instead of 3 (6.12).
     """
 
     repeats_commits: bool = True
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        """One answer tells of all."""
         return (Question(dm_tables.COMMAND, root=True),)
 
 
 def persistent(node: Node) -> Fact[bool] | None:
-    """Whether a snapshot finds what was written again after a reboot."""
+    """Return whether a snapshot has its data again after a reboot."""
     return one_of(node, "persistent", {"yes": True, "no": False})
 
 
 def sends_requests(node: Node) -> bool | None:
-    """Whether a device hands whole requests to its paths, as multipath alone does, whoever may read that it is one: a
-    flush among them reaches the path's driver, whatever that path's own queue takes it for (block/blk-mq.c:
-    blk_insert_cloned_request). None where it was not read."""
-    told = one_of(node, "request_based", {"yes": True, "no": False})
-    return told.value if told is not None else None
+    """Return whether the device sends whole requests to its paths, as only multipath does; None: unknown.
+
+    A flush among them reaches the driver of the path, whatever the path's own queue is set to (block/blk-mq.c:
+    blk_insert_cloned_request).
+    """
+    fact = one_of(node, "request_based", {"yes": True, "no": False})
+    return fact.value if fact is not None else None
 
 
 class Multipath(Target, frozen=True, kw_only=True):
-    """The row of dm-multipath. Where it is request-based it counts flushes itself: its paths get clones of the
-    requests, which they do not count as flushes."""
+    """The row of dm-multipath. If it is request-based, it counts flushes itself: its paths get clones of the requests,
+    which they do not count as flushes."""
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         return CLONES if sends_requests(node) is not False else ONE_PATH
 
 
-class Raid(Array, Target, frozen=True, kw_only=True):
-    """The row of dm-raid, whose level is read."""
+class Raid(Array, Target, frozen=True, kw_only=True): ...
 
 
-class CachedTarget(Cached, Target, frozen=True, kw_only=True):
-    """The row of a target in which one device caches for another."""
+class CachedTarget(Cached, Target, frozen=True, kw_only=True): ...
 
 
 class Snapshot(Target, frozen=True, kw_only=True):
-    """The row of dm-snapshot: every write and every flush goes to its store, the origin is only read
-    (drivers/md/dm-snap.c: snapshot_map)."""
+    """Every write and every flush goes to the store; the origin is only read (drivers/md/dm-snap.c: snapshot_map)."""
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         known = {"cow": ALL, "origin": ONLY_READ}
-        return known.get(member.role or "") or super().hands(node, member, beside, filesystem)
+        return known.get(member.role or "") or super().forwards(node, member, roles, filesystem)
 
 
 class Thin(Target, frozen=True, kw_only=True):
-    """The row of dm-thin: everything goes to its pool; an external origin is only read
-    (Documentation/admin-guide/device-mapper/thin-provisioning.rst)."""
+    """Everything goes to the pool; an external origin is only read
+    (admin-guide/device-mapper/thin-provisioning.rst)."""
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         known = {"pool": ALL, "origin": ONLY_READ}
-        return ALL if len(beside) == 1 else known.get(member.role or "", AT_TIMES)
+        return ALL if len(roles) == 1 else known.get(member.role or "", AT_TIMES)
 
 
 PVMOVE = "pvmove"
 
 
 class DmReader(DeviceReader):
-    """Reads device-mapper devices."""
-
     def read(self, name: str) -> Device:
         directory, slaves = f"/sys/block/{name}/dm", self.slaves(name)
         uuid = self.tree.word(f"{directory}/uuid") or ""
@@ -126,7 +123,8 @@ class DmReader(DeviceReader):
         )
 
     def _trouble(self, directory: str, label: str) -> Iterator[Reading]:
-        """It is suspended, or the mirror by which LVM moves volumes from one disk to another (pvmove(8))."""
+        """Yield that it is suspended, or that it is the mirror by which LVM moves volumes to another disk
+        (pvmove(8))."""
         suspended = self.tree.reading("suspended", f"{directory}/suspended")
         if suspended is not None and suspended.value == "1":
             yield suspended
@@ -134,23 +132,23 @@ class DmReader(DeviceReader):
             yield Reading(what=PVMOVE, value="under way", path=f"{directory}/name")
 
     def _requests(self, name: str, kind: str) -> tuple[Reading, ...]:
-        """``request_based`` (yes | no): multipath is, unless its table says ``queue_mode bio``."""
+        """Return ``request_based`` (yes | no): multipath is, unless its table says ``queue_mode bio``."""
         if kind not in ("dm", "dm-multipath"):
             return ()
         path = f"/sys/block/{name}/mq"
         return (Reading(what="request_based", value="yes" if self.tree.exists(path) else "no", path=path),)
 
-    def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
-        """By its table, which knows the true target, and more of what the devices below do than their names."""
+    def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
+        """Replace target and roles by those of the table, which is more exact than names."""
         name = dm_tables.unmangled(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
         table = self._tables.get(name)
         if table is None:
             return with_readings(node, self._missing), roles
         rest = tuple(reading for reading in node.readings if reading.what != "target")
         changed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *rest))
-        told = dm_tables.named_roles(table, self.sources.names.of)
+        by_table = dm_tables.named_roles(table, self.sources.names.of)
         by_name = roles if table.kind == node.kind else ()
-        return changed, tuple({**dict(by_name), **dict(told)}.items())
+        return changed, tuple({**dict(by_name), **dict(by_table)}.items())
 
     @cached_property
     def _tables(self) -> Mapping[str, Table]:
@@ -158,11 +156,11 @@ class DmReader(DeviceReader):
 
     @cached_property
     def _missing(self) -> tuple[Reading, ...]:
-        """Says so where the tables were not read."""
+        """Return a reading that says why the tables are not known."""
         if claims.answer(self.sources.claims, dm_tables.COMMAND) is not None:
             return ()
-        asked, unasked = [dm_tables.COMMAND], "root only, or not asked yet"
-        return (claims.missing("the device-mapper table", asked, self.sources.claims, unasked),)
+        commands, no_answer = [dm_tables.COMMAND], "root only, or not asked yet"
+        return (claims.missing("the device-mapper table", commands, self.sources.claims, no_answer),)
 
 
 _target = partial(Target, layer="block", sync="passes", because="would pass it on")
@@ -176,7 +174,7 @@ KINDS = (
         layer="block",
         known=False,
         device_names="dm-",
-        because="what it does with a flush is not told here",
+        because="its target is not known",
         counts_flushes=True,
         may_cache=True,
         reduces=True,

@@ -1,7 +1,11 @@
-"""Device-mapper tables, as ``dmsetup table`` prints them to root: the true target, and which device below does what.
+"""Which target a device-mapper device has, and what it uses the devices below for: by its table, or by names.
 
-Formats: the kernel's admin-guide/device-mapper (cache, writecache, thin-provisioning, dm-raid, snapshot, striped,
-log). Encryption keys are never printed by dmsetup without --showkeys, and nothing here keeps them.
+Only root can read the table (``dmsetup table``). Formats: the kernel's admin-guide/device-mapper (cache, writecache,
+thin-provisioning, dm-raid, snapshot, striped, log). dmsetup prints no encryption keys without --showkeys, and none are
+kept here.
+
+Without the table, the prefix of the uuid names the tool that made the device (libdevmapper, cryptsetup,
+multipath-tools), and the names of LVM's hidden volumes below tell the target and their roles.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ _CACHE_MODES = frozenset({"writeback", "writethrough", "passthrough"})
 _PAST_WRITECACHE = ("cleaner", "metadata_only")
 _MIRRORS = ("raid1", "raid10")
 _KINDS = {"striped": "stripe"}
-"""Where our name is not the target's."""
+"""Kinds whose name differs from that of the target."""
 
 
 class Segment(NamedTuple):
@@ -35,16 +39,14 @@ class Segment(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What a table tells of its device."""
-
     kind: str
     readings: tuple[Reading, ...]
     roles: tuple[tuple[str, str], ...]
-    """(major:minor of a device below, its role)."""
+    """Pairs of the major:minor of a device below and its role."""
 
 
 def read(found: Claims) -> Mapping[str, Table]:
-    """The tables of all device-mapper devices by name; empty where they were not told."""
+    """Return the tables of all device-mapper devices by name; empty if they are not known."""
     segments: dict[str, list[Segment]] = {}
     for line in (claims.answer(found, COMMAND) or "").split("\n"):
         if match := _LINE.fullmatch(line):
@@ -57,19 +59,19 @@ def _segment(line: re.Match[str]) -> Segment:
 
 
 def _table(segments: list[Segment]) -> Table:
-    # a volume may have grown by a segment of another kind: the one that is not plain is the one that matters
+    # a volume may have segments of several kinds: the one that is not linear matters
     first = next((segment for segment in segments if segment.target != "linear"), segments[0])
     targets = ", ".join(dict.fromkeys(segment.target for segment in segments))
-    told = {"target": targets, **_told(first)}
+    values = {"target": targets, **_settings(first)}
     roles = {number: role for segment in segments for number, role in _roles(segment)}
     return Table(
         kind="dm-" + _KINDS.get(first.target, first.target),
-        readings=tuple(Reading(what=what, value=value, path=PATH) for what, value in told.items()),
+        readings=tuple(Reading(what=what, value=value, path=PATH) for what, value in values.items()),
         roles=tuple(roles.items()),
     )
 
 
-def _told(segment: Segment) -> dict[str, str]:
+def _settings(segment: Segment) -> dict[str, str]:
     words = segment.words
     if segment.target == "cache":
         mode = next((word for word in words[4:] if word in _CACHE_MODES), "writeback")  # the kernel's default
@@ -86,7 +88,7 @@ def _told(segment: Segment) -> dict[str, str]:
 
 
 def _roles(segment: Segment) -> Iterator[tuple[str, str]]:
-    """Which device of the line does what."""
+    """Yield which device of the line has which role."""
     words, named = segment.words, _BY_PLACE.get(segment.target)
     if named is not None:
         yield from ((words[place], role) for place, role in named.items() if place < len(words))
@@ -111,8 +113,8 @@ _ALL = {"multipath": "path", "striped": "stripe"}
 
 
 def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """``<type> <#params> <params> <#devices> <metadata0> <device0> …``; a dash stands for none. Of the parameters
-    ``journal_dev`` names a device."""
+    """Yield roles from ``<type> <#params> <params> <#devices> <metadata0> <device0> …``; a dash is no device. The
+    parameter ``journal_dev`` names a device."""
     devices = _raid_devices(words)
     for name, word in pairwise(words[2 : len(words) - len(devices) - 1] if devices else ()):
         if name == "journal_dev":
@@ -124,13 +126,14 @@ def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _raid_devices(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Metadata and data of each member in turn."""
+    """Return the devices for metadata and data of each member, alternating."""
     skipped = integer(words[1]) if len(words) > 1 else None
     return words[3 + skipped :] if skipped is not None and skipped >= 0 else ()
 
 
 def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """``<log type> <#args> <args> <#mirrors> <device> <offset> …``; a disk log names its device first of its args."""
+    """Yield roles from ``<log type> <#args> <args> <#mirrors> <device> <offset> …``; a disk log has its device first in
+    args."""
     skipped = integer(words[1]) if len(words) > 1 else None
     if skipped is None or skipped < 0:
         return
@@ -143,7 +146,7 @@ def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def named_roles(table: Table, name_of: Callable[[str], str | None]) -> tuple[tuple[str, Reading], ...]:
-    """The roles by kernel name."""
+    """Return the roles by kernel name."""
     found = ((name_of(number), role) for number, role in table.roles)
     return tuple((name, Reading(what="role", value=role, path=PATH)) for name, role in found if name is not None)
 
@@ -189,12 +192,12 @@ _MANGLED = re.compile(r"\\x([0-9A-Fa-f]{2})")
 
 
 def unmangled(name: str) -> str:
-    """As dmsetup prints a name that has other letters than udev takes (libdm-common.c: unmangle_string)."""
+    """Return the name as dmsetup prints it: udev accepts fewer characters (libdm-common.c: unmangle_string)."""
     return _MANGLED.sub(lambda found: chr(int(found[1], 16)), name)
 
 
 def target_of(uuid: str, names_below: Iterable[str]) -> str:
-    """The target, as ``dm-crypt``; plain ``dm`` where nothing tells it."""
+    """Return the kind by names, as ``dm-crypt``; plain ``dm`` if they do not tell."""
     if uuid.startswith("LVM-"):
         return _lvm_kind(uuid, tuple(names_below))
     return next((kind for prefix, kind in _BY_UUID if uuid.startswith(prefix)), "dm")
@@ -211,12 +214,12 @@ def _lvm_kind(uuid: str, names_below: tuple[str, ...]) -> str:
 
 
 def moves(label: str) -> bool:
-    """LVM names the mirror of a move so, which is there only while it lasts."""
+    """Return whether LVM uses the device to move volumes. It exists only during the move."""
     return re.search(r"-pvmove\d+$", label) is not None
 
 
 def lvm_name(name: str) -> str:
-    """``data/my-queue`` for ``data-my--queue``: LVM joins with one hyphen and doubles those in the names."""
+    """Return ``data/my-queue`` for ``data-my--queue``: LVM joins with one hyphen and doubles those in names."""
     match = re.fullmatch(r"((?:[^-]|--)+)-((?:[^-]|--)+)", name)
     if match is None:
         return name
@@ -225,7 +228,7 @@ def lvm_name(name: str) -> str:
 
 
 def role_by_name(kind: str, name_below: str) -> str | None:
-    """What a device below is for, from LVM's name for it; None where the name does not say."""
+    """Return the role of a device below by LVM's name for it, or None."""
     if kind == "dm-multipath":
         return "path"
     if kind not in _WITH_ROLES:

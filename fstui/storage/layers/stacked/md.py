@@ -1,4 +1,8 @@
-"""RAID levels, as md and dm-raid name them."""
+"""Software RAID (md), and the RAID levels that it shares with dm-raid.
+
+Readings: ``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy``, ``bitmap``, ``written_behind`` for each
+such member, and for RAID10 the members that hold the same data (``copies``). See Documentation/admin-guide/md.rst.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +10,34 @@ from collections.abc import Collection, Iterator
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.facts import one_of, word
-from fstui.storage.layers.handing import AT_TIMES, COPY, LOGGED_FIRST, NOTHING, PARITY, Handed, Member, by_role
+from fstui.storage.layers.forwarding import AT_TIMES, COPY, LOGGED_FIRST, NOTHING, PARITY, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import Kind, Spread, Unsent
 from fstui.storage.layers.readers import Device, DeviceReader, Role, some
 from fstui.storage.tree import integer
 
 _SPREADS: dict[str, Spread] = {"linear": "one", "raid1": "raid1", "raid10": "raid10"}
 _PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
-"""Members that an array of that level can do without."""
+"""Members that an array of that level can lose."""
 _TOO_FEW = ("degraded", "missing_members")
 
 
 class Array(Kind, frozen=True, kw_only=True):
-    """The row of an array whose level is read; like a stripe where no mirror is known."""
+    """The row of an array with a known level. Without a level it is treated like a stripe."""
 
     def spread(self, node: Node) -> Spread:
         level = one_of(node, "level", _SPREADS)
         return level.value if level is not None else "stripe"
 
     def tolerates(self, node: Node, members: int) -> int:
-        """Of what parity stands for less where members are missing already; of a mirror those are not among them."""
+        """With parity, members that are missing already reduce the number. A mirror does not list missing members."""
         return max(0, parity - _missing(node)) if (parity := _parity(node)) else super().tolerates(node, members)
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        """Beside a journal, in which each write is logged and flushed, an empty flush ends here, and the members are
-        flushed when the journal makes room (drivers/md/raid5-cache.c). Measured: 173 syncs were 173 flushes at the
-        journal and none at the members."""
-        if "journal" in beside:
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+        """With a journal, an empty flush ends there, and the members are flushed when the journal makes room
+        (drivers/md/raid5-cache.c). Measured: 173 syncs were 173 flushes at the journal and none at the members."""
+        if "journal" in roles:
             return LOGGED_FIRST if member.role == "journal" else AT_TIMES
-        return by_role(member.role, PARITY) if _parity(node) else super().hands(node, member, beside, filesystem)
+        return by_role(member.role, PARITY) if _parity(node) else super().forwards(node, member, roles, filesystem)
 
 
 def _parity(node: Node) -> int:
@@ -43,9 +46,8 @@ def _parity(node: Node) -> int:
 
 
 def _missing(node: Node) -> int:
-    """``degraded``: by how many members it has too few (Documentation/admin-guide/md.rst); of dm-raid, those that its
-    table has a dash for."""
-    return sum(integer(told.value) or 0 for told in (*node.state, *node.readings) if told.what in _TOO_FEW)
+    """Return how many members are missing: ``degraded`` of md, or those with a dash in the table of dm-raid."""
+    return sum(integer(reading.value) or 0 for reading in (*node.state, *node.readings) if reading.what in _TOO_FEW)
 
 
 _AT_WORK = frozenset({"resync", "recover", "reshape", "check", "repair"})
@@ -55,8 +57,6 @@ _WITHOUT_PARITY = frozenset({"linear", "raid0", "raid1"})
 
 
 class MdReader(DeviceReader):
-    """Reads arrays."""
-
     def read(self, name: str) -> Device:
         directory, slaves = f"/sys/block/{name}/md", self.slaves(name)
         return Device(
@@ -75,13 +75,12 @@ class MdReader(DeviceReader):
         )
 
     def _own(self, directory: str) -> tuple[Reading, ...]:
-        """``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy`` and ``bitmap``."""
         names = ("level", "raid_disks", "journal_mode", "consistency_policy")
         found = [self.tree.reading(what, f"{directory}/{what}") for what in names]
         return some([*found, self.tree.reading("bitmap", f"{directory}/bitmap/location")])
 
     def _written_behind(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
-        """Write-mostly legs of a mirror whose bitmap has a backlog: writes are answered without them (md(4))."""
+        """Yield write-mostly members of a mirror whose bitmap has a backlog: writes do not wait for them (md(4))."""
         if not self.tree.integer(f"{directory}/bitmap/backlog"):
             return
         for slave in slaves:
@@ -90,7 +89,7 @@ class MdReader(DeviceReader):
                 yield Reading(what="written_behind", value=slave, path=path)
 
     def _copies(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
-        """The members that hold the same, where neighbours do and no copy lies elsewhere (md(4), "near")."""
+        """Yield the members that hold the same data, if only neighbours do (md(4), layout "near")."""
         path = f"{directory}/layout"
         layout, disks = self.tree.integer(path), self.tree.integer(f"{directory}/raid_disks")
         if self.tree.word(f"{directory}/level") != "raid10" or layout is None or layout >> 8 != _ONCE_FAR:
@@ -105,7 +104,6 @@ class MdReader(DeviceReader):
             yield Reading(what="copies", value=alike, path=path)
 
     def _roles(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Role]:
-        """What each member is for: journal, spare, mirror leg or stripe."""
         member = "mirror leg" if self.tree.word(f"{directory}/level") in _MIRRORS else "stripe"
         for slave in slaves:
             path = f"{directory}/dev-{slave}/state"
@@ -114,7 +112,7 @@ class MdReader(DeviceReader):
             yield slave, Reading(what="role", value=role, path=path)
 
     def _trouble(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
-        """Missing or faulty members, work under way, a stopped array."""
+        """Yield missing or faulty members, work in progress, a stopped array."""
         degraded = self.tree.reading("degraded", f"{directory}/degraded")
         if degraded is not None and degraded.value != "0":
             yield degraded
@@ -129,14 +127,13 @@ class MdReader(DeviceReader):
 
 
 _ONCE_FAR = 1
-"""A RAID10's layout: copies near each other in its lowest byte, far ones in the next, then whether those are offset."""
+"""The layout of a RAID10 has the number of near copies in its lowest byte, that of far copies in the next, and then
+whether these are offset."""
 
 
 class Md(Array, frozen=True, kw_only=True):
-    """The row of this family."""
-
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        """A journal takes a flush first (drivers/md/raid5-cache.c)."""
+        """A flush goes to the journal first (drivers/md/raid5-cache.c)."""
         policy = node.reading("consistency_policy")
         journalled = policy is None or "journal" in policy.value
         if node.reading("journal_mode") is not None and journalled:
@@ -144,13 +141,16 @@ class Md(Array, frozen=True, kw_only=True):
         return super().sync_of(node)
 
     def unsent(self, node: Node) -> Unsent | None:
-        """With a partial parity log a flush is answered at once, and the members are flushed after their writes were
-        answered (drivers/md/raid5-ppl.c). 56 syncs came to two members as 30 and 26 flushes (Linux 6.12)."""
+        """Return ``consistency_policy`` if it is a partial parity log.
+
+        Then a flush is acknowledged at once, and the members are flushed later (drivers/md/raid5-ppl.c). 56 syncs
+        reached two members as 30 and 26 flushes (Linux 6.12).
+        """
         policy = node.reading("consistency_policy")
         if policy is None or policy.value != "ppl":
             return None
         return Unsent(
-            told=policy,
+            reading=policy,
             how="set up",
             option="a partial parity log (ppl)",
             misses="flush before the answer",
@@ -159,23 +159,23 @@ class Md(Array, frozen=True, kw_only=True):
         )
 
     def may_add_bytes(self, node: Node) -> bool:
-        """Each leg of a mirror stands by itself; parity and the halves of RAID10 add."""
+        """Return whether the level writes parity, or a block to two members of a RAID10."""
         level = word(node, "level")
         return level is None or level.value not in _WITHOUT_PARITY
 
     def loses(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
-        """Of a RAID10 all that hold the same."""
-        alike = [set(told.value.split()) for told in node.readings if told.what == "copies"]
+        """A RAID10 loses data with all members that hold the same."""
+        alike = [set(reading.value.split()) for reading in node.readings if reading.what == "copies"]
         return any(each <= set(gone) for each in alike) if alike else super().loses(node, members, gone)
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
-        """Nothing to a member that failed, and copies to one that is written behind."""
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+        """Return nothing for a faulty member, and copies for one that is written behind."""
         failed = member.id in (trouble.value for trouble in node.state if trouble.what == "faulty")
         if failed:
             return NOTHING
-        if member.id in (told.value for told in node.readings if told.what == "written_behind"):
+        if member.id in (reading.value for reading in node.readings if reading.what == "written_behind"):
             return COPY
-        return super().hands(node, member, beside, filesystem)
+        return super().forwards(node, member, roles, filesystem)
 
 
 KINDS = (

@@ -67,7 +67,7 @@ class DatasetReader(FilesystemReader):
         super().__init__(row, sources)
         self._commits = Commits(sources.tree)
 
-    def stands_on(self, mount: Mount) -> Filesystem:
+    def read_below(self, mount: Mount) -> Filesystem:
         """Its pool."""
         found = self._pools.pool(mount.source.partition("/")[0])
         return Filesystem((found.layers[0].id,), roles=found.roles, others=found.layers)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.claims import Claims
 from fstui.storage.layers.facts import word
-from fstui.storage.layers.handing import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Handed, Member, by_role
+from fstui.storage.layers.forwarding import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import Kind, kind
 from fstui.storage.layers.readers import Role, Sources
 from fstui.storage.layers.stacked.loop import file_layer
@@ -229,13 +229,13 @@ class PoolKind(Kind, frozen=True, kw_only=True):
         past_the_log = bias is not None and bias.value == "throughput"
         return logs if logs and not past_the_log else super().waits_for(node, below, filesystem)
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """The vdevs that hold the intent log share its writes; the data follows with a transaction group.
 
         Without a log of its own a pool has it on its disks, or, from OpenZFS 2.4 on, on its special vdev.
         """
         bias = word(filesystem, "logbias")
-        logs = "slog" in beside and not (bias is not None and bias.value == "throughput")
+        logs = "slog" in roles and not (bias is not None and bias.value == "throughput")
         role = None if member.role == "special" else member.role
         return by_role(role, INTENT_LOG if logs == (member.role == "slog") else AT_TIMES)
 
@@ -254,7 +254,7 @@ class Group(Kind, frozen=True, kw_only=True):
         """Every block has its checksum in the one that points to it (zpoolconcepts(7))."""
         return self.tolerates(node, members)
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         return ALL if self.name == "mirror" else FLUSHES_ONLY if self.name.startswith(("raidz", "draid")) else AT_TIMES
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.claims import Question
 from fstui.storage.layers.facts import barriers
-from fstui.storage.layers.handing import AT_TIMES, Handed, Member
+from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Device, DeviceReader, Role, some, with_readings
 from fstui.storage.layers.zfs.datasets import (
@@ -50,7 +50,7 @@ class VolumeReader(DeviceReader):
             others=pool.layers,
         )
 
-    def asked(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
+    def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
         """With the properties that decide what a flush is worth."""
         volume = node.reading("volume")
         told = properties(self.sources.claims).get(volume.value, ()) if volume else ()
@@ -100,7 +100,7 @@ class Volume(Kind, frozen=True, kw_only=True):
         of_volumes = (("zfs", "get", *COLUMNS, "sync,logbias", name) for name in names)
         return tuple(Question(command) for command in dict.fromkeys((*of_pools, *of_volumes)))
 
-    def hands(self, node: Node, member: Member, beside: Collection[str | None], filesystem: Node) -> Handed:
+    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """A flush with nothing to commit writes and flushes nothing; the data follows with a transaction group."""
         return AT_TIMES
 

@@ -1,0 +1,89 @@
+"""What a layer forwards to each layer below it: flushes, FUA writes, bytes.
+
+The kernel's rules: device mapper and md send an empty flush to every device below (``num_flush_bios``,
+``md_flush_request``), and a write only to the devices that hold its block. Multiple paths take one request each. Each
+member of a mirror gets a copy. No number can be expected of what is sent only with commits or as a cache decides.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+How = Literal["each", "shared", "sometimes", "never"]
+"""``each``: every member gets it. ``shared``: one of the members gets it, by its place or in turn. ``sometimes``: the
+number is not known."""
+
+
+class Forwarded(NamedTuple):
+    """What one of the layers below gets."""
+
+    flushes: How
+    forced: How
+    """Writes marked FUA."""
+    bytes: How
+    copies: int = 1
+    """How many of the members that share a write get it, at least."""
+    only_read: bool = False
+    """It holds data, but nothing is written to it, so no flush is expected."""
+    with_writes: bool = False
+    """It is flushed with each write that it gets, and not by flushes. The number of its flushes is not known if it gets
+    only a part of the writes."""
+
+    def of(self, forced: bool) -> How:
+        """Return how a sync arrives: as a FUA write if ``forced``, else as an empty flush."""
+        return self.forced if forced else self.flushes
+
+
+class Member(NamedTuple):
+    """The id of a layer below, and its role for the layer above."""
+
+    id: str
+    role: str | None = None
+
+
+ALL = Forwarded("each", "each", "each")
+"""A copy of everything: a member of a mirror, or the only layer below."""
+PART = Forwarded("each", "shared", "shared")
+"""Every flush and a share of the writes: a stripe, a segment."""
+HALVES = Forwarded("each", "shared", "shared", copies=2)
+"""RAID10: every flush; each write goes to at least two members."""
+WRITTEN_LATER = Forwarded("each", "each", "shared")
+"""The fast device of a cache that always writes to the slow device later: it also gets each FUA write."""
+PARITY = Forwarded("each", "sometimes", "shared")
+"""RAID 4, 5 and 6: what a FUA write becomes depends on the stripe cache."""
+ONE_PATH = Forwarded("shared", "shared", "shared")
+"""One of several paths."""
+FLUSHES_ONLY = Forwarded("each", "sometimes", "sometimes")
+INTENT_LOG = Forwarded("shared", "shared", "sometimes")
+"""ZFS writes its log to one vdev after the other, and flushes those that it wrote to."""
+COPY = Forwarded("each", "sometimes", "never")
+"""Every flush, and copies of data that no sync waits for: the fast device of a write-through cache, a member that is
+written behind."""
+COPIES_NOTED = Forwarded("sometimes", "sometimes", "never")
+"""The list of the blocks of which a cache has copies. Without it, all of them are still on the slow device."""
+BYTES_ALONE = Forwarded("sometimes", "sometimes", "shared")
+"""A share of the writes, later: the slow device of a cache."""
+CLONES = Forwarded("sometimes", "shared", "shared")
+"""A path of a request-based multipath device. It gets whole requests, whose flushes it does not count."""
+AT_TIMES = Forwarded("sometimes", "sometimes", "sometimes")
+"""Journals, logs and metadata, which are written with commits."""
+ONLY_READ = AT_TIMES._replace(only_read=True)
+"""The origin of a snapshot."""
+LOGGED_FIRST = Forwarded("each", "each", "each", with_writes=True)
+"""The journal of an array: every write is written and flushed there before it is acknowledged."""
+NOTHING = Forwarded("never", "never", "never")
+"""A spare, a read cache."""
+
+_BY_ROLE = {
+    "spare": NOTHING,
+    "l2arc": NOTHING,
+    "journal": AT_TIMES,
+    "log": AT_TIMES,
+    "metadata": AT_TIMES,
+    "special": AT_TIMES,
+}
+
+
+def by_role(role: str | None, otherwise: Forwarded) -> Forwarded:
+    """Return what a layer of this role gets; ``otherwise`` if it holds the data."""
+    return _BY_ROLE.get(role or "", otherwise)
