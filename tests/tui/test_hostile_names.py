@@ -62,7 +62,6 @@ def test_what_is_wrapped_or_stands_at_both_ends_is_no_wider(name: str, width: in
     assert cells.ends([name], name[:5], width).cell_len <= width
     assert cells.rule(width, name, name).cell_len == width
     assert all(text.cell_len <= width for text in cells.labelled([(name, name)], "read", width))
-    assert cells.line(cells.fit_end(name, width)).cell_len <= width
 
 
 async def test_the_storage_and_each_of_its_rows() -> None:

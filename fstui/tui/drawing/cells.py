@@ -1,6 +1,6 @@
 """Text in columns of a fixed width, so that nothing moves while numbers change.
 
-What measures or cuts a text escapes its control characters first, lest it be wider on the screen than it was thought.
+Functions that measure or cut a text escape its control characters first, because escaping makes a text wider.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile, zip_longest
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
@@ -17,38 +17,36 @@ from rich.style import Style
 from rich.text import Text
 
 from fstui.report.characters import escape_controls
+from fstui.report.text import cut_left
 from fstui.tui.styles import FAINT, HEAD
 
-Thing = TypeVar("Thing")
 Run = tuple[str, str]
 """Text and its style."""
+ROW, ACTION = "row", "act"
+"""Marks of a cell that can be clicked: the number of the row to select, or the action to run."""
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column of a table. ``width`` 0: it takes what the others leave."""
+    """A column of a table. A width of 0 takes the room that the other columns leave."""
 
     title: str
     width: int = 0
     right: bool = False
     gap: int = 1
-    """Blank cells before it."""
+    """Blank cells before the column."""
     from_width: int = 0
-    """Left out on narrower screens."""
+    """A narrower screen leaves the column out."""
     cut: Literal["right", "middle", "left"] = "right"
-    """Where what is too long gives way: the ends of a matrix's names tell them apart, and the last part of a path."""
+    """Where a long text is cut. Steps of a matrix differ at both ends of their names, paths at the end."""
 
 
-ROW, ACTION = "row", "act"
-"""What a click finds on a cell: the row to select, or the action to do."""
-
-
-def clickable(text: Text, found: dict[str, Any], start: int = 0, end: int | None = None) -> Text:
-    text.stylize(Style.from_meta(found), start, end)
+def clickable(text: Text, mark: dict[str, Any], start: int = 0, end: int | None = None) -> Text:
+    text.stylize(Style.from_meta(mark), start, end)
     return text
 
 
 def fit(text: str, width: int) -> str:
-    """Exactly that many cells: padded, or cut with an ellipsis."""
+    """Pad the text to the width, or cut it at its end with an ellipsis."""
     text = escape_controls(text)
     if cell_len(text) <= width:
         return set_cell_size(text, width)
@@ -56,7 +54,7 @@ def fit(text: str, width: int) -> str:
 
 
 def fit_middle(text: str, width: int) -> str:
-    """The same, cut in the middle."""
+    """Pad the text to the width, or cut it in the middle."""
     text = escape_controls(text)
     if cell_len(text) <= width or width < 5:
         return fit(text, width)
@@ -64,30 +62,22 @@ def fit_middle(text: str, width: int) -> str:
     return set_cell_size(text, width - 1 - (width - 1) // 2) + "…" + tail
 
 
-def fit_end(text: str, width: int) -> str:
-    """The same, cut at its beginning, with no padding: the end of a path is what tells it from others."""
-    text = escape_controls(text)
-    if cell_len(text) <= width:
-        return text
-    return "…" + set_cell_size(text[::-1], max(width - 1, 0))[::-1]
-
-
 def fit_right(text: str, width: int) -> str:
-    """The same, flush right."""
+    """Align the text right, or cut it at its end."""
     text = escape_controls(text)
     return " " * (width - cell_len(text)) + text if cell_len(text) <= width else fit(text, width)
 
 
 def fit_left(text: str, width: int) -> str:
-    """Exactly that many cells, cut at its beginning."""
-    return fit(fit_end(text, width), width)
+    """Pad the text to the width, or cut it at its beginning."""
+    return fit(cut_left(text, width), width)
 
 
 _FITTED = {"right": fit, "middle": fit_middle, "left": fit_left}
 
 
 def line(*runs: Run | str) -> Text:
-    """A line of runs; neighbours of one style become one run, as each costs bytes on the wire."""
+    """Join runs to one line that does not wrap."""
     text = Text(end="", no_wrap=True)
     for run in runs:
         words, style = (run, "") if isinstance(run, str) else run
@@ -96,7 +86,7 @@ def line(*runs: Run | str) -> Text:
 
 
 def ends(left: Sequence[Run | str], right: str, width: int, right_style: str = "") -> Text:
-    """Left and right of a line; the left gives way, and a space stays between."""
+    """Place texts at both ends of a line. The left one is cut if there is too little room."""
     text, right = line(*left), escape_controls(right)
     room = width - cell_len(right) - 2
     if text.cell_len > room:
@@ -108,14 +98,14 @@ def ends(left: Sequence[Run | str], right: str, width: int, right_style: str = "
 
 
 def shown(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
-    """The columns for that width, the flexible one with its width filled in."""
+    """Return the columns that fit, with the width of the flexible one filled in."""
     kept = [column for column in columns if width >= column.from_width]
     left = width - sum(column.width + column.gap for column in kept)
     return tuple(column if column.width else msgspec.structs.replace(column, width=max(left, 4)) for column in kept)
 
 
 def row(columns: Sequence[Column], values: Mapping[str, str]) -> str:
-    """One row; a missing value is blank."""
+    """Return a row of values by column title; a missing value is blank."""
     return "".join(words for words, _ in styled_row(columns, values, {}))
 
 
@@ -133,7 +123,7 @@ def heading(columns: Sequence[Column], margin: str = "  ") -> Text:
 
 
 def rule(width: int, left: str = "", right: str = "") -> Text:
-    """A line across: ``── left ──── right ──``."""
+    """Draw a horizontal line with a title and a remark: ``── left ──── right ──``."""
     left, right = escape_controls(left), escape_controls(right)
     head = line(("── ", FAINT), (fit(left, min(cell_len(left), width - 7)), HEAD), (" ", FAINT)) if left else line()
     tail = f" {right} ──" if right and head.cell_len + cell_len(right) + 6 <= width else ""
@@ -141,7 +131,7 @@ def rule(width: int, left: str = "", right: str = "") -> Text:
 
 
 def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None) -> list[str]:
-    """Lines of at most that many cells, ``indent`` before each (``first`` before the first)."""
+    """Wrap the text. ``indent`` starts each line, ``first`` the first one."""
     wrapper = textwrap.TextWrapper(
         width=max(width, 20),
         initial_indent=indent if first is None else first,
@@ -151,41 +141,33 @@ def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None
     return wrapper.wrap(escape_controls(text)) or [indent if first is None else first]
 
 
-def window(rows: Sequence[Text], selected: int, height: int, *, chosen: bool = True) -> list[Text]:
-    """The rows that fit, the selected one among them; the last line says how many more there are.
+def window(count: int, draw: Callable[[int], Text], selected: int, height: int) -> list[Text]:
+    """Draw the rows that fit, with the selected one among them. The last line says how many more there are.
 
-    ``chosen``: a click on one selects it, else they are the lines of something.
+    ``draw`` is called only for rows that are shown, because there may be thousands.
     """
-    return window_of(range(len(rows)), rows.__getitem__, selected, height, chosen=chosen)
-
-
-def window_of(
-    rows: Sequence[Thing], draw: Callable[[Thing], Text], selected: int, height: int, *, chosen: bool = True
-) -> list[Text]:
-    """The same of what is drawn only where it fits: there may be thousands."""
-    fits = len(rows) <= height or height < 2
-    offset = 0 if fits else max(min(selected - height + 2, len(rows) - height), 0)
-    hidden = 0 if fits else len(rows) - offset - height
-    part = list(map(draw, rows[offset : offset + height - (hidden > 0)]))
-    if chosen:
-        part = [clickable(text, {ROW: at}) for at, text in enumerate(part, offset)]
-    return [*part, line((f"   … {hidden + 1} more (↓)", FAINT))] if hidden > 0 else part
+    fits = count <= height or height < 2
+    offset = 0 if fits else max(min(selected - height + 2, count - height), 0)
+    hidden = 0 if fits else count - offset - height
+    shown = range(offset, min(offset + height - (hidden > 0), count))
+    rows = [clickable(draw(at), {ROW: at}) for at in shown]
+    return [*rows, line((f"   … {hidden + 1} more (↓)", FAINT))] if hidden > 0 else rows
 
 
 def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, *, indent: int = 3) -> list[Text]:
-    """Evidence under one word: ``because  label  evidence``, the word before the first line only.
+    """Draw pairs of label and evidence below one heading: ``because  label  evidence``.
 
-    The evidence stands in one column beside the labels where the room allows, else behind each label.
+    The evidence has its own column if the labels leave enough room, else it follows each label.
     """
     known = [(escape_controls(label), evidence) for label, evidence in pairs]
     room = width - 12
-    beside = max((cell_len(label) + 2 for label, evidence in known if evidence), default=0)
+    label_width = max((cell_len(label) + 2 for label, evidence in known if evidence), default=0)
     lines: list[Text] = []
     for label, evidence in known:
         if not evidence:
             parts = wrapped(label, room, indent="")
-        elif beside <= room * 3 // 5:
-            parts = wrapped(evidence, room, indent=" " * beside, first=fit(label, beside))
+        elif label_width <= room * 3 // 5:
+            parts = wrapped(evidence, room, indent=" " * label_width, first=fit(label, label_width))
         else:
             parts = wrapped(f"{label}: {evidence}", room, indent="  ", first="")
         lead = " " * indent + fit("" if lines else head, 12 - indent)
@@ -195,14 +177,15 @@ def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, *, indent:
 
 
 def distinct(names: Sequence[str], width: int) -> list[str]:
-    """Each in that many cells, cut in the middle; of those that would read alike then, only what tells them apart.
+    """Cut the names of steps in the middle, so that no two of them read alike.
 
-    Where that is too long, too, the number of its step goes before it.
+    Names that would read alike show only their differences. If these are too long as well, the number of the step
+    comes first.
     """
-    cut = _cut(names, width)
+    cut = [fit_middle(name, width) for name in names]
     alike = [at for at, text in enumerate(cut) if cut.count(text) > 1 and names.count(names[at]) == 1]
-    for at, text in zip(alike, _cut(_differences([names[at] for at in alike]), width), strict=True):
-        cut[at] = text
+    for at, text in zip(alike, _differences([names[at] for at in alike]), strict=True):
+        cut[at] = fit_middle(text, width)
     seen = Counter(cut)
     return [
         fit_middle(f"{at} {name}", width) if seen[text] > 1 else text
@@ -210,18 +193,14 @@ def distinct(names: Sequence[str], width: int) -> list[str]:
     ]
 
 
-def _cut(names: Sequence[str], width: int) -> list[str]:
-    return [fit_middle(name, width) for name in names]
-
-
 def _differences(names: Sequence[str]) -> list[str]:
-    """Word by word, without what all of them have: whole words, and beginnings that end in ``_``."""
+    """Remove words that all names share, and shared beginnings of words that end in ``_``."""
     columns = list(zip_longest(*(name.split() for name in names), fillvalue=""))
-    told = [_without_beginning(column) for column in columns if len(set(column)) > 1]
-    return [" ".join(filter(None, words)) for words in zip(*told, strict=True)] if told else list(names)
+    differing = [_without_prefix(column) for column in columns if len(set(column)) > 1]
+    return [" ".join(filter(None, words)) for words in zip(*differing, strict=True)] if differing else list(names)
 
 
-def _without_beginning(words: Sequence[str]) -> list[str]:
+def _without_prefix(words: Sequence[str]) -> list[str]:
     parts = [word.split("_") for word in words if word]
     alike = sum(1 for _ in takewhile(lambda found: len(set(found)) == 1, zip(*parts, strict=False)))
     shared = min(alike, *(len(part) - 1 for part in parts))

@@ -17,14 +17,13 @@ from fstui.report import io_path as path_report
 from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
-from fstui.report.text import speed_words
+from fstui.report.text import cut_left, speed_words
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
     Column,
     distinct,
     ends,
     fit,
-    fit_end,
     heading,
     labelled,
     line,
@@ -83,7 +82,7 @@ def verdict(run: Run, width: int) -> Text:
     glyph, style = verdict_style(run.verdict)
     deciding = leading(run)
     title = finding_title(deciding) if deciding else ""
-    title = "not proof: only a power-cut test is" if run.verdict == "consistent" else title
+    title = "proof needs a power-cut test" if run.verdict == "consistent" else title
     word = verdict_word(run.verdict)
     room = width - len(word) - len(run.confidence) - 20
     title = fit(title, min(len(title), room)) if room > 12 else ""
@@ -174,7 +173,10 @@ def findings(found: Sequence[Finding], selected: int | None, width: int, height:
     named = max([_NAME, *(len(finding.rule) for finding in found if width >= _WIDE)])
     columns = shown([replace(FINDINGS[0], width=named), *FINDINGS[1:]], width - 3)
     rows = [_finding(finding, columns, index == selected) for index, finding in enumerate(found)]
-    return [rule(width, counted(len(found), "finding")), *window(rows, selected or 0, height - 1)]
+    return [
+        rule(width, counted(len(found), "finding")),
+        *window(len(rows), rows.__getitem__, selected or 0, height - 1),
+    ]
 
 
 def steps(run: Run, more: Sequence[Section], selected: int | None, width: int, height: int) -> list[Text]:
@@ -189,7 +191,11 @@ def steps(run: Run, more: Sequence[Section], selected: int | None, width: int, h
     rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(more, len(run.steps))]
     titles = heading(columns, margin="── ").plain
     pictures = gallery(run, width, height - len(rows) - 2)
-    return [line((titles, FAINT)), *window(rows, selected or 0, height - 1), *([line(), *pictures] if pictures else [])]
+    return [
+        line((titles, FAINT)),
+        *window(len(rows), rows.__getitem__, selected or 0, height - 1),
+        *([line(), *pictures] if pictures else []),
+    ]
 
 
 def _columns(run: Run, width: int) -> Sequence[Column]:
@@ -206,7 +212,7 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
     if saved_to is None:
         words = f" ! not saved: {save_error}" if save_error else " not saved: not measured on this host"
         return line((fit(words, width), DOUBT if save_error else FAINT))
-    return line((f" saved {fit_end(saved_to, width - 8)}", FAINT))
+    return line((f" saved {cut_left(saved_to, width - 8)}", FAINT))
 
 
 def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Text:

@@ -70,8 +70,11 @@ def steps(progress: Progress, selected: int | None, width: int, height: int) -> 
     """Draw a row for each planned step. The numbers of the running step change in place."""
     columns = shown(STEPS, width - 5)
     names = distinct([step.name for step in progress.plan.steps], columns[0].width)
-    rows = [_step(progress, index, name, columns) for index, name in enumerate(names)]
-    return [heading(columns, margin="   "), *window(rows, selected or 0, height - 1)]
+
+    def draw(at: int) -> Text:
+        return _step(progress, at, names[at], columns)
+
+    return [heading(columns, margin="   "), *window(len(names), draw, selected or 0, height - 1)]
 
 
 def map_rule(progress: Progress, paused: bool, width: int) -> Text:

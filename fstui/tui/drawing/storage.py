@@ -15,7 +15,7 @@ from fstui.model.quantities import counted, short_size
 from fstui.model.storage import Node, Target
 from fstui.report import findings, stack
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window_of
+from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window
 from fstui.tui.iostats import IoStats, together
 from fstui.tui.styles import HEAD, verdict_style
 
@@ -159,7 +159,7 @@ def table(rows: Sequence[Entry], stats: Mapping[str, IoStats], selected: int, wi
     def draw(at: int) -> Text:
         return _row(rows[at], columns, stats_of(rows[at], stats), at == selected)
 
-    return [heading(columns, margin="   "), *window_of(range(len(rows)), draw, selected, height - 1)]
+    return [heading(columns, margin="   "), *window(len(rows), draw, selected, height - 1)]
 
 
 def table_lines(rows: Sequence[Entry]) -> int:
@@ -175,7 +175,7 @@ def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
     if sort != "flag":
         parts.append(f"sorted by {sort}")
     if not inventory.host.udev:
-        parts.append("no udev database: device names come from /sys only")
+        parts.append("no udev database: names from /sys")
     return " " + " · ".join(parts)
 
 
