@@ -1,4 +1,4 @@
-"""The sub-commands by name. What is not one of them is the directory that the app opens with."""
+"""The commands by name. The first word of any other command line is the directory that the app opens."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ import click
 from click.shell_completion import CompletionItem
 
 from fstui import __version__
-from fstui.cli import completing
+from fstui.cli import completion
 from fstui.cli.options import simulate_option, trust_option
 from fstui.cli.terminal import start
 from fstui.model.errors import Refused
 
 COMMANDS = {
-    "list": "Filesystems, what they stand on, and what is wrong already.",
-    "scenarios": "What can be run and what it asks.",
-    "run": "Run a scenario in a directory and judge the storage under it.",
-    "check": "The quick check of every writable filesystem, two seconds each.",
-    "powercut": "Prove it: write with a witness elsewhere, pull the plug, verify.",
-    "watch": "Who waits for which file, without writing a byte.",
-    "lessons": "Lessons on simulated disks: what makes data durable.",
-    "serve": "The app in browsers, on simulated disks, for a class.",
-    "lab": "Real storage for a class, honest and lying, in envelopes.",
-    "simulate": "Simulated disks, honest and lying, for lessons and tests.",
-    "history": "The saved runs.",
-    "show": "A saved run again.",
-    "replay": "A saved run played again, as it went.",
-    "compare": "Saved runs side by side.",
-    "judge": "Judge a saved run again, with today's rules.",
-    "explain": "Explain a rule or a word, or show a page of documentation.",
-    "references": "What storage is held against: the published, and your own.",
-    "schema": "The JSON Schema of the run document.",
-    "fleet": "The same on many boxes at once, and the odd ones out.",
-    "clean": "Remove what a killed run has left.",
-    "completion": "What makes a shell complete all this.",
-    "manual": "All of it as a man page.",
+    "list": ("host", "List the filesystems, their devices, and configuration defects."),
+    "scenarios": ("catalog", "List what can be run, and what it writes."),
+    "run": ("run", "Run a scenario in a directory and judge the storage below it."),
+    "check": ("host", "Measure and judge every writable filesystem, two seconds each."),
+    "powercut": ("powercut", "Prove durability by a power cut, with a witness on another host."),
+    "watch": ("watch", "Show which programs wait for which files. Writes nothing."),
+    "lessons": ("teaching", "Learn on simulated disks what makes data durable."),
+    "serve": ("serve", "Serve the app to browsers, on simulated disks, for a class."),
+    "lab": ("teaching", "Make real storage with known faults, for a class."),
+    "simulate": ("catalog", "List the simulated disks, durable and lying."),
+    "history": ("saved", "List the saved runs."),
+    "show": ("saved", "Print a saved run."),
+    "replay": ("saved", "Play a saved run again on the screen."),
+    "compare": ("saved", "Compare saved runs."),
+    "judge": ("saved", "Judge a saved run again with today's rules."),
+    "explain": ("documentation", "Explain a rule or a word, or show a page of documentation."),
+    "references": ("catalog", "List the rates that runs are compared with."),
+    "schema": ("documentation", "Print the JSON Schema of the run document."),
+    "fleet": ("fleet", "Run any of this on many hosts, and report the ones that differ."),
+    "clean": ("host", "Remove what a killed run left behind."),
+    "completion": ("completion", "Print or install completion for bash, zsh and fish."),
+    "manual": ("documentation", "Print the man page."),
 }
-"""In the order of their use. The sentences stand here, so that help imports none of them."""
+"""Module and sentence of each command, in the order of their use. The help imports no command."""
 
 SIMULATED = frozenset({"check", "list", "run", "serve", "watch"})
-"""Those that can be asked of a simulated disk."""
+"""Commands that accept --simulate."""
 
 APP = "DIR"
-"""The app's name where click wants one; no directory is hidden by it."""
+"""The name of the app for click. It hides no directory."""
 
 
 class Commands(click.Group):
-    """Imports a sub-command when it is called; hands any other first argument to the app as DIR."""
+    """Imports a command when it is called. Any other first argument is the directory that the app opens."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """``fstui help run`` asks for the same as ``fstui run --help``."""
+        """Treat ``fstui help run`` like ``fstui run --help``."""
         if args[:1] == ["help"]:
             if args[1:] and args[1] not in COMMANDS:
                 raise click.UsageError(f"No command is called {args[1]!r}.", ctx)
@@ -61,24 +61,28 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _imported(cmd_name) if cmd_name in COMMANDS else None
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"fstui.cli.{COMMANDS[cmd_name][0]}")
+        commands = (each for each in vars(module).values() if isinstance(each, click.Command))
+        return next(command for command in commands if command.name == cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Commands by the sentences that stand here, options after a dash, directories once it can be one."""
+        """Complete commands with their sentences, options after a dash, and directories if the word can be one."""
         if incomplete[:1] in ("-", ".", "/", "~"):
-            return [*super().shell_complete(ctx, incomplete), *completing.directories(ctx, self.params[0], incomplete)]
-        return [CompletionItem(name, help=told) for name, told in COMMANDS.items() if name.startswith(incomplete)]
+            return [*super().shell_complete(ctx, incomplete), *completion.directories(ctx, self.params[0], incomplete)]
+        return [
+            CompletionItem(name, help=words) for name, (_, words) in COMMANDS.items() if name.startswith(incomplete)
+        ]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] in COMMANDS:
-            return super().resolve_command(ctx, args)
-        return APP, _imported("app"), args
+        return super().resolve_command(ctx, args) if args[0] in COMMANDS else (APP, app, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
 
 
 @click.group(
@@ -92,15 +96,25 @@ class Commands(click.Group):
 @simulate_option
 @click.pass_context
 def group(ctx: click.Context, trust_dir: bool, simulate: str | None) -> object:
-    """Does this storage keep its word, and how fast?
+    """Is an acknowledged write on this storage durable, and is the storage slow?
 
-    Without a command the terminal app starts; with DIR it goes straight to the plan for that directory.
+    Without a command, the terminal app starts. With DIR, it opens the plan for that directory.
+
+    \b
+    Examples:
+      fstui                             the app
+      fstui check                       measure and judge every filesystem
+      fstui run fsync-rate /srv/data    one scenario in one directory
     """
     if simulate and ctx.invoked_subcommand in COMMANDS.keys() - SIMULATED:
-        raise Refused(f"--simulate is for the app and for {', '.join(sorted(SIMULATED))}")
+        raise Refused(f"--simulate works with the app and with {', '.join(sorted(SIMULATED))}")
     return None if ctx.invoked_subcommand else start(trusting=trust_dir, simulate=simulate)
 
 
-def _imported(name: str) -> click.Command:
-    command: click.Command = importlib.import_module(f"fstui.cli.{name}").command
-    return command
+@click.command(APP, add_help_option=False)
+@click.argument("directory", metavar="[DIR]", required=False, shell_complete=completion.directories)
+@trust_option
+@simulate_option
+def app(directory: str | None, trust_dir: bool, simulate: str | None) -> int:
+    """Start the terminal app with the plan for DIR."""
+    return start(directory, trusting=trust_dir, simulate=simulate)

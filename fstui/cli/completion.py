@@ -1,20 +1,24 @@
-"""``fstui completion [SHELL] [--install]``"""
+"""``fstui completion``, and what a shell offers for each kind of argument.
+
+Every Tab starts a process, so modules are imported as late as possible.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import os
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import click
-from click.shell_completion import BashComplete, FishComplete, ZshComplete, add_completion_class
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete, add_completion_class
 
 from fstui.cli.output import put, say
-from fstui.cli.output_file import deliver
 from fstui.model.errors import Refused
 
-_ASKED_BY = "_FSTUI_COMPLETE"
+Answer = TypeVar("Answer")
+VARIABLE = "_FSTUI_COMPLETE"
+"""Set by the scripts of click: the process then prints completions."""
 
 _BASH = """\
 %(complete_func)s() {
@@ -52,21 +56,25 @@ _ZSH = (
 
 
 class Zsh(ZshComplete):
-    """Click's own, but with no space after ``KEY=``, and with an answer to the second Tab as to the first: the file is
-    then a function that was loaded (zshmisc(1), zsh_eval_context), and not what is being loaded.
+    """Click's script without a space after ``KEY=``, and with completions on the second Tab, too.
+
+    On the second Tab, an autoloaded file runs as a function. Click's test of zsh_eval_context (zshmisc(1)) misses that.
     """
 
     source_template: ClassVar[str] = _ZSH
 
 
 class Bash(BashComplete):
-    """With directories beside words, no space after ``KEY=``, and values behind it: bash takes ``=`` for a word."""
+    """Complete directories next to words, add no space after ``KEY=``, and complete its value.
+
+    Bash splits a line at ``=``, so ``KEY=VALUE`` arrives as three words.
+    """
 
     source_template: ClassVar[str] = _BASH
 
     @staticmethod
     def _check_version() -> None:
-        """mapfile and compopt are in every bash since 4.0 (2009)."""
+        """Do not start bash to ask for its version: mapfile and compopt exist since 4.0 (2009)."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         args, incomplete = super().get_completion_args()
@@ -76,7 +84,7 @@ class Bash(BashComplete):
             return args[:-2], f"{args[-2]}={incomplete}"
         return args, incomplete
 
-    def format_completion(self, item: click.shell_completion.CompletionItem) -> str:
+    def format_completion(self, item: CompletionItem) -> str:
         _, incomplete = self.get_completion_args()
         given = len(incomplete.rpartition("=")[0]) + 1 if "=" in incomplete else 0
         return f"{item.type},{item.value[given:]}"
@@ -86,45 +94,52 @@ _SHELLS = {"bash": Bash, "zsh": Zsh, "fish": FishComplete}
 
 
 def prepare() -> None:
-    """Answer bash and zsh in our own way."""
+    """Make click use the classes above."""
     add_completion_class(Bash)
     add_completion_class(Zsh)
 
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(tuple(_SHELLS)), required=False)
-@click.option("--install", is_flag=True, help="Put it where that shell looks for it, for this user.")
-def command(shell: str | None, install: bool) -> None:
-    """Print what makes a shell complete commands, scenarios, rules, runs, settings and directories.
+@click.option("--install", is_flag=True, help="Write the script to the directory where the shell looks for it.")
+def completion(shell: str | None, install: bool) -> None:
+    """Print a script that completes commands, options, scenarios, settings, rules, runs and directories.
 
-    SHELL is bash, zsh or fish; without it, yours.
+    SHELL is bash, zsh or fish. Without SHELL, $SHELL is used.
+
+    Example: fstui completion --install
     """
     named = shell or Path(os.environ.get("SHELL", "")).name
     if named not in _SHELLS:
-        raise Refused(f"completion is there for {', '.join(_SHELLS)}, not for '{named}': name one of them")
-    script = _SHELLS[named](click.Group("fstui"), {}, "fstui", _ASKED_BY).source()
+        raise Refused(f"there is no completion for '{named}'. Name one of {', '.join(_SHELLS)}")
+    script = _SHELLS[named](click.Group("fstui"), {}, "fstui", VARIABLE).source()
     if install:
-        asyncio.run(_install(named, script))
+        _install(named, script)
     else:
         put(script)
 
 
-async def _install(shell: str, script: str) -> None:
+def _install(shell: str, script: str) -> None:
+    from fstui.cli.delivery import deliver  # noqa: PLC0415
+
     path = _place(shell)
-    if path.exists() and _ASKED_BY not in path.read_text(errors="replace"):
-        raise Refused(f"{path} is not ours: remove it first, or use 'fstui completion {shell}' yourself")
+    if path.exists() and VARIABLE not in path.read_text(errors="replace"):
+        raise Refused(
+            f"{path} was not written by fstui, and is not replaced. Remove it first, or use the output of "
+            f"'fstui completion {shell}'"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
-    await deliver(path, script)
+    _answer(deliver(path, script))
     say(f"fstui: {path}")
     if shell == "zsh":
         say(f"fstui: in ~/.zshrc, before compinit: fpath=({path.parent} $fpath)")
-    say(f"fstui: a new {shell} completes it")
+    say(f"fstui: a new {shell} uses it")
 
 
 def _place(shell: str) -> Path:
-    """Where that shell looks for a user's completions. Raises Refused without a home."""
+    """Return where the shell looks for a user's completions. Raises Refused without a home directory."""
     if not (home := os.environ.get("HOME")):
-        raise Refused("there is no home directory to install into: set HOME")
+        raise Refused("there is no home directory to install into. Set HOME")
     data = Path(os.environ.get("XDG_DATA_HOME") or f"{home}/.local/share")
     config = Path(os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config")
     return {
@@ -132,3 +147,65 @@ def _place(shell: str) -> Path:
         "zsh": data / "zsh/site-functions/_fstui",
         "fish": config / "fish/completions/fstui.fish",
     }[shell]
+
+
+def scenarios(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the name of a scenario, shipped or the user's own."""
+    from fstui.runs import scenarios as known  # noqa: PLC0415
+
+    own, _ = _answer(known.own())
+    return _beginning(incomplete, ((name, one.title) for name, one in (*known.shipped_ones(), *own)))
+
+
+def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete ``KEY=`` of the scenario named before, then a value."""
+    from fstui.runs import scenarios as known  # noqa: PLC0415
+
+    # after a --set without a value, click has not assigned the arguments to parameters yet
+    named = ctx.params.get("scenario") or next(iter(ctx.args), "")
+    try:
+        form = _answer(known.named(named)).settings
+    except Refused:
+        return []
+    key, equals, _ = incomplete.partition("=")
+    if not equals:
+        return _beginning(incomplete, ((f"{name}=", setting.help) for name, setting in form.items()))
+    choices = form[key].choices if key in form else ()
+    return _beginning(incomplete, ((f"{key}={choice}", "") for choice in choices or ()))
+
+
+def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the id of a saved run, the newest first. No id if the state directory does not answer."""
+    from fstui.runs import history  # noqa: PLC0415
+
+    try:
+        found = [one for one in _answer(history.listed()) if one.id]
+    except (OSError, Refused):
+        return []
+    described = [(one.id, f"{one.verdict}, {one.scenario} on {one.target}") for one in found]
+    return _beginning(incomplete, [*described, ("last", "the newest run")])
+
+
+def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a name that ``fstui explain`` knows."""
+    from fstui.report import explanation  # noqa: PLC0415
+    from fstui.report import glossary as words  # noqa: PLC0415
+    from fstui.runs import rules  # noqa: PLC0415
+
+    names = (*rules.rule_names(), *explanation.documentation(), *words.words())
+    return _beginning(incomplete, ((name, "") for name in names))
+
+
+def directories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Let the shell complete a directory."""
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def _beginning(incomplete: str, known: Iterable[tuple[str, str]]) -> list[CompletionItem]:
+    return [CompletionItem(name, help=help_ or None) for name, help_ in known if name.startswith(incomplete)]
+
+
+def _answer(question: Coroutine[Any, Any, Answer]) -> Answer:
+    import asyncio  # noqa: PLC0415  help needs no asyncio
+
+    return asyncio.run(question)

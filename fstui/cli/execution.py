@@ -1,4 +1,4 @@
-"""One call of ``fstui``: from its arguments to an exit code, with a sentence in place of a traceback."""
+"""Run one command line and return its exit status, with a sentence instead of a traceback."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 FAILED, REFUSED = 1, 2
 INTERRUPTED = 130
-_NONE_LEFT = "no further process or thread may be started here: see 'ulimit -u', and pids.max of the cgroup"
+_NONE_LEFT = "no more processes or threads can be started. See 'ulimit -u', and pids.max of the cgroup"
 _NO_THREAD = "can't start new thread"
-"""Python's word where pthread_create(3) fails, a RuntimeError."""
+"""Python's message if pthread_create(3) fails, in a RuntimeError."""
 _COMPLETING = "_FSTUI_COMPLETE"
-"""By this a shell asks click for completions, without arguments."""
+"""Set by a shell that requests completions. There are no arguments then."""
 BROKEN_PIPE = 141
-"""What a shell reports of a program that SIGPIPE ended."""
+"""The exit status that a shell reports for a program ended by SIGPIPE."""
 
 
 def execute(arguments: Sequence[str]) -> int:
-    """Run the command and return its exit code. Raises nothing that a user could cause."""
-    _leave_out_relative_places()
+    """Run the command and return its exit status. Raises nothing that a user can cause."""
+    _remove_relative_paths()
     try:
         if not arguments and _COMPLETING not in os.environ:
             return start()
@@ -46,15 +46,15 @@ def execute(arguments: Sequence[str]) -> int:
         return _ended_by(error)
 
 
-def _leave_out_relative_places() -> None:
-    """Of PATH: a program found in the directory that we stand in would be its owner's, and run as root."""
+def _remove_relative_paths() -> None:
+    """Remove them from PATH: as root, fstui would run programs that the owner of the current directory put there."""
     os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
 
 
 def leave(code: int) -> NoReturn:
-    """End, also where a thread still waits: for a key from a terminal that is gone, for a disk that hangs.
+    """End the process even if a thread still waits, for a key from a lost terminal or for a disk that hangs.
 
-    Python would wait for such threads for ever. What is to be removed is removed by children, who see us end.
+    Python would wait for such threads for ever. Child processes remove files when this process ends.
     """
     if all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
         sys.exit(code)
@@ -67,16 +67,16 @@ def leave(code: int) -> NoReturn:
 def _ended_by(error: BaseException) -> int:
     match error:
         case Refused():
-            return _said(str(error), REFUSED)
+            return _failed(str(error), REFUSED)
         case KeyboardInterrupt():
-            return _said("stopped", INTERRUPTED)
+            return _failed("stopped", INTERRUPTED)
         case ReaderGone():
             return BROKEN_PIPE
         case BlockingIOError() | RuntimeError() if _is_none_left(error):
-            return _surprised(_NONE_LEFT)
+            return _unexpected(_NONE_LEFT)
         case OSError():
             name = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
-            return _surprised(f"{name}{error.strerror or error}")
+            return _unexpected(f"{name}{error.strerror or error}")
         case Exception():
             return _ended_by_click(error)
         case _:
@@ -84,7 +84,7 @@ def _ended_by(error: BaseException) -> int:
 
 
 def _is_none_left(error: Exception) -> bool:
-    """fork(2) or pthread_create(3) failed with EAGAIN; a write that must not block says more (characters_written)."""
+    """Return whether fork(2) or pthread_create(3) failed with EAGAIN. A non-blocking write has another message."""
     forked = isinstance(error, BlockingIOError) and error.strerror == os.strerror(errno.EAGAIN)
     return forked or str(error) == _NO_THREAD
 
@@ -98,29 +98,29 @@ def _ended_by_click(error: Exception) -> int:
                 say(line)
             return REFUSED
         case click.UsageError():
-            return _said(f"{error.format_message()} {_help(error)}", REFUSED)
+            return _failed(f"{error.format_message()} {_help(error)}", REFUSED)
         case click.Abort():
-            return _said("stopped", INTERRUPTED)
-        case _:  # the last resort
-            return _surprised(f"unexpected {type(error).__name__}: {error}. FSTUI_DEBUG=1 shows where it came from.")
+            return _failed("stopped", INTERRUPTED)
+        case _:
+            return _unexpected(f"unexpected {type(error).__name__}: {error}. Set FSTUI_DEBUG=1 to see the traceback.")
 
 
-def _said(sentence: str, code: int) -> int:
+def _failed(sentence: str, code: int) -> int:
     say(f"fstui: {sentence.strip()}")
     return code
 
 
-def _surprised(sentence: str) -> int:
+def _unexpected(sentence: str) -> int:
     if os.environ.get("FSTUI_DEBUG"):
-        import traceback  # noqa: PLC0415  for developers only
+        import traceback  # noqa: PLC0415  only for developers
 
         for line in traceback.format_exc().splitlines():
             say(line)
-    return _said(sentence, FAILED)
+    return _failed(sentence, FAILED)
 
 
 def _help(error: click.UsageError) -> str:
     from fstui.cli.commands import APP  # noqa: PLC0415
 
     called = error.ctx.command_path if error.ctx and error.ctx.info_name != APP else "fstui"
-    return f"'{called} --help' says more."
+    return f"See '{called} --help'."

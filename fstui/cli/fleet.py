@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
+from fstui.cli.delivery import deliver
 from fstui.cli.execution import FAILED
 from fstui.cli.options import FAILED_ON, fail_on_option, fails, format_option, output_option, pairs, trust_option
 from fstui.cli.output import put, say, width
-from fstui.cli.output_file import check_output, hand_over
 from fstui.fleet import comparison, gathered, report
 from fstui.fleet.asked import Asked
 from fstui.fleet.gathered import Fleet
@@ -152,8 +152,6 @@ def _ask(command_: str, arguments: Sequence[str], how: dict[str, Any]) -> int:
     except ImportError:
         raise Refused(WITHOUT) from None
     nodes = nodes_of(how["nodes"])
-    if how["output"] is not None:
-        asyncio.run(check_output(how["output"]))
     asked = Asked(
         command=command_,
         arguments=tuple(arguments),
@@ -172,7 +170,7 @@ def _ask(command_: str, arguments: Sequence[str], how: dict[str, Any]) -> int:
     fleet = campaign.go()
     shown = width() if how["output"] is None else None
     document = render_report(how["format_"], report.report_of(fleet), shown)
-    asyncio.run(hand_over(document, how["output"]))
+    asyncio.run(deliver(how["output"], document))
     say(f"documents in {place}: fstui fleet show {place}")
     return told.exit_code or _exit_code(fleet, how.get("fail_on", ()))
 

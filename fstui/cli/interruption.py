@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP: the run is stopped and cleans up, and the exit code says which of them it was."""
+"""SIGINT, SIGTERM and SIGHUP: stop the work, let it clean up, and return the exit status of the signal."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ from typing import NoReturn
 from fstui.cli.output import say
 
 WORD_S = 1.5
-"""A stop that takes longer is told of. Only who has read that is so impatient that nothing is waited for any more."""
+"""Seconds until a stop that takes longer is reported. A second signal counts only after the report."""
 READER_S = 1.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = b"\x1b[?25h\n"
 
 
 class Interruption:
-    """Listens while a run is prepared, runs and cleans up. The first signal counts; a second one, where the stop takes
-    long, ends everything at once."""
+    """Listens for signals while a run is prepared, runs and cleans up.
+
+    The first signal stops the work. A second one, if the stop takes long, ends the process at once.
+    """
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
         self._stop: Callable[[], object] | None = None
         self._waits_for = ""
-        self._told = False
+        self._reported = False
 
     async def ending(self, work: Awaitable[int], stopped: str = "") -> int:
-        """Await the work and return its exit code; a signal cancels it, and its own exit code is returned.
+        """Await the work and return its exit status. A signal cancels it, and its own exit status is returned.
 
-        ``stopped``: what to say then.
+        ``stopped``: the sentence to print in that case.
         """
         task = asyncio.current_task()
         assert task is not None
@@ -49,7 +51,7 @@ class Interruption:
     def listen(self, stop: Callable[[], object], waits_for: str = "") -> None:
         """Call ``stop`` at the first signal. A signal that was ignored before (nohup) stays ignored.
 
-        ``waits_for``: what a stop that takes long waits for.
+        ``waits_for``: what a stop that takes long is waiting for.
         """
         loop = asyncio.get_running_loop()
         self._stop, self._waits_for = stop, waits_for
@@ -57,15 +59,14 @@ class Interruption:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, self._arrived, number)
 
-    def instead(self, stop: Callable[[], object], waits_for: str = "") -> None:
-        """From now on a signal calls this; at once where one has come already."""
+    def on_signal(self, stop: Callable[[], object], waits_for: str = "") -> None:
+        """Call ``stop`` at the next signal instead, or now if a signal has arrived."""
         self._stop, self._waits_for = stop, waits_for
         if self.signal is not None:
             stop()
 
-    def let_go(self) -> None:
-        """From now on a signal ends the process as it ends others: what is left to do is to print, and a reader who
-        does not read must not make it deaf."""
+    def release(self) -> None:
+        """Let a signal end the process again: only printing is left, and a reader that does not read may block it."""
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
@@ -77,29 +78,29 @@ class Interruption:
 
     @property
     def patience_s(self) -> float | None:
-        """So long a reader is waited for who takes nothing; None: as long as he likes, until a signal."""
+        """Seconds to wait for a reader that takes nothing; None: for ever, until a signal arrives."""
         return None if self.signal is None else READER_S
 
     def _arrived(self, number: signal.Signals) -> None:
         if self.signal is None:
             self.signal = number
-            asyncio.get_running_loop().call_later(WORD_S, self._tell)
+            asyncio.get_running_loop().call_later(WORD_S, self._report)
             if self._stop is not None:
                 self._stop()
-        elif self._told:
+        elif self._reported:
             self._leave()
 
-    def _tell(self) -> None:
-        self._told = True
-        slow = self._waits_for or "what was asked has not answered yet"
-        say(f"fstui: stopping: {slow}; a second signal ends it at once")
+    def _report(self) -> None:
+        self._reported = True
+        slow = self._waits_for or "a request has not been answered yet"
+        say(f"fstui: stopping: {slow}. A second signal ends fstui at once")
 
     def _leave(self) -> NoReturn:
-        """What is on the target is removed by the child that holds it, when its disk answers."""
+        """End the process. The child that holds the target's files removes them when the disk answers."""
         with suppress(OSError):
             if os.isatty(2):
                 os.write(2, _SHOW_CURSOR)
-        say("fstui: ended at once: what is not removed goes when its disk answers, or by `fstui clean`")
+        say("fstui: ended at once. Files that remain are removed when their disk answers, or by 'fstui clean'")
         with suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(self.exit_code or 1)

@@ -1,4 +1,4 @@
-"""What a headless run tells on stderr while it goes: lines, and a bar where stderr is a terminal."""
+"""The progress of a run without a screen, on stderr: lines, and a progress bar if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Narration:
-    """Lines as the steps finish. ``verdict`` is False where the result itself goes to the same terminal."""
+    """Prints a line when a step finishes. ``verdict`` is False if the result goes to the same terminal."""
 
     def __init__(self, plan: Plan, target: Target, *, verdict: bool) -> None:
         self._plan = plan
@@ -47,47 +47,48 @@ class Narration:
         self._seen = Evidence(target=target)
 
     def hear(self, event: Event) -> None:
-        """Tell what is worth a line."""
         match event:
             case RunStarted(untraced=untraced):
-                self.tell(*plan_head(self._plan, self._target))
+                self.print(*plan_head(self._plan, self._target))
                 if untraced:
-                    self.tell(f"not traced by the kernel: {untraced}")
+                    self.print(f"not traced by the kernel: {untraced}")
             case FindingsChanged(judgement=judgement) if not self._begun:
                 self._begun = True
                 for found in judgement.findings:
                     if found.verdict in NOT_TRUSTED:
                         words = f"{verdict_words(found.verdict, found.confidence)}: {found.sentence}"
-                        self.tell(f"before the first step: {words}")
+                        self.print(f"before the first step: {words}")
             case IdleMeasured(idle=idle):
                 self._seen = replace(self._seen, idle=idle)
             case StepFinished(step=step):
                 self._seen = replace(self._seen, steps=(*self._seen.steps, step))
-                self.tell(step_line(step, Counts(self._seen)))
+                self.print(step_line(step, Counts(self._seen)))
             case RunFinished(run=run) if self._verdict:
-                self.tell(f"{verdict_words(run.verdict, run.confidence)}: {run.sentence}")
-                self.tell(*filter(None, [speed_words(run.speed)]))
+                self.print(f"{verdict_words(run.verdict, run.confidence)}: {run.sentence}")
+                self.print(*filter(None, [speed_words(run.speed)]))
 
-    def tell(self, *lines: str) -> None:
-        """One line, or several."""
+    def print(self, *lines: str) -> None:
         for line in lines:
             say(line)
 
 
 class BarNarration(Narration):
-    """The same above a progress bar. It redraws when an event comes, and so starts no thread beside the measurement."""
+    """Prints the lines above a progress bar.
+
+    The bar is redrawn when an event arrives. It needs no thread that could disturb the measurement.
+    """
 
     def __init__(self, plan: Plan, target: Target, progress: Progress, *, verdict: bool) -> None:
         super().__init__(plan, target, verdict=verdict)
         self._progress = progress
-        self._task = progress.add_task("looking at the idle devices", total=None)
+        self._task = progress.add_task("watching the idle devices", total=None)
 
     def hear(self, event: Event) -> None:
         match event:
             case IdleMeasured():
                 self._draw("starting")
             case StepPreparing(name=name, server_s=server_s) if server_s:
-                self._draw(f"{name}: its server is starting, {seconds(server_s)}")
+                self._draw(f"{name}: starting its server, {seconds(server_s)}")
             case StepPreparing(name=name, done=done, total=total, silent_s=silent_s):
                 silence = f", no answer for {seconds(silent_s)}" if silent_s else ""
                 self._draw(f"{name}: writing its file{silence}", done, total)
@@ -105,7 +106,7 @@ class BarNarration(Narration):
                 self._progress.stop()
         super().hear(event)
 
-    def tell(self, *lines: str) -> None:
+    def print(self, *lines: str) -> None:
         text = page(lines)
         self._progress.console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True, end="")
 
@@ -115,9 +116,9 @@ class BarNarration(Narration):
 
 @contextmanager
 def narrating(plan: Plan, target: Target, *, stdout_shows: str | None) -> Iterator[Narration]:
-    """A bar where stderr is a terminal that can redraw a line and no events stream there; else lines alone.
+    """Return a narration with a progress bar if stderr is a terminal that can redraw a line, else with lines only.
 
-    ``stdout_shows`` is the format that goes to stdout, None where it goes to a file.
+    ``stdout_shows`` is the format on stdout, None if the result goes to a file.
     """
     on_stdout = stdout_shows if _is_terminal(1) else None
     verdict = on_stdout != "plain"
@@ -135,7 +136,7 @@ def narrating(plan: Plan, target: Target, *, stdout_shows: str | None) -> Iterat
 
 
 class _WhileRead:
-    """stderr: what would wait for a terminal that was stopped (Ctrl-S) is passed over."""
+    """stderr, which drops text while the terminal is stopped (Ctrl-S)."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -149,7 +150,7 @@ class _WhileRead:
             self._stream.flush()
 
     def flush(self) -> None:
-        """Each piece is flushed as it is written."""
+        """Do nothing: write flushes."""
 
 
 def _is_terminal(fd: int) -> bool:

@@ -1,4 +1,4 @@
-"""Options that several commands take, and what their values mean."""
+"""Options that several commands have, and what their values mean."""
 
 from __future__ import annotations
 
@@ -19,28 +19,40 @@ if TYPE_CHECKING:
 
 SLOW = "slow"
 FAILED_ON = 3
-"""The exit code where ``--fail-on`` holds."""
+"""The exit status of ``--fail-on``."""
 
 
 def format_option(*formats: str) -> Callable[[Any], Any]:
-    """``--format``; the first is the default."""
+    """Return ``--format``; the first format is the default."""
     return click.option(
-        "--format",
-        "format_",
-        type=click.Choice(formats),
-        default=formats[0],
-        show_default=True,
-        help="How to print it.",
+        "--format", "format_", type=click.Choice(formats), default=formats[0], show_default=True, help="Output format."
     )
 
 
 def output_option() -> Callable[[Any], Any]:
-    """A file for what is printed."""
-    return click.option("--output", type=Path, metavar="FILE", help="Write there instead of to stdout.")
+    """Return ``--output``. The file is checked when the arguments are parsed, before any work is done."""
+    return click.option(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        callback=_checked_output,
+        help="Write the result to FILE instead of stdout.",
+    )
+
+
+def _checked_output(context: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Raises Refused if the file cannot be written."""
+    if path is not None and not context.resilient_parsing:
+        import asyncio  # noqa: PLC0415  help needs neither
+
+        from fstui.runs import files  # noqa: PLC0415
+
+        asyncio.run(files.check(path))
+    return path
 
 
 def report_options(*more: str) -> Callable[[Any], Any]:
-    """``--format`` of any report, and ``--output``; ``more`` are formats of this command alone."""
+    """Return ``--format`` with the formats of every report and ``more``, and ``--output``."""
     from fstui.report import formats  # noqa: PLC0415  the app starts without them
 
     def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,31 +63,30 @@ def report_options(*more: str) -> Callable[[Any], Any]:
 
 
 def fail_on_option() -> Callable[[Any], Any]:
-    """Verdicts, and the second answer; given twice, either of them."""
     return click.option(
         "--fail-on",
         type=click.Choice([*VERDICTS, SLOW]),
         multiple=True,
-        help="Exit 3 when the verdict is this one or worse; 'slow': when it is slow or stalls. Both may be given.",
+        help="Exit with status 3 if the verdict is this one or worse; 'slow': if the storage is slow or stalls. May be "
+        "repeated.",
     )
 
 
-def fails(verdict: Verdict | None, speed: Answer | None, asked: Collection[str]) -> bool:
-    """It came to one of these, or to something worse."""
-    if SLOW in asked and speed in TOO_SLOW:
+def fails(verdict: Verdict | None, speed: Answer | None, on: Collection[str]) -> bool:
+    """Return whether the verdict is one of those in ``on``, or worse, or the speed is too slow."""
+    if SLOW in on and speed in TOO_SLOW:
         return True
-    return verdict is not None and any(each in asked for each in VERDICTS[VERDICTS.index(verdict) :])
+    return verdict is not None and any(each in on for each in VERDICTS[VERDICTS.index(verdict) :])
 
 
 def rate_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Both, in the order of the help."""
     idle = click.option("--idle", is_flag=True, help="Write in the idle I/O class and at the lowest CPU priority.")
-    rate = click.option("--max-rate", metavar="BYTES/S", help="Write no faster than this, as in --max-rate 1M.")
+    rate = click.option("--max-rate", metavar="BYTES/S", help="Write at most this many bytes per second, as in 1M.")
     return rate(idle(command))
 
 
 def rate_limit_of(max_rate: str | None, idle: bool) -> RateLimit:
-    """Raises Refused where the rate is none."""
+    """Raises Refused if the rate is not a positive number of bytes."""
     return RateLimit(bytes_per_s=None if max_rate is None else _bytes_per_s(max_rate), idle=idle)
 
 
@@ -89,17 +100,17 @@ def _bytes_per_s(text: str) -> int:
     except (ValueError, OverflowError):
         rate = 0
     if not 0 < rate < 1 << 50:
-        raise Refused(f"--max-rate {text}: write bytes a second, as in --max-rate 1M")
+        raise Refused(f"--max-rate {text} is not a number of bytes per second. Example: --max-rate 1M")
     return rate
 
 
 def pairs(settings: Sequence[str]) -> dict[str, str]:
-    """By key. Raises Refused."""
+    """Return the settings by key. Raises Refused."""
     found = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key:
-            raise Refused(f"--set {setting}: write KEY=VALUE, as in --set seconds=2")
+            raise Refused(f"--set {setting} is not KEY=VALUE. Example: --set seconds=2")
         found[key] = value
     return found
 
@@ -112,18 +123,27 @@ trust_option: Callable[[Any], Any] = click.option(
     "--trust-dir",
     is_flag=True,
     callback=_here_or_before_the_command,
-    help="As root, write also where another user may rename what is written.",
+    help="As root, also write to a directory that another user can rename.",
 )
 simulate_option: Callable[[Any], Any] = click.option(
     "--simulate",
     metavar="DISK",
     callback=_here_or_before_the_command,
-    help="On a simulated disk: a name of 'fstui simulate', or a file; DISK,KEY=VALUE changes it.",
+    help="Use a simulated disk: a name from 'fstui simulate', or a file. DISK,KEY=VALUE changes a parameter.",
+)
+trace_option = click.option(
+    "--trace",
+    type=click.Choice(("auto", "off")),
+    default="auto",
+    help="Trace the block layer of the kernel, to separate fstui's flushes from those of others (root).",
+)
+yes_option = click.option(
+    "--yes", is_flag=True, help="Do not ask for confirmation when a device is busy or space or memory is low."
 )
 
 
 def session_on(disk: str, round_: Round | None = None) -> tuple[Session, str]:
-    """The session on it, and where its filesystem seems to be mounted; with another chance in each round.
+    """Return the session on a simulated disk, and its mount point. Each round has other random numbers.
 
     Raises Refused.
     """
@@ -135,14 +155,9 @@ def session_on(disk: str, round_: Round | None = None) -> tuple[Session, str]:
     return simulation.session(made), simulation.mount_point(made)
 
 
-yes_option = click.option(
-    "--yes", is_flag=True, help="Without a question: where a device is busy, or little room or memory left."
-)
-
-
 def agreed(what: str, question: str, *, yes: bool) -> bool:
-    """It was said before, by ``--yes``; or it is said now, on a terminal."""
+    """Return whether the user agrees: by ``--yes``, or by an answer on the terminal."""
     if yes:
         return True
-    asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
-    return asked and click.confirm(f"{what}. {question}", err=True)
+    terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
+    return terminal and click.confirm(f"{what}. {question}", err=True)

@@ -1,6 +1,4 @@
-"""stdout is data, stderr is narration. No escape sequence of anybody else's leaves here.
-
-What is printed is text made safe, on a terminal with our colours, or JSON."""
+"""Write data to stdout and progress to stderr. Text is made safe for a terminal before it is written."""
 
 from __future__ import annotations
 
@@ -17,37 +15,38 @@ from fstui.report.text import wrap
 
 _READER_S = 1.0
 _BAD, _DOUBT, _GOOD = "1;31", "1;33", "1;32"
-_OF = {
+_COLOURS = {
     "lost": _BAD, "not-durable": _BAD, "stalls": _BAD, "suspicious": _DOUBT, "slow": _DOUBT,
     "consistent": _GOOD, "kept": _GOOD, "normal": _GOOD,
 }  # fmt: skip
-_VERDICT = re.compile(rf"[✗!✓▲] +({'|'.join(_OF)})\b", re.IGNORECASE)
+_VERDICT = re.compile(rf"[✗!✓▲] +({'|'.join(_COLOURS)})\b", re.IGNORECASE)
 _SIGNS = {"✗": _BAD, "!": _DOUBT, "✓": _GOOD}
 _ROW = re.compile(r"^([✗!✓])(?=  \S)", re.MULTILINE)
-"""The sign that a row of a list begins with."""
+"""The sign at the beginning of a row of a list."""
 
 
-class ReaderGone(Exception):  # noqa: N818  no error: the reader has seen enough
+class ReaderGone(Exception):  # noqa: N818  not an error: the reader has seen enough
     """The reader closed its end of the pipe (``| head``)."""
 
 
 def put(document: str | bytes, patience_s: float | None = None) -> None:
-    """Print to stdout and flush; text made safe, in characters that its encoding has. Raises ReaderGone, OSError.
+    """Write to stdout and flush. Raises ReaderGone, OSError.
 
-    ``patience_s``: a reader that takes nothing for so long has gone as well; None: wait for him.
+    ``patience_s``: a reader that takes nothing for this long counts as gone; None: wait for ever.
     """
-    if sys.stdout is None:  # closed before we started
+    if sys.stdout is None:  # closed before fstui started
         raise ReaderGone
     try:
         sys.stdout.flush()
         data = bytearray(document if isinstance(document, bytes) else _encoded(document, sys.stdout.encoding))
-        pour(sys.stdout.fileno(), data, patience_s)  # with PYTHONUNBUFFERED a stream of Python's leaves the rest out
+        # not through sys.stdout: with PYTHONUNBUFFERED, its write drops what a full pipe does not take
+        pour(sys.stdout.fileno(), data, patience_s)
         if data:
             raise BrokenPipeError
     except BrokenPipeError:
         silence_stdout()
         raise ReaderGone from None
-    except (OSError, KeyboardInterrupt):  # or the interpreter would go on with it at its end
+    except (OSError, KeyboardInterrupt):  # the interpreter would otherwise write the rest when it exits
         silence_stdout()
         raise
 
@@ -58,16 +57,16 @@ def _encoded(document: str, encoding: str) -> bytes:
 
 
 def pour(stream_fd: int, data: bytearray, patience_s: float | None) -> None:
-    """Write and take away what goes in; a reader is waited for so long. Raises OSError.
+    """Write ``data`` and remove from it what was written, until the reader takes nothing for ``patience_s``.
 
-    A pipe that has room at all takes PIPE_BUF bytes (pipe(7)).
+    Raises OSError. A pipe with any room takes PIPE_BUF bytes (pipe(7)).
     """
     while data and select.select([], [stream_fd], [], patience_s)[1]:
         del data[: os.write(stream_fd, data[: select.PIPE_BUF])]
 
 
 def silence_stdout() -> None:
-    """Else the interpreter complains once more when it flushes stdout at its end."""
+    """Redirect stdout to /dev/null, so that the interpreter does not fail again when it flushes stdout at its exit."""
     with suppress(OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())
@@ -75,20 +74,20 @@ def silence_stdout() -> None:
 
 
 def say(sentence: str) -> None:
-    """Print a line to stderr. Where that is closed, or nobody reads it, nobody listens, and that is no error."""
+    """Write a line to stderr. It is no error if stderr is closed or has no reader."""
     with suppress(OSError, ValueError):
         if sys.stderr is not None and is_read(sys.stderr.fileno()):
             print(printable(_folded(sentence), sys.stderr.encoding), file=sys.stderr, flush=True)
 
 
 def _folded(sentence: str) -> str:
-    """Safe, and on a terminal broken between words; a longer word stays whole, so that a path can be copied."""
+    """On a terminal, break the sentence between words. A longer word stays whole, so that a path can be copied."""
     columns = _columns(sys.stderr)
     return "\n".join(wrap(sentence, columns)) if columns else escape_controls(sentence)
 
 
 def width() -> int | None:
-    """Columns of the terminal that stdout is; None where it is none: there, a line is as long as it must be."""
+    """Return the columns of the terminal that is stdout; None if it is not a terminal."""
     return _columns(sys.stdout)
 
 
@@ -100,24 +99,24 @@ def _columns(stream: IO[str] | None) -> int | None:
 
 
 _silent: set[int] = set()
-"""Streams whose reader was waited for once, in vain."""
+"""Streams whose reader did not read in time once."""
 
 
 def is_read(stream_fd: int) -> bool:
-    """A line would go in; it is waited for ``_READER_S`` once."""
+    """Return whether a line can be written now. Waits ``_READER_S`` for a reader, but only once."""
     found = bool(select.select([], [stream_fd], [], 0 if stream_fd in _silent else _READER_S)[1])
     (_silent.discard if found else _silent.add)(stream_fd)
     return found
 
 
 def colours_wanted(environ: Mapping[str, str] = os.environ) -> bool:
-    """Of a terminal; unless NO_COLOR says otherwise (no-color.org), or it has none."""
+    """Return whether a terminal has colours, and NO_COLOR is not set (no-color.org)."""
     return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") not in ("dumb", "unknown")
 
 
 def coloured(text: str) -> str:
-    """Safe text, its verdicts in their colours (ECMA-48, 8.3.117)."""
-    text = _VERDICT.sub(lambda found: _in(_OF[found[1].lower()], found[0]), text)
+    """Return safe text with its verdicts in colour (ECMA-48, 8.3.117)."""
+    text = _VERDICT.sub(lambda found: _in(_COLOURS[found[1].lower()], found[0]), text)
     return _ROW.sub(lambda found: _in(_SIGNS[found[1]], found[1]), text)
 
 

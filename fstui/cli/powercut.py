@@ -1,57 +1,70 @@
-"""``fstui powercut write | witness | verify``"""
+"""``fstui powercut write``, ``witness`` and ``verify``: prove durability by a power cut."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from fstui.cli import completing
-from fstui.cli.execution import BROKEN_PIPE, FAILED
+from fstui.cli import completion
+from fstui.cli.delivery import deliver
+from fstui.cli.execution import BROKEN_PIPE, FAILED, INTERRUPTED
 from fstui.cli.interruption import Interruption
-from fstui.cli.options import agreed, format_option, pairs, trust_option, yes_option
-from fstui.cli.output import put, say
-from fstui.cli.witnessing import keep
+from fstui.cli.options import FAILED_ON, agreed, format_option, output_option, pairs, trust_option, yes_option
+from fstui.cli.output import say
 from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
-from fstui.model.quantities import short_size
+from fstui.model.quantities import count, rate, seconds, short_size
 from fstui.report import formats
 from fstui.runs import power_cut
-from fstui.runs.power_cut import Cut, Declared, Verified, Writing
+from fstui.runs.power_cut import SILENT_S, BadLog, Cut, Declared, LogFull, Verified, View, Witness, Writing
 from fstui.runs.session import Session
+
+REDRAW_S, LINE_S = 0.25, 10.0
+"""Seconds between two lines of the witness: on a terminal, which redraws the line, and elsewhere."""
 
 
 @click.group("powercut")
-def command() -> None:
-    """Prove it: write with a witness on another machine, pull the plug, verify.
+def powercut() -> None:
+    """Prove durability: write with a witness on another host, cut the power, verify.
 
     \b
-    1. On the witness, another machine with power of its own:
-         ssh -o ServerAliveInterval=2 BOX fstui powercut write DIR | fstui powercut witness acks.log
-    2. While it shows acknowledgements, pull the box's wall plug. A reset or a reboot proves nothing.
-    3. When the box is up again:
-         ssh BOX fstui powercut verify DIR < acks.log
+    1. On the witness, a host with a power supply of its own:
+         ssh -o ServerAliveInterval=2 HOST fstui powercut write DIR | fstui powercut witness acks.log
+    2. While it shows acknowledgements, pull HOST's power plug. A reset or a reboot proves nothing.
+    3. When HOST is up again:
+         ssh HOST fstui powercut verify DIR < acks.log
     """
 
 
-@command.command("write")
-@click.argument("directory", metavar="DIR", shell_complete=completing.directories)
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="See 'fstui scenarios power-cut'.")
-@click.option("--root-of", metavar="HOSTNAME", help="Yes, to the root filesystem of the box of that name.")
+@powercut.command("write")
+@click.argument("directory", metavar="DIR", shell_complete=completion.directories)
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Change a setting. 'fstui scenarios power-cut' lists them.",
+)
+@click.option("--root-of", metavar="HOSTNAME", help="Confirm writing to the root filesystem of the host HOSTNAME.")
 @trust_option
 @yes_option
 def write(directory: str, settings: Sequence[str], root_of: str | None, trust_dir: bool, yes: bool) -> int:
-    """Write records into DIR and print each one's acknowledgement once its sync has returned.
+    """Write records until the power is cut.
 
-    Runs until the power goes. The records stay, in a directory of their own in DIR, until the cut is verified.
+    Each record is written into DIR, and acknowledged on stdout after its sync has returned. The records stay in a
+    new directory inside DIR until the cut is verified.
+
+    Example: ssh HOST fstui powercut write /srv/data | fstui powercut witness acks.log
     """
     if sys.stdout is None or sys.stdout.isatty():
         raise Refused(
-            "these lines are for a witness on another machine: "
-            "ssh BOX fstui powercut write DIR | fstui powercut witness acks.log"
+            "the acknowledgements are for a witness on another host: "
+            "ssh HOST fstui powercut write DIR | fstui powercut witness acks.log"
         )
     return asyncio.run(_write(Session.here(trusting=trust_dir), directory, pairs(settings), root_of, yes))
 
@@ -62,7 +75,7 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
     async def work() -> int:
         cut = await power_cut.make_cut(session, directory, settings)
         concerns = () if yes else await power_cut.concerns(session, cut)
-        interruption.let_go()  # a question is left by Ctrl-C like any other
+        interruption.release()  # Ctrl-C ends a question like any other program
         if cut.on_root:
             _confirm_root(cut, root_of)
         _ask(cut, concerns)
@@ -74,7 +87,7 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
 async def _written(cut: Cut, interruption: Interruption) -> int:
     _tell(cut)
     writing = await Writing.start(cut)
-    interruption.instead(lambda: writing.stop(_reason(interruption)))
+    interruption.on_signal(lambda: writing.stop(_reason(interruption)))
     try:
         await writing.ready()
     except Refused as refusal:
@@ -82,11 +95,11 @@ async def _written(cut: Cut, interruption: Interruption) -> int:
             raise
         say(f"fstui: {refusal}")
         return interruption.exit_code
-    say("writing; now pull the wall plug of this box. Ctrl-C gives up.")
+    say("writing; now pull the power plug of this host. Ctrl-C gives up.")
     end = await writing.ended()
-    why = "its storage failed" if end.failed else "ended without a cut"
+    why = "its storage failed" if end.failed else "ended without a power cut"
     say(f"fstui: {why}: {end.reason}. The records stay in {cut.header.directory}")
-    say("until they are verified; 'fstui clean --pending' removes them.")
+    say("until they are verified. 'fstui clean --pending' removes them.")
     if (code := interruption.exit_code) is not None:
         return code
     return BROKEN_PIPE if end.reader_gone else FAILED if end.failed else 0
@@ -97,82 +110,185 @@ def _reason(interruption: Interruption) -> str:
 
 
 def _confirm_root(cut: Cut, root_of: str | None) -> None:
-    """Raises Refused without the host's own name, typed."""
+    """Raises Refused unless the user names the host."""
     name = cut.header.host.hostname
     if root_of is None and sys.stdin is not None and sys.stdin.isatty():
-        say(f"{cut.header.target.path} is on the root filesystem: after the cut this box may not start again.")
-        root_of = click.prompt("Type its host name to go on", default="", show_default=False, err=True)
+        say(f"{cut.header.target.path} is on the root filesystem: after the cut, this host may not start again.")
+        root_of = click.prompt("Type the name of this host to continue", default="", show_default=False, err=True)
     if root_of != name:
         raise Refused(
-            f"{cut.header.target.path} is on the root filesystem: after the cut the box may not start again. "
-            f"Name a directory on another filesystem, or confirm with --root-of {name}"
+            f"{cut.header.target.path} is on the root filesystem: after the cut, the host may not start again. "
+            f"Name a directory on another filesystem, or confirm it with --root-of {name}"
         )
 
 
 def _ask(cut: Cut, concerns: Sequence[str]) -> None:
-    """Raises Refused where there are any, and nobody wants it all the same."""
+    """Raises Refused if there are reasons against the test and the user does not confirm it."""
     what = f"{cut.header.target.path}: {', '.join(concerns)}"
-    if concerns and not agreed(what, "Write all the same?", yes=False):
-        raise Refused(f"{what}. Nothing was written; --yes writes all the same")
+    if concerns and not agreed(what, "Write anyway?", yes=False):
+        raise Refused(f"{what}. Nothing was written. Use --yes to write anyway")
 
 
 def _tell(cut: Cut) -> None:
     for way in cut.plan.ways:
         say(f"  {way}, {cut.plan.settings.writers} writer(s)")
     most = short_size(cut.plan.room_bytes)
-    say(f"  into {cut.header.directory}, at most {most}; it stays there until it is verified")
+    say(f"  into {cut.header.directory}, at most {most}; the records stay there until they are verified")
 
 
-@command.command("witness")
+@powercut.command("witness")
 @click.argument("file", type=Path)
 def witness(file: Path) -> int:
-    """Keep what comes on stdin in FILE, durably, and show it.
+    """Save acknowledgements from stdin to FILE.
 
-    Exit: 0 the connection broke, or the writer ended; 1 nothing was acknowledged, or FILE could not be written.
+    Each one is made durable and shown.
+
+    Exit status: 0 the connection broke, or the writer ended; 1 nothing was acknowledged, or FILE could not be written.
+
+    Example: ssh HOST fstui powercut write /srv/data | fstui powercut witness acks.log
     """
     if sys.stdin is None or sys.stdin.isatty():
-        raise Refused("it reads the writer: ssh BOX fstui powercut write DIR | fstui powercut witness FILE")
-    return keep(file)
+        raise Refused("it reads the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE")
+    return _WitnessDisplay(Witness(file)).go()
 
 
-@command.command("verify")
-@click.argument("directory", metavar="DIR", shell_complete=completing.directories)
-@click.option("--storage-was-cut", is_flag=True, help="The storage lost its power, not the box (a USB disk, a shelf).")
-@click.option("--unmountable", is_flag=True, help="Since the cut the filesystem cannot be mounted any more.")
+@powercut.command("verify")
+@click.argument("directory", metavar="DIR", shell_complete=completion.directories)
+@click.option(
+    "--storage-was-cut", is_flag=True, help="Only the storage lost its power, not the host (a USB disk, a shelf)."
+)
+@click.option("--unmountable", is_flag=True, help="The filesystem cannot be mounted since the cut.")
 @format_option(*formats.names())
-@click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit 3 when the verdict is this one or worse.")
-def verify(directory: str, storage_was_cut: bool, unmountable: bool, format_: str, fail_on: Verdict | None) -> int:
-    """Read the records in DIR back and compare them with the witness's log on stdin.
+@output_option()
+@click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit with status 3 if the verdict is this one or worse.")
+def verify(
+    directory: str,
+    storage_was_cut: bool,
+    unmountable: bool,
+    *,
+    format_: str,
+    output: Path | None,
+    fail_on: Verdict | None,
+) -> int:
+    """Read the records back and judge the cut.
 
-    The cut is judged and saved in the history. It counts once, however often it is verified; nothing is written to DIR.
+    The records in DIR are compared with the witness's log on stdin. The cut is judged and saved with the other
+    runs. It counts once, even if it is verified again. Nothing is written
+    to DIR.
+
+    Example: fstui powercut verify /srv/data < acks.log
     """
     if sys.stdin is None or sys.stdin.isatty():
         raise Refused("it reads the witness's log: fstui powercut verify DIR < acks.log")
     data = sys.stdin.buffer.read()
-    return asyncio.run(_verify(directory, data, Declared(storage_was_cut, unmountable), format_, fail_on))
+    declared = Declared(storage_was_cut, unmountable)
+    return asyncio.run(_verify((directory, data, declared), format_, output, fail_on))
 
 
-async def _verify(directory: str, data: bytes, declared: Declared, format_: str, fail_on: Verdict | None) -> int:
+async def _verify(cut: tuple[str, bytes, Declared], format_: str, output: Path | None, fail_on: Verdict | None) -> int:
     session, interruption = Session.here(), Interruption()
 
     async def work() -> int:
-        verified = await power_cut.verify(session, directory, data, declared)
-        interruption.let_go()  # it is saved as a whole, by a child
-        return await _concluded(session, verified, format_, fail_on)
+        verified = await power_cut.verify(session, *cut)
+        interruption.release()  # a child saves the run completely or not at all
+        return await _concluded(session, verified, format_, output, fail_on)
 
-    return await interruption.ending(
-        work(), "fstui: stopped; nothing was saved, and nothing has changed. Verify again."
-    )
+    return await interruption.ending(work(), "fstui: stopped. Nothing was saved or changed: verify again.")
 
 
-async def _concluded(session: Session, verified: Verified, format_: str, fail_on: Verdict | None) -> int:
+async def _concluded(
+    session: Session, verified: Verified, format_: str, output: Path | None, fail_on: Verdict | None
+) -> int:
     if verified.saved_to is not None:
-        say("This cut was verified before, and its records have been removed since: the saved run again.")
+        say("This cut was verified before and its records were removed. This is the saved run.")
     saved_to, save_error = await power_cut.save(session, verified)
-    put(formats.render(format_, verified.run, saved_to))
+    await deliver(output, formats.render(format_, verified.run, saved_to))
     if save_error:
-        say(f"fstui: {save_error}; this cut does not count")
+        say(f"fstui: {save_error}; the cut does not count")
     run = verified.run
     if fail_on and VERDICTS.index(run.verdict) <= VERDICTS.index(fail_on):
-        return 3
+        return FAILED_ON
     return FAILED if save_error else 0
+
+
+class _WitnessDisplay:
+    """The witness on stderr: one line that is redrawn on a terminal, otherwise a line every ten seconds."""
+
+    def __init__(self, witness: Witness) -> None:
+        self._witness = witness
+        self._redraws = sys.stderr is not None and sys.stderr.isatty()
+        self._introduced = False
+
+    def go(self) -> int:
+        """Return the exit status."""
+        trouble, interrupted = "", False
+        try:
+            self._witness.listen(0, self._show, REDRAW_S if self._redraws else LINE_S)
+        except KeyboardInterrupt:
+            interrupted = True
+        except (LogFull, BadLog) as error:
+            trouble = str(error)
+        with suppress(KeyboardInterrupt):
+            try:
+                self._witness.close()
+            except LogFull as error:
+                trouble = trouble or str(error)
+        return self._concluded(trouble, interrupted)
+
+    def _show(self, view: View) -> None:
+        self._introduce()
+        if self._redraws:
+            print(f"\r\x1b[K{_line(view)}"[:200], end="", file=sys.stderr, flush=True)
+        elif view.last:
+            say(_line(view))
+
+    def _introduce(self) -> None:
+        header = self._witness.header
+        if header is None or self._introduced:
+            return
+        self._introduced = True
+        say(f"{header.host.hostname}: {header.directory} on {header.target.fstype}")
+        if self._witness.on_the_same_host:
+            say("! the writer runs on this host, so this log loses its power, too. Run the witness on another host.")
+
+    def _concluded(self, trouble: str, interrupted: bool) -> int:
+        if self._redraws:
+            print(file=sys.stderr)
+        self._introduce()
+        view, log, path = self._witness.view(), self._witness.log, str(self._witness.path)
+        saved = f"{count(self._witness.durable)} acknowledgements are saved in {path}"
+        if trouble:
+            say(f"fstui: {trouble}. {saved}; later ones are not known. Stop the writer and start again.")
+            return FAILED
+        if log is None or not view.acknowledged:
+            say(
+                "fstui: nothing was acknowledged"
+                + ("." if log else ": the writer sent nothing. See ssh's message above.")
+            )
+            return INTERRUPTED if interrupted else FAILED
+        if log.failed:
+            say(f"The writer's storage {log.ended}. {saved}.")
+            say(f"Did it lose its power? fstui powercut verify DIR --storage-was-cut < {path}")
+        elif log.ended is not None:
+            say(f"The writer ended by itself: {log.ended}. The power was not cut while it wrote; {saved}.")
+        elif interrupted:
+            say(f"Stopped by you, {seconds(view.since_line_s)} after the last sign of life. {saved}.")
+        else:
+            say(f"The connection broke before the writer ended: its power or the network failed. {saved}.")
+        if log.ended is None:
+            say(f"When the host is up again: ssh HOST fstui powercut verify DIR < {path}")
+        return INTERRUPTED if interrupted else 0
+
+
+def _line(view: View) -> str:
+    if view.last is None:
+        return "waiting for the first acknowledgement"
+    state = ""
+    if view.since_line_s >= SILENT_S:
+        silent = seconds(view.since_line_s)
+        state = f" · ! no sign of life for {silent}: power or network failed (Ctrl-C ends; the log is safe)"
+    elif view.since_ack_s >= SILENT_S:
+        state = f" · ! connected, but no acknowledgement for {seconds(view.since_ack_s)}: its storage does not respond"
+    last = f"last: writer {view.last.writer}, record {count(view.last.sequence)}"
+    saved = f"{count(view.acknowledged)} acknowledged, {count(view.durable)} saved durably"
+    return f"{rate(view.rate_per_s)}/s · {saved} · {last}{state}"

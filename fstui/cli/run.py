@@ -1,102 +1,123 @@
-"""``fstui run SCENARIO DIR``"""
+"""``fstui run SCENARIO DIR…``"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 import msgspec
+from msgspec.structs import replace
 
-from fstui.cli import completing
-from fstui.cli.headless import Asked, Headless
+from fstui.cli import completion
+from fstui.cli.delivery import print_report
+from fstui.cli.execution import BROKEN_PIPE, FAILED
+from fstui.cli.headless import Headless, Options
 from fstui.cli.options import (
+    FAILED_ON,
     fail_on_option,
     format_option,
     output_option,
     pairs,
     rate_limit_options,
     simulate_option,
+    trace_option,
     trust_option,
     yes_option,
 )
-from fstui.cli.output_file import check_output
-from fstui.cli.rounds import interleaved
+from fstui.cli.output import ReaderGone, say, width
 from fstui.model.errors import Refused
+from fstui.model.run import Round, Run
 from fstui.model.storage import CACHES, MEDIA
-from fstui.report import comparison, formats
+from fstui.report import compare, comparison, formats
 from fstui.runs import power_cut
 
 
 @click.command("run")
-@click.argument("scenario", shell_complete=completing.scenarios)
-@click.argument("directories", metavar="DIR…", nargs=-1, shell_complete=completing.directories)
+@click.argument("scenario", shell_complete=completion.scenarios)
+@click.argument("directories", metavar="DIR…", nargs=-1, shell_complete=completion.directories)
 @click.option(
     "--set",
     "settings",
     metavar="KEY=VALUE",
     multiple=True,
-    shell_complete=completing.settings,
-    help="Change a setting of the scenario.",
+    shell_complete=completion.settings,
+    help="Change a setting of the scenario. 'fstui scenarios SCENARIO' lists them.",
 )
-@click.option("--medium", type=click.Choice(MEDIA), help="What the lowest devices really are.")
-@click.option("--write-cache", type=click.Choice(CACHES), help="Their write cache, really.")
-@click.option("--like", type=int, metavar="PID", help="Measure in that process's io cgroup (root).")
 @click.option(
-    "--trace", type=click.Choice(("auto", "off")), default="auto", help="The kernel's own trace as a witness (root)."
+    "--medium", type=click.Choice(MEDIA), help="Declare the kind of the lowest devices, overriding what fstui detects."
 )
+@click.option(
+    "--write-cache",
+    type=click.Choice(CACHES),
+    help="Declare the write cache of the lowest devices, overriding what the kernel reports.",
+)
+@click.option("--like", type=int, metavar="PID", help="Measure in the I/O cgroup of process PID (root).")
+@trace_option
 @trust_option
 @rate_limit_options
 @yes_option
 @simulate_option
-@click.option("--pull-plug", type=float, metavar="S", help="Of the simulated disk, so long after the first step began.")
+@click.option(
+    "--pull-plug",
+    type=float,
+    metavar="S",
+    help="Cut the simulated disk's power S seconds after the first step starts.",
+)
 @click.option(
     "--rounds",
     type=click.IntRange(1, 99),
     default=1,
-    help="So often, the DIRs by turns; compared. A simulated disk's seed is 1000 more each time.",
+    help="Repeat the run this many times, interleaving the directories, and compare the results.",
 )
-@click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and write nothing.")
+@click.option("--plan", "plan_only", is_flag=True, help="Print what the run would do, and write nothing.")
 @format_option(*formats.names(), "events")
 @output_option()
 @fail_on_option()
-def command(directories: tuple[str, ...], settings: Sequence[str], rounds: int, format_: str, **asked: object) -> int:
-    """Run SCENARIO in the directory DIR and judge the storage under it; several DIRs, or rounds, are compared.
+def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, format_: str, **options: object) -> int:
+    """Run SCENARIO in the directory DIR, and judge the storage below it. Several DIRs or rounds are compared.
 
-    SCENARIO is a name from 'fstui scenarios', or a file where it has a slash or ends in .toml. All writing happens in
-    a directory that fstui makes in DIR and removes. Exit: 0 done, 1 a step failed, 2 refused, 3 see --fail-on.
+    SCENARIO is a name from 'fstui scenarios', or a file if it contains a slash or ends in .toml. All writing happens in
+    a new directory inside DIR, which is removed at the end.
+
+    Exit status: 0 done, 1 a step failed, 2 refused before anything was written, 3 see --fail-on.
+
+    \b
+    Examples:
+      fstui run fsync-rate /srv/data
+      fstui run fsync-rate /srv/data --set seconds=10 --fail-on suspicious
+      fstui run odirect-truth /srv/data /mnt/other --rounds 6
     """
-    if not directories and asked["simulate"] is None:
+    if not directories and options["simulate"] is None:
         raise click.UsageError("Missing argument 'DIR'.")
-    if asked["pull_plug"] is not None and asked["simulate"] is None:
-        raise Refused("--pull-plug is for a simulated disk: of a real one 'fstui powercut' proves what it keeps")
-    if "" in directories:  # an unset variable; resolved, it would be the current directory
-        raise Refused("DIR is empty: name a directory on the storage in question")
-    if asked["scenario"] == power_cut.NAME:
+    if options["pull_plug"] is not None and options["simulate"] is None:
+        raise Refused("--pull-plug needs a simulated disk. For real storage, use 'fstui powercut'")
+    if "" in directories:  # an unset shell variable; resolved, it would be the current directory
+        raise Refused("DIR is empty. Name a directory on the storage to measure")
+    if options["scenario"] == power_cut.NAME:
         raise Refused(power_cut.NEEDS_A_PERSON)
     wanted = msgspec.convert(
-        {**asked, "directory": next(iter(directories), None), "settings": pairs(settings), "format": format_}, Asked
+        {**options, "directory": next(iter(directories), None), "settings": pairs(settings), "format": format_}, Options
     )
     compared = len(directories) > 1 or rounds > 1
     if (compared or wanted.plan_only) and wanted.format not in formats.report_names():
         what = "A plan" if wanted.plan_only else "A comparison"
         raise click.UsageError(f"{what} is printed as {', '.join(formats.report_names())}.")
     if len(directories) > comparison.MOST:
-        raise click.UsageError(f"Comparing takes {comparison.MOST} directories at the most, not {len(directories)}.")
+        raise click.UsageError(f"A comparison has at most {comparison.MOST} directories, not {len(directories)}.")
     if not wanted.plan_only and wanted.settings.keys() & {"host", "port", "socket"}:
         _ask_for_password()
-    if wanted.output is not None:
-        asyncio.run(check_output(wanted.output))
     if compared:
-        return asyncio.run(interleaved(wanted, directories or (None,), rounds))
+        return asyncio.run(_interleaved(wanted, directories or (None,), rounds))
     return asyncio.run(Headless(wanted).go())
 
 
 def _ask_for_password() -> None:
-    """Of an existing database server, on a terminal, where the environment does not have it. Never in argv."""
-    from fstui.runs.servers import PASSWORD  # noqa: PLC0415  only where it is wanted
+    """Ask for the password of an existing database server, unless the environment contains it. It is never in argv."""
+    from fstui.runs.servers import PASSWORD  # noqa: PLC0415  only for an existing server
 
     if PASSWORD not in os.environ and sys.stdin.isatty():
         os.environ[PASSWORD] = click.prompt(
@@ -106,3 +127,65 @@ def _ask_for_password() -> None:
             show_default=False,
             err=True,
         )
+
+
+async def _interleaved(options: Options, directories: Sequence[str | None], rounds: int) -> int:
+    """Run the rounds, save each of them, and print the comparison. Return the exit status.
+
+    Interleaved rounds are affected alike by anything that drifts. Raises Refused before anything is written. A later
+    refusal ends the rounds, and those measured until then are compared.
+    """
+    for directory in directories:  # all directories are inspected before the first is written to
+        plan = replace(
+            options, directory=directory, plan_only=True, output=options.output if options.plan_only else None
+        )
+        inspected = Headless(plan, quiet=not options.plan_only)
+        if (code := await inspected.go()) or inspected.interrupted:
+            return code
+    if options.plan_only:
+        say(f"fstui: each of these {rounds} times, interleaved")
+        return 0
+    done: list[Run] = []
+    codes = {0}
+    for round_ in _rounds(len(directories), rounds):
+        directory = directories[round_.side]
+        say(f"round {round_.number} of {round_.of}: {directory or options.simulate}")
+        # the user confirms busy devices before the first round of each directory only
+        one = Headless(replace(options, directory=directory, yes=options.yes or round_.number > 1), round_)
+        try:
+            codes.add(await one.go())
+        except Refused as refusal:
+            if not done:
+                raise
+            say(f"fstui: {refusal}")
+            codes.add(FAILED)
+            break
+        done += [one.run] if one.run else []
+        if one.interrupted:
+            break
+    return await _compared(options, sorted(done, key=_order), codes, one.patience_s)
+
+
+def _rounds(sides: int, rounds: int) -> Iterator[Round]:
+    """Reverse the order in every second round, so that a steady drift favours no side."""
+    series = secrets.token_hex(3)
+    for number in range(1, rounds + 1):
+        for side in range(sides) if number % 2 else reversed(range(sides)):
+            yield Round(series=series, side=side, number=number, of=rounds)
+
+
+def _order(run_: Run) -> tuple[int, int]:
+    return (run_.round.side, run_.round.number) if run_.round else (0, 0)
+
+
+async def _compared(options: Options, done: Sequence[Run], codes: set[int], patience_s: float | None) -> int:
+    """Return the worst exit status: of a signal, else of --fail-on, else of a failure."""
+    worst = max(codes, key=lambda code: (code > FAILED_ON, code == FAILED_ON, code))
+    if not done:
+        return worst
+    columns = width() if options.output is None else None
+    try:
+        await print_report(compare.of_runs(done, columns), options.format, options.output, patience_s)
+    except ReaderGone:
+        return worst or BROKEN_PIPE
+    return worst

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import re
 import secrets
 import shlex
+import signal
 import sys
+import tempfile
 from typing import Any
 
 import click
@@ -20,6 +23,7 @@ from fstui.model.errors import Refused
 LOOPBACK = "127.0.0.1"
 USUAL_DISK = "hdd-7200"
 TOKEN_BYTES = 16
+PR_SET_PDEATHSIG = 1
 CLOSE_S = 5.0
 """Time for the browsers' apps to end before they are killed with their connections."""
 _REMOTE_LINK = re.compile(r"<link[^>]*https://[^>]*>")
@@ -40,15 +44,17 @@ _FOCUS_SCRIPT = """<script>
 
 @click.command("serve")
 @simulate_option
-@click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on; 0.0.0.0: all addresses.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
-@click.option("--url", help="The address that browsers use, if it is another one: http://class.example:8000")
+@click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on. 0.0.0.0: all addresses.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on.")
+@click.option("--url", help="Address that browsers use, if it differs: http://class.example:8000")
 @click.option("--this-box", is_flag=True, hidden=True)
-def command(simulate: str | None, host: str, port: int, url: str | None, this_box: bool) -> None:
-    """Serve the lessons and a simulated disk to browsers.
+def serve(simulate: str | None, host: str, port: int, url: str | None, this_box: bool) -> None:
+    """Serve the lessons and a simulated disk to browsers, for a class.
 
-    The printed address contains a random token: give it to the class, and nobody else can open the app. Real storage
-    cannot be reached through it. Ctrl-C ends it.
+    The printed address contains a random token. Only people who know the address can open the app, and the app cannot
+    reach real storage. Ctrl-C ends it.
+
+    Example: fstui serve --host 0.0.0.0 --url http://class.example:8000
     """
     if this_box:
         raise Refused("--this-box was removed: it let every local user start runs. Use ssh -t HOST fstui instead")
@@ -75,7 +81,7 @@ async def _serve(disk: str, host: str, port: int, url: str) -> int:
     interruption.listen(stopped.set, waits_for="a browser's app has not ended yet")
     token = secrets.token_urlsafe(TOKEN_BYTES)
     async with simulation.private_directory() as home:
-        started = [sys.executable, "-m", "fstui.cli.served", home, disk]
+        started = [sys.executable, "-m", "fstui.cli.serve", home, disk]
         runner = web.AppRunner(await application(started, url, token), shutdown_timeout=CLOSE_S)
         await runner.setup()
         try:
@@ -136,3 +142,25 @@ async def application(started: list[str], url: str, token: str) -> Any:
     outer = web.Application(middlewares=[require_token])
     outer.add_subapp(f"/{token}", served)
     return outer
+
+
+def _run_app() -> None:
+    """Run the app of one browser, on a simulated disk and with a state directory of its own.
+
+    Arguments: the directory for its state, and the simulated disk.
+    """
+    from fstui.tui.app import FstuiApp  # noqa: PLC0415
+    from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
+
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # the server may be killed
+    home, disk = sys.argv[1:]
+    session, _ = session_on(disk)  # in the server's directory, as it may be the name of a file
+    with tempfile.TemporaryDirectory(dir=home) as own:
+        # the runs, settings and ledger of the user who serves are neither shown nor changed
+        os.environ.update(XDG_STATE_HOME=own, XDG_CONFIG_HOME=own, HOME=own, PWD=own)
+        os.chdir(own)
+        FstuiApp(session, ascii_only=False, opening=lambda app: app.push_screen(LessonsScreen())).run(mouse=False)
+
+
+if __name__ == "__main__":
+    _run_app()

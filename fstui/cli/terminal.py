@@ -1,4 +1,7 @@
-"""The app on this terminal. No click here: ``fstui`` alone has nothing to parse, and its first screen comes sooner."""
+"""Start the app on this terminal.
+
+Nothing here imports click: ``fstui`` without arguments has nothing to parse, and its first screen appears sooner.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +12,28 @@ import sys
 from fstui.model.errors import Refused, meant
 
 NO_TERMINAL = (
-    "the app needs a terminal on stdin, stdout and stderr. Without one: "
-    "'fstui list' shows what is here, 'fstui scenarios' what can be run, 'fstui run SCENARIO DIR' measures and judges."
+    "the app needs a terminal on stdin, stdout and stderr. Commands that work without one: 'fstui list' lists the "
+    "filesystems, 'fstui scenarios' what can be run, and 'fstui run SCENARIO DIR' measures and judges."
 )
 
 DUMB_TERMINAL = (
-    "this terminal (TERM=dumb) cannot move its cursor, which the app's screens need. 'fstui list' shows what is here, "
+    "the app needs a terminal that can move its cursor (TERM=dumb cannot). 'fstui list' lists the filesystems, and "
     "'fstui run SCENARIO DIR' measures and judges, as plain text."
 )
 
 
 def start(directory: str | None = None, *, trusting: bool = False, simulate: str | None = None) -> int:
-    """Run the app, with a directory at the plan for it; its exit code. Raises Refused before the screen is taken.
+    """Run the app, with the plan for a directory if one is named. Return its exit status.
 
-    ``simulate``: a simulated disk in the place of this box.
+    ``simulate``: a simulated disk instead of this host. Raises Refused before the screen changes.
     """
     check_terminal(_meant(directory))
-    gc.disable()  # all that is imported for the first screen stays, which comes sooner; then the app enables it again
+    gc.disable()  # the first screen appears sooner, as nothing imported for it is garbage; the app enables it again
     if simulate is not None:
         return _start_simulated(simulate, directory)
     if directory is not None:
         _check(directory, trusting)
-    # only now: textual takes longer to import than everything else together
+    # imported late: textual takes longer to import than everything else together
     from fstui.runs.session import Session  # noqa: PLC0415
     from fstui.tui.app import run_app  # noqa: PLC0415
 
@@ -38,7 +41,7 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
 
 
 def check_terminal(more: str = "") -> None:
-    """Raises Refused where there is none, with ``more`` besides."""
+    """Raises Refused without a usable terminal. ``more`` is added to the sentence."""
     if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise Refused(NO_TERMINAL + more)
     if os.environ.get("TERM") == "dumb":
@@ -66,7 +69,7 @@ def _check(directory: str, trusting: bool) -> None:
 
 
 def _meant(word: str | None) -> str:
-    """A word close to a command was perhaps meant to be one."""
+    """Return which command the user may have meant, if the word is similar to one."""
     if word is None:
         return ""
     from fstui.cli.commands import COMMANDS  # noqa: PLC0415

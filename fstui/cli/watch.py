@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fstui.cli import completing
-from fstui.cli.events import EventLines
+from fstui.cli import completion
+from fstui.cli.delivery import EventLines, print_report
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import report_options, session_on, simulate_option
 from fstui.cli.output import ReaderGone, say
-from fstui.cli.output_file import check_output, print_report
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
-from fstui.report import watch
+from fstui.report import watch as report
 from fstui.runs.session import Session
 
 if TYPE_CHECKING:
@@ -25,14 +24,16 @@ if TYPE_CHECKING:
 
 
 @click.command("watch")
-@click.option("--pid", type=int, metavar="PID", help="That process and its children alone.")
+@click.option("--pid", type=int, metavar="PID", help="Watch only this process and its children.")
 @click.option(
-    "--mount", metavar="DIR", shell_complete=completing.directories, help="The filesystem of that directory alone."
+    "--mount", metavar="DIR", shell_complete=completion.directories, help="Watch only the filesystem of this directory."
 )
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="So long; else until Ctrl-C.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), help="Watch for this many seconds. Default: until Ctrl-C."
+)
 @report_options("events")
 @simulate_option
-def command(
+def watch(
     pid: int | None,
     mount: str | None,
     seconds: float | None,
@@ -41,13 +42,17 @@ def command(
     output: Path | None,
     simulate: str | None,
 ) -> int:
-    """Say who waits for which file to be on the disk, and what the time goes into. Writes nothing.
+    """Show which programs wait for which files to reach the disk, and what the time is spent on. Writes nothing.
 
-    As root, the kernel's own trace tells; without, what /proc tells to anybody. It ends with one sentence: the disk
-    is slow, the filesystem is, the program asks too much, or nobody waits. On a simulated disk a program commits.
+    As root, the kernel's trace is read; without root, /proc. The watch ends with one sentence: the disk is slow, the
+    filesystem is slow, the program requests too much, or no program waits. On a simulated disk, a simulated program
+    commits.
+
+    \b
+    Examples:
+      fstui watch --seconds 30
+      sudo fstui watch --mount /var/lib/mysql
     """
-    if output is not None:
-        asyncio.run(check_output(output))
     session = session_on(simulate)[0] if simulate else Session.here()
     if simulate:
         say(f"SIMULATED: {session.simulated}, and a program that commits 50 times a second. None of this is measured.")
@@ -61,7 +66,7 @@ async def _watch(
 
     async def work() -> int:
         watching = await session.watch(*of)
-        interruption.instead(watching.stop)
+        interruption.on_signal(watching.stop)
         return await _printed(watching, seconds, format_, output, interruption)
 
     return await interruption.ending(work())
@@ -71,17 +76,17 @@ async def _printed(
     watching: Watching, seconds: float | None, format_: str, output: Path | None, interruption: Interruption
 ) -> int:
     lines = EventLines(output) if format_ == "events" else None
-    report = await _followed(watching, seconds, lines)
+    finished = await _followed(watching, seconds, lines)
     if lines is not None:
         lines.close(interruption.patience_s)
     else:
-        await print_report(watch.of_watch(report), format_, output)
-    asked_to_end = interruption.exit_code if seconds is not None else None
-    return asked_to_end or 0
+        await print_report(report.of_watch(finished), format_, output)
+    stopped = interruption.exit_code if seconds is not None else None
+    return stopped or 0
 
 
 async def _followed(watching: Watching, seconds: float | None, lines: EventLines | None) -> WatchReport:
-    report = None
+    finished = None
     async for event in watching.events(seconds):
         if lines is None:
             _narrate(event)
@@ -90,15 +95,15 @@ async def _followed(watching: Watching, seconds: float | None, lines: EventLines
             if lines.reader_gone:
                 raise ReaderGone
         if isinstance(event, WatchFinished):
-            report = event.report
-    assert report is not None, "a watch ends with its report"
-    return report
+            finished = event.report
+    assert finished is not None, "a watch ends with its report"
+    return finished
 
 
 def _narrate(event: WatchEvent) -> None:
-    """A line a second for people who look on; why there is no trace for everybody."""
+    """Print one line each second on a terminal, and always why there is no trace."""
     match event:
         case WatchStarted(untraced=untraced) if untraced:
             say(f"not traced by the kernel: {untraced}")
         case WatchedSecond(second=second) if sys.stderr is not None and os.isatty(2):
-            say(watch.line(second))
+            say(report.line(second))

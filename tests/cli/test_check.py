@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.cli.check import leave_the_busy
+from fstui.cli.host import leave_the_busy
 from fstui.measure.kinds.documents import decode_run
 from fstui.runs.checking import Checkup
 from fstui.runs.session import Session
@@ -100,7 +100,7 @@ def test_what_is_busy_is_left_alone_where_nobody_can_be_asked(target: Path, monk
 ASKING = """
 import asyncio, os, sys
 os.environ.pop("FSTUI_YES")
-from fstui.cli.check import leave_the_busy
+from fstui.cli.host import leave_the_busy
 from fstui.runs.session import Session
 from fstui.runs.checking import Checkup
 
@@ -121,5 +121,5 @@ def test_on_a_terminal_it_asks_before_it_writes_to_what_is_busy(target: Path, an
         os.close(terminal)
         hands.write(answer)
         out, _ = process.communicate(timeout=60)
-        assert b"97% busy. Check it all the same?" in hands.read(4096)
+        assert b"97% busy. Check it anyway?" in hands.read(4096)
     assert out.strip() == said

@@ -45,7 +45,7 @@ def test_help_is_a_word_too(fstui: Fstui) -> None:
 
 def test_help_names_every_command_and_every_command_has_help(fstui: Fstui) -> None:
     text = fstui("--help").stdout.decode()
-    for name, sentence in COMMANDS.items():
+    for name, (_, sentence) in COMMANDS.items():
         assert name in text and sentence in text
         done = fstui(name, "--help")
         assert done.returncode == 0
@@ -73,7 +73,7 @@ def test_a_word_close_to_a_command_is_asked_about(fstui: Fstui) -> None:
         (("show", "last", "--format", "xml"), "'xml'"),
         (("compare", "last"), "two runs"),
         (("compare", "last", "last", "--price", "last=free"), "--price takes RUN=0.17/h, not 'last=free'"),
-        (("compare", "last", "last", "--price", "x=1/h"), "--price 'x' is none of the runs"),
+        (("compare", "last", "last", "--price", "x=1/h"), "--price 'x' does not name a run"),
         (("judge", "\x1b[31m"), "\\x1b[31m"),
         (("explain", "no-such-rule"), "no-such-rule"),
         (("explain", "bariers-off"), "Did you mean 'barriers-off'?"),
@@ -232,7 +232,7 @@ def test_published_rates_are_listed_by_class_of_medium(fstui: Fstui) -> None:
 def test_a_class_that_nobody_published_is_a_sentence(fstui: Fstui) -> None:
     done = fstui("references", "--medium", "memory")
     assert (done.returncode, done.stdout) == (0, b"")
-    assert "Nothing was published on memory" in done.stderr.decode()
+    assert "No rate is published for memory" in done.stderr.decode()
     assert "'floppy'" in refusal(fstui("references", "--medium", "floppy"))
 
 
@@ -353,7 +353,7 @@ from fstui.cli import main; main()"""
     done = subprocess.run([command()[0], "-c", none_left, "list"], capture_output=True, check=False)
     assert done.returncode == 1
     (line,) = done.stderr.decode().splitlines()
-    assert line.startswith("fstui: no further process or thread may be started here")
+    assert line.startswith("fstui: no more processes or threads can be started")
 
 
 def test_names_that_are_not_utf8_are_said_visibly(fstui: Fstui) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from fstui.cli import manual
+from fstui.cli import documentation
 from fstui.cli.commands import COMMANDS, group
 from fstui.state import runs
 from tests.cli.conftest import Fstui
@@ -76,11 +76,11 @@ def test_a_file_that_is_not_ours_is_not_replaced(fstui: Fstui, own_home: Path) -
     mine.parent.mkdir(parents=True)
     mine.write_text("# mine")
     done = fstui("completion", "fish", "--install")
-    assert done.returncode == 2 and b"is not ours" in done.stderr and mine.read_text() == "# mine"
+    assert done.returncode == 2 and b"was not written by fstui" in done.stderr and mine.read_text() == "# mine"
 
 
 def test_the_man_page_has_every_command_and_no_line_that_is_a_request_by_chance() -> None:
-    lines = list(manual._page(click.Context(group, info_name="fstui")))
+    lines = list(documentation._page(click.Context(group, info_name="fstui")))
     sections = [line for line in lines if line.startswith(".SS fstui ")]
     assert {line.split()[2].replace("\\", "") for line in sections} == set(COMMANDS)
     requests = {line.split()[0] for line in lines if line.startswith((".", "'"))}

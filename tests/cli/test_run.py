@@ -364,5 +364,5 @@ def test_a_signal_between_plan_and_run_ends_with_its_status(
     words = [sys.executable, "-c", SIGNALLED, name, "run", scenario, str(target), "--yes"]
     done = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == status
-    assert done.stderr.decode().splitlines() == ["fstui: stopped before the run began; nothing was written"]
+    assert done.stderr.decode().splitlines() == ["fstui: stopped before the run started; nothing was written"]
     assert list(target.iterdir()) == []

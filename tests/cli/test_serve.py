@@ -21,7 +21,7 @@ pytest.importorskip("textual_serve", reason="the extra 'serve' is not installed"
 from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType
 from aiohttp.test_utils import unused_port
 
-from fstui.cli.serve import LOOPBACK, command
+from fstui.cli.serve import LOOPBACK, serve
 from fstui.model.errors import Refused
 from fstui.state import ledger
 from tests.cli.browser import CHROMIUM, browsing
@@ -107,7 +107,7 @@ def left_behind(directory: Path) -> list[str]:
 
 
 def test_the_host_itself_cannot_be_served() -> None:
-    done = CliRunner().invoke(command, ["--this-box"])
+    done = CliRunner().invoke(serve, ["--this-box"])
     assert isinstance(done.exception, Refused) and "ssh -t HOST fstui" in str(done.exception)
 
 

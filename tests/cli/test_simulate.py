@@ -30,7 +30,7 @@ def test_teachers_page_is_printed_without_markup(fstui: Fstui) -> None:
         (("watch", "--pid", "1"), "process 1: a simulated box has one program"),
         (("watch", "--mount", "/"), "not on the simulated disk"),
         (("run", "sysbench-oltp"), "a simulated box runs no other programs"),
-        (("history",), "--simulate is for the app and for"),
+        (("history",), "--simulate works with the app and with"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused_with_a_sentence(fstui: Fstui, words: tuple[str, ...], reason: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.cli.events import EventLines
+from fstui.cli.delivery import EventLines
 from fstui.model.events import RunFinished, StepProgressed
 from fstui.model.steps import Snapshot
 from fstui.runs.files import put_file

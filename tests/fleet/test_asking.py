@@ -156,7 +156,7 @@ def test_a_busy_box_is_written_to_with_force_alone(
                 writer.wait()
     said = " ".join(refused.stdout.split())
     assert refused.returncode == 1
-    assert f"its device {storage.device} is 100% busy. Nothing was written; --force runs it all the same" in said
+    assert f"its device {storage.device} is 100% busy. Nothing was written. Use --force to run it anyway" in said
     assert forced.returncode == 0 and "1 answered" in forced.stdout, forced.stdout
 
 

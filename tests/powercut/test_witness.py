@@ -168,7 +168,7 @@ def run(file: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
 def test_broken_connection_differs_from_writers_end(tmp_path: Path, whole: bytes) -> None:
     broken = run(tmp_path / "a.log", whole)
     assert broken.returncode == 0
-    assert b"connection broke" in broken.stderr and b"41 acknowledgements are kept" in broken.stderr
+    assert b"connection broke" in broken.stderr and b"41 acknowledgements are saved" in broken.stderr
     assert b"powercut verify" in broken.stderr
     ended = run(tmp_path / "b.log", whole + b"end 900 stopped by SIGINT\n")
     assert ended.returncode == 0
@@ -179,14 +179,14 @@ def test_broken_connection_differs_from_writers_end(tmp_path: Path, whole: bytes
 def test_silent_writer_is_a_failure(tmp_path: Path, data: bytes) -> None:
     done = run(tmp_path / "a.log", data)
     assert done.returncode == 1
-    assert b"no writer spoke" in done.stderr
+    assert b"the writer sent nothing" in done.stderr
 
 
 def test_witness_on_the_same_host_gets_a_warning(tmp_path: Path, whole: bytes) -> None:
     header, _, rest = whole.partition(b"\n")
     here = {**msgspec.json.decode(header), "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip()}
-    assert b"on this very box" in run(tmp_path / "a.log", msgspec.json.encode(here) + b"\n" + rest).stderr
-    assert b"on this very box" not in run(tmp_path / "b.log", whole).stderr
+    assert b"runs on this host" in run(tmp_path / "a.log", msgspec.json.encode(here) + b"\n" + rest).stderr
+    assert b"runs on this host" not in run(tmp_path / "b.log", whole).stderr
 
 
 def test_no_escape_sequences_are_printed(tmp_path: Path, whole: bytes) -> None:

@@ -107,7 +107,7 @@ def asking(words: list[str], question: bytes, environment: dict[str, str]) -> It
 def test_ctrl_c_leaves_a_question(workshop: Path) -> None:
     with nearly_full(workshop) as (directory, environment):
         words = ["run", str(headless.scenario_file(workshop)), str(directory)]
-        with asking(words, b"Run it all the same?", environment):
+        with asking(words, b"Run it anyway?", environment):
             pass
         assert [path.name for path in directory.iterdir()] == ["others"]
 
@@ -115,7 +115,7 @@ def test_ctrl_c_leaves_a_question(workshop: Path) -> None:
 def test_ctrl_c_leaves_the_question_of_a_power_cut(workshop: Path) -> None:
     with nearly_full(workshop) as (directory, environment):
         words = ["powercut", "write", str(directory), "--set", "file=131072"]
-        with asking(words, b"Write all the same?", environment):
+        with asking(words, b"Write anyway?", environment):
             pass
         assert [path.name for path in directory.iterdir()] == ["others"]
 

@@ -7,21 +7,26 @@ import click
 import pytest
 from msgspec.structs import replace
 
-from fstui.cli import judge, powercut, run, show
+from fstui.cli.commands import group
 from fstui.report import formats
 from tests.factories.samples import FAILED_RUN, RUN
 
 
-def choices(command: click.Command) -> list[str]:
+def choices(*names: str) -> list[str]:
+    command: click.Command | None = group
+    for name in names:
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), name)
+    assert command is not None
     (option,) = [each for each in command.params if each.name == "format_"]
     assert isinstance(option.type, click.Choice)
     return list(option.type.choices)
 
 
-def test_every_command_that_prints_a_run_offers_every_format_plain_first() -> None:
-    for command in (show.command, judge.command, powercut.verify):
-        assert choices(command) == list(formats.names())
-    assert choices(run.command) == [*formats.names(), "events"]
+def test_every_command_that_prints_a_run_offers_every_format() -> None:
+    for command in (["show"], ["judge"], ["powercut", "verify"]):
+        assert choices(*command) == list(formats.names())
+    assert choices("run") == [*formats.names(), "events"]
     assert formats.names()[0] == formats.PLAIN
 
 

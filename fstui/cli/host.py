@@ -1,4 +1,4 @@
-"""``fstui check [DIR…]``"""
+"""``fstui list``, ``check`` and ``clean``: the filesystems of this host."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
-from fstui.cli import completing
-from fstui.cli.events import EventLines
+from fstui.cli import completion
+from fstui.cli.delivery import EventLines, print_report
 from fstui.cli.execution import FAILED
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
@@ -24,23 +24,75 @@ from fstui.cli.options import (
     report_options,
     session_on,
     simulate_option,
+    trace_option,
     trust_option,
     yes_option,
 )
-from fstui.cli.output import put, say, width
-from fstui.cli.output_file import check_output, deliver
+from fstui.cli.output import put, say
 from fstui.model.errors import Refused
 from fstui.model.events import RunFinished
 from fstui.report import check as report
-from fstui.report import formats
+from fstui.report import inventory
+from fstui.report.characters import page
 from fstui.report.check import Check, Checked
+from fstui.runs import leftovers
 from fstui.runs.checking import Checkup, Subject, followed, grouped
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
 
 
+@click.command("list")
+@simulate_option
+@report_options()
+def list_(format_: str, output: Path | None, simulate: str | None) -> None:
+    """List the filesystems, the devices below them, and defects of their configuration. Writes nothing.
+
+    Example: fstui list --format json
+    """
+    session = session_on(simulate)[0] if simulate else Session.here()
+    here = asyncio.run(session.with_space(session.survey().inventory))
+    if simulate:
+        say(f"SIMULATED: {session.simulated}. None of this is real storage.")
+    if session.trouble:
+        say(f"fstui: {session.trouble}")
+    asyncio.run(print_report(inventory.of_host(*here), format_, output))
+
+
+@click.command("clean")
+@click.option("--pending", is_flag=True, help="Also remove the records of power cuts that were not verified.")
+def clean(pending: bool) -> int:
+    """Remove what killed runs left behind. What a running fstui uses is not touched.
+
+    Records of a power-cut test stay until 'fstui powercut verify', unless --pending is given.
+
+    Example: fstui clean
+    """
+    return asyncio.run(_clean(pending))
+
+
+async def _clean(pending: bool) -> int:
+    waiting = await leftovers.waiting()
+    entries = await leftovers.found() + (waiting if pending else [])
+    for entry in [] if pending else waiting:
+        say(f"kept {entry.what}: its power cut was not verified. Use --pending to remove it")
+    left = 0
+    for entry in entries:
+        problem = await leftovers.remove(entry)
+        left += problem is not None
+        if problem is None:
+            put(page([f"removed {leftovers.named(entry)}"]))
+        else:
+            say(f"fstui: {problem}")
+    if elsewhere := await leftovers.of_other_hosts():
+        hosts = ", ".join(sorted({entry.host for entry in elsewhere}))
+        say(f"Left alone: {len(elsewhere)} entries of other hosts. Run 'fstui clean' on {hosts}.")
+    elif not entries and not waiting:
+        say("Nothing was left behind.")
+    return 1 if left else 0
+
+
 class Printing(NamedTuple):
-    """How it is to be printed, and since when it runs."""
+    """The format of the check, its file, and the time of its start."""
 
     format: str
     output: Path | None
@@ -48,47 +100,60 @@ class Printing(NamedTuple):
 
 
 @click.command("check")
-@click.argument("directories", metavar="[DIR]…", nargs=-1, shell_complete=completing.directories)
+@click.argument("directories", metavar="[DIR]…", nargs=-1, shell_complete=completion.directories)
 @yes_option
-@click.option(
-    "--trace", type=click.Choice(("auto", "off")), default="auto", help="The kernel's own trace as a witness (root)."
-)
+@trace_option
 @report_options("prometheus", "events")
 @fail_on_option()
 @trust_option
 @simulate_option
-def command(directories: Sequence[str], yes: bool, trace: str, format_: str, **asked: Any) -> int:
-    """Check every writable filesystem, or those that hold the DIRs: does it keep its word, and is it slow?
+def check(
+    directories: Sequence[str],
+    yes: bool,
+    trace: str,
+    *,
+    format_: str,
+    output: Path | None,
+    fail_on: Sequence[str],
+    trust_dir: bool,
+    simulate: str | None,
+) -> int:
+    """Measure every writable filesystem, or those of the DIRs, and judge: is it durable, and is it slow?
 
-    Each is written to for two seconds at most, and no more than 20 MB; all is removed. What holds no files, is
-    read-only, in memory by its type, silent, or mounted a second time is left out and named. Every check is saved like
-    any run. Exit: as 'fstui run', the worst of all; 1 where a filesystem does not answer.
+    Each filesystem is written to for at most two seconds and 20 MB; everything is removed. Filesystems that hold no
+    files, are read-only, in memory, mounted a second time, or do not answer are left out and named. Every check is
+    saved like a run.
+
+    The exit status is the worst of those of 'fstui run', or 1 if a filesystem does not answer.
+
+    \b
+    Examples:
+      fstui check
+      fstui check /srv /var/lib/mysql --fail-on suspicious --fail-on slow
     """
-    printing = Printing(format_, asked["output"], time.monotonic())
-    if printing.output is not None:
-        asyncio.run(check_output(printing.output))
-    if asked["simulate"]:
-        session, _ = session_on(asked["simulate"])
+    if simulate:
+        session, _ = session_on(simulate)
     else:
-        session = Session.here(trace=trace != "off", trusting=bool(asked["trust_dir"]))
+        session = Session.here(trace=trace != "off", trusting=trust_dir)
     checkup = Checkup(session, directories, traced=trace != "off")
+    printing = Printing(format_, output, time.monotonic())
     asyncio.run(checkup.look())
     leave_the_busy(checkup, yes)
     if not checkup.subjects:
         raise Refused("nothing to check: " + "; ".join(f"{one.name}: {one.reason}" for one in checkup.left_out))
-    return asyncio.run(_Headless(checkup, printing, asked["fail_on"]).go())
+    return asyncio.run(_Check(checkup, printing, fail_on).go())
 
 
 def leave_the_busy(checkup: Checkup, yes: bool) -> None:
-    """Ask before each that somebody else needs; without a terminal nobody can say yes."""
+    """Ask before each filesystem whose device is busy. Without a terminal, leave it out."""
     for subject in [subject for subject in checkup.subjects if subject.concerns]:
         what = ", ".join(subject.concerns)
-        if not agreed(f"{subject.name}: {what}", "Check it all the same?", yes=yes):
-            checkup.leave_out(subject, f"{what} (--yes checks it all the same)")
+        if not agreed(f"{subject.name}: {what}", "Check it anyway?", yes=yes):
+            checkup.leave_out(subject, f"{what} (use --yes to check it anyway)")
 
 
-class _Headless:
-    """One after another: their events or their table to stdout, a line each to stderr."""
+class _Check:
+    """Check one filesystem after another: events or a table to stdout, a line for each filesystem to stderr."""
 
     def __init__(self, checkup: Checkup, printing: Printing, fail_on: Sequence[str]) -> None:
         self._checkup = checkup
@@ -98,7 +163,7 @@ class _Headless:
         self._failed = any(one.trouble for one in checkup.left_out)
 
     async def go(self) -> int:
-        """Returns the exit code."""
+        """Return the exit status."""
         return await self._interruption.ending(self._go())
 
     async def _go(self) -> int:
@@ -110,7 +175,7 @@ class _Headless:
                 self._narrate(rows[-1])
                 if self._interruption.signal is not None or lines.reader_gone:
                     break
-            self._interruption.let_go()
+            self._interruption.release()
         finally:
             lines.close(self._interruption.patience_s)
         await self._deliver(rows)
@@ -118,10 +183,10 @@ class _Headless:
 
     async def _one(self, subject: Subject, lines: EventLines) -> Checked:
         beginning = asyncio.ensure_future(self._checkup.begin(subject))
-        self._interruption.instead(beginning.cancel)
+        self._interruption.on_signal(beginning.cancel)
         try:
             running = await beginning
-            self._interruption.instead(running.stop, f"{subject.name} has not answered yet")
+            self._interruption.on_signal(running.stop, f"{subject.name} does not answer")
             return await self._followed(subject, running, lines)
         except Refused as refusal:
             self._failed = True
@@ -129,7 +194,7 @@ class _Headless:
         except asyncio.CancelledError:
             if self._interruption.signal is None:
                 raise
-            return Checked(subject.name, None, "stopped before it began")
+            return Checked(subject.name, None, "stopped before it started")
 
     async def _followed(self, subject: Subject, running: RunInProgress, lines: EventLines) -> Checked:
         async for event in followed(running):
@@ -143,7 +208,7 @@ class _Headless:
         raise AssertionError("a run ends with RunFinished")
 
     def _note(self, finished: RunFinished) -> None:
-        """What the table does not say."""
+        """Report on stderr what the table does not contain."""
         for problem in filter(None, [finished.save_error, *finished.run.left_behind]):
             self._failed = True
             say(f"fstui: {problem}")
@@ -161,15 +226,11 @@ class _Headless:
         if self._printing.format == "events":
             return
         check = Check(rows, left_out, time.monotonic() - self._printing.began)
-        columns = width() if self._printing.output is None else None
-        document = formats.render_report(self._printing.format, report.of_check(check), columns)
-        if self._printing.output is None:
-            put(document, self._interruption.patience_s)
-        else:
-            await deliver(self._printing.output, document, self._interruption.patience_s)
+        format_, output = self._printing.format, self._printing.output
+        await print_report(report.of_check(check), format_, output, self._interruption.patience_s)
 
     def _exit_code(self, rows: Sequence[Checked]) -> int:
-        """A signal before --fail-on before a failure, as of a run."""
+        """Return the exit status: of a signal, else of --fail-on, else of a failure."""
         if (interrupted := self._interruption.exit_code) is not None:
             return interrupted
         if any(fails(row.run.verdict, row.run.speed.answer, self._fail_on) for row in rows if row.run):

@@ -1,0 +1,133 @@
+"""``fstui scenarios``, ``simulate`` and ``references``: what can be run, on what, and what rates are known."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from fstui.cli import completion
+from fstui.cli.delivery import print_report
+from fstui.cli.options import report_options
+from fstui.cli.output import say
+from fstui.model.plan import Plan
+from fstui.model.storage import MEDIA, MediumClass
+from fstui.report import formats, plans, ruler, teaching
+from fstui.report.sections import Report
+from fstui.runs import power_cut, simulation
+from fstui.runs import references as known
+from fstui.runs import scenarios as available
+from fstui.runs.scenarios import Scenario
+from fstui.runs.session import Session
+
+
+@click.command("scenarios")
+@click.argument("name", required=False, shell_complete=completion.scenarios)
+@report_options()
+def scenarios(name: str | None, format_: str, output: Path | None) -> None:
+    """List the scenarios: the question each answers, how long it takes, and how much it writes.
+
+    With NAME, or with a file, print its steps and the settings that --set changes.
+
+    Example: fstui scenarios fsync-rate
+    """
+    asyncio.run(_print_scenarios(name, format_, output))
+
+
+async def _print_scenarios(name: str | None, format_: str, output: Path | None) -> None:
+    await print_report(await (_all() if name is None else _one(name)), format_, output)
+
+
+async def _one(name: str) -> Report:
+    if name == power_cut.NAME:
+        return plans.of_power_cut(power_cut.usual())
+    return plans.of_scenario(*await _planned(name, await available.named(name)))
+
+
+async def _all() -> Report:
+    own, broken = await available.own()
+    found = [await _planned(*one) for one in (*available.shipped_ones(), *own)]
+    for mistake in broken:  # a broken file of the user's own does not hide the others
+        say(f"fstui: {mistake}")
+    return plans.of_scenarios(found, power_cut.usual())
+
+
+async def _planned(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
+    session = Session.nowhere()
+    return scenario, await session.plan(scenario, await session.look_up("DIR"), {}, called=name)
+
+
+@click.command("simulate")
+@click.argument("disk", required=False)
+@click.option("--truth", is_flag=True, help="Also print whether the disk is durable: open this last.")
+@report_options()
+def simulate(disk: str | None, truth: bool, format_: str, output: Path | None) -> None:
+    """List the simulated disks, or print the parameters of DISK.
+
+    \b
+    Examples:
+      fstui simulate ssd-plp
+      fstui --simulate hdd-7200-lying      starts the app on that disk
+    """
+    if disk is None:
+        report = teaching.of_disks([simulation.load(name) for name in simulation.names()])
+    else:
+        report = teaching.of_disk(simulation.named(disk), truth=truth)
+    asyncio.run(print_report(report, format_, output))
+
+
+@click.group("references", invoke_without_command=True)
+@click.option(
+    "--medium", "media", multiple=True, type=click.Choice(MEDIA), metavar="M", help="List only this class of medium."
+)
+@report_options()
+@click.pass_context
+def references(ctx: click.Context, media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
+    """List the rates that runs are compared with: published ones, and your own.
+
+    \b
+    Examples:
+      fstui references --medium hdd-7200
+      fstui references add last --name 'our db hosts'
+    """
+    if not ctx.invoked_subcommand:
+        asyncio.run(_list_references(media, format_, output))
+
+
+@references.command("add")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN|DIR…", shell_complete=completion.runs)
+@click.option("--name", required=True, help="Name of the reference, which replaces an older one of the same name.")
+def add(runs: tuple[str, ...], name: str) -> int:
+    """Make saved runs, or directories of run documents such as a fleet's, a reference for later runs.
+
+    From a directory, runs that are no measure are left out: those of network filesystems, and of storage that is not
+    durable. References apply to the same class of medium, or to the same model if the class is unknown.
+
+    Example: fstui references add fstui-fleet-20261120-031244 --name 'our db hosts'
+    """
+    found = asyncio.run(known.add(name, runs))
+    asyncio.run(print_report(ruler.of_own(found.references), formats.PLAIN))
+    for left_out in found.left_out:
+        say(f"left out, {left_out}")
+    return 0
+
+
+@references.command("remove")
+@click.argument("name")
+def remove(name: str) -> int:
+    """Remove one of your own references.
+
+    Example: fstui references remove 'our db hosts'
+    """
+    asyncio.run(known.remove(name))
+    return 0
+
+
+async def _list_references(media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
+    own = [one for one in await known.own() if not media or set(media) & set(one.media)]
+    found = known.published(None, media)
+    await print_report(ruler.of_library(found, own), format_, output)
+    if not found:
+        published = sorted({reference.medium for reference in known.library()})
+        say(f"No rate is published for {', '.join(media)}. There are rates for {', '.join(published)}.")

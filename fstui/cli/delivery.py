@@ -1,0 +1,114 @@
+"""Write reports and events to stdout, or to the file of ``--output``."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import sys
+from pathlib import Path
+
+from fstui.cli.output import pour, put, silence_stdout, width
+from fstui.model.events import Event, StepProgressed
+from fstui.model.watch import WatchEvent
+from fstui.report import formats, json
+from fstui.report.characters import escape_lines
+from fstui.report.sections import Report
+from fstui.runs import files
+
+_OPEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+async def deliver(path: Path | None, document: str | bytes, patience_s: float | None = None) -> None:
+    """Write to the file, or to stdout without one. Raises OSError, ReaderGone, Refused if the file's disk hangs.
+
+    A regular file is written completely or not at all, by a child process, because its disk may hang.
+    """
+    if path is None:
+        put(document, patience_s)
+        return
+    data = escape_lines(document).encode() if isinstance(document, str) else document
+    if await files.is_stream(path):
+        _pour_into(path, data, patience_s)
+    else:
+        await files.put(path, data)
+
+
+async def print_report(
+    report: Report, format_: str, output: Path | None = None, patience_s: float | None = None
+) -> None:
+    """Write the report to the file, or to stdout at the width of the terminal. Raises as deliver does."""
+    await deliver(output, formats.render_report(format_, report, width() if output is None else None), patience_s)
+
+
+def _pour_into(path: Path, data: bytes, patience_s: float | None) -> None:
+    """Write to a pipe or a device. Raises OSError, also if a pipe has no reader (fifo(7), ENXIO)."""
+    stream = os.open(path, os.O_WRONLY | os.O_CLOEXEC | (0 if patience_s is None else os.O_NONBLOCK))
+    try:
+        left = bytearray(data)
+        pour(stream, left, patience_s)
+        if left:
+            raise OSError(errno.ETIMEDOUT, f"its reader took {len(data) - len(left)} of {len(data)} bytes", str(path))
+    finally:
+        os.close(stream)
+
+
+class EventLines:
+    """``--format events``: one JSON event per line, to stdout or to a file, while there is a reader.
+
+    Writing never waits: what the reader has not taken stays in memory, and a slow reader gets fewer progress events.
+    """
+
+    def __init__(self, output: Path | None) -> None:
+        self.reader_gone = False
+        """The reader closed its end of the pipe (``| head``)."""
+        self._output = output
+        self._fd: int | None = None
+        self._waiting = bytearray()
+
+    def write(self, event: Event | WatchEvent) -> None:
+        """Write one line, or skip a progress event if the reader is behind. Raises OSError if a disk is full."""
+        self.reader_gone |= self._output is None and sys.stdout is None  # closed before fstui started
+        if self.reader_gone:
+            return
+        if self._fd is None:  # opened late, so that a refused run does not truncate an older file
+            self._fd = self._opened(os.O_NONBLOCK)
+        self._pour(0)
+        if not isinstance(event, StepProgressed) or (not self._waiting and self._has_room()):
+            self._waiting += json.line(event)
+            self._pour(0)
+
+    def close(self, patience_s: float | None = None) -> None:
+        """Write what is left and close the file. Raises OSError.
+
+        ``patience_s``: seconds to wait for a reader that takes nothing; None: for ever.
+        """
+        if self._waiting and not self.reader_gone:
+            if self._fd is None:
+                self._fd = self._opened(os.O_NONBLOCK if patience_s is not None else 0)
+            self._pour(patience_s)
+        if self._fd is not None and self._output is not None:
+            os.close(self._fd)
+
+    def _pour(self, patience_s: float | None) -> None:
+        try:
+            if self._fd is not None:
+                pour(self._fd, self._waiting, patience_s)
+        except BrokenPipeError:
+            self.reader_gone = True
+            if self._output is None:
+                silence_stdout()
+
+    def _has_room(self) -> bool:
+        return self._fd is not None and bool(select.select([], [self._fd], [], 0)[1])
+
+    def _opened(self, nonblock: int) -> int | None:
+        """Return the file descriptor; None for a pipe without a reader (fifo(7))."""
+        if self._output is None:
+            return sys.stdout.fileno()
+        try:
+            return os.open(self._output, _OPEN & ~os.O_NONBLOCK | nonblock, 0o666)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            return None

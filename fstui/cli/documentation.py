@@ -1,0 +1,149 @@
+"""``fstui explain``, ``schema`` and ``manual``: what the program knows about itself."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+
+import click
+
+from fstui import __version__
+from fstui.cli import completion
+from fstui.cli.options import format_option
+from fstui.cli.output import put, width
+from fstui.model.errors import Refused, meant
+
+_EXIT_STATUSES = (
+    ("0", "success; steps that are impossible on this storage were skipped, with the reason"),
+    ("1", "a step failed, the run could not be saved, or something could not be removed"),
+    ("2", "refused before anything was written"),
+    ("3", "the verdict is the one given to --fail-on, or worse; with --fail-on slow, the storage is slow or stalls"),
+    ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM; what was measured until then was judged, printed and saved"),
+)
+_FILES = (
+    ("~/.local/state/fstui/", "saved runs, notes, declarations, the ledger of what must be removed (XDG_STATE_HOME)"),
+    ("~/.config/fstui/", "keys.toml, theme.toml, scenarios of your own (XDG_CONFIG_HOME)"),
+)
+_ENVIRONMENT = (
+    ("FSTUI_ASCII=1", "show only ASCII on the screens"),
+    ("FSTUI_MOUSE=0", "no mouse in the app, so that the terminal selects text without Shift"),
+    ("FSTUI_DEBUG=1", "print a traceback of an unexpected error"),
+    ("NO_COLOR=1", "no colours"),
+)
+
+
+@click.command("explain")
+@click.argument("name", metavar="[RULE | PAGE | WORD]", required=False, shell_complete=completion.pages_and_words)
+@format_option("plain", "markdown")
+def explain(name: str | None, format_: str) -> None:
+    """Show the page of a rule, a page of the documentation, or what a word means. Without NAME, list all of them.
+
+    \b
+    Examples:
+      fstui explain flushes-arrive
+      fstui explain supported-storage
+    """
+    from fstui.report import explanation  # noqa: PLC0415  it imports Markdown and the rules
+    from fstui.report import glossary as words  # noqa: PLC0415
+    from fstui.report.text import WIDTH  # noqa: PLC0415
+    from fstui.runs import rules  # noqa: PLC0415
+
+    documentation = explanation.documentation()
+    if name is None:
+        put(explanation.overview(width() or WIDTH))
+    elif rules.has_page(name):
+        put(rules.explain(name).rstrip() + "\n" if format_ == "markdown" else explanation.render(name))
+    elif name in documentation:
+        text = documentation[name]
+        put(text if format_ == "markdown" else explanation.document(text, width() or WIDTH))
+    elif (word := words.find(name)) is not None:
+        put(explanation.render_word(word))
+    else:
+        known = (*rules.rule_names(), *documentation, *words.words())
+        raise Refused(f"no rule, page or word is called '{name}'.{meant(name, known)} 'fstui explain' lists them all")
+
+
+@click.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of the run document.
+
+    Example: fstui schema > fstui-run.schema.json
+    """
+    from fstui.report import json  # noqa: PLC0415
+
+    put(json.schema())
+
+
+@click.command("manual")
+@click.pass_context
+def manual(ctx: click.Context) -> None:
+    """Print the man page, which contains the help of every command.
+
+    Example: fstui manual | man -l -
+    """
+    put("".join(f"{line}\n" for line in _page(ctx.find_root())))
+
+
+def _page(root: click.Context) -> Iterator[str]:
+    yield f'.TH FSTUI 1 "" "fstui {__version__}" "User Commands"'
+    yield from (".SH NAME", r"fstui \- is an acknowledged write durable, and is the storage slow?")
+    yield from (".SH SYNOPSIS", rf"\fB{_safe(root.command_path)}\fR {_safe(' '.join(_usage(root)))}")
+    yield ".SH DESCRIPTION"
+    yield from _help(root.command)
+    yield from _options(root)
+    yield ".SH COMMANDS"
+    for ctx in _below(root):
+        yield from _command(ctx)
+    yield from _listed("EXIT STATUS", _EXIT_STATUSES)
+    yield from _listed("FILES", _FILES)
+    yield from _listed("ENVIRONMENT", _ENVIRONMENT)
+
+
+def _below(above: click.Context) -> Iterator[click.Context]:
+    """Return every command, each before its own subcommands."""
+    group = above.command
+    for name in group.list_commands(above) if isinstance(group, click.Group) else ():
+        found = group.get_command(above, name) if isinstance(group, click.Group) else None
+        if found is not None:
+            ctx = click.Context(found, parent=above, info_name=name)
+            yield ctx
+            yield from _below(ctx)
+
+
+def _command(ctx: click.Context) -> Iterator[str]:
+    yield f".SS {_safe(ctx.command_path)} {_safe(' '.join(_usage(ctx)))}"
+    yield from _help(ctx.command)
+    yield from _options(ctx)
+
+
+def _usage(ctx: click.Context) -> list[str]:
+    return ctx.command.collect_usage_pieces(ctx)
+
+
+def _help(command_: click.Command) -> Iterator[str]:
+    """Return the paragraphs of the help. After click's mark for verbatim text (a backspace), return the lines."""
+    for paragraph in inspect.cleandoc(command_.help or "").split("\n\n"):
+        mark, kept, lines = paragraph.partition("\b\n")
+        if kept and not mark:
+            yield from (".PP", ".nf", *map(_safe, lines.splitlines()), ".fi")
+        else:
+            yield from (".PP", _safe(" ".join(paragraph.split())))
+
+
+def _options(ctx: click.Context) -> Iterator[str]:
+    for param in ctx.command.get_params(ctx):
+        if (record := param.get_help_record(ctx)) and record[1]:
+            yield from (".TP", rf"\fB{_safe(record[0])}\fR", _safe(" ".join(record[1].split())))
+
+
+def _listed(title: str, rows: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    yield f".SH {title}"
+    for name, words in rows:
+        yield from (".TP", rf"\fB{_safe(name)}\fR", _safe(words))
+
+
+def _safe(text: str) -> str:
+    """Return text for roff: with dashes that can be copied, and without lines that are requests."""
+    escaped = re.sub(r"[\\-]", lambda found: rf"\{'e' if found[0] == chr(92) else '-'}", text)
+    return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped

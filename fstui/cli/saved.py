@@ -1,0 +1,214 @@
+"""``fstui history``, ``show``, ``replay``, ``compare`` and ``judge``: the saved runs."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+
+from fstui.cli import completion
+from fstui.cli.delivery import deliver, print_report
+from fstui.cli.options import agreed, format_option, output_option, report_options
+from fstui.cli.output import say, width
+from fstui.cli.terminal import check_terminal
+from fstui.model.errors import Refused
+from fstui.model.run import Run
+from fstui.report import comparison, formats
+from fstui.report import history as report
+from fstui.report.compare import of_runs
+from fstui.report.sections import Report
+from fstui.runs import history
+from fstui.runs.history import ALTERED, Saved, Summary
+
+_PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
+_HOURS = {"h": 1, "d": 24}
+
+_filter_option = click.option(
+    "--filter", "words", default="", metavar="WORDS", help="List only runs that contain all WORDS."
+)
+
+
+@click.group("history", invoke_without_command=True)
+@_filter_option
+@report_options()
+@click.pass_context
+def history_(ctx: click.Context, words: str, format_: str, output: Path | None) -> None:
+    """List the saved runs, the newest first.
+
+    \b
+    Examples:
+      fstui history --filter 'fsync-rate /srv'
+      fstui history note last 'after the firmware update'
+    """
+    if not ctx.invoked_subcommand:
+        asyncio.run(_print_list(words, format_, output, report.of_summaries))
+
+
+@history_.command("trend")
+@_filter_option
+@report_options()
+def trend(words: str, format_: str, output: Path | None) -> None:
+    """Show how rates changed from run to run.
+
+    Prints one chart for each scenario on each filesystem.
+
+    Example: fstui history trend --filter /srv/db
+    """
+    if not asyncio.run(_print_list(words, format_, output, report.of_trends)).sections:
+        say("No scenario has finished twice on one filesystem yet.")
+
+
+@history_.command("note")
+@click.argument("run", metavar="RUN", shell_complete=completion.runs)
+@click.argument("words", nargs=-1, metavar="[WORDS…]")
+def note(run: str, words: tuple[str, ...]) -> None:
+    """Save a note with a run.
+
+    Without WORDS, the note is removed.
+
+    Example: fstui history note k3f9a1 before the firmware update
+    """
+    asyncio.run(history.note(run, " ".join(words)))
+
+
+@history_.command("delete")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN…", shell_complete=completion.runs)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def delete(runs: tuple[str, ...], yes: bool) -> None:
+    """Delete saved runs. This cannot be undone.
+
+    Example: fstui history delete k3f9a1 x7b2c9
+    """
+    asyncio.run(_delete(runs, yes))
+
+
+@click.command("show")
+@click.argument("reference", metavar="RUN", shell_complete=completion.runs)
+@format_option(*formats.names())
+@output_option()
+def show(reference: str, format_: str, output: Path | None) -> None:
+    """Print a saved run. RUN is its id, the beginning of its id, a file, or 'last'.
+
+    Example: fstui show last --format html --output result.html
+    """
+    saved = asyncio.run(_found(reference))
+    asyncio.run(deliver(output, formats.render(format_, saved.run, saved_to=saved.path)))
+
+
+@click.command("replay")
+@click.argument("reference", metavar="RUN", shell_complete=completion.runs)
+@click.option("--speed", type=click.FloatRange(0.1, 100), default=1.0, show_default=True, help="Speed of the replay.")
+def replay(reference: str, speed: float) -> int:
+    """Play a saved run again on the run screen. It is judged with today's rules and not saved again.
+
+    Example: fstui replay last --speed 4
+    """
+    check_terminal()
+    run = asyncio.run(_found(reference)).run
+    from fstui.runs.replaying import replay as replayed  # noqa: PLC0415
+
+    session, plan, running = replayed(run, speed)
+    assert run.target is not None, "a run without one is refused"
+    target = run.target
+    from fstui.tui.app import run_app  # noqa: PLC0415
+
+    return run_app(session, None, opening=lambda app: app.open_run(running, plan, target))
+
+
+@click.command("judge")
+@click.argument("reference", metavar="RUN", shell_complete=completion.runs)
+@format_option(*formats.names())
+@output_option()
+def judge(reference: str, format_: str, output: Path | None) -> None:
+    """Judge a saved run again with today's rules. The saved document is not changed.
+
+    Example: fstui judge run-from-a-ticket.json
+    """
+    from fstui.runs.rules import judged_again  # noqa: PLC0415  listing runs needs no rules
+
+    run, _, altered = asyncio.run(_found(reference))
+    again = judged_again(run, altered=altered)
+    asyncio.run(deliver(output, formats.render(format_, again)))
+    if again != run:
+        was = f"{run.verdict}, {run.confidence} confidence"
+        now = f"{again.verdict}, {again.confidence} confidence"
+        say(
+            f"Then: {was}. With today's rules: {now}."
+            if was != now
+            else "The verdict is the same, the findings differ."
+        )
+
+
+@click.command("compare")
+@click.argument("references", metavar="RUN RUN…", nargs=-1, required=True, shell_complete=completion.runs)
+@click.option(
+    "--price", "prices", multiple=True, metavar="RUN=0.17/h", help="Price of the run's host per hour (/h) or day (/d)."
+)
+@report_options()
+def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, output: Path | None) -> None:
+    """Compare saved runs with the first one: how many times as fast each is, and whether it is durable.
+
+    A run of 'fstui run --rounds' stands for all of its rounds, and its ratio gets an interval. With --price, also show
+    how many operations, and how many durable ones, a unit of money buys.
+
+    Example: fstui compare k3f9a1 x7b2c9 --price k3f9a1=0.17/h --price x7b2c9=0.34/h
+    """
+    if len(references) < 2:
+        raise click.UsageError("A comparison needs at least two runs.")
+    if len(references) > comparison.MOST:
+        raise click.UsageError(f"A comparison has at most {comparison.MOST} runs, not {len(references)}.")
+    by_reference = dict(map(_price, prices))
+    if unknown := by_reference.keys() - set(references):
+        raise click.UsageError(f"--price {unknown.pop()!r} does not name a run of this comparison.")
+    runs = asyncio.run(_all_found(references))
+    per_hour = {run.id: by_reference[name] for name, run in zip(references, runs, strict=True) if name in by_reference}
+    columns = width() if output is None else None
+    compared = of_runs(asyncio.run(history.with_rounds(runs)), columns, per_hour)
+    asyncio.run(print_report(compared, format_, output))
+
+
+def _price(text: str) -> tuple[str, float]:
+    """Return the run as it was named, and its price per hour. Raises UsageError."""
+    named, _, price = text.rpartition("=")
+    found = _PRICE.fullmatch(price)
+    if not named or not found or not float(found[1]):
+        raise click.UsageError(f"--price takes RUN=0.17/h, not {text!r}.")
+    return named, float(found[1]) / _HOURS[found[2]]
+
+
+async def _found(reference: str) -> Saved:
+    """Return the run, and report on stderr if it was altered. Raises Refused."""
+    saved = await history.find(reference)
+    if saved.altered:
+        say(f"fstui: {saved.path}: {ALTERED}")
+    return saved
+
+
+async def _all_found(references: Sequence[str]) -> list[Run]:
+    return [(await _found(reference)).run for reference in references]
+
+
+async def _print_list(words: str, format_: str, output: Path | None, of: Callable[[list[Summary]], Report]) -> Report:
+    every = await history.listed()
+    found = history.matching(every, words)
+    if not every:
+        say(f"No run is saved in {history.directory()} yet.")
+    elif not found:
+        say(f"None of {len(every)} saved runs contains '{words}'.")
+    listed = of(found)
+    await print_report(listed, format_, output)
+    return listed
+
+
+async def _delete(references: tuple[str, ...], yes: bool) -> None:
+    paths = dict.fromkeys([await history.where(reference) for reference in references])
+    known = {one.path: one for one in await history.listed()}
+    for path in paths:
+        one = known.get(path)
+        words = f"{one.id}, {one.verdict}, {one.scenario} on {one.target}" if one and one.id else path
+        if not agreed(words, "Delete it?", yes=yes):
+            raise Refused(f"{words}: not deleted. Use --yes to delete it without a question")
+        await history.delete(path)

@@ -1,0 +1,127 @@
+"""``fstui lessons`` and ``lab``: lessons on simulated disks, and real storage with known faults."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import click
+
+from fstui.cli.delivery import print_report
+from fstui.cli.options import report_options
+from fstui.cli.output import put, say, width
+from fstui.cli.terminal import check_terminal
+from fstui.model.errors import Refused
+from fstui.report import formats, teaching
+from fstui.runs import lab as laboratory
+
+
+@click.command("lessons")
+@click.argument("name", required=False)
+@click.option("--teacher", is_flag=True, help="Print the teacher's page, with the plan of a lecture of 45 minutes.")
+def lessons(name: str | None, teacher: bool) -> int:
+    """Start a lesson on simulated disks, or the list of lessons. NAME is a name or a number of the list.
+
+    Example: fstui lessons 3
+    """
+    if teacher:
+        from fstui.report import explanation  # noqa: PLC0415  it imports Markdown
+        from fstui.report.text import WIDTH  # noqa: PLC0415
+
+        put(explanation.document(explanation.documentation()["teaching"], width() or WIDTH))
+        return 0
+    from fstui.runs import lessons as available  # noqa: PLC0415
+    from fstui.runs.session import Session  # noqa: PLC0415
+
+    chosen = available.find(name) if name is not None else None
+    check_terminal()
+    from fstui.tui.app import FstuiApp, run_app  # noqa: PLC0415
+
+    def opening(app: FstuiApp) -> None:
+        from fstui.tui.screens.lesson import LessonScreen  # noqa: PLC0415
+        from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
+
+        app.push_screen(LessonsScreen())
+        if chosen is not None:
+            app.push_screen(LessonScreen(chosen))
+
+    return run_app(Session.here(), None, opening=opening)
+
+
+@click.group("lab")
+def lab() -> None:
+    """Make real storage with known faults for a class. Each truth is in an envelope that is opened last.
+
+    \b
+    Examples:
+      fstui lab make /srv/class     as root: makes /srv/class and everything in it
+      fstui lab run oak fstui run fsync-rate /srv/class/oak
+      fstui lab open oak            the truth
+      fstui lab remove              removes everything
+    """
+
+
+@lab.command("make")
+@click.argument("directory", metavar="DIR")
+def make(directory: str) -> None:
+    """Make DIR, which must not exist, and five storages in it.
+
+    'fstui lab remove' removes it. After a crash, 'fstui clean' removes it.
+
+    Example: sudo fstui lab make /srv/class
+    """
+    made = asyncio.run(laboratory.make(directory))
+    for title, reason in made.missing.items():
+        say(f"not made, {title}: {reason}")
+    asyncio.run(print_report(teaching.of_lab(made.lab), formats.PLAIN))
+    say("Which of them are durable? fstui list; fstui lab run NAME fstui run fsync-rate DIRECTORY")
+    say("The truth: fstui lab open NAME")
+
+
+@lab.command("list")
+@report_options()
+def list_(format_: str, output: Path | None) -> None:
+    """List the storages, and the envelopes that are open.
+
+    Example: fstui lab list
+    """
+    asyncio.run(print_report(teaching.of_lab(asyncio.run(laboratory.standing())), format_, output))
+
+
+@lab.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("name")
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND…")
+def run(name: str, words: tuple[str, ...]) -> None:
+    """Start COMMAND in the environment of the storage NAME.
+
+    Example: fstui lab run oak fstui run fsync-rate /srv/class/oak
+    """
+    laboratory.run(name, words, os.environ)
+
+
+@lab.command("open")
+@click.argument("name")
+@report_options()
+def open_(name: str, format_: str, output: Path | None) -> None:
+    """Open the envelope of NAME: what it is, what fstui reports, and where to look without fstui.
+
+    Example: fstui lab open oak
+    """
+    asyncio.run(print_report(teaching.of_envelope(asyncio.run(laboratory.open_envelope(name))), format_, output))
+
+
+@lab.command("cut", hidden=True)
+@click.argument("name", required=False)
+def cut(name: str | None) -> None:
+    """Say what replaced this command."""
+    raise Refused("'lab cut' was removed. Cut the power of a simulated disk: fstui --simulate hdd-7200-lying, key p")
+
+
+@lab.command("remove")
+def remove() -> None:
+    """Remove the laboratory: mounts, loop devices, cgroup, files.
+
+    Example: sudo fstui lab remove
+    """
+    put(f"removed {asyncio.run(laboratory.remove())}\n")
