@@ -1,4 +1,4 @@
-"""The terminal app: its screens share one session."""
+"""The terminal app: it opens the screens, which share one session, and ends with the exit status."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fstui.model.run import Run
 from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
 from fstui.runs.session import Session
-from fstui.tui.commands import GLOSSARY, INTERRUPT, QUIT, SUSPEND, bindings
+from fstui.tui.commands import EVERYWHERE, bindings
 from fstui.tui.palette import Entries
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from fstui.runs.site import Site
 
 STOP_S = 20.0
-"""A run that is stopped removes its files; a disk that hangs is not waited for any longer."""
+"""How long to wait for a stopped run to remove its files, in case its disk hangs."""
 
 
 class FstuiApp(App[int]):
-    """Storage → plan → run → result, on one box. It ends with the exit code."""
+    """Storage → plan → run → result. Screens are imported when they are opened, to show the first one early."""
 
     CSS_PATH = Path(__file__).parent / "css" / "fstui.tcss"
     TITLE = "fstui"
     COMMANDS: ClassVar = {Entries}
-    BINDINGS = bindings((QUIT, INTERRUPT, SUSPEND, GLOSSARY))
+    BINDINGS = bindings(EVERYWHERE)
 
     def __init__(
         self,
@@ -59,53 +59,56 @@ class FstuiApp(App[int]):
         ascii_only: bool | None = None,
         opening: Callable[[FstuiApp], object] | None = None,
     ) -> None:
-        """``opening``: what opens another first screen than that of the storage."""
-        # what serves browsers names another driver in the environment
+        """``directory``: show its plan first. ``opening``: open other first screens."""
+        # textual-serve names its own driver in the environment
         super().__init__(driver_class=None if constants.DRIVER else PressDriver)
-        self._opening = opening
-        # said here too: textual may have been imported, and its settings read, before us
+        # set again here because Textual may have been imported before fstui.tui
         self.theme = os.environ.get("TEXTUAL_THEME", "ansi-dark")
         self.session = session
         self.directory = directory
         self.ascii_only = is_ascii_only() if ascii_only is None else ascii_only
         self.keymap: dict[str, str] = {}
+        """Keys that the user has changed, by the command's name."""
         self.left_behind: list[Entry] = []
-        """What killed runs have left."""
+        """Files and directories of killed runs."""
         self.running: RunInProgress | None = None
         self.result: tuple[Run, str | None] | None = None
-        """The last run and where it is saved: printed in plain text after the screen is gone."""
+        """The last run and its file, printed as text when the app has ended."""
         self.repeated: Run | None = None
-        """What runs is this one again."""
+        """The run that the running one repeats."""
         self.fault: Exception | None = None
-        self._looking_back = False
-        self._quitting = False
+        self._opening = opening
+        self._is_reading_state = False
+        self._is_quitting = False
         self._run_over = asyncio.Event()
         self._last_filters = [ControlFilter(), *([AsciiFilter()] if self.ascii_only else [])]
 
     def on_mount(self) -> None:
         if not self.is_headless:
-            self._take_signals()
+            # without handlers these signals would leave the terminal in raw mode
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(number, self.leave, 128 + number)
         if self.directory is not None:
             self.open_plan(self.directory)
         if self._opening is not None:
             self._opening(self)
-        self.call_after_refresh(_collect_garbage_again)
-        self.call_after_refresh(self.look_back)  # the first screen comes first
+        self.call_after_refresh(_resume_garbage_collection)
+        self.call_after_refresh(self.look_back)  # after the first frame
 
     @work(group="before")
     async def look_back(self) -> None:
-        """What other days have left for this one, from a disk that may hang."""
-        if self._looking_back:
+        """Read keys, theme and leftovers of killed runs from the state directory, whose disk may hang."""
+        if self._is_reading_state:
             return
-        self._looking_back = True
+        self._is_reading_state = True
         try:
             before = await self.session.from_before()
         except (OSError, Refused) as trouble:
             self.tell(str(trouble))
             return
         finally:
-            self._looking_back = False
-        if not self.screen_stack:  # quit meanwhile
+            self._is_reading_state = False
+        if not self.screen_stack:  # the user has quit
             return
         self.left_behind, self.keymap = before.left_behind, before.keys
         self.set_keymap(self.keymap)
@@ -113,57 +116,51 @@ class FstuiApp(App[int]):
             self.show_theme(before.theme)
         if isinstance(self.screen, BaseScreen):
             self.screen.redraw()
-        if before.keys and not before.trouble:
-            from fstui.tui.commands import unknown  # noqa: PLC0415  all screens: only for who changes keys
-
-            self.tell(unknown(before.keys))
         if before.trouble:
             self.tell(before.trouble)
+        elif before.keys:
+            from fstui.tui.commands import unknown  # noqa: PLC0415  it imports all screens
+
+            self.tell(unknown(before.keys))
 
     def get_default_screen(self) -> Screen[None]:
-        """The one beneath all others."""
         return StorageScreen()
 
     def get_line_filters(self) -> list[LineFilter]:
         return [*super().get_line_filters(), *self._last_filters]
 
     def copy_to_clipboard(self, text: str) -> None:
-        """What is pasted somewhere must be as safe as what is shown."""
+        """Copy text without control characters, which a shell would execute when it is pasted."""
         super().copy_to_clipboard(escape_lines(text))
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """A fault of ours within ends the app with 1 and a sentence instead of a traceback."""
+        """End the app with exit status 1 and a sentence instead of a traceback if fstui itself fails."""
         try:
             yield
-        except Exception as error:  # whatever it is, the terminal is given back first
+        except Exception as error:  # any exception: the terminal must be restored first
             self.fault = error
             self.exit(1)
 
     def tell(self, words: str) -> None:
+        """Show a notice on the current screen."""
         if words and self.screen_stack and isinstance(self.screen, BaseScreen):
             self.screen.say(words)
 
     @work(group="remember")
-    async def remember(self, site: Site, said: Declaration) -> None:
-        """Keep what is declared of a storage."""
+    async def remember(self, site: Site, declaration: Declaration) -> None:
+        """Save what the user declares about a storage."""
         try:
-            await self.session.remember(site, said)
+            await self.session.remember(site, declaration)
         except (OSError, Refused) as error:
-            self.tell(f"The declaration could not be remembered: {error!s}")
-
-    def _take_signals(self) -> None:
-        """Without these, SIGTERM and SIGHUP end the app with the terminal still in its hands."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            loop.add_signal_handler(number, self.leave, 128 + number)
+            self.tell(f"The declaration could not be saved: {error!s}")
 
     def leave(self, code: int) -> None:
-        """Stop what runs, wait until it has cleaned up, then end. A second time: end at once."""
-        if self._quitting:
+        """Stop the run, wait until it has cleaned up, then exit. The second call exits at once."""
+        if self._is_quitting:
             self.exit(code)
             return
-        self._quitting = True
+        self._is_quitting = True
         self.run_worker(self._leave(code), group="leave", exit_on_error=False)
 
     async def _leave(self, code: int) -> None:
@@ -180,7 +177,7 @@ class FstuiApp(App[int]):
         self.leave(128 + signal.SIGINT)
 
     def on_key(self, event: Key) -> None:
-        """A letter that was on its way while a prompt opened (a paste, a slow line) belongs into the prompt."""
+        """Type letters into the prompt that arrived before it had the focus, from a paste or over a slow line."""
         prompt = self.screen.query("Input")
         if prompt and event.is_printable and event.character:
             event.prevent_default().stop()
@@ -215,13 +212,13 @@ class FstuiApp(App[int]):
 
     def show_theme(self, name: str) -> None:
         """Draw with this theme; report a name that is not a theme."""
-        if name in THEMES:
-            set_theme(self, name)
-            screens = (screen for screen in self.screen_stack if isinstance(screen, BaseScreen))
-            for part in (part for screen in screens for part in screen.parts()):
-                part.repaint()
-        else:
+        if name not in THEMES:
             self.tell(f"theme.toml: there is no theme '{name}'. Choose one of: {', '.join(THEMES)}.")
+            return
+        set_theme(self, name)
+        for screen in self.screen_stack:
+            for part in screen.parts() if isinstance(screen, BaseScreen) else ():
+                part.repaint()
 
     @work(group="remember")
     async def keep_theme(self, name: str) -> None:
@@ -231,19 +228,19 @@ class FstuiApp(App[int]):
         try:
             await startup.keep_theme(name)
         except (OSError, Refused) as error:
-            self.tell(f"The theme could not be kept: {error!s}")
+            self.tell(f"The theme could not be saved: {error!s}")
 
     async def clean(self) -> str:
-        """Remove what killed runs have left; the sentence says what became of it."""
+        """Remove what killed runs have left behind; return a sentence about the outcome."""
         from fstui.runs.leftovers import remove  # noqa: PLC0415
 
         failures = [sentence for entry in self.left_behind if (sentence := await remove(entry))]
         return "; ".join(failures) or f"Removed {len(self.left_behind)}: nothing is left behind."
 
     def open_plan(self, directory: str, others: Sequence[str] = (), busy: str = "", scenario: str = "") -> None:
-        """Choose a scenario for that directory, or where it is refused for another on the same mount.
+        """Choose a scenario for a directory, or for another one on the same mount if it is refused.
 
-        ``busy``: a device of its, in words, that somebody else needs. ``scenario``: where the cursor stands.
+        ``busy``: a device of the directory that other processes use, in words. ``scenario``: the one to select.
         """
         from fstui.tui.offers import Offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
@@ -251,14 +248,26 @@ class FstuiApp(App[int]):
         self.push_screen(PlanScreen(Offers(self.session, directory, others), busy, scenario))
 
     def open_run(self, running: RunInProgress, plan: Plan, target: Target) -> None:
-        """Watch it run, in the place of the result of the run before."""
+        """Show a run, in place of the result of the previous one."""
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
         from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
 
         self.running = running
         self._run_over.clear()
-        screen = RunScreen(running, plan, target)
-        if isinstance(self.screen, ResultScreen):
+        self._open(RunScreen(running, plan, target), instead_of=ResultScreen)
+
+    def open_result(self, run: Run, saved_to: str | None, directory: str | None, save_error: str | None = None) -> None:
+        """Show the verdict, in place of the run that led to it."""
+        from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
+        from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
+
+        before = None
+        if isinstance(self.screen, RunScreen):
+            before, self.repeated = self.repeated, None
+        self._open(ResultScreen(run, saved_to, directory, save_error, before), instead_of=RunScreen)
+
+    def _open(self, screen: BaseScreen, instead_of: type[BaseScreen]) -> None:
+        if isinstance(self.screen, instead_of):
             self.switch_screen(screen)
         else:
             self.push_screen(screen)
@@ -269,17 +278,16 @@ class FstuiApp(App[int]):
         self.push_screen(WatchScreen(target))
 
     def open_power_cut(self, directory: str, target: Target, settings: Mapping[str, str]) -> None:
-        """Lead through the one check that no runner can do."""
         from fstui.tui.screens.powercut import PowerCutScreen  # noqa: PLC0415
 
         self.push_screen(PowerCutScreen(directory, target, settings))
 
     async def run_again(self, run: Run, directory: str | None) -> str:
-        """The same scenario with the same settings and declarations. Returns why it cannot be, or nothing."""
+        """Start the scenario again with the same settings and declarations. Return why it cannot, else nothing."""
         from fstui.runs import caution, power_cut  # noqa: PLC0415
 
         if run.scenario is None or directory is None:
-            return "The saved run does not say what was run, or where."
+            return "The saved run does not say which scenario was run, or where."
         try:
             if run.scenario.name == power_cut.NAME:
                 site = await self.session.look_up(directory)
@@ -291,34 +299,21 @@ class FstuiApp(App[int]):
             return str(refusal)
         idle, concerns = await caution.look(self.session, site, plan.room_bytes)
         if concerns:
-            return f"Not now: {', '.join(concerns)}. The plan of that directory runs it all the same."
+            return f"Not started: {', '.join(concerns)}. Open the plan of the directory to run it anyway."
         self.open_run(self.session.start(plan, site, idle), plan, site.target)
         self.repeated = run
         return ""
 
     def run_ended(self, run: Run | None, saved_to: str | None) -> None:
-        """The run has cleaned up after itself."""
+        """Record that the run has ended and cleaned up."""
         self.running = None
         if run is not None:
             self.result = (run, saved_to)
         self._run_over.set()
 
-    def open_result(self, run: Run, saved_to: str | None, directory: str | None, save_error: str | None = None) -> None:
-        """Show the verdict, in the place of the run that led to it."""
-        from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
-        from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
-
-        before = self.repeated if isinstance(self.screen, RunScreen) else None
-        screen = ResultScreen(run, saved_to, directory, save_error, before)
-        if isinstance(self.screen, RunScreen):
-            self.repeated = None
-            self.switch_screen(screen)
-        else:
-            self.push_screen(screen)
-
 
 def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp], object] | None = None) -> int:
-    """Run the app; returns the exit code: 0, or 128 + the signal that ended it. Then says the last result in plain."""
+    """Run the app, then print the last result as text. Return 0, or 128 + the signal that ended the app."""
     app = FstuiApp(session, directory, opening=opening)
     code = app.run(mouse=wants_mouse())
     with suppress(OSError):  # the terminal may be gone
@@ -326,13 +321,13 @@ def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp
     if app.fault is not None and os.environ.get("FSTUI_DEBUG"):
         raise app.fault
     if app.fault is not None:
-        said = f"{type(app.fault).__name__}: {app.fault}"
-        print(escape_controls(f"fstui: a fault in fstui itself: {said}. FSTUI_DEBUG=1 shows where."), file=sys.stderr)
+        fault = f"{type(app.fault).__name__}: {app.fault}"
+        print(escape_controls(f"fstui: a fault in fstui itself: {fault}. FSTUI_DEBUG=1 shows where."), file=sys.stderr)
     return 0 if code is None else code
 
 
-def _collect_garbage_again() -> None:
-    """Where it was put off for the first screen. What was made for that stays: no collection looks through it again."""
+def _resume_garbage_collection() -> None:
+    """Collect garbage again, but never what was created for the first frame: that stays until the end."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -1,6 +1,6 @@
-"""Every key, once: the declaration gives the binding, the footer's words, the palette entry and the help.
+"""Every key, once: a command gives the binding, the footer entry, the palette entry and the line in the help.
 
-A key can be changed in ``keys.toml`` in the configuration directory: ``"storage.filter" = "f"``.
+Users change keys in ``keys.toml`` in the configuration directory: ``"storage.filter" = "f"``.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ _NAMES = {
 }  # fmt: skip
 
 _KEPT = ("app.help", "app.quit", "app.back")
-"""Named in the footer however narrow it is."""
+"""Shown in the footer however narrow it is."""
 
 
 class Command(msgspec.Struct, frozen=True):
     """What a key does on one screen."""
 
     id: str
-    """The name to change the key by."""
+    """The name by which the user changes the key."""
     keys: str
-    """Textual's names, comma-separated."""
+    """Textual's names, separated by commas."""
     action: str
     label: str
-    """One or two words for the footer; empty keeps it out of there."""
+    """One or two words for the footer; empty if it is not shown there."""
     help: str
     """A sentence for the help and the palette."""
     shown_as: str = ""
-    """What the footer calls the key, where that is not its name."""
+    """The key as the footer shows it, if it is not the first of ``keys``."""
     always: bool = False
-    """Also while a value is being typed."""
+    """Whether the key also works while a value is being typed."""
 
 
-QUIT = Command("app.quit", "q", "app.quit", "quit", "Stop what runs, clean up and leave.")
+QUIT = Command("app.quit", "q", "app.quit", "quit", "Stop the run, clean up and quit.")
 INTERRUPT = Command(
-    "app.interrupt", "ctrl+c", "app.interrupt", "", "The same as quit; a second time leaves at once.", always=True
+    "app.interrupt", "ctrl+c", "app.interrupt", "", "The same as quit. The second time, quit at once.", always=True
 )
 SUSPEND = Command(
     "app.suspend", "ctrl+z", "app.suspend_process", "", "Put fstui into the background; fg brings it back.", always=True
@@ -60,10 +60,10 @@ PALETTE = Command(
     "ctrl+p",
     "app.command_palette",
     "find",
-    "Find a mount, a scenario, a rule, a run, a theme or a key by its name.",
+    "Find a mount, a scenario, a rule, a run, a theme or a key.",
 )
-GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "What the words mean, those of this screen first.")
-BACK = Command("app.back", "escape", "back", "back", "To the screen before.")
+GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "What the terms mean, those of this screen first.")
+BACK = Command("app.back", "escape", "back", "back", "To the previous screen.")
 UP = Command("list.up", "up,k", "move(-1)", "", "The row above.")
 DOWN = Command("list.down", "down,j", "move(1)", "", "The row below.")
 TOP = Command("list.top", "home", "move(-100000)", "", "The first row.")
@@ -71,10 +71,9 @@ BOTTOM = Command("list.bottom", "end", "move(100000)", "", "The last row.")
 PAGE_UP = Command("detail.up", "pageup", "scroll(-5)", "", "Scroll the lower part up.")
 PAGE_DOWN = Command("detail.down", "pagedown", "scroll(5)", "", "Scroll the lower part down.")
 LIST = (UP, DOWN, TOP, BOTTOM, PAGE_UP, PAGE_DOWN)
-HISTORY = Command("app.history", "h", "app.history", "history", "The runs that were saved.")
-COPY = Command(
-    "app.copy", "y", "copy", "copy", "Copy to the clipboard through the terminal (OSC 52), fit for a ticket."
-)
+HISTORY = Command("app.history", "h", "app.history", "history", "The saved runs.")
+COPY = Command("app.copy", "y", "copy", "copy", "Copy to the clipboard through the terminal (OSC 52), for a ticket.")
+EVERYWHERE = (QUIT, INTERRUPT, SUSPEND, GLOSSARY)
 
 
 def bindings(commands: Iterable[Command]) -> list[BindingType]:
@@ -91,36 +90,34 @@ def bindings(commands: Iterable[Command]) -> list[BindingType]:
     ]
 
 
+def key_names(command: Command, keymap: Mapping[str, str]) -> list[str]:
+    """Return all keys of the command as a person reads them."""
+    return [_NAMES.get(key.strip(), key.strip()) for key in keymap.get(command.id, command.keys).split(",")]
+
+
 def key_name(command: Command, keymap: Mapping[str, str]) -> str:
-    """The key as a person reads it; of several the first."""
+    """Return the key that the footer shows."""
     if command.shown_as and command.id not in keymap:
         return command.shown_as
-    key = keymap.get(command.id, command.keys).split(",")[0].strip()
-    return _NAMES.get(key, key)
-
-
-def all_key_names(command: Command, keymap: Mapping[str, str]) -> str:
-    keys = keymap.get(command.id, command.keys).split(",")
-    return " ".join(_NAMES.get(key.strip(), key.strip()) for key in keys)
+    return key_names(command, keymap)[0]
 
 
 def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -> Text:
-    """One line: ``Enter run here  / filter``. Where there is no room, the last but help and quit go first."""
+    """Return one line: ``Enter run here  / filter``. If it is too long, commands are left out from the right."""
     shown = [command for command in commands if command.label]
-    words = {command.id: f"{key_name(command, keymap)} {command.label}" for command in shown}
-    while len(shown) > 1 and 1 + sum(len(words[command.id]) + 2 for command in shown) - 2 > width:
+    keys = {command.id: key_name(command, keymap) for command in shown}
+    while len(shown) > 1 and sum(len(keys[one.id]) + len(one.label) + 3 for one in shown) - 1 > width:
         shown.remove(_expendable(shown))
     text = line(" ")
     for command in shown:
-        key = key_name(command, keymap)
-        named = line((key, KEY), f" {command.label}")
+        named = line((keys[command.id], KEY), f" {command.label}")
         text.append_text(clickable(named, {ACTION: command.action})).append("  ")
     text.rstrip()
     return text
 
 
 def _expendable(shown: Sequence[Command]) -> Command:
-    """The first to give way: the last of the screen's own, down to what it does first; before that, the palette."""
+    """Return the command to leave out next: the screen's own from the last to the second, the palette, the first."""
     kept = [command for command in shown if command.id in _KEPT]
     palette = [command for command in shown if command.id == PALETTE.id]
     own = [command for command in shown if command not in (*kept, *palette)]
@@ -128,18 +125,18 @@ def _expendable(shown: Sequence[Command]) -> Command:
 
 
 def unknown(names: Iterable[str]) -> str:
-    """A sentence about the names that no command has; empty where all of them are known."""
-    always = (QUIT, INTERRUPT, SUSPEND, GLOSSARY, PALETTE)
-    known = sorted({command.id for command in (*always, *(one for screen in screens() for one in screen.KEYS))})
-    strange = [name for name in names if name not in known]
-    if not strange:
+    """Return a sentence about the names in keys.toml that no command has; empty if there are none."""
+    commands = [*EVERYWHERE, PALETTE, *(command for screen in screens() for command in screen.KEYS)]
+    known = sorted({command.id for command in commands})
+    wrong = [name for name in names if name not in known]
+    if not wrong:
         return ""
-    near = meant(strange[0], known) or " The help of each screen (?) names its own."
-    return f"keys.toml: no command is called {', '.join(strange)}.{near}"
+    hint = meant(wrong[0], known) or " The help of each screen (?) lists the names of its commands."
+    return f"keys.toml: there is no command {', '.join(wrong)}.{hint}"
 
 
 def screens() -> list[type[BaseScreen]]:
-    """Return every kind of screen. All modules of ``screens`` are imported, so that a new screen needs no list."""
+    """Import all modules of ``fstui.tui.screens`` and return every screen class, so that no list is needed."""
     from importlib import import_module  # noqa: PLC0415
     from pkgutil import iter_modules  # noqa: PLC0415
 

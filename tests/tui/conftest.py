@@ -1,4 +1,4 @@
-"""The app on a prepared box, in a terminal of a fixed size, with a state directory of its own."""
+"""The app on a prepared machine, with its own state directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.factories import screens
 
 
 class PreparedSession(Session):
-    """A session with prepared flags: judging is tested elsewhere."""
+    """A session with prepared flags, so that no test depends on the judge."""
 
     def __init__(self, machine: Any, flags: Mapping[str, Judgement]) -> None:
         super().__init__(machine)
@@ -32,7 +32,7 @@ class PreparedSession(Session):
 
 
 class PreparedApp(FstuiApp):
-    """The app on a prepared box."""
+    """The app on a prepared machine."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class PreparedApp(FstuiApp):
 
     @asynccontextmanager
     async def run_test(self, **options: Any) -> AsyncGenerator[Pilot[int]]:
-        """From the second frame on: the first comes before the judge."""
+        """Wait for the second frame, which has the judge's flags."""
         async with super().run_test(**options) as pilot:
             while (
                 self.fault is None and isinstance(first := self.screen_stack[0], StorageScreen) and first.flags is None
@@ -58,7 +58,7 @@ class PreparedApp(FstuiApp):
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees, or leaves, what the user has saved."""
+    """Keep tests away from the state and configuration of the user."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
     monkeypatch.setenv("TZ", "UTC")

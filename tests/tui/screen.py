@@ -1,4 +1,4 @@
-"""What stands on the terminal, line by line."""
+"""The text on the screen of an app, line by line."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from textual.pilot import Pilot
 
 
 def shown(app: App[Any]) -> list[str]:
-    """Every line of the screen in front, without the blanks at its end."""
+    """Return the lines of the current screen without trailing blanks."""
     return [strip.text.rstrip() for strip in app.screen._compositor.render_strips(app.size)]
 
 
 async def pressed(pilot: Pilot[Any], *keys: str) -> list[str]:
-    """The screen after each of these keys has done its work, also in a child."""
+    """Press the keys, each after the work of the previous one, and return the screen."""
     for key in keys:
         await pilot.press(key)
         await pilot.app.workers.wait_for_complete()

@@ -1,4 +1,4 @@
-"""Leaving, in every way: what runs is stopped first, and the code says what ended it."""
+"""The app: exit statuses, keys, the footer and the palette."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
 
-TAKEN = {"ctrl+a", "ctrl+b"}  # GNU screen's and tmux's own prefixes
+TAKEN = {"ctrl+a", "ctrl+b"}  # the prefixes of GNU screen and tmux
 
 
 class Stoppable(screens.PreparedRunning):
-    """A run that goes on until it is stopped, and then cleans up."""
+    """A run that continues until it is stopped, and then cleans up."""
 
     def __init__(self) -> None:
         super().__init__(screens.events(until=3))
@@ -49,7 +49,7 @@ class Stoppable(screens.PreparedRunning):
         self._stop.set()
 
 
-async def test_what_was_left_from_before_may_come_when_all_screens_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_state_may_arrive_after_the_last_screen_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     app = PreparedApp()
     kept = await app.session.from_before()
 
@@ -60,11 +60,11 @@ async def test_what_was_left_from_before_may_come_when_all_screens_are_gone(monk
 
     monkeypatch.setattr(app.session, "from_before", late)
     async with app.run_test(size=(80, 24)):
-        pass  # what a worker raises meanwhile is raised again here
+        pass  # an exception of a worker would be raised here
 
 
 @pytest.mark.parametrize(("key", "code"), [("q", 0), ("ctrl+q", 0), ("ctrl+c", 130)])
-async def test_leaving_stops_the_run_and_waits_until_it_has_cleaned_up(key: str, code: int) -> None:
+async def test_quit_stops_the_run_and_waits_for_its_cleanup(key: str, code: int) -> None:
     app, running = PreparedApp(), Stoppable()
     async with app.run_test(size=(80, 24)) as pilot:
         app.open_run(running, screens.PLAN, screens.DATA)
@@ -76,7 +76,7 @@ async def test_leaving_stops_the_run_and_waits_until_it_has_cleaned_up(key: str,
     assert app.result is not None and app.result[0].id == screens.RUN.id
 
 
-async def test_ctrl_c_leaves_also_while_a_value_is_being_typed() -> None:
+async def test_ctrl_c_quits_while_a_value_is_being_typed() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("slash", "x", "ctrl+c")
@@ -84,7 +84,7 @@ async def test_ctrl_c_leaves_also_while_a_value_is_being_typed() -> None:
     assert app.return_value == 130
 
 
-async def test_the_words_are_a_key_away_those_of_the_screen_first() -> None:
+async def test_glossary_begins_with_the_words_of_the_screen() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await pressed(pilot, "g")
@@ -95,7 +95,7 @@ async def test_the_words_are_a_key_away_those_of_the_screen_first() -> None:
 
 
 @pytest.mark.parametrize("screen", commands.screens(), ids=lambda screen: screen.__name__)
-def test_every_key_is_plain_named_once_and_not_taken_by_tmux_or_screen(screen: type[BaseScreen]) -> None:
+def test_keys_are_unique_and_not_those_of_tmux_or_screen(screen: type[BaseScreen]) -> None:
     keys = [key for command in screen.KEYS for key in command.keys.split(",")]
     names = [command.id for command in screen.KEYS]
     assert len(set(keys)) == len(keys)
@@ -108,13 +108,13 @@ def test_every_key_is_plain_named_once_and_not_taken_by_tmux_or_screen(screen: t
     "screen", [one for one in commands.screens() if HELP in one.KEYS], ids=lambda screen: screen.__name__
 )
 @pytest.mark.parametrize("width", [50, 80])
-def test_the_footer_fits_and_always_names_the_help(screen: type[BaseScreen], width: int) -> None:
+def test_footer_fits_and_always_names_the_help(screen: type[BaseScreen], width: int) -> None:
     text = commands.footer(screen.KEYS, {}, width)
     assert text.cell_len <= width
     assert "? help" in text.plain
 
 
-def test_what_enter_does_gives_way_after_the_palette_and_other_keys_before_it() -> None:
+def test_footer_leaves_out_enter_last_and_the_palette_before() -> None:
     keys = (*LessonScreen.KEYS, commands.PALETTE)
     named = {width: commands.footer(keys, {}, width).plain for width in (44, 50, 51, 80)}
     assert all("Enter go on" in line and "? help" in line for line in named.values())
@@ -122,7 +122,7 @@ def test_what_enter_does_gives_way_after_the_palette_and_other_keys_before_it() 
     assert "g words" in named[80] and "g words" not in named[51]
 
 
-async def test_garbage_is_collected_again_once_the_first_screen_is_there() -> None:
+async def test_garbage_collection_resumes_after_the_first_frame() -> None:
     gc.disable()
     try:
         async with PreparedApp().run_test() as pilot:
@@ -134,9 +134,7 @@ async def test_garbage_is_collected_again_once_the_first_screen_is_there() -> No
 
 
 @pytest.mark.parametrize("call", ["survey", "counters"])
-async def test_a_fault_while_looking_at_the_storage_ends_the_app_with_1(
-    call: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_fault_while_reading_the_storage_exits_with_1(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise KeyError("sda")
 
@@ -149,7 +147,7 @@ async def test_a_fault_while_looking_at_the_storage_ends_the_app_with_1(
 
 
 async def found(app: PreparedApp, words: str) -> list[str]:
-    """What Ctrl-P finds."""
+    """Return what Ctrl-P finds."""
     entries = Entries(app.screen)
     await entries.startup()
     assert entries.reading is not None
@@ -157,7 +155,7 @@ async def found(app: PreparedApp, words: str) -> list[str]:
     return [str(hit.match_display) async for hit in entries.search(words) if isinstance(hit, Hit)]
 
 
-async def test_ctrl_p_finds_mounts_rules_runs_and_keys_by_their_names() -> None:
+async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
     runs.save(screens.RUN)
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -173,7 +171,7 @@ async def test_ctrl_p_finds_mounts_rules_runs_and_keys_by_their_names() -> None:
         assert "barriers-off" in shown(app)[0]
 
 
-async def test_ctrl_p_finds_a_scenario_from_the_storage_screen_and_a_setting_of_the_plan() -> None:
+async def test_palette_finds_scenarios_and_settings() -> None:
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+p", *"scenario wal-etcd")
@@ -184,7 +182,7 @@ async def test_ctrl_p_finds_a_scenario_from_the_storage_screen_and_a_setting_of_
         assert app.screen.setting == "medium"
 
 
-async def test_ctrl_p_finds_what_is_at_hand_while_the_disk_of_the_saved_runs_hangs(
+async def test_palette_works_while_the_disk_of_saved_runs_hangs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def hanging(most: int | None = None) -> list[history.Summary]:
@@ -199,7 +197,7 @@ async def test_ctrl_p_finds_what_is_at_hand_while_the_disk_of_the_saved_runs_han
             await pilot.pause()
 
 
-async def test_a_picture_of_the_screen_is_a_file_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_picture_of_the_screen_is_saved_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PWD", str(tmp_path))
     app = PreparedApp()
     async with app.run_test(size=(120, 24)) as pilot:

@@ -1,4 +1,4 @@
-"""Every screen, with names as bad as a system may give them: no cell holds a control character, no column moves."""
+"""Every screen with hostile names: no control character reaches the terminal, and no column moves."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ FLAGS = {mount + NAME: everywhere(judgement) for mount, judgement in screens.FLA
 
 
 def hostile_app(machine: Any = None, directory: str | None = None) -> PreparedApp:
-    """The prepared box with such names on everything."""
+    """Return the app on a machine with hostile names everywhere."""
     box = machine or screens.PreparedMachine(everywhere(screens.INVENTORY))
     return PreparedApp(box, directory=directory, flags=FLAGS)
 
 
 async def assert_safe(pilot: Pilot[Any], holds: str = "\\x1b[31m") -> None:
-    """What is on the screen now: safe, as wide as the screen, and the name is seen."""
+    """Check that the screen is safe, as wide as the terminal, and shows the name."""
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
     lines = [strip.text for strip in pilot.app.screen._compositor.render_strips(pilot.app.size)]
@@ -52,19 +52,19 @@ async def assert_safe(pilot: Pilot[Any], holds: str = "\\x1b[31m") -> None:
 
 @pytest.mark.parametrize("cut", [cells.fit, cells.fit_middle, cells.fit_right])
 @given(name=st.text(), width=st.integers(1, 30))
-def test_what_is_cut_to_a_width_has_it(cut: Callable[[str, int], str], name: str, width: int) -> None:
+def test_text_cut_to_a_width_has_that_width(cut: Callable[[str, int], str], name: str, width: int) -> None:
     assert cells.line(cut(name, width)).cell_len == width
 
 
 @given(name=st.text(NAME), width=st.integers(34, 60))
-def test_what_is_wrapped_or_stands_at_both_ends_is_no_wider(name: str, width: int) -> None:
+def test_wrapped_text_is_no_wider(name: str, width: int) -> None:
     assert max(cells.line(part).cell_len for part in cells.wrapped(name, width)) <= width
     assert cells.ends([name], name[:5], width).cell_len <= width
     assert cells.rule(width, name, name).cell_len == width
     assert all(text.cell_len <= width for text in cells.labelled([(name, name)], "read", width))
 
 
-async def test_the_storage_and_each_of_its_rows() -> None:
+async def test_storage_screen_and_each_row() -> None:
     async with hostile_app().run_test(size=SIZE) as pilot:
         for _ in screens.INVENTORY.filesystems:
             await assert_safe(pilot)
@@ -75,7 +75,7 @@ async def test_the_storage_and_each_of_its_rows() -> None:
         await assert_safe(pilot)
 
 
-async def test_the_plan_its_settings_and_the_field_for_its_directory() -> None:
+async def test_plan_settings_and_directory_prompt() -> None:
     directory = f"/srv/data{NAME}"
     async with hostile_app(ReplayMachine(RUN, pace=0.0), directory).run_test(size=SIZE) as pilot:
         await assert_safe(pilot)
@@ -90,7 +90,7 @@ async def test_the_plan_its_settings_and_the_field_for_its_directory() -> None:
 
 
 @pytest.mark.parametrize("until", [0, 5, None])
-async def test_a_run(until: int | None) -> None:
+async def test_run(until: int | None) -> None:
     told = [everywhere(event) for event in screens.events(until=until)][:-1]
     async with hostile_app().run_test(size=SIZE) as pilot:
         app = pilot.app
@@ -103,7 +103,7 @@ async def test_a_run(until: int | None) -> None:
         await assert_safe(pilot)
 
 
-async def test_a_result_each_of_its_rows_and_what_is_copied() -> None:
+async def test_result_each_row_and_the_copied_text() -> None:
     async with hostile_app().run_test(size=SIZE) as pilot:
         app = pilot.app
         assert isinstance(app, PreparedApp)
@@ -120,7 +120,7 @@ async def test_a_result_each_of_its_rows_and_what_is_copied() -> None:
         await assert_safe(pilot)
 
 
-async def test_the_history_and_a_comparison() -> None:
+async def test_history_and_comparison() -> None:
     path = runs.path_of(screens.RUN)
     path.parent.mkdir(parents=True)
     path.write_bytes(encode(sealed(RUN)))
@@ -134,7 +134,7 @@ async def test_the_history_and_a_comparison() -> None:
         await assert_safe(pilot)
 
 
-async def test_the_power_cut() -> None:
+async def test_power_cut() -> None:
     async with hostile_app().run_test(size=SIZE) as pilot:
         await pilot.app.push_screen(PowerCutScreen(f"/srv/{NAME}", everywhere(screens.DATA), {"sync": NAME}))
         await assert_safe(pilot)
@@ -142,14 +142,14 @@ async def test_the_power_cut() -> None:
         assert is_safe(pilot.app.clipboard)
 
 
-async def test_a_sentence_in_the_footer() -> None:
+async def test_notice_in_the_footer() -> None:
     async with hostile_app().run_test(size=SIZE) as pilot:
         pilot.app.screen.say(NAME)  # type: ignore[attr-defined]
         await assert_safe(pilot)
 
 
 @pytest.mark.parametrize("untraced", [None, NAME], ids=["traced", "not traced"])
-async def test_a_watch_and_what_it_came_to(untraced: str | None) -> None:
+async def test_watch_and_its_summary(untraced: str | None) -> None:
     app = hostile_app()
     second = WatchedSecond(second=everywhere(SECOND), sentence=f"The disk{NAME}")
     watch_this(app, WatchStarted(host=Host(), untraced=untraced), second)

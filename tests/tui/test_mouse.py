@@ -1,4 +1,4 @@
-"""Where the terminal has a mouse: rows are selected, the wheel moves, the footer's keys are pressed."""
+"""The mouse: clicks on rows and on the footer, the wheel, and what the terminal is asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.tui.screen import pressed, shown
 
 
 async def clicked(pilot: Pilot[int], words: str, down: int = 0) -> list[str]:
-    """On the first cell of these words, or so many lines beneath; what is shown then."""
+    """Click on the first cell of these words, or some lines below, and return the screen."""
     lines = shown(pilot.app)
     y = next(at for at, line in enumerate(lines) if words in line)
     await pilot.click(offset=(lines[y].index(words), y + down))
@@ -29,7 +29,7 @@ async def clicked(pilot: Pilot[int], words: str, down: int = 0) -> list[str]:
     return shown(pilot.app)
 
 
-async def test_a_click_selects_a_row_and_the_footer_does_what_it_says() -> None:
+async def test_click_selects_a_row_or_runs_a_command_of_the_footer() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await clicked(pilot, "/mnt/filer")
@@ -40,7 +40,7 @@ async def test_a_click_selects_a_row_and_the_footer_does_what_it_says() -> None:
         assert not isinstance(app.screen, HistoryScreen)
 
 
-async def test_an_answer_is_chosen_by_a_click_and_stays_once_it_is_told() -> None:
+async def test_click_chooses_an_answer_until_it_is_revealed() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         lesson = LessonScreen(lessons.find("one-revolution"), pace=0.0)
@@ -58,7 +58,7 @@ async def test_an_answer_is_chosen_by_a_click_and_stays_once_it_is_told() -> Non
         assert lesson.answered == 1 and not any("1-3 answer" in line for line in lines)
 
 
-async def test_steps_are_selected_beneath_the_findings() -> None:
+async def test_click_selects_a_step_below_the_findings() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 40)) as pilot:
         app.open_result(screens.RUN, None, None)
@@ -68,7 +68,7 @@ async def test_steps_are_selected_beneath_the_findings() -> None:
         assert any(line.startswith("▌") and "O_DIRECT+O_DSYNC" in line for line in lines)
 
 
-async def test_a_click_selects_a_saved_run_and_the_wheel_scrolls_a_page() -> None:
+async def test_click_selects_a_saved_run_and_wheel_scrolls_a_page() -> None:
     for day in range(1, 8):
         runs.save(screens.RUN.__class__(id=f"run{day}", started_at=f"2026-10-{day:02d}T08:00:00+00:00"))
     app = PreparedApp()
@@ -83,7 +83,7 @@ async def test_a_click_selects_a_saved_run_and_the_wheel_scrolls_a_page() -> Non
         assert shown(app)[0] != first
 
 
-async def test_a_click_on_a_scenario_starts_nothing() -> None:
+async def test_click_on_a_scenario_starts_nothing() -> None:
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.app.workers.wait_for_complete()

@@ -1,4 +1,4 @@
-"""Names of steps where they are too long."""
+"""Names of steps that are too long for their column."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ WIDTHS = sorted({shown(result.STEPS, 80 - 4)[0].width, shown(run.STEPS, 80 - 5)[
         {"server": "postgresql", "wal_sync_method": "fdatasync,fsync,open_datasync,open_sync", "threads": "1,16"},
     ],
 )
-def test_no_two_steps_of_the_matrix_read_alike(settings: dict[str, str], width: int) -> None:
+def test_shortened_names_of_a_matrix_differ(settings: dict[str, str], width: int) -> None:
     names = [step.name for step in scenario.expand(scenario.load("sysbench-oltp"), settings)[1]]
     cut = distinct(names, width)
     assert len(set(cut)) == len(names)
     assert all(len(name) <= width for name in cut)
 
 
-def test_what_is_short_enough_stays_and_of_the_others_the_differences_are_left() -> None:
+def test_only_long_names_are_shortened_to_their_differences() -> None:
     names = ["fdatasync", "oltp_read_write mariadb high", "oltp_read_only mariadb high", "oltp_insert mariadb low"]
     assert [name.strip() for name in distinct(names, 18)] == [
         "fdatasync",
@@ -38,5 +38,5 @@ def test_what_is_short_enough_stays_and_of_the_others_the_differences_are_left()
     ]
 
 
-def test_steps_of_one_name_are_told_apart_by_their_numbers() -> None:
+def test_equal_names_get_numbers() -> None:
     assert [name.strip() for name in distinct(["fsync", "fsync"], 18)] == ["1 fsync", "2 fsync"]

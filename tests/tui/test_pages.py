@@ -1,4 +1,4 @@
-"""Pages to read: comparison, help and explanation, each for its width."""
+"""Pages to read: comparison, help and explanation."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ async def page(pilot: Pilot[int], screen: PageScreen) -> list[str]:
     return shown(pilot.app)
 
 
-async def test_no_line_of_text_is_longer_than_can_be_followed() -> None:
+async def test_lines_of_text_are_at_most_102_columns() -> None:
     async with PreparedApp().run_test(size=(200, 60)) as pilot:
         explained = await page(pilot, explain_screen("barriers-off"))
         assert max(len(row.rstrip()) for row in explained if not row.startswith("── ")) <= 102
 
 
-async def test_headings_and_words_of_an_explanation_are_markdown() -> None:
+async def test_explanation_has_markdown_headings_and_words() -> None:
     async with PreparedApp().run_test(size=(80, 60)) as pilot:
         explained = await page(pilot, explain_screen("barriers-off"))
         heads = [head.region.y for head in pilot.app.screen.query(MarkdownHeader)]
@@ -53,7 +53,7 @@ async def test_headings_and_words_of_an_explanation_are_markdown() -> None:
         assert any(row.startswith("  words: ") for row in explained)
 
 
-async def test_the_help_names_every_key_that_can_be_changed() -> None:
+async def test_help_names_every_command() -> None:
     async with PreparedApp().run_test(size=(80, 60)) as pilot:
         await pilot.press("question_mark")
         told = " ".join(shown(pilot.app))

@@ -1,4 +1,4 @@
-"""The guided power cut: the way to it, what it says, and from a log to the verdict."""
+"""The power-cut screen: how it is opened, what it says, and from a log to the verdict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.tui.screen import shown
 
 @asynccontextmanager
 async def opened(size: tuple[int, int] = (80, 24), path: str = "/srv/data") -> AsyncIterator[Pilot[int]]:
-    """The screen in front, on the prepared box."""
+    """Open the screen on the prepared machine."""
     app = PreparedApp()
     async with app.run_test(size=size) as pilot:
         target = screens.RUN.target
@@ -44,7 +44,7 @@ async def text(pilot: Pilot[int]) -> str:
     return "\n".join(shown(pilot.app))
 
 
-async def test_it_says_what_to_connect_when_to_pull_and_what_to_run_afterwards() -> None:
+async def test_steps_are_in_order() -> None:
     async with opened() as pilot:
         said = " ".join((await text(pilot)).split())
         words = (
@@ -60,7 +60,7 @@ async def test_it_says_what_to_connect_when_to_pull_and_what_to_run_afterwards()
         assert places == sorted(places)
 
 
-async def test_a_name_with_blanks_survives_both_shells() -> None:
+async def test_name_with_blanks_is_quoted_for_both_shells() -> None:
     async with opened(path="/srv/my data") as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, PowerCutScreen)
@@ -68,13 +68,13 @@ async def test_a_name_with_blanks_survives_both_shells() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (50, 20)])
-async def test_it_can_be_read_to_its_end(size: tuple[int, int]) -> None:
+async def test_page_scrolls_to_its_end(size: tuple[int, int]) -> None:
     async with opened(size) as pilot:
         await pilot.press("end")
         assert "pull that host's plug" in " ".join((await text(pilot)).split())
 
 
-async def test_w_leads_from_a_result_to_it_and_escape_back() -> None:
+async def test_w_opens_it_from_a_result_and_escape_returns() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.open_result(screens.RUN, "/x.json", "/srv/data")
@@ -106,7 +106,7 @@ async def typed(pilot: Pilot[int], words: str) -> None:
     await pilot.pause()
 
 
-async def test_from_the_witnesss_log_to_the_verdict(tmp_path: Path) -> None:
+async def test_log_of_the_witness_leads_to_the_verdict(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
     box.lay_down()
     (tmp_path / "acks.log").write_bytes(box.log())
@@ -119,7 +119,7 @@ async def test_from_the_witnesss_log_to_the_verdict(tmp_path: Path) -> None:
         assert "1 cut survived" in shown(pilot.app)[0]
 
 
-async def test_a_lost_record_is_shown_as_lost(tmp_path: Path) -> None:
+async def test_lost_record_is_shown_as_lost(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
     box.lay_down()
     box.spoil(95)
@@ -129,7 +129,7 @@ async def test_a_lost_record_is_shown_as_lost(tmp_path: Path) -> None:
         assert "LOST" in await text(pilot)
 
 
-async def test_a_history_that_does_not_answer_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_hanging_history_does_not_delay_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     async def hangs(*_: object) -> None:
         await asyncio.Event().wait()
 
@@ -141,7 +141,7 @@ async def test_a_history_that_does_not_answer_holds_nobody_up(monkeypatch: pytes
         assert "survived" not in shown(pilot.app)[0]
 
 
-async def test_a_pipe_among_the_saved_runs_is_none_of_them() -> None:
+async def test_pipe_among_the_saved_runs_is_ignored() -> None:
     paths.runs_dir().mkdir(parents=True)
     os.mkfifo(paths.runs_dir() / "20261120-000000-a1b2c3.json")
     async with opened() as pilot:
@@ -150,7 +150,7 @@ async def test_a_pipe_among_the_saved_runs_is_none_of_them() -> None:
         assert "0 cuts survived" in shown(pilot.app)[0]
 
 
-async def test_what_only_the_user_knows_is_ticked(tmp_path: Path) -> None:
+async def test_user_states_that_only_the_storage_was_cut(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
     box.lay_down()
     box.boot = box.cut.header.boot
@@ -163,7 +163,7 @@ async def test_what_only_the_user_knows_is_ticked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("content", "why"), [(None, "No such file"), (b"", "it is empty"), (b"hello\n", "header")])
-async def test_a_log_that_is_none_is_said_and_the_screen_stays(tmp_path: Path, content: bytes | None, why: str) -> None:
+async def test_bad_log_is_reported_and_the_screen_stays(tmp_path: Path, content: bytes | None, why: str) -> None:
     box = await a_box(tmp_path / "target")
     if content is not None:
         (tmp_path / "acks.log").write_bytes(content)
@@ -174,7 +174,7 @@ async def test_a_log_that_is_none_is_said_and_the_screen_stays(tmp_path: Path, c
     assert list(power_cuts.verified()) == []
 
 
-async def test_a_cut_that_waits_is_named_and_never_offered_for_removal(tmp_path: Path) -> None:
+async def test_unverified_cut_is_shown_and_not_offered_for_removal(tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
     cut = await power_cut.make_cut(Session(LocalMachine()), str(tmp_path / "target"), {})
     entry = ledger.enter(cut.header.run, kind="directory", what=cut.header.directory)
@@ -191,7 +191,7 @@ def selected_scenario(app: PreparedApp) -> str:
     return app.screen.offers.every[app.screen.scenario].name
 
 
-async def test_the_plan_leads_to_it(tmp_path: Path) -> None:
+async def test_plan_opens_it(tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
     app = PreparedApp(LocalMachine())
     async with app.run_test(size=(80, 30)) as pilot:
@@ -207,7 +207,7 @@ async def test_the_plan_leads_to_it(tmp_path: Path) -> None:
         assert isinstance(app.screen, PowerCutScreen)
 
 
-async def test_what_is_set_in_the_plan_is_in_its_command(tmp_path: Path) -> None:
+async def test_settings_of_the_plan_are_in_its_command(tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
     app = PreparedApp(LocalMachine())
     async with app.run_test(size=(80, 40)) as pilot:

@@ -1,4 +1,4 @@
-"""Prompts: what is typed while one opens belongs into it."""
+"""Prompts, also for letters that arrive while one opens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fstui.tui.screens.storage import StorageScreen
 from tests.tui.conftest import PreparedApp
 
 
-async def test_a_prompt_that_is_asked_for_twice_opens_once() -> None:
+async def test_prompt_opens_only_once() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, StorageScreen)
@@ -18,7 +18,7 @@ async def test_a_prompt_that_is_asked_for_twice_opens_once() -> None:
         assert len(screen.query(Input)) == 1
 
 
-async def test_letters_that_were_on_their_way_are_typed_and_are_no_commands() -> None:
+async def test_letters_during_the_opening_are_typed() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         for letter in "/home":  # all at once, as a paste sends them
             pilot.app.post_message(Key("slash" if letter == "/" else letter, letter))

@@ -273,7 +273,7 @@ async def test_a_command_that_keys_toml_names_and_nobody_knows_is_said() -> None
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         said = " ".join(" ".join(shown(pilot.app)[-2:]).split())
-        assert "no command is called storage.srot. Did you mean 'storage.sort'?" in said
+        assert "there is no command storage.srot. Did you mean 'storage.sort'?" in said
 
 
 @pytest.mark.parametrize("signs", ["●◆", "▁▂▃▄▅▆▇█", "✓✗?"])

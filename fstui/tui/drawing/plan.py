@@ -44,7 +44,7 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
 
 
 def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> Rows:
-    """Return a row for each scenario with its cost, by its index."""
+    """Return a row for each scenario with its cost; the index is the key."""
     columns = shown(SCENARIOS, width - 1)
     cells = {}
     for at, offer in enumerate(offers):
@@ -64,7 +64,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
 
 
 def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], read: Target | None, width: int) -> Rows:
-    """Return a row for each setting, by its name.
+    """Return a row for each setting; the name is the key.
 
     ``marked``: the setting under the cursor and which of its options. ``read``: the target without declarations.
     """

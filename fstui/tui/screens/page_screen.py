@@ -1,4 +1,4 @@
-"""Pages to read: help, the explanation of a rule, the glossary, a comparison."""
+"""Pages to read: help, glossary, the explanation of a rule, a report such as a comparison."""
 
 from __future__ import annotations
 
@@ -14,20 +14,7 @@ from textual.widgets import Markdown
 
 from fstui.model.run import Run
 from fstui.report.sections import Report
-from fstui.tui.commands import (
-    BACK,
-    COPY,
-    GLOSSARY,
-    HELP,
-    INTERRUPT,
-    LIST,
-    PALETTE,
-    QUIT,
-    SUSPEND,
-    Command,
-    all_key_names,
-    bindings,
-)
+from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, bindings, key_names
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.report import report_lines
 from fstui.tui.screens.base_screen import BaseScreen
@@ -43,7 +30,7 @@ class PageScreen(BaseScreen):
     HELP_TEXT = "A page to read."
 
     def __init__(self, page: str | Callable[[int], list[Text]]) -> None:
-        """``page``: Markdown, or a function that draws the lines for a width."""
+        """``page``: Markdown, or a function that returns the lines for a width."""
         super().__init__()
         self._page = page
 
@@ -61,7 +48,7 @@ class PageScreen(BaseScreen):
     action_scroll = action_move
 
     def action_copy(self) -> None:
-        """Copy Markdown as it is written, and lines as they are drawn here."""
+        """Copy the Markdown source, or the lines as they are drawn."""
         if isinstance(self._page, str):
             self.copy(self._page)
         else:
@@ -69,7 +56,7 @@ class PageScreen(BaseScreen):
 
 
 class HelpScreen(PageScreen):
-    """The key that opened the help closes it. ``q`` closes it, too, instead of ending a run."""
+    """The help, which the key that opened it closes, and also ``q``: it must not end a run."""
 
     KEYS = (replace(BACK, id="help.close", keys="escape,q,question_mark"), COPY, *LIST)
     BINDINGS = bindings(KEYS)
@@ -77,35 +64,34 @@ class HelpScreen(PageScreen):
 
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     """Return a page about the screen and each of its keys."""
-    by_id = {command.id: command for command in (PALETTE, GLOSSARY, QUIT, INTERRUPT, SUSPEND)}
-    commands = ({command.id: command for command in screen.KEYS} | by_id).values()
-    rows = [f"| **{_plain(all_key_names(one, keymap))}** | {_plain(one.help)} |" for one in commands]
-    names = _plain(", ".join(command.id for command in commands))
-    told = f"Keys can be changed in keys.toml in the configuration directory, by these names: {names}"
-    parts = ["## help", _plain(screen.HELP_TEXT), "\n".join(["| keys | |", "|---|---|", *rows]), told]
+    commands = {command.id: command for command in (*screen.KEYS, PALETTE, *EVERYWHERE)}.values()
+    rows = [f"| **{_escape(' '.join(key_names(one, keymap)))}** | {_escape(one.help)} |" for one in commands]
+    names = ", ".join(command.id for command in commands)
+    how = _escape(f"To change keys, use these names in keys.toml in the configuration directory: {names}")
+    parts = ["## help", _escape(screen.HELP_TEXT), "\n".join(["| keys | |", "|---|---|", *rows]), how]
     return HelpScreen("\n\n".join(parts))
 
 
 def glossary_screen(screen: BaseScreen) -> PageScreen:
-    """Return a page of the glossary that begins with the words of the screen."""
+    """Return the glossary, beginning with the terms that the screen shows."""
     from fstui.report import glossary  # noqa: PLC0415
 
     here = glossary.used_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
-    rest = tuple(name for name in glossary.words() if name not in here)
+    others = tuple(name for name in glossary.words() if name not in here)
     parts = []
-    for title, names in (("words of this screen", here), ("all others", rest)):
+    for title, names in (("words of this screen", here), ("all others", others)):
         parts += [f"## {title}"] if names else []
         for name in names:
             word = glossary.words()[name]
-            parts += [f"### {_plain(glossary.titled(name))}", _plain(" ".join(word.text.split()))]
             source = [f"source: {word.source}"] if word.source else []
             see = [f"see: {', '.join(map(glossary.titled, word.see))}"] if word.see else []
-            parts += ["\\\n".join(f"*{_plain(part)}*" for part in (*source, *see))]
+            parts += [f"### {_escape(glossary.titled(name))}", _escape(" ".join(word.text.split()))]
+            parts += ["\\\n".join(f"*{_escape(part)}*" for part in (*source, *see))]
     return PageScreen("\n\n".join(parts))
 
 
 def report_screen(title: str, report: Callable[[int], Report]) -> PageScreen:
-    """Return a page with a report that is made for the width of its drawings."""
+    """Return a page with a report. ``report`` gets the width of its drawings."""
     return PageScreen(lambda width: [rule(width, title), *report_lines(report(width - 2), width)])
 
 
@@ -124,6 +110,5 @@ def explain_screen(rule_name: str) -> PageScreen:
     return PageScreen(explanation.markdown(rule_name))
 
 
-def _plain(text: str) -> str:
-    """Escape what Markdown would read as a mark."""
+def _escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
