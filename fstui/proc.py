@@ -1,6 +1,6 @@
-"""What /proc tells of processes and mounts: one parser for fstui and for the programs that it starts.
+"""Parse /proc: processes and mounts. fstui and its child programs share this module.
 
-Standard library only. Names are data: they keep bytes that are not UTF-8 as surrogates.
+Standard library only. Names may contain bytes that are not UTF-8; they are decoded as surrogates.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 MOUNTINFO = "/proc/self/mountinfo"
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
 _WRITE_BYTES = re.compile(rb"^write_bytes: (\d+)", re.MULTILINE)
+_DELETED = " (deleted)"
 
 
 class Stat(NamedTuple):
@@ -25,7 +26,7 @@ class Stat(NamedTuple):
     cpu_ticks: int
     """In user mode and in the kernel."""
     start: int
-    """Since boot: with the pid it identifies a process."""
+    """Since boot. Start time and pid together identify a process."""
 
 
 class Mount(NamedTuple):
@@ -36,16 +37,16 @@ class Mount(NamedTuple):
     device: str
     """``major:minor`` of the filesystem; an anonymous 0:n for btrfs, network and memory filesystems."""
     root: str
-    """The directory of the filesystem that is mounted there; not ``/`` for a bind mount."""
+    """The mounted directory of the filesystem; not ``/`` for a bind mount."""
     mount_point: str
     options: tuple[str, ...]
-    """Of this mount."""
+    """Options of this mount."""
     fstype: str
     source: str
     super_options: tuple[str, ...]
-    """Of the filesystem, shared by all its mounts."""
+    """Options of the filesystem, which all its mounts share."""
     place: int = 0
-    """Its line in mountinfo. What was mounted later is further down; its number may be that of one that is gone."""
+    """Its line in mountinfo. A later mount is further down; mount numbers are reused."""
 
     @property
     def all_options(self) -> tuple[str, ...]:
@@ -53,20 +54,20 @@ class Mount(NamedTuple):
         return tuple(dict.fromkeys(self.options + self.super_options))
 
     def option(self, name: str) -> str | None:
-        """The value of ``name=value`` among the filesystem's options, or None."""
+        """Return the value of ``name=value`` among the filesystem's options, or None."""
         prefix = name + "="
         return next((option.removeprefix(prefix) for option in self.super_options if option.startswith(prefix)), None)
 
 
 def pids() -> list[int]:
-    """Return the ids of all processes that are visible."""
+    """Return the ids of all visible processes."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def stat(pid: int) -> Stat | None:
-    """Return what the kernel says of a process, or None where there is no such process."""
+    """Return the state of a process, or None if there is no such process."""
     data = _read(f"/proc/{pid}/stat")
-    # the name in brackets may hold anything: its end is the last bracket
+    # the name in brackets may contain brackets: the last one ends it
     before, bracket, after = data.rpartition(b")")
     words = after.split()
     if not bracket or len(words) < 20:
@@ -82,18 +83,42 @@ def stat(pid: int) -> Stat | None:
 
 
 def written_bytes(pid: int) -> int | None:
-    """Return how many bytes a process has written to disks so far; None where that may not be read."""
+    """Return how many bytes a process has written to disks so far, or None without permission to read that."""
     found = _WRITE_BYTES.search(_read(f"/proc/{pid}/io"))
     return int(found[1]) if found else None
 
 
+def mount_id(fd: int | str, pid: int | str = "self", *, writable: bool = False) -> int | None:
+    """Return the number of the mount that a process's open file is on (proc_pid_fdinfo(5)).
+
+    None if it cannot be read; with ``writable`` also if the file is open only for reading.
+    """
+    lines = _read(f"/proc/{pid}/fdinfo/{fd}").split(b"\n")
+    fields = {name: value.strip() for name, colon, value in (line.partition(b":") for line in lines) if colon}
+    if b"mnt_id" not in fields or (writable and not int(fields.get(b"flags", b"0"), 8) & os.O_ACCMODE):
+        return None
+    return int(fields[b"mnt_id"])
+
+
+def mapped_files(maps: str) -> list[str]:
+    """Return the paths in a /proc/PID/maps file, each once."""
+    paths = (line.partition("/")[2] for line in maps.split("\n"))
+    return list(dict.fromkeys(f"/{path.removesuffix(_DELETED)}" for path in paths if path))
+
+
+def preloaded(environ: str) -> list[str]:
+    """Return the libraries that LD_PRELOAD names in a /proc/PID/environ file."""
+    named = re.search(r"(?:^|\0)LD_PRELOAD=([^\0]*)", environ)
+    return [path for path in re.split("[ :]", named[1]) if path] if named else []
+
+
 def mounts(pid: int | None = None) -> Iterator[Mount]:
-    """Yield the mounts that a process sees, or this process, in the order of mountinfo."""
+    """Yield the mounts that a process, or this process, sees, in the order of mountinfo."""
     return parse_mounts(_read(MOUNTINFO if pid is None else f"/proc/{pid}/mountinfo"))
 
 
 def parse_mounts(data: bytes) -> Iterator[Mount]:
-    """Yield the mounts in a mountinfo file. Lines that cannot be read are left out."""
+    """Yield the mounts in a mountinfo file. Malformed lines are skipped."""
     place = 0
     for line in data.split(b"\n"):
         if mount := _parse_mount(line, place):

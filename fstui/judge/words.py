@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from fstui.model.activity import SERVERS
+from fstui.measure.kinds.servers import COMMANDS
 from fstui.model.host import Host, Writer
 from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
@@ -50,7 +50,7 @@ def writers(found: Iterable[Writer]) -> str:
 
 def servers(found: Iterable[Writer]) -> str:
     """Name the writers that are servers: ``mysqld``."""
-    return listed(dict.fromkeys(writer.name for writer in found if writer.name in SERVERS))
+    return listed(dict.fromkeys(writer.name for writer in found if writer.name in COMMANDS))
 
 
 def devices(nodes: Iterable[Node]) -> str:

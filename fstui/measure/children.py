@@ -1,7 +1,7 @@
 """Child processes: start, read, stop, reap, abandon.
 
-Everything that can block on storage runs in one, because a thread stuck in the kernel keeps a whole process from
-ending and a child can be left behind. A child ends by itself when its stdin closes, so even kill -9 of fstui ends it.
+Everything that can block on storage runs in a child process. A thread that is stuck in the kernel keeps its process
+from ending, but a child can be left behind. It ends by itself when its stdin closes, so even kill -9 of fstui ends it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import errno
 import fcntl
-import json
 import logging
 import os
 import pickle
@@ -34,13 +33,13 @@ _READ_BYTES = 1 << 18
 CALL_S, REAP_S, LOOK_S, MOST_S = 2.0, 0.5, 0.1, 60.0
 HOME = "the state directory"
 HURRIED_S, AGAIN_S = 0.5, 0.2
-"""So long a child may do nothing at all where a stop was asked; and where one was given up at that place already."""
+"""After a stop, how long a child may do nothing; the same after another child at that place was abandoned."""
 Result = TypeVar("Result")
 Place = Literal["home", "target"]
 
 
 class NoAnswer(Refused):
-    """A child that reads or writes a disk did nothing for too long."""
+    """A child did nothing for too long: the disk that it reads or writes may hang."""
 
     def __init__(self, where: str, waited_s: float) -> None:
         self.reason = f"did not answer within {seconds(waited_s)}: its disk or server may hang"
@@ -48,45 +47,46 @@ class NoAnswer(Refused):
 
 
 class ShutdownDeadline(NamedTuple):
-    """Whether somebody waits for the end of all this, what changes while the disk of a place still works, and where
-    a child was given up because it did not."""
+    """How long children are waited for after the user has stopped fstui."""
 
     asked: Callable[[], bool]
+    """Whether a stop was requested."""
     moved: Callable[[Place], object]
+    """Returns something that changes as long as the disk of a place still works."""
     given_up: set[Place]
+    """Places where a child was abandoned."""
 
     def limit_s(self, of: Place) -> float:
-        """So long nothing may change."""
+        """Return how long nothing may change."""
         return AGAIN_S if of in self.given_up else HURRIED_S
 
 
 SHUTDOWN_DEADLINE: ContextVar[ShutdownDeadline | None] = ContextVar("shutdown_deadline", default=None)
-"""Of the task that waits for a child, and of those that it has started."""
-# an abandoned child may end after our loop has: no news for the user's terminal
+"""The deadline of the task that waits for a child, and of the tasks that it has started."""
+# an abandoned child may end after the event loop: asyncio must not print that on the user's terminal
 logging.getLogger("asyncio").addFilter(lambda record: "that handles pid" not in str(record.msg))
 _excepthook = threading.excepthook
 
 
-def _say_of_a_thread(failed: threading.ExceptHookArgs) -> None:
-    """What asyncio's thread that waits for a child meets where our loop closes just after it has looked is no news."""
+def _report_thread(failed: threading.ExceptHookArgs) -> None:
+    """Ignore the error of asyncio's thread that waits for a child when the event loop is closed at that moment."""
     waits = failed.thread is not None and failed.thread.name.startswith("waitpid-")
     if not (waits and failed.exc_type is RuntimeError):
         _excepthook(failed)
 
 
-threading.excepthook = _say_of_a_thread
+threading.excepthook = _report_thread
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """How a program of ours is started: isolated, and from a checkout, a user install or a zip alike."""
+    """Return the command line of a child program. It starts isolated, from a checkout, an installation or a zip."""
     return [sys.executable, "-I", "-S", "-c", _START, _ROOT, f"fstui.{module}", *arguments]
 
 
 class Child:
-    """A running program with pipes on stdin and stdout, in a session of its own: Ctrl-C passes it by.
+    """A running program with pipes on stdin and stdout, in its own session, or only in its own process group.
 
-    Or in a process group of its own alone, which Ctrl-C passes by as well: the kernel shares out processors among
-    sessions (sched(7), autogroup).
+    Ctrl-C does not reach it. The kernel distributes processors among sessions (sched(7), autogroup).
     """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -119,47 +119,46 @@ class Child:
         return child
 
     def _widen(self) -> None:
-        """A wider pipe, so that a busy reader does not hold the probe up. fcntl(2) F_SETPIPE_SZ; may be refused."""
+        """Enlarge the pipe, so that a busy reader does not delay the probe (F_SETPIPE_SZ, fcntl(2)). It may fail."""
         pipe = self._stdout._transport.get_extra_info("pipe")  # type: ignore[attr-defined]
-        with contextlib.suppress(OSError, ValueError):  # closed already: the child may be gone
+        with contextlib.suppress(OSError, ValueError):  # ValueError: the child has ended and the pipe is closed
             fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     @property
     def pid(self) -> int:
-        """The process id."""
         return self._process.pid
 
     def send(self, line: str) -> None:
-        """One line to its stdin; nothing happens where it has ended."""
+        """Send a line to its stdin. Nothing happens if it has ended."""
         self.send_bytes(line.encode() + b"\n")
 
     def send_bytes(self, data: bytes) -> None:
-        """Bytes to its stdin, as they are."""
+        """Send bytes to its stdin. Nothing happens if it has ended."""
         if not self._stdin.is_closing():
             self._stdin.write(data)
 
     def hang_up(self) -> None:
-        """Close its stdin: the sign for it to clean up and end."""
+        """Close its stdin: it cleans up and ends."""
         if not self._stdin.is_closing():
             self._stdin.close()
 
     async def read_line(self) -> bytes:
-        """The next line, empty at the end."""
+        """Return the next line; empty at the end."""
         return await self._stdout.readline()
 
     async def read_all(self) -> bytes:
-        """All that it says until its end."""
+        """Return all that it prints until its end."""
         return await self._stdout.read()
 
     async def read_frames(self) -> AsyncIterator[frames.Frame | frames.Samples]:
-        """Its frames as they come. Raises ValueError when it prints anything else."""
+        """Yield its frames as they arrive. Raises ValueError if it prints anything else."""
         decoder = frames.Decoder()
         while data := await self._stdout.read(_READ_BYTES):
             for frame in decoder.feed(data):
                 yield frame
 
     async def reap(self, timeout_s: float) -> int | None:
-        """Hang up and wait for the end: the exit status (negative: a signal), or None where it did not come in time."""
+        """Hang up and wait for its end. Return the exit status (negative: a signal), or None if it did not end."""
         self.hang_up()
         try:
             return await asyncio.wait_for(self._process.wait(), timeout_s)
@@ -167,11 +166,11 @@ class Child:
             return None
 
     async def answer(self, patience_s: float, where: str, of: Place) -> bytes:
-        """Return its next line. Raises NoAnswer where it did nothing for ``patience_s``, or for less after a stop."""
+        """Return its next line. Raises NoAnswer if it did nothing for ``patience_s``, or for less after a stop."""
         return await _patiently(self, self.read_line(), patience_s, where, of)
 
     async def end(self, patience_s: float, of: Place) -> int | None:
-        """Hang up, and wait for its end as patiently; None where it did not come."""
+        """Hang up and wait for its end in the same way. Return None if it did not end."""
         self.hang_up()
         try:
             return await _patiently(self, self._process.wait(), patience_s, "", of)
@@ -179,16 +178,16 @@ class Child:
             return None
 
     def abandon(self) -> None:
-        """SIGKILL, and do not wait: a process stuck in the kernel dies when the kernel lets it."""
-        # closing the transport kills, and lets go of the pipes: the loop's end would find them open and say so
+        """Send SIGKILL and do not wait: a process that is stuck in the kernel ends later."""
+        # closing the transport sends SIGKILL and closes the pipes, about which the event loop would warn at its end
         self._process._transport.close()  # type: ignore[attr-defined]
 
 
 async def _outlasting_cancellation(starting: asyncio.Task[asyncio.subprocess.Process]) -> bool:
-    """Wait until it has started or cannot; whether we were cancelled meanwhile.
+    """Wait until it has started or failed. Return whether this task was cancelled during that time.
 
-    Cancelled itself, as every task is when a loop ends, it waits for pipes that it never connected, unless it is
-    cancelled once more: asyncio's base_subprocess.py wakes who waits for the process when all pipes are gone.
+    If ``starting`` itself is cancelled, as at the end of an event loop, it waits for pipes that are never connected
+    until it is cancelled once more (asyncio's base_subprocess.py).
     """
     cancelled = False
     while not starting.done():
@@ -206,38 +205,42 @@ async def in_child(
 ) -> Result:
     """Call a function of a module in a child process, because the disk that it reads or writes may hang.
 
-    Raises what it raises, and NoAnswer where it did nothing for ``timeout_s``. ``where``: what it reads or writes.
+    Raises what it raises, NoAnswer if it did nothing for ``timeout_s``, and OSError if the child was killed or could
+    not be started. ``where``: what it reads or writes.
     """
-    async with _asked("measure.helpers.call") as child:
-        child.send_bytes(pickle.dumps(sys.path) + pickle.dumps((function, arguments)))
+    return cast(Result, await _call(sys.path, function, arguments, timeout_s, where))
+
+
+async def call_helper(name: str, *arguments: object, timeout_s: float = CALL_S, where: str = HOME) -> Any:
+    """Do the same for ``module.function`` of a child program, which fstui must not import."""
+    return await _call([], f"fstui.{name}", arguments, timeout_s, where)
+
+
+async def _call(path: list[str], function: object, arguments: object, timeout_s: float, where: str) -> Any:
+    child = await Child.start("measure.helpers.call")
+    try:
+        child.send_bytes(pickle.dumps(path) + pickle.dumps((function, arguments)))
         child.hang_up()
         answer = await _patiently(child, child.read_all(), timeout_s, where)
+        await child.reap(REAP_S)
+    finally:
+        child.abandon()
     try:
         worked, result = pickle.loads(answer)
-    except (EOFError, pickle.UnpicklingError):  # killed before it had said all
+    except (EOFError, pickle.UnpicklingError):
         raise ChildProcessError(errno.ECHILD, "the child process was killed") from None
     if not worked:
         raise result
-    return cast(Result, result)
-
-
-async def ask_program(module: str, action: str, question: str, timeout_s: float, where: str) -> dict[str, Any]:
-    """Send one question to a program that no process of fstui imports, and return its answer, a line of JSON.
-
-    Raises NoAnswer where it did nothing for ``timeout_s``, OSError where it cannot be started.
-    """
-    async with _asked(module, action) as child:
-        child.send(json.dumps(question))
-        line = await _patiently(child, child.read_line(), timeout_s, where)
-        answer: dict[str, Any] = json.loads(line or b'{"errno": null, "error": "the helper process ended"}')
-        return answer
+    return result
 
 
 async def _patiently(
     child: Child, answer: Coroutine[Any, Any, Result], quiet_s: float, where: str, of: Place = "home"
 ) -> Result:
-    """Return the answer of a child. Raises NoAnswer where it neither computed nor called the kernel for ``quiet_s``: a
-    slow host, or much to read, takes none of that time. After a stop it is waited for while its disk works."""
+    """Return the answer of a child. Raises NoAnswer if it neither computed nor called the kernel for ``quiet_s``.
+
+    A slow host, or much to read, does not count. After a stop the child is waited for as long as its disk works.
+    """
     waiting = asyncio.ensure_future(answer)
     began = since = time.monotonic()
     seen: object = ()
@@ -259,8 +262,8 @@ async def _patiently(
 
 
 def _work_of(pid: int) -> tuple[str, ...]:
-    """What changes while a process, or one that it has started, gets on: its times, its turn on a CPU
-    (proc_pid_stat(5)), its calls (proc_pid_io(5))."""
+    """Return figures that change while a process or one of its children makes progress: CPU time, being runnable
+    (proc_pid_stat(5)) and system calls (proc_pid_io(5))."""
     found = proc.stat(pid)
     if found is None:
         return ()
@@ -268,24 +271,13 @@ def _work_of(pid: int) -> tuple[str, ...]:
         calls = Path(f"/proc/{pid}/io").read_text() if os.access(f"/proc/{pid}/io", os.R_OK) else ""
     except OSError:
         return ()
-    turn = str(time.monotonic_ns()) if found.state == "R" else ""
-    return turn, str(found.cpu_ticks), calls, *(word for child in _children_of(pid) for word in _work_of(child))
+    runnable = str(time.monotonic_ns()) if found.state == "R" else ""
+    return runnable, str(found.cpu_ticks), calls, *(word for child in _children_of(pid) for word in _work_of(child))
 
 
 def _children_of(pid: int) -> list[int]:
-    """Of its first thread (proc_pid_task_tid_children(5)); none where the kernel does not tell."""
+    """Return the children of its first thread (proc_pid_task_tid_children(5)); none if the kernel has no such file."""
     try:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
-
-
-@contextlib.asynccontextmanager
-async def _asked(module: str, *arguments: str) -> AsyncIterator[Child]:
-    """A child that answers once. One that does not is abandoned at once: who asked may be gone already."""
-    child = await Child.start(module, *arguments)
-    try:
-        yield child
-        await child.reap(REAP_S)
-    finally:
-        child.abandon()

@@ -4,23 +4,6 @@ from __future__ import annotations
 
 from fstui.model.base import Base
 
-SERVERS = {
-    "mysqld": "mysql",
-    "mariadbd": "mariadb",
-    "postgres": "postgresql",
-    "mongod": "mongodb",
-    "redis-server": "redis",
-    "valkey-server": "valkey",
-    "etcd": "etcd",
-    "beam.smp": "rabbitmq",
-    "oracle": "oracle",
-    "sqlservr": "sqlserver",
-    "db2sysc": "db2",
-    "clickhouse-serv": "clickhouse",
-    "ceph-osd": "ceph",
-}
-"""Database servers by command name, as in /proc/PID/comm, which is cut after 15 characters."""
-
 
 class ActiveWriter(Base, frozen=True, kw_only=True):
     """A process that writes now."""

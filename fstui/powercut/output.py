@@ -6,7 +6,7 @@ import mmap
 import os
 from collections.abc import Callable
 
-from fstui.measure.wire.held import make
+from fstui.measure.wire.own_directory import make
 from fstui.measure.wire.talk import calling, write_whole
 from fstui.powercut.records import Stream, Sync
 

@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from fstui.measure.children import Child
-from fstui.measure.kinds.servers import DECISIVE, Server
-from fstui.model.activity import SERVERS, HostActivity, RunningDatabase
+from fstui.measure.kinds.servers import COMMANDS, DECISIVE, KINDS, Server
+from fstui.model.activity import HostActivity, RunningDatabase
 from fstui.storage.process import PATTERN
 
 
@@ -18,7 +18,9 @@ async def looks() -> AsyncGenerator[HostActivity]:
     """One every 2 seconds, until it is closed. Raises OSError where no process can be started."""
     child = await Child.start("measure.helpers.activity")
     try:
-        child.send(json.dumps({"servers": SERVERS, "stubs": PATTERN, "settings": sorted(DECISIVE)}))
+        drivers = {name: kind.driver for name, kind in KINDS.items()}
+        request = {"servers": COMMANDS, "drivers": drivers, "stubs": PATTERN, "settings": sorted(DECISIVE)}
+        child.send(json.dumps(request))
         while line := await child.read_line():
             seen = msgspec.json.decode(line, type=HostActivity)
             yield replace(seen, databases=tuple(map(_understood, seen.databases)))

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fstui.measure.children import Child, NoAnswer, ask_program
+from fstui.measure.children import Child, NoAnswer, call_helper
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.model.storage import Space, Target
@@ -48,7 +48,7 @@ class HeldDirectory(NamedTuple):
 
     @property
     def as_settings(self) -> dict[str, Any]:
-        """Return the settings for child programs that enter it (``fstui.measure.wire.held``)."""
+        """Return the settings for child programs that enter it (``fstui.measure.wire.own_directory``)."""
         return {"directory": self.path, "identity": [self.device, self.inode]}
 
 
@@ -73,11 +73,13 @@ async def inspect(directory: str, *, trusting: bool = False) -> Place:
     ``trusting``: root writes there although another user could rename what is written.
     """
     try:
-        found = await ask_program("measure.helpers.directory", "inspect", directory, _ANSWER_S, directory)
+        found = await call_helper("measure.helpers.directory.inspect", directory, timeout_s=_ANSWER_S, where=directory)
     except NoAnswer as silence:
         raise Refused(f"{silence}. Nothing was written.") from None
-    if "error" in found:
-        raise Refused(f"{directory}: {found['error']}. {_STOPPED if found['errno'] == errno.EIO else _NAME_ANOTHER}")
+    except OSError as error:
+        raise Refused(
+            f"{directory}: {error.strerror}. {_STOPPED if error.errno == errno.EIO else _NAME_ANOTHER}"
+        ) from None
     if not found["directory"]:
         raise Refused(f"{directory} is not a directory. Name the directory that contains it.")
     space = Space.stated(found["total_bytes"], found["free_bytes"], found["block_bytes"])
@@ -193,33 +195,35 @@ async def remove_left_behind(entry: ledger.Entry) -> str | None:
     if entry.mount_point and entry.mount_point not in _mounted():
         return f"{entry.what}: not removed: nothing is mounted on {entry.mount_point} now. Mount it, then `fstui clean`"
     try:
-        answer = await ask_program("measure.helpers.directory", "remove", entry.what, _REMOVE_S, entry.what)
+        found = await _call("remove", entry.what, where=entry.what)
+        if found.get("absent") and _is_hidden(entry, found["fsid"]):
+            return (
+                f"{entry.what}: not removed: another filesystem is mounted on {entry.mount_point} now. "
+                "Mount the earlier one, then `fstui clean`. If it no longer exists, delete "
+                f"{ledger.path_of(entry)}"
+            )
+        if found.get("absent") and entry.above not in (0, found["above"]):
+            await _remove_moved(entry)
     except NoAnswer as silence:
         return f"{entry.what}: not removed: it {silence.reason}"
-    if answer.get("absent") and _is_hidden(entry, answer["fsid"]):
-        return (
-            f"{entry.what}: not removed: another filesystem is mounted on {entry.mount_point} now. "
-            "Mount the earlier one, then `fstui clean`. If it no longer exists, delete "
-            f"{ledger.path_of(entry)}"
-        )
-    if answer.get("absent") and entry.above not in (0, answer["above"]):
-        answer = await _remove_moved(entry)
-    if answer.get("removed"):
-        await ledger.strike_out(entry)
-        return None
-    return f"{entry.what}: not removed: {answer.get('error')}"
+    except OSError as error:
+        return f"{entry.what}: not removed: {error.strerror}"
+    await ledger.strike_out(entry)
+    return None
 
 
-async def _remove_moved(entry: ledger.Entry) -> dict[str, Any]:
-    """Remove the directory if the one that contains it was renamed within its own parent."""
+async def _call(function: str, *arguments: object, where: str) -> dict[str, Any]:
+    found = await call_helper(f"measure.helpers.directory.{function}", *arguments, timeout_s=_REMOVE_S, where=where)
+    return found or {}
+
+
+async def _remove_moved(entry: ledger.Entry) -> None:
+    """Remove the directory if the one that contains it was renamed within its own parent. Raises NoAnswer, OSError."""
     try:
-        question = f"{entry.above} {entry.what}"
-        answer = await ask_program("measure.helpers.directory", "moved", question, _REMOVE_S, entry.what)
-    except NoAnswer as silence:
-        return {"error": str(silence)}
-    if not answer.get("removed"):
-        answer["error"] += f". If it is elsewhere, move it back; if it is gone, delete {ledger.path_of(entry)}"
-    return answer
+        await _call("remove_moved", entry.above, entry.what, where=entry.what)
+    except OSError as error:
+        hint = f"If it is elsewhere, move it back; if it is gone, delete {ledger.path_of(entry)}"
+        raise OSError(error.errno, f"{error.strerror}. {hint}") from None
 
 
 def _mounted() -> dict[str, Mount]:

@@ -15,12 +15,11 @@ from fstui import proc
 from fstui.model.errors import Refused
 from fstui.model.host import Process, Writer
 from fstui.model.storage import Reading
-from fstui.proc import Mount
+from fstui.proc import Mount, mapped_files, preloaded
 from fstui.storage import mounts
 from fstui.storage.tree import Tree
 
 _MAPS_BYTES = 4 << 20
-_DELETED = " (deleted)"
 _SECCOMP: tuple[Literal["off", "strict", "filter"], ...] = ("off", "strict", "filter")
 """The field Seccomp of /proc/PID/status (proc_pid_status(5))."""
 
@@ -51,9 +50,7 @@ def mapped_stubs(pid: int, root: Path = Path("/")) -> tuple[Reading, ...]:
 
 def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:
     environ, preload = f"/proc/{pid}/environ", "/etc/ld.so.preload"
-    variables = (tree.text(environ) or "").split("\0")
-    named = next((word.removeprefix("LD_PRELOAD=") for word in variables if word.startswith("LD_PRELOAD=")), "")
-    found = [*_mapped(tree, pid), *_stubs(environ, re.split(r"[ :]", named))]
+    found = [*_mapped(tree, pid), *_stubs(environ, preloaded(tree.text(environ) or ""))]
     if system_wide:  # another process may have another root directory
         found += _stubs(preload, re.split(r"[ :\t\n]", tree.text(preload) or ""))
     groups = tree.text(f"/proc/{pid}/cgroup") or ""
@@ -68,8 +65,7 @@ def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:
 
 def _mapped(tree: Tree, pid: str) -> list[Reading]:
     path = f"/proc/{pid}/maps"
-    names = (line.partition("/")[2] for line in (tree.text(path, _MAPS_BYTES) or "").split("\n"))
-    return _stubs(path, (f"/{name.removesuffix(_DELETED)}" for name in names if name))
+    return _stubs(path, mapped_files(tree.text(path, _MAPS_BYTES) or ""))
 
 
 def _stubs(path: str, names: Iterable[str]) -> list[Reading]:

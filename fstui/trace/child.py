@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 import msgspec
 
-from fstui.measure.children import Child, NoAnswer, ask_program
+from fstui.measure.children import Child, NoAnswer, call_helper
 from fstui.model.counters import DeviceTrace
 from fstui.model.watch import LostWrite, Watched
 from fstui.state import ledger
@@ -97,7 +97,7 @@ class RunTrace(TracingChild):
         """Record the requests of fstui and of others at these block devices. Raises Untraceable."""
         if not devices:
             raise Untraceable("no block device is below it")
-        return await cls._start(run_id, "trace.reader.record", "record", own=[os.getpid()], devices=devices)
+        return await cls._start(run_id, "trace.reader.record", own=[os.getpid()], devices=devices)
 
     def begin(self, from_ns: int, own: tuple[int, ...]) -> None:
         """Begin a step at this CLOCK_MONOTONIC time. ``own``: further processes that work for this run."""
@@ -145,10 +145,10 @@ def path_of(run_id: str) -> str:
 async def existing() -> list[str]:
     """Return the usual paths of all instances of fstui, of living runs as well; none if this user may not look."""
     try:
-        answer = await ask_program("trace.reader.record", "list", "", REMOVE_S, "tracefs")
+        names = await call_helper("trace.reader.record.names", timeout_s=REMOVE_S, where="tracefs")
     except (NoAnswer, OSError):
         return []
-    return [str(INSTANCES / name) for name in answer.get("names", ())]
+    return [str(INSTANCES / name) for name in names]
 
 
 async def remove_left_behind(entry: ledger.Entry) -> str | None:
@@ -158,10 +158,10 @@ async def remove_left_behind(entry: ledger.Entry) -> str | None:
     """
     try:
         name = PurePosixPath(entry.what).name
-        answer = await ask_program("trace.reader.record", "remove", name, REMOVE_S, entry.what)
+        await call_helper("trace.reader.record.remove", name, timeout_s=REMOVE_S, where=entry.what)
     except NoAnswer as silence:
         return f"{entry.what}: not removed: it {silence.reason}"
-    if answer.get("removed"):
-        await strike_out(entry)
-        return None
-    return f"{entry.what}: not removed: {answer.get('error')}"
+    except OSError as error:
+        return f"{entry.what}: not removed: {error.strerror}"
+    await strike_out(entry)
+    return None

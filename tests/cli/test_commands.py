@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fstui import __version__
 from fstui.cli.commands import COMMANDS
-from fstui.measure.wire.held import MARK
+from fstui.measure.wire.own_directory import MARK
 from fstui.model.documents import encode, sealed
 from fstui.state import ledger, runs
 from tests.cli.conftest import Fstui, command

@@ -15,9 +15,11 @@ import pytest
 
 import fstui
 from fstui.measure import children
-from fstui.measure.children import Child, NoAnswer, ShutdownDeadline, ask_program, in_child
+from fstui.measure.children import Child, NoAnswer, ShutdownDeadline, call_helper, in_child
 from fstui.model.errors import Refused
 from fstui.state import runs
+
+INSPECT = "measure.helpers.directory.inspect"
 
 
 async def keeper(path: Path) -> Child:
@@ -29,19 +31,12 @@ async def keeper(path: Path) -> Child:
 
 
 async def test_a_question_gets_its_answer(tmp_path: Path) -> None:
-    assert (await ask_program("measure.helpers.directory", "inspect", str(tmp_path), 60, "X"))["path"] == str(tmp_path)
+    assert (await call_helper(INSPECT, str(tmp_path), timeout_s=60, where="X"))["path"] == str(tmp_path)
 
 
 async def test_a_silent_child_is_given_up() -> None:
     with pytest.raises(NoAnswer, match=r"X did not answer within .*: its disk or server may hang"):
-        await ask_program("measure.helpers.directory", "inspect", "/", 0, "X")
-
-
-async def test_a_child_that_cannot_speak_is_an_answer_too() -> None:
-    assert await ask_program("measure.helpers.directory", "no-such-action", "/", 60, "X") == {
-        "errno": None,
-        "error": "the helper process ended",
-    }
+        await call_helper(INSPECT, "/", timeout_s=0, where="X")
 
 
 async def test_a_closed_stdin_ends_it(tmp_path: Path) -> None:
@@ -82,7 +77,7 @@ async def test_nothing_around_it_gets_into_it(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
-    assert (await ask_program("measure.helpers.directory", "inspect", ".", 60, "X"))["path"] == str(tmp_path)
+    assert (await call_helper(INSPECT, ".", timeout_s=60, where="X"))["path"] == str(tmp_path)
 
 
 def test_it_starts_from_a_zip_too(tmp_path: Path) -> None:
@@ -96,7 +91,7 @@ def test_it_starts_from_a_zip_too(tmp_path: Path) -> None:
         "sys.path.insert(0, sys.argv[1])\n"
         "from fstui.measure import children\n"
         "assert children.__file__.startswith(sys.argv[1])\n"
-        "print(asyncio.run(children.ask_program('measure.helpers.directory', 'inspect', '/', 60, '/'))['path'])\n"
+        "print(asyncio.run(children.call_helper('measure.helpers.directory.inspect', '/', timeout_s=60))['path'])\n"
     )
     call = [sys.executable, "-c", program, str(archive)]
     assert subprocess.run(call, cwd=tmp_path, check=True, capture_output=True).stdout == b"/\n"
@@ -106,9 +101,7 @@ async def test_many_at_once_do_not_mix_their_answers(tmp_path: Path) -> None:
     places = [tmp_path / str(number) for number in range(8)]
     for place in places:
         place.mkdir()
-    found = await asyncio.gather(
-        *(ask_program("measure.helpers.directory", "inspect", str(place), 60, "X") for place in places)
-    )
+    found = await asyncio.gather(*(call_helper(INSPECT, str(place), timeout_s=60, where="X") for place in places))
     assert [one["path"] for one in found] == [str(place) for place in places]
 
 
@@ -168,7 +161,7 @@ async def test_a_program_that_a_slow_box_is_still_starting_is_waited_for(
     busy = ["sh", "-c", 'until [ -e "$0" ]; do :; done; exec "$@"', str(tmp_path / "go")]
     start = children.command
     monkeypatch.setattr(children, "command", lambda *words: [*busy, *start(*words)])
-    asked = asyncio.ensure_future(ask_program("measure.helpers.directory", "inspect", str(tmp_path), 0.5, "X"))
+    asked = asyncio.ensure_future(call_helper(INSPECT, str(tmp_path), timeout_s=0.5, where="X"))
     await asyncio.wait([asked], timeout=0.8)
     (tmp_path / "go").touch()
     assert (await asked)["path"] == str(tmp_path)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fstui.measure.helpers import options
+from fstui.measure.helpers import server_options
+from fstui.measure.helpers.server_options import options
 from fstui.runs.activity import looks
 
 WRITE = """
@@ -79,18 +80,18 @@ def etc(tmp_path: Path) -> Path:
 
 
 def test_option_files_are_read_as_the_servers_read_them(etc: Path) -> None:
-    files = options.of("mariadb", ["mariadbd"], "/data", str(etc))
+    files = options("mysql", ["mariadbd"], "/data", str(etc))
     assert files == {"sync_binlog": "0", "innodb_flush_log_at_trx_commit": "2"}
-    over = options.of("mysql", ["mysqld", "--sync-binlog=1"], "/data", str(etc))
+    over = options("mysql", ["mysqld", "--sync-binlog=1"], "/data", str(etc))
     assert over["sync_binlog"] == "1"
-    assert options.of("mysql", ["mysqld", "--no-defaults"], "/data", str(etc)) == {"no_defaults": "ON"}
-    written = options.of("postgresql", ["postgres"], "/data", str(etc))
+    assert options("mysql", ["mysqld", "--no-defaults"], "/data", str(etc)) == {"no_defaults": "ON"}
+    written = options("pgsql", ["postgres"], "/data", str(etc))
     assert written == {"fsync": "on", "synchronous_commit": "on"}
-    assert options.of("postgresql", ["postgres", "-c", "synchronous_commit=off", "-F"], "/data", str(etc)) == {
+    assert options("pgsql", ["postgres", "-c", "synchronous_commit=off", "-F"], "/data", str(etc)) == {
         "fsync": "off",
         "synchronous_commit": "off",
     }
-    assert options.of("redis", ["redis-server"], "/data", str(etc)) == {}
+    assert options("", ["redis-server"], "/data", str(etc)) == {}
 
 
 def test_a_link_in_a_container_leads_where_it_leads_in_there(tmp_path: Path) -> None:
@@ -104,14 +105,14 @@ def test_a_link_in_a_container_leads_where_it_leads_in_there(tmp_path: Path) -> 
     (tmp_path / "box/box.cnf").write_text("[mysqld]\ninnodb_flush_log_at_trx_commit=2\n")
     (inside / "etc/box.cnf").symlink_to(tmp_path / "box/box.cnf")
     (inside / "box").symlink_to(tmp_path / "box")
-    assert options.mysql(["mysqld"], str(inside)) == {"sync_binlog": "0"}
+    assert server_options.mysql(["mysqld"], str(inside)) == {"sync_binlog": "0"}
 
 
 def test_an_option_file_that_is_none_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "etc/mysql").mkdir(parents=True)
     os.mkfifo(tmp_path / "etc/my.cnf")
     (tmp_path / "etc/mysql/my.cnf").symlink_to("my.cnf")
-    assert options.mysql(["mysqld"], str(tmp_path)) == {}
+    assert server_options.mysql(["mysqld"], str(tmp_path)) == {}
 
 
 def test_a_program_that_is_told_nothing_ends_with_its_input() -> None:

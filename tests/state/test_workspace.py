@@ -88,10 +88,10 @@ async def test_anything_but_a_directory_is_refused_by_name(tmp_path: Path) -> No
 
 
 async def test_an_io_error_is_not_reported_as_a_wrong_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def stopped(*_: object) -> dict[str, object]:
-        return {"errno": errno.EIO, "error": "Input/output error"}
+    async def stopped(*_: object, **__: object) -> dict[str, object]:
+        raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(workspace, "ask_program", stopped)
+    monkeypatch.setattr(workspace, "call_helper", stopped)
     with pytest.raises(Refused, match=r"/srv: Input/output error\. The filesystem has stopped"):
         await inspect("/srv")
 

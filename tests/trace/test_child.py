@@ -39,7 +39,7 @@ def any_disk() -> str:
 @contextmanager
 def recording(name: str, *before: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
     """Yield the child program and its first answer. ``before``: a command line that runs it."""
-    words = [*before, *command("trace.reader.record", "record")]
+    words = [*before, *command("trace.reader.record")]
     settings = {"name": name, "own": [os.getpid()], "devices": [any_disk()], "entry": None}
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:

@@ -1,11 +1,11 @@
-"""Program: which processes write, and which databases run, again and again, from /proc. Writes nothing.
+"""Program: report again and again which processes write, and which database servers run. It reads only /proc.
 
-stdin: a JSON line: ``servers`` (names of programs → kinds), ``stubs`` (a pattern of libraries that leave syncs out),
-``settings`` (those of a database that decide its durability); it ends when stdin closes. stdout: a JSON line per look,
-the fields of fstui.model.activity.
+stdin: a line of JSON: ``servers`` (command name → kind), ``drivers`` (kind → sysbench's driver), ``stubs`` (a pattern
+of libraries that stub syncs), ``settings`` (names of options that decide a server's durability). It ends when stdin
+closes. stdout: a line of JSON per look, the fields of fstui.model.activity.
 
-What the memory of a process has to be locked for (cmdline, environ, maps: proc(5)), and what lies on its disk, is read
-in a thread of its own, once: such a read can hang in the kernel, and then only this one database is not told of.
+Reading cmdline, environ or maps locks the memory of the process (proc(5)), and its option files are on its disk: both
+can hang in the kernel. A thread reads them once per server, so that only this server is affected.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from collections import defaultdict
 from typing import Any
 
 from fstui import proc
-from fstui.measure.helpers import options
+from fstui.measure.helpers.server_options import options
 
 EVERY_S = 2.0
 SHARE = 0.02
-"""Of a processor, at the most: a large box is looked at less often."""
+"""The most of a processor that it uses: a large host is looked at less often."""
 LEAST_BYTES_PER_S = 4096
 MOST_WRITERS, MOST_FILES = 8, 512
 
 
 def read(path: str) -> str:
-    """Empty where it cannot be read."""
+    """Return the text of a file; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -40,90 +40,77 @@ def read(path: str) -> str:
         return ""
 
 
-def link(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""
-
-
 class Mounts:
-    """Which mount points of ours are the filesystem that a process calls by a mount id of its own (fdinfo, mnt_id)."""
+    """The mount points of this process by the mounts of another one: both are on the same filesystem."""
 
     def __init__(self) -> None:
-        self.ours: dict[str, list[str]] = defaultdict(list)
+        self.points: dict[str, list[str]] = defaultdict(list)
         for mount in proc.mounts():
-            self.ours[mount.device].append(mount.mount_point)
+            self.points[mount.device].append(mount.mount_point)
 
-    def of(self, pid: int, numbers: set[str]) -> list[str]:
-        devices = {mount.device for mount in proc.mounts(pid) if str(mount.number) in numbers}
-        return sorted(point for device in devices for point in self.ours[device])
+    def of(self, pid: int, numbers: set[int]) -> list[str]:
+        """Return the mount points for these mount numbers of another process."""
+        devices = {mount.device for mount in proc.mounts(pid) if mount.number in numbers}
+        return sorted(point for device in devices for point in self.points[device])
 
     def holding(self, pid: int, path: str) -> list[str]:
-        """Where that path of the process's lies."""
+        """Return the mount points for the mount that contains a path of another process."""
         points = ((mount.mount_point, mount.number) for mount in proc.mounts(pid))
         above = [(len(point), number) for point, number in points if f"{path}/".startswith(point.rstrip("/") + "/")]
-        return self.of(pid, {str(max(above)[1])}) if above else []
+        return self.of(pid, {max(above)[1]}) if above else []
 
 
-def open_to_write(pid: int) -> set[str]:
-    """Mount ids of the files that it may write to."""
-    found: set[str] = set()
+def mounts_written_to(pid: int) -> set[int]:
+    """Return the mount numbers of the files that a process has open for writing."""
     try:
-        numbers = os.listdir(f"/proc/{pid}/fdinfo")[:MOST_FILES]
+        files = os.listdir(f"/proc/{pid}/fdinfo")[:MOST_FILES]
     except OSError:
-        return found
-    for number in numbers:
-        told = dict(line.split(":", 1) for line in read(f"/proc/{pid}/fdinfo/{number}").splitlines() if ":" in line)
-        if "mnt_id" in told and int(told.get("flags", "0").strip() or "0", 8) & os.O_ACCMODE:
-            found.add(told["mnt_id"].strip())
-    return found
+        return set()
+    return {number for file in files if (number := proc.mount_id(file, pid, writable=True)) is not None}
 
 
 class Database:
-    """What one server is told to do: looked up once, in a thread."""
+    """The options of one server, read once in a thread."""
 
-    def __init__(self, pid: int, name: str, asked: dict[str, Any]) -> None:
+    def __init__(self, pid: int, name: str, request: dict[str, Any]) -> None:
         self.pid = pid
-        self.told: dict[str, Any] = {"pid": pid, "name": name, "kind": asked["servers"][name], "readable": False}
-        threading.Thread(target=self._look, args=(asked,), daemon=True).start()
+        self.fields: dict[str, Any] = {"pid": pid, "name": name, "kind": request["servers"][name], "readable": False}
+        threading.Thread(target=self._look, args=(request,), daemon=True).start()
 
-    def _look(self, asked: dict[str, Any]) -> None:
+    def _look(self, request: dict[str, Any]) -> None:
         pid = self.pid
         words = read(f"/proc/{pid}/cmdline").rstrip("\0").split("\0")
-        data = link(f"/proc/{pid}/cwd")
-        root = f"/proc/{pid}/root"
-        if not data:  # another user's
+        try:
+            data = os.readlink(f"/proc/{pid}/cwd")
+        except OSError:  # it belongs to another user
             return
-        found = options.of(self.told["kind"], words, data, root)
-        self.told |= {
+        found = options(request["drivers"].get(self.fields["kind"], ""), words, data, f"/proc/{pid}/root")
+        self.fields |= {
             "readable": True,
             "data_directory": data,
             "mounts": Mounts().holding(pid, data),
-            "variables": {name: value for name, value in found.items() if name in asked["settings"]},
-            "preloads": stubs(pid, asked["stubs"]),
+            "variables": {name: value for name, value in found.items() if name in request["settings"]},
+            "preloads": stubs(pid, request["stubs"]),
         }
 
 
 def stubs(pid: int, pattern: str) -> list[str]:
-    """Of the libraries in its memory, and of those that LD_PRELOAD names, the ones that leave syncs out."""
-    mapped = (line.partition("/")[2].removesuffix(" (deleted)") for line in read(f"/proc/{pid}/maps").splitlines())
-    named = re.search(r"(?:^|\0)LD_PRELOAD=([^\0]*)", read(f"/proc/{pid}/environ"))
-    every = [*(f"/{path}" for path in mapped if path), *re.split("[ :]", named[1] if named else "")]
-    matching = (path for path in every if re.search(pattern, path.rpartition("/")[2], re.IGNORECASE))
+    """Return the libraries in its memory or in its LD_PRELOAD that stub syncs."""
+    libraries = [*proc.mapped_files(read(f"/proc/{pid}/maps")), *proc.preloaded(read(f"/proc/{pid}/environ"))]
+    matching = (path for path in libraries if re.search(pattern, path.rpartition("/")[2], re.IGNORECASE))
     return list(dict.fromkeys(matching))
 
 
-class Look:
-    """From one look to the next."""
+class Activity:
+    """What is remembered from one look to the next."""
 
-    def __init__(self, asked: dict[str, Any]) -> None:
-        self.asked = asked
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.request = request
         self.before: dict[int, int] = {}
         self.at_s = time.monotonic()
         self.databases: dict[int, Database] = {}
 
-    def again(self) -> dict[str, Any]:
+    def look(self) -> dict[str, Any]:
         now, elapsed_s = {}, max(time.monotonic() - self.at_s, 1e-3)
         self.at_s += elapsed_s
         hidden = False
@@ -142,7 +129,7 @@ class Look:
                 "pid": pid,
                 "name": names[pid],
                 "bytes_per_s": round(rates[pid]),
-                "mounts": mounts.of(pid, open_to_write(pid)),
+                "mounts": mounts.of(pid, mounts_written_to(pid)),
             }
             for pid in busiest[:MOST_WRITERS]
             if mounts and pid != os.getppid()
@@ -150,13 +137,13 @@ class Look:
         return {"writers": writers, "databases": self.servers(names), "hidden": hidden and os.geteuid() != 0}
 
     def servers(self, names: dict[int, str]) -> list[dict[str, Any]]:
-        """The first process of each; those that it has started are parts of it."""
-        serving = {pid for pid, name in names.items() if name in self.asked["servers"]}
+        """Return the first process of each server, but not the processes that it has started."""
+        serving = {pid for pid, name in names.items() if name in self.request["servers"]}
         first = {pid for pid in serving if parent(pid) not in serving}
         self.databases = {
-            pid: self.databases.get(pid) or Database(pid, names[pid], self.asked) for pid in sorted(first)
+            pid: self.databases.get(pid) or Database(pid, names[pid], self.request) for pid in sorted(first)
         }
-        return [found.told for found in self.databases.values()]
+        return [found.fields for found in self.databases.values()]
 
 
 def parent(pid: int) -> int:
@@ -166,19 +153,19 @@ def parent(pid: int) -> int:
 
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # fstui closes our stdin
-    look = Look(json.loads(sys.stdin.readline() or "{}"))
+        signal.signal(number, signal.SIG_IGN)  # fstui closes stdin instead
+    activity = Activity(json.loads(sys.stdin.readline() or "{}"))
     pause_s = 0.0
     while not select.select([0], [], [], pause_s)[0]:
         began = time.monotonic()
-        line = json.dumps(look.again()).encode() + b"\n"
+        line = json.dumps(activity.look()).encode() + b"\n"
         try:
             while line:
                 line = line[os.write(1, line) :]
         except BrokenPipeError:
             break
         pause_s = max(EVERY_S, (time.monotonic() - began) / SHARE)
-    os._exit(0)  # a thread that reads of a stuck process would keep us
+    os._exit(0)  # sys.exit would wait for a thread that is stuck
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Program: one function of ours, called in a process that can be abandoned.
+"""Program: call one function in a process that can be abandoned.
 
-stdin: (search path, function, arguments), pickled, the function by its name; stdout: (worked, result or exception).
-Both ends of the pipe are ours.
+stdin, pickled: the search path, which may be empty for child programs; (function, arguments), where a function of a
+child program is ``module.name``. stdout, pickled: (True, result) or (False, exception).
 """
 
 from __future__ import annotations
@@ -10,14 +10,22 @@ import os
 import pickle
 import signal
 import sys
+from importlib import import_module
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the app
+    # signals are meant for the app; a function that has begun to write is not interrupted
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the function prints is no answer
-    sys.path[:] = pickle.load(sys.stdin.buffer)
+    os.dup2(2, 1)  # keeps what the function prints out of the answer
+    path = pickle.load(sys.stdin.buffer)
+    if path:
+        sys.path[:] = path
     function, arguments = pickle.load(sys.stdin.buffer)
+    if isinstance(function, str):
+        module, _, name = function.rpartition(".")
+        function = getattr(import_module(module), name)
     try:
         answer = True, function(*arguments)
     except Exception as error:

@@ -1,15 +1,13 @@
-"""Program: everything about a directory that may block on storage, in a process that can be abandoned.
+"""Functions and programs for a directory whose storage may hang; the process can be abandoned.
 
-``space``     stdin: a line per mount point; stdout: an empty object when it begins, then a JSON line per answer, in the
-              order in which they come
-``inspect``   stdin: one path; stdout: one JSON line: what it really is and whether a run may write there
-``keep``      stdin: one path; makes it (0700, it must not exist) and holds it, says ``ready`` and its ``identity``
-              (device and inode), removes it when stdin closes, and then the ledger's entry of it (an argument),
-              because the app that would strike it out may be dead
-``remove``    stdin: one path that an earlier run left behind; where it is gone, also the inode of what it was in
-``dismantle`` the same of a directory that its user has named: only one that holds fstui's mark
-``moved``     stdin: the inode of what it was in, and that path: removes it where its directory was renamed to
-Paths travel as JSON strings with surrogate escapes, so that a name that is not UTF-8 survives.
+``inspect``, ``remove``, ``dismantle`` and ``remove_moved`` are called by ``fstui.measure.children.call_helper``.
+Programs:
+``space``  stdin: a line per mount point; stdout: an empty object at the start, then a JSON line per answer, in the
+           order in which they arrive
+``keep``   stdin: a path; makes it (mode 0700, it must not exist) and holds it, prints ``ready`` and its ``identity``
+           (device and inode), removes it when stdin closes, and then the ledger's entry of it (an argument), because
+           the app may be dead
+Paths are JSON strings with surrogate escapes, so that a name that is not UTF-8 survives.
 """
 
 from __future__ import annotations
@@ -27,11 +25,11 @@ import time
 from typing import Any
 
 from fstui import proc
-from fstui.measure.helpers import holding
-from fstui.measure.wire.held import MARK, NotOurs, make
+from fstui.measure.wire import own_directory
+from fstui.measure.wire.own_directory import MARK, NotOwn
 
 PREFIX = ".fstui-"
-COVERED = "lies beneath what was mounted over it, and no path leads to it"
+COVERED = "another filesystem is mounted over it, and no path leads to it"
 ELSEWHERE = (
     "leads to what is not mounted here: in another mount namespace (nsenter -m -t PID runs fstui there), or unmounted"
 )
@@ -39,23 +37,23 @@ REMOVE_S = 8.0
 STATX_DIOALIGN = 0x2000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
 FLAGS = {"S": 0x8, "C": 0x800000, "N": 0x10000000}
-"""FS_SYNC_FL, which a file inherits of its directory: every write is synced. FS_INLINE_DATA_FL: ext4 keeps it in its
-inode. FS_NOCOW_FL, also of its directory: btrfs overwrites it in place, without checksums."""
+"""FS_SYNC_FL, inherited from the directory: every write is synced. FS_NOCOW_FL, also inherited: btrfs overwrites the
+file in place, without checksums. FS_INLINE_DATA_FL: ext4 stores the data in the inode."""
 STATX = {"x86_64": 332, "aarch64": 291, "riscv64": 291, "ppc64le": 383, "s390x": 379}
 """System call numbers of statx, from the kernel's syscall tables."""
 
 
 def say(**fields: Any) -> None:
-    with contextlib.suppress(BrokenPipeError):  # the app was killed: what is to be done is done all the same
+    with contextlib.suppress(BrokenPipeError):  # the app was killed; the work is done nevertheless
         os.write(1, json.dumps(fields).encode() + b"\n")
 
 
 def failure(error: OSError) -> dict[str, Any]:
-    return {"errno": error.errno, "error": error.strerror or "".join(map(str, error.args))}
+    return {"errno": error.errno, "error": error.strerror or str(error)}
 
 
 def space(mount_points: list[str]) -> None:
-    """statvfs each mount point in a thread of its own: a dead server delays nothing but its own answer."""
+    """Call statvfs for each mount point in its own thread: a dead server delays only its own answer."""
 
     def ask(mount_point: str) -> None:
         try:
@@ -73,46 +71,87 @@ def space(mount_points: list[str]) -> None:
         thread.join()
 
 
-def inspect(path: str) -> None:
-    """Where the path leads, what is there, whether it can be written, how much room there is, what O_DIRECT wants."""
-    try:
-        real = os.path.realpath(path, strict=True)
-        # /proc/PID/root, /proc/PID/cwd and the directory that we are in may be where no path of ours leads
-        if not os.path.samestat(os.stat(path), os.stat(real)):
-            raise OSError(errno.EXDEV, COVERED if is_mounted(path) else ELSEWHERE)
-        mode = os.stat(real).st_mode
-        found = os.statvfs(real)
-        renamers = holding.renamers(real) if os.geteuid() == 0 else None
-    except OSError as error:
-        say(**failure(error))
-        return
-    say(
-        path=real,
-        renamers=renamers,
-        directory=stat.S_ISDIR(mode),
-        writable=os.access(real, os.W_OK | os.X_OK),
-        read_only=bool(found.f_flag & os.ST_RDONLY),
-        total_bytes=found.f_blocks * found.f_frsize,
-        free_bytes=found.f_bavail * found.f_frsize,
-        block_bytes=found.f_frsize,
-        fsid=found.f_fsid,
-    )
+def inspect(path: str) -> dict[str, Any]:
+    """Return where a path leads, whether it is a writable directory, and how much space there is. Raises OSError."""
+    real = os.path.realpath(path, strict=True)
+    # /proc/PID/root, /proc/PID/cwd and the working directory may be where no path leads
+    if not os.path.samestat(os.stat(path), os.stat(real)):
+        raise OSError(errno.EXDEV, COVERED if is_mounted(path) else ELSEWHERE)
+    found = os.statvfs(real)
+    return {
+        "path": real,
+        "renamers": renamers(real) if os.geteuid() == 0 else None,
+        "directory": stat.S_ISDIR(os.stat(real).st_mode),
+        "writable": os.access(real, os.W_OK | os.X_OK),
+        "read_only": bool(found.f_flag & os.ST_RDONLY),
+        "total_bytes": found.f_blocks * found.f_frsize,
+        "free_bytes": found.f_bavail * found.f_frsize,
+        "block_bytes": found.f_frsize,
+        "fsid": found.f_fsid,
+    }
 
 
 def is_mounted(path: str) -> bool:
-    """Its mount is one of this namespace's (proc_pid_fdinfo(5), proc_pid_mountinfo(5))."""
+    """Return whether its mount belongs to this mount namespace."""
     fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        with open(f"/proc/self/fdinfo/{fd}") as told:
-            number = next(int(line.split()[1]) for line in told if line.startswith("mnt_id:"))
+        number = proc.mount_id(fd)
         return any(mount.number == number for mount in proc.mounts())
     finally:
         os.close(fd)
 
 
+def renamers(path: str) -> str | None:
+    """Return who, besides root and this user, could replace this directory or what is made in it; None: no user.
+
+    The entries of a directory can be renamed by its owner, and by all who may write to it. If it has the sticky bit,
+    only the owner of each entry can (rename(2), EPERM).
+    """
+    while True:
+        found = os.stat(path)
+        if found.st_uid not in (0, os.geteuid()):
+            return f"user {name_of_user(found.st_uid)}, who owns {path}"
+        if not found.st_mode & stat.S_ISVTX:
+            if found.st_mode & stat.S_IWOTH:
+                return f"any user, as all may write to {path}"
+            if found.st_mode & stat.S_IWGRP and found.st_gid != 0:
+                return f"group {name_of_group(found.st_gid)}, which may write to {path}"
+            if found.st_mode & stat.S_IWGRP and has_acl(path):
+                return f"whoever the access control list of {path} names (getfacl {path})"
+        if path == "/":
+            return None
+        path = os.path.dirname(path)
+
+
+def has_acl(path: str) -> bool:
+    """Return whether an ACL names further users or groups; the group bits then limit their rights (acl(5))."""
+    try:
+        return len(os.getxattr(path, "system.posix_acl_access")) > 0
+    except OSError:
+        return False
+
+
+def name_of_user(number: int) -> str:
+    import pwd  # noqa: PLC0415  only needed for a refusal, and it may query a directory server
+
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+def name_of_group(number: int) -> str:
+    import grp  # noqa: PLC0415  the same
+
+    try:
+        return grp.getgrgid(number).gr_name
+    except KeyError:
+        return str(number)
+
+
 def statx(directory: int, name: str) -> bytes:
-    """statx(2) of a file, what O_DIRECT wants of it included; zeros where it cannot be asked."""
-    import ctypes  # noqa: PLC0415  late: only this question needs it
+    """Return the answer of statx(2) for a file, with the alignment of O_DIRECT; zeros if the call is not possible."""
+    import ctypes  # noqa: PLC0415  only needed here
 
     answer = ctypes.create_string_buffer(256)
     if number := STATX.get(os.uname().machine):
@@ -121,37 +160,41 @@ def statx(directory: int, name: str) -> bytes:
 
 
 def dio_alignment(answer: bytes) -> int | None:
-    """What O_DIRECT wants offsets aligned to, by statx(2) STATX_DIOALIGN; 0: no O_DIRECT here; None: unknown.
+    """Return the alignment in bytes that O_DIRECT requires (STATX_DIOALIGN); 0: no O_DIRECT here; None: unknown.
 
-    Asked of a file, before Linux 6.1 and on many filesystems the kernel does not say.
+    Before Linux 6.1, and on many filesystems, the kernel does not report it.
     """
     mask = int.from_bytes(answer[0:4], sys.byteorder)
     return int.from_bytes(answer[0x9C:0xA0], sys.byteorder) if mask & STATX_DIOALIGN else None
 
 
 def keep(path: str, entry: str | None) -> None:
-    """Make the directory, hold it until stdin closes, remove it with all that is in it, and strike it out."""
+    """Make the directory, hold it until stdin closes, and remove it and its entry in the ledger."""
     try:
-        held = make(path)
+        held = own_directory.make(path)
     except OSError as error:
         say(**failure(error))
         return
     found = os.fstat(held)
-    say(ready=True, identity=[found.st_dev, found.st_ino], **told_of_a_file(held, MARK))
+    say(ready=True, identity=[found.st_dev, found.st_ino], **properties_of_file(held, MARK))
     while os.read(0, 4096):
         pass
-    if child := os.fork():  # it is left behind where the disk hangs, and goes on when the disk does
+    if child := os.fork():  # if the disk hangs, the child is left behind; it continues when the disk does
         os.waitpid(child, 0)
         return
-    answer = removed(held)
-    say(**answer)
-    if "removed" in answer and entry:
+    try:
+        remove_held(held)
+    except OSError as error:
+        say(**failure(error))
+        return
+    say(removed=True)
+    if entry:
         with contextlib.suppress(OSError):
             os.unlink(entry)
 
 
-def told_of_a_file(directory: int, name: str) -> dict[str, Any]:
-    """What the kernel tells of a file that was written to: what O_DIRECT wants of it, and its flags."""
+def properties_of_file(directory: int, name: str) -> dict[str, Any]:
+    """Write to the file and return the alignment that O_DIRECT requires there, and the file's flags."""
     try:
         fd = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         try:
@@ -164,7 +207,7 @@ def told_of_a_file(directory: int, name: str) -> dict[str, Any]:
 
 
 def file_flags(fd: int) -> str:
-    """Those of FLAGS that it has, by the letters of lsattr(1) (ioctl_iflags(2))."""
+    """Return the flags of the file that are in FLAGS, as letters of lsattr(1) (ioctl_iflags(2))."""
     flags = bytearray(8)
     try:
         fcntl.ioctl(fd, GETFLAGS_POWERPC if os.uname().machine.startswith("ppc") else GETFLAGS, flags)
@@ -174,61 +217,58 @@ def file_flags(fd: int) -> str:
     return "".join(letter for letter, bit in FLAGS.items() if found & bit)
 
 
-def removed(held: int) -> dict[str, Any]:
-    """Remove a directory of ours. A probe or a server that is still ending may add files, or remove its own: try for a
-    few seconds."""
+def remove_held(held: int) -> None:
+    """Remove a directory; retry for some seconds, as an ending probe or server may still change it. Raises OSError."""
     until = time.monotonic() + REMOVE_S
     while True:
         try:
-            holding.remove(held)
-        except NotOurs as error:
-            return failure(error)
-        except OSError as error:
+            return own_directory.remove(held)
+        except NotOwn:
+            raise
+        except OSError:
             if time.monotonic() > until:
-                return failure(error)
+                raise
             time.sleep(0.05)
-        else:
-            return {"removed": True}
 
 
-def remove(path: str) -> None:
-    """Remove what an earlier run left: only a real directory of our own naming and ours by ownership."""
+def remove(path: str) -> dict[str, Any]:
+    """Remove what an earlier run left: only a directory with fstui's name, this user as owner, and the mark.
+
+    Returns an empty dict, or ``absent``, the inode of the directory above it and the f_fsid there. Raises OSError.
+    """
     if not os.path.basename(path).startswith(PREFIX):
-        say(errno=None, error=f"its name does not begin with {PREFIX}")
-        return
-    dismantle(path)
+        raise OSError(None, f"its name does not begin with {PREFIX}")
+    return dismantle(path)
 
 
-def dismantle(path: str) -> None:
-    """Remove a directory that holds fstui's mark, whatever its name."""
+def dismantle(path: str) -> dict[str, Any]:
+    """Remove a directory with fstui's mark, whatever its name. Raises OSError."""
     try:
-        held = holding.hold(path)
+        held = own_directory.hold(path)
     except FileNotFoundError:
-        say(removed=True, absent=True, above=inode(os.path.dirname(path)), fsid=fsid(os.path.dirname(path)))
-    except OSError as error:
-        say(**failure(error))
-    else:
-        say(**removed(held))
+        above = os.path.dirname(path)
+        return {"absent": True, "above": inode(above), "fsid": fsid(above)}
+    remove_held(held)
+    return {}
 
 
-def moved(question: str) -> None:
-    """Remove it from its directory under the name that this has now, beside the old one."""
-    number, _, path = question.partition(" ")
-    above, name = os.path.split(path)
-    beside = os.path.dirname(above)
+def remove_moved(above: int, path: str) -> None:
+    """Remove it if the directory that contained it, with the inode ``above``, was renamed. Raises OSError."""
+    parent, name = os.path.split(path)
+    beside = os.path.dirname(parent)
     try:
-        named = [os.path.join(beside, other) for other in os.listdir(beside)]
+        others = [os.path.join(beside, other) for other in os.listdir(beside)]
     except OSError:
-        named = []
-    for other in named:
-        if inode(other) == int(number) and os.path.lexists(os.path.join(other, name)):
+        others = []
+    for other in others:
+        if inode(other) == above and os.path.lexists(os.path.join(other, name)):
             remove(os.path.join(other, name))
             return
-    say(errno=None, error=f"{above} was moved or removed since")
+    raise OSError(None, f"{parent} was moved or removed since")
 
 
 def inode(path: str) -> int:
-    """Of the directory; 0 where there is none."""
+    """Return the inode of a directory; 0 if there is none."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -247,19 +287,14 @@ def fsid(path: str) -> int:
 
 
 def main() -> None:
-    # a SIGHUP or Ctrl-C is for the app: it closes our stdin
+    # signals of the terminal are meant for the app, which closes stdin
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    action = sys.argv[1]
-    if action == "space":
+    if sys.argv[1] == "space":
         say()
         space([json.loads(line) for line in sys.stdin])
-        return
-    path: str = json.loads(read_line())
-    if action == "keep":
-        keep(path, sys.argv[2] if len(sys.argv) > 2 else None)
     else:
-        {"inspect": inspect, "remove": remove, "dismantle": dismantle, "moved": moved}[action](path)
+        keep(json.loads(read_line()), sys.argv[2] if len(sys.argv) > 2 else None)
 
 
 def read_line() -> bytes:

@@ -38,7 +38,7 @@ from fstui.measure.helpers.server_process import (
     mount_at_place,
     privileges,
 )
-from fstui.measure.wire.held import OWN, enter
+from fstui.measure.wire.own_directory import OWN, enter
 from fstui.measure.wire.talk import Trouble
 
 GRACE_S = 5.0

@@ -136,6 +136,20 @@ POSTGRESQL = ServerKind(
     schemas_in_database=True,
 )
 KINDS: dict[str, ServerKind] = {"mariadb": MARIADB, "mysql": MYSQL, "postgresql": POSTGRESQL}
+COMMANDS = {
+    **{program: name for name, kind in KINDS.items() for program in kind.programs},
+    "mongod": "mongodb",
+    "redis-server": "redis",
+    "valkey-server": "valkey",
+    "etcd": "etcd",
+    "beam.smp": "rabbitmq",
+    "oracle": "oracle",
+    "sqlservr": "sqlserver",
+    "db2sysc": "db2",
+    "clickhouse-serv": "clickhouse",
+    "ceph-osd": "ceph",
+}
+"""All known database servers by command name, as in /proc/PID/comm, which is cut after 15 characters."""
 DURABILITY = frozenset(name for kind in KINDS.values() for name in kind.durable)
 """Options that decide only whether a commit is durable."""
 DECISIVE = DURABILITY | {"log_bin", "innodb_flush_method", "innodb_doublewrite", "full_page_writes", "wal_sync_method"}

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from fstui.measure.helpers.server_process import ServerProcess
 from fstui.measure.probes import own_filesystem
 from fstui.measure.probes.sysbench_program import ask, reason, sysbench
-from fstui.measure.wire.held import enter
+from fstui.measure.wire.own_directory import enter
 from fstui.measure.wire.talk import CommandLines, Trouble, clock, interrupted, probe_settings, reporting, send
 
 LATE_S = 60

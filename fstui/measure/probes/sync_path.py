@@ -19,6 +19,8 @@ from contextlib import ExitStack, suppress
 from itertools import count, cycle
 from typing import Any, NamedTuple
 
+from fstui.proc import mapped_files
+
 ROUNDS, OPENED = 3, 24
 MOST_ROUNDS, QUICK_NS = 24, 50_000
 """Rounds if the raw call was quicker than QUICK_NS: then the overhead of the call may be most of its time."""
@@ -156,9 +158,11 @@ def raw_fdatasync() -> Callable[[int], int] | None:
 
 def preloads(stubs: str) -> list[dict[str, str]]:
     """Return the sync-stubbing libraries mapped into this process."""
-    lines = read_text("self/maps").splitlines()
-    mapped = dict.fromkeys(line.rsplit(" ", 1)[-1] for line in lines)
-    found = [library for library in mapped if re.search(stubs, os.path.basename(library), re.IGNORECASE)]
+    found = [
+        library
+        for library in mapped_files(read_text("self/maps"))
+        if re.search(stubs, os.path.basename(library), re.IGNORECASE)
+    ]
     return [{"what": "preload", "value": library, "path": "/proc/self/maps"} for library in found]
 
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from fstui.measure.helpers.server_process import FULL, is_full
 from fstui.measure.probes import sync_path, sysbench_program
 from fstui.measure.probes.sysbench_program import LATE_S, Program, ask, reason, sysbench
-from fstui.measure.wire.held import enter
+from fstui.measure.wire.own_directory import enter
 from fstui.measure.wire.talk import CommandLines, Trouble, clock, exit_if_interrupted, probe_settings, reporting, send
 
 ROW_BYTES = 240  # of sysbench's table, with its index

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fstui.measure.wire import frames
-from fstui.measure.wire.held import enter
+from fstui.measure.wire.own_directory import enter
 
 clock = time.monotonic_ns
 

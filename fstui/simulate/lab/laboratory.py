@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 
 import msgspec
 
-from fstui.measure.wire import held
+from fstui.measure.wire import own_directory
 from fstui.model.base import Base
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
@@ -90,7 +90,7 @@ def make(parent: str, name: str) -> Made:
     run = secrets.token_hex(3)
     entry = ledger.enter(run, "lab", place)
     try:
-        top = held.make(place)
+        top = own_directory.make(place)
     except OSError as error:
         ledger.strike(entry)
         raise Refused(f"Cannot make {place}: {error.strerror}") from None
@@ -169,8 +169,8 @@ def take_down(entry: Entry) -> str:
             top = _opened(opened, place)
             found = os.fstat(top)
             if lab and (found.st_dev, found.st_ino) == lab.identity:
-                if held.MARK not in os.listdir(top):  # noqa: PTH208  'rm -rf' may have removed it
-                    os.close(os.open(held.MARK, held.NEW, 0o600, dir_fd=top))
+                if own_directory.MARK not in os.listdir(top):  # noqa: PTH208  'rm -rf' may have removed it
+                    os.close(os.open(own_directory.MARK, own_directory.NEW, 0o600, dir_fd=top))
                 return place
     return entry.what
 
@@ -182,7 +182,7 @@ def forget() -> None:
 
 def _is_deleted(lab: Lab) -> bool:
     """Return whether a user has run 'rm -rf', which fails at the mount points and deletes the rest."""
-    return not all(Path(lab.directory, name).exists() for name in (held.MARK, _BACKING))
+    return not all(Path(lab.directory, name).exists() for name in (own_directory.MARK, _BACKING))
 
 
 def _new(parent: str, name: str) -> str:
@@ -241,7 +241,7 @@ def _mount_overlay(lab: Lab, point: int, backing: int) -> None:
 
 
 def _opened(opened: ExitStack, name: str, within: int | None = None) -> int:
-    fd = os.open(name, held.OWN, dir_fd=within)
+    fd = os.open(name, own_directory.OWN, dir_fd=within)
     opened.callback(os.close, fd)
     return fd
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fstui.measure.children import NoAnswer, ask_program, in_child
+from fstui.measure.children import NoAnswer, call_helper, in_child
 from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory
 from fstui.state.ledger import Entry, strike_out
@@ -14,14 +14,13 @@ async def remove_left_behind(entry: Entry) -> str | None:
     """Remove it. Return None, or a sentence that says why something is still there."""
     try:
         directory = await in_child(laboratory.take_down, entry, timeout_s=PATIENCE_S, where=entry.what)
-        answer = await ask_program("measure.helpers.directory", "dismantle", directory, PATIENCE_S, directory)
-        if "error" not in answer:
-            await in_child(laboratory.forget)
+        await call_helper("measure.helpers.directory.dismantle", directory, timeout_s=PATIENCE_S, where=directory)
+        await in_child(laboratory.forget)
     except NoAnswer as silence:
         return f"{entry.what}: not removed: it {silence.reason}"
-    except (Refused, OSError) as problem:
+    except Refused as problem:
         return f"{entry.what}: not removed: {problem}"
-    if "error" in answer:
-        return f"{entry.what}: not removed: {answer['error']}"
+    except OSError as problem:
+        return f"{entry.what}: not removed: {problem.strerror or problem}"
     await strike_out(entry)
     return None

@@ -1,12 +1,10 @@
 """Program: record the kernel's trace during a run.
 
-``record``  stdin: a line of JSON with "name" of the instance, "own" (pids), "devices" (kernel names) and "entry", the
-            file in the ledger. Then a line {"own": […], "from_ns": …} when a step begins, and {"until_ns": …} when it
-            has ended, both in CLOCK_MONOTONIC. stdout: {"ready": true} or {"error": "…"}, then a line
-            {"devices": […]} for each step. When stdin closes, the instance and then its entry are removed.
-``remove``  stdin: the name of an instance that a killed run left behind. The run's other instances, whose names begin
-            with it and "-", are removed as well.
-``list``    stdout: the names of the instances of fstui.
+stdin: a line of JSON with "name" of the instance, "own" (pids), "devices" (kernel names) and "entry", the file in the
+ledger. Then a line {"own": […], "from_ns": …} when a step begins, and {"until_ns": …} when it has ended, both in
+CLOCK_MONOTONIC. stdout: {"ready": true} or {"error": "…"}, then a line {"devices": […]} for each step. When stdin
+closes, the instance and then its entry are removed.
+``remove`` and ``names`` are called by ``fstui.measure.children.call_helper``.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ import json
 import os
 import select
 import signal
-import sys
 from typing import Any
 
 from fstui.trace.reader.tracefs import PREFIX, Instance, Untraceable, find
@@ -97,25 +94,24 @@ def remove_entry(entry: str | None) -> None:
 
 
 def remove(name: str) -> None:
-    """Remove an instance that no process has open, and the other instances of its run."""
+    """Remove the instance of a killed run, and further ones whose names begin with it and "-". Raises OSError."""
     try:
         root = find()
         for one in os.listdir(f"{root}/instances"):
             if one == name or one.startswith(f"{name}-"):
                 Instance(root, one).remove()
-        say(removed=True)
-    except OSError as error:
-        say(error="another process uses it" if error.errno == errno.EBUSY else error.strerror)
     except Untraceable as problem:
-        say(error=str(problem))
+        raise OSError(None, str(problem)) from None
+    except OSError as error:
+        raise OSError(error.errno, "another process uses it") from None if error.errno == errno.EBUSY else error
 
 
-def names() -> None:
-    """List the instances of fstui, both of living runs and left behind."""
+def names() -> list[str]:
+    """List the instances of fstui, both of living runs and left behind. Raises OSError."""
     try:
-        say(names=sorted(name for name in os.listdir(f"{find()}/instances") if name.startswith(PREFIX)))
-    except (Untraceable, OSError) as problem:
-        say(error=str(problem))
+        return sorted(name for name in os.listdir(f"{find()}/instances") if name.startswith(PREFIX))
+    except Untraceable as problem:
+        raise OSError(None, str(problem)) from None
 
 
 def ignore_signals() -> None:
@@ -127,13 +123,7 @@ def ignore_signals() -> None:
 def main() -> None:
     ignore_signals()
     with contextlib.suppress(BrokenPipeError):
-        match sys.argv[1]:
-            case "record":
-                record()
-            case "remove":
-                remove(json.loads(sys.stdin.readline()))
-            case "list":
-                names()
+        record()
 
 
 if __name__ == "__main__":

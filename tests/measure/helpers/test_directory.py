@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from fstui.measure.children import command
+from fstui.measure.helpers import directory
 from fstui.measure.helpers.directory import statx
-from fstui.measure.wire.held import MARK
+from fstui.measure.wire import own_directory
+from fstui.measure.wire.own_directory import MARK, NotOwn, make
 from tests.real.disks import unmount
 
 
@@ -30,9 +32,15 @@ def answers(action: str, *questions: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def answer(action: str, path: Path | str) -> dict[str, Any]:
-    (only,) = answers(action, str(path))
-    return only
+CHECKOUT = Path(__file__).parents[3]
+INSPECT = """
+import json, sys
+from fstui.measure.helpers import directory
+try:
+    print(json.dumps(directory.inspect(sys.argv[1])))
+except OSError as error:
+    print(json.dumps({"error": error.strerror}))
+"""
 
 
 def test_space_answers_for_every_mount_point_by_itself(tmp_path: Path) -> None:
@@ -48,7 +56,7 @@ def test_space_answers_for_every_mount_point_by_itself(tmp_path: Path) -> None:
 def test_inspect_follows_links_to_where_the_directory_really_is(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    found = answer("inspect", tmp_path / "link")
+    found = directory.inspect(str(tmp_path / "link"))
     assert found["path"] == str(tmp_path / "real")
     assert (found["directory"], found["writable"], found["read_only"]) == (True, True, False)
 
@@ -61,9 +69,9 @@ def test_a_directory_in_another_mount_namespace_is_not_taken_for_one_of_ours(tmp
         assert other.stdin and other.stdout
         if not other.stdout.readline():
             pytest.skip("no mount namespace of one's own can be made here: root, or user namespaces")
-        said = answer("inspect", f"/proc/{other.pid}/root{tmp_path}")
+        with pytest.raises(OSError, match="another mount namespace"):
+            directory.inspect(f"/proc/{other.pid}/root{tmp_path}")
         other.stdin.close()
-    assert "another mount namespace" in said["error"]
 
 
 @pytest.mark.parametrize(
@@ -73,9 +81,9 @@ def test_a_directory_that_something_was_mounted_over_is_not_taken_for_that(
     tmp_path: Path, then: str, path: str, said: str
 ) -> None:
     """We are in it, and its path is that of what covers it."""
-    inspect = shlex.join(command("measure.helpers.directory", "inspect"))
+    inspect = f"PYTHONPATH={CHECKOUT} {shlex.join([sys.executable, '-c', INSPECT])} {path}"
     steps = [f"mount -t tmpfs one {tmp_path}", f"cd {tmp_path}", then, f"mount -t tmpfs two {tmp_path}"]
-    script = " && ".join([*steps, f'echo "\\"{path}\\"" | {inspect}'])
+    script = " && ".join([*steps, inspect])
     unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script]
     done = subprocess.run(unshare, check=False, capture_output=True, text=True)
     if "permitted" in done.stderr:
@@ -87,7 +95,7 @@ def test_a_directory_that_something_was_mounted_over_is_not_taken_for_that(
 def test_a_name_of_any_bytes_survives_the_journey(tmp_path: Path, name: bytes) -> None:
     path = os.fsencode(tmp_path) + b"/" + name
     os.mkdir(path)
-    assert answer("inspect", os.fsdecode(path))["path"] == os.fsdecode(path)
+    assert directory.inspect(os.fsdecode(path))["path"] == os.fsdecode(path)
     kept = os.fsdecode(path + b"/.fstui-1")
     told = ["dio_alignment", "file_flags", "identity", "ready"]
     assert [sorted(one) for one in answers("keep", kept)] == [told, ["removed"]]
@@ -96,15 +104,17 @@ def test_a_name_of_any_bytes_survives_the_journey(tmp_path: Path, name: bytes) -
 def test_inspect_tells_a_file_and_what_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")
-    assert answer("inspect", tmp_path / "file")["directory"] is False
-    assert answer("inspect", tmp_path / "gone")["error"] == "No such file or directory"
-    assert "error" in answer("inspect", tmp_path / "loop")
+    assert directory.inspect(str(tmp_path / "file"))["directory"] is False
+    for name in ("gone", "loop"):
+        with pytest.raises(OSError):
+            directory.inspect(str(tmp_path / name))
 
 
 @pytest.mark.root
 def test_inspect_tells_what_this_user_may_not_write() -> None:
-    program = "import os; from fstui.measure.helpers import directory; os.setuid(65534); directory.inspect('/usr')"
-    found = json.loads(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
+    program = f"import os; os.setuid(65534)\n{INSPECT}"
+    done = subprocess.run([sys.executable, "-c", program, "/usr"], capture_output=True, check=True)
+    found = json.loads(done.stdout)
     assert (found["directory"], found["writable"]) == (True, False)
 
 
@@ -145,7 +155,8 @@ def test_keep_leaves_what_is_there_already(tmp_path: Path) -> None:
     path = tmp_path / ".fstui-1"
     path.mkdir()
     (path / "precious").write_text("")
-    assert answer("keep", path)["error"] == "File exists"
+    (answer,) = answers("keep", str(path))
+    assert answer["error"] == "File exists"
     assert [entry.name for entry in path.iterdir()] == ["precious"]
 
 
@@ -176,8 +187,9 @@ def test_remove_takes_what_an_earlier_run_left(tmp_path: Path) -> None:
     (path / "deep").mkdir(parents=True)
     (path / "deep" / "data-1").write_text("")
     (path / MARK).write_text("")
-    assert answer("remove", path) == {"removed": True}
-    assert answer("remove", path) == {"removed": True, "absent": True, "above": tmp_path.stat().st_ino}  # gone is gone
+    assert directory.remove(str(path)) == {}
+    found = directory.remove(str(path))  # it is gone already
+    assert (found["absent"], found["above"]) == (True, tmp_path.stat().st_ino)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -186,10 +198,8 @@ def test_remove_refuses_a_name_that_is_not_ours(tmp_path: Path, name: str) -> No
     (tmp_path / "below").mkdir()
     path = tmp_path / "below" / name
     path.mkdir(exist_ok=True)
-    assert answer("remove", f"{tmp_path}/below/{name}") == {
-        "errno": None,
-        "error": "its name does not begin with .fstui-",
-    }
+    with pytest.raises(OSError, match=r"its name does not begin with \.fstui-"):
+        directory.remove(f"{tmp_path}/below/{name}")
     assert path.is_dir()
 
 
@@ -198,7 +208,8 @@ def test_remove_refuses_a_file_and_a_link_of_our_name(tmp_path: Path) -> None:
     (tmp_path / ".fstui-file").write_text("")
     (tmp_path / ".fstui-link").symlink_to("precious")
     for name in (".fstui-file", ".fstui-link"):
-        assert "is not a directory of this user's" in answer("remove", tmp_path / name)["error"]
+        with pytest.raises(NotOwn, match="is not a directory of this user's"):
+            directory.remove(str(tmp_path / name))
     assert sorted(os.listdir(tmp_path)) == [".fstui-file", ".fstui-link", "precious"]
 
 
@@ -207,7 +218,8 @@ def test_remove_refuses_another_users_directory(tmp_path: Path) -> None:
     path = tmp_path / ".fstui-1"
     path.mkdir()
     os.chown(path, 65534, 65534)
-    assert "is not a directory of this user's" in answer("remove", path)["error"]
+    with pytest.raises(NotOwn, match="is not a directory of this user's"):
+        directory.remove(str(path))
     assert path.is_dir()
 
 
@@ -277,7 +289,8 @@ def test_what_has_no_mark_of_ours_is_not_emptied(tmp_path: Path) -> None:
     path = tmp_path / ".fstui-1"
     path.mkdir()
     (path / "precious").write_text("")
-    assert "holds no file" in answer("remove", path)["error"]
+    with pytest.raises(NotOwn, match="contains no file"):
+        directory.remove(str(path))
     assert [left.name for left in path.iterdir()] == ["precious"]
 
 
@@ -301,7 +314,7 @@ def test_root_is_told_who_may_rename_what_it_makes(
     (here / below).mkdir(parents=True)
     os.chown(here, owner, 0)
     here.chmod(mode)
-    renamers = answer("inspect", here / below)["renamers"]
+    renamers = directory.inspect(str(here / below))["renamers"]
     assert renamers == (f"{said} {here}" if said else None)
 
 
@@ -314,12 +327,27 @@ def test_root_is_told_of_an_access_control_list_that_lets_others_write(tmp_path:
     entries = ((0x1, 7, nobody), (0x2, 7, 1234), (0x4, 5, nobody), (0x10, 7, nobody), (0x20, 5, nobody))
     acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
     os.setxattr(here, "system.posix_acl_access", acl)
-    assert f"the access control list of {here} names" in answer("inspect", here)["renamers"]
+    assert f"the access control list of {here} names" in directory.inspect(str(here))["renamers"]
 
 
 def test_statx_is_asked_of_a_file_itself(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
-    directory = os.open(tmp_path, os.O_RDONLY)
-    answer = statx(directory, "file")
-    os.close(directory)
+    held = os.open(tmp_path, os.O_RDONLY)
+    answer = statx(held, "file")
+    os.close(held)
     assert int.from_bytes(answer[0x28:0x30], sys.byteorder) in (0, 5)  # stx_size
+
+
+def test_remove_lists_a_directory_through_a_new_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on CIFS under Linux 6.12, where nothing was removed and the mark stayed behind."""
+    path = tmp_path / "directory"
+    held = make(str(path))
+    (path / "data").write_bytes(b"x")
+    anew = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda where: [] if where == held else anew(where))
+    try:
+        assert sorted(own_directory.names_in(held)) == ["data", MARK]
+        own_directory.remove(held)
+    finally:
+        os.close(held)
+    assert not path.exists()

@@ -1,0 +1,140 @@
+"""The options with which a database server was started: its command line, and the option files that it has read.
+
+Names are written with ``_``, and the last value wins, as for the servers:
+https://dev.mysql.com/doc/refman/8.4/en/option-files.html, https://www.postgresql.org/docs/current/config-setting.html
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from itertools import pairwise
+
+MYSQL_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
+MYSQL_GROUPS = re.compile(r"(mysqld|server|mariadb|mariadbd)([-.]\d.*)?$")
+DEEPEST = 4
+"""Nesting of files that include files."""
+MOST_BYTES = 1 << 20
+OPENAT2, RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 437, 0x02, 0x10
+"""The system call has the same number on every architecture (openat2(2), Linux 5.6)."""
+
+
+def options(driver: str, words: list[str], data: str, root: str) -> dict[str, str]:
+    """Return them by name, for a server that speaks this protocol of sysbench; empty for any other server.
+
+    ``root``: the root directory of the server's process, to which the names of its files belong.
+    """
+    if driver == "mysql":
+        return mysql(words, root)
+    return postgresql(words, data, root) if driver == "pgsql" else {}
+
+
+def mysql(words: list[str], root: str) -> dict[str, str]:
+    given = dict(long_options(words[1:]))
+    files = [given["defaults_file"]] if "defaults_file" in given else list(MYSQL_FILES)
+    files += [given["defaults_extra_file"]] if "defaults_extra_file" in given else []
+    found: dict[str, str] = {}
+    if "no_defaults" not in given:
+        for file in files:
+            found |= dict(grouped(root, file, 0))
+    return found | given
+
+
+def grouped(root: str, file: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield the options of the server's groups in a file and in those that it includes."""
+    group = ""
+    for line in lines(root, file):
+        if line.startswith("[") and line.endswith("]"):
+            group = line[1:-1]
+        elif line.startswith("!include") and depth < DEEPEST:
+            word, _, place = line.partition(" ")
+            for included in option_files(root, place.strip()) if word == "!includedir" else [place.strip()]:
+                yield from grouped(root, included, depth + 1)
+        elif MYSQL_GROUPS.match(group):
+            name, _, value = line.partition("=")
+            yield plain(name), unquoted(value.partition("#")[0])
+
+
+def postgresql(words: list[str], data: str, root: str) -> dict[str, str]:
+    given = dict(long_options(words[1:]))
+    for flag, word in pairwise(words):
+        if flag == "-c":
+            name, _, value = word.partition("=")
+            given[plain(name)] = value
+    if "-F" in words:
+        given["fsync"] = "off"
+    found: dict[str, str] = {}
+    for file in (given.get("config_file", f"{data}/postgresql.conf"), f"{data}/postgresql.auto.conf"):
+        for line in lines(root, file):
+            name, value = re.match(r"(\w*)\s*=?\s*(.*)", line).groups()  # type: ignore[union-attr]
+            found[plain(name)] = unquoted(value.partition("#")[0])
+    return found | given
+
+
+def long_options(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield name and value of ``--name=value``. An option without a value is on."""
+    for word in words:
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            yield plain(name), value if equals else "ON"
+
+
+def plain(name: str) -> str:
+    return name.strip().lower().replace("-", "_").removeprefix("loose_")
+
+
+def unquoted(value: str) -> str:
+    return value.strip().strip("'\"")
+
+
+def option_files(root: str, directory: str) -> list[str]:
+    """Return the option files in a directory; none if it cannot be read."""
+    try:
+        held = open_in_root(root, directory)
+        try:
+            names = sorted(os.listdir(f"/proc/self/fd/{held}"))
+        finally:
+            os.close(held)
+    except OSError:
+        return []
+    return [f"{directory}/{name}" for name in names if name.endswith(".cnf")]
+
+
+def lines(root: str, file: str) -> list[str]:
+    """Return its lines without comments and blank lines; none if it cannot be read."""
+    try:
+        held = open_in_root(root, file)
+        try:
+            if not stat.S_ISREG(os.fstat(held).st_mode):  # opening a FIFO would hang
+                return []
+            with open(f"/proc/self/fd/{held}", "rb") as opened:
+                text = opened.read(MOST_BYTES).decode(errors="replace")
+        finally:
+            os.close(held)
+    except OSError:
+        return []
+    return [line for line in map(str.strip, text.split("\n")) if line and line[0] not in "#;"]
+
+
+def open_in_root(root: str, path: str) -> int:
+    """Open a path (O_PATH) below the root directory of a container. Raises OSError, also for a relative path.
+
+    A symbolic link leads where it leads inside the container, and never out of it, also if a process inside changes it
+    at that moment. Before Linux 5.6 the kernel cannot do that: the call fails with ENOSYS.
+    """
+    if not path.startswith("/"):
+        raise OSError(errno.EINVAL, "it is relative to an unknown directory", path)
+    top = os.open(root or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        how = (ctypes.c_uint64 * 3)(os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
+        libc = ctypes.CDLL(None, use_errno=True)
+        held: int = libc.syscall(OPENAT2, top, os.fsencode(path), how, ctypes.sizeof(how))
+        if held < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
+        return held
+    finally:
+        os.close(top)

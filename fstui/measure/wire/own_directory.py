@@ -1,0 +1,131 @@
+"""Directories that fstui makes: make, enter and remove one without following its path twice.
+
+A user who owns a directory further up may rename what is in it at any moment and put something else there. So a path is
+used once. After that the directory is held by a descriptor, or as the working directory, and all names are relative.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+
+from fstui import proc
+
+MARK = "made-by-fstui"
+"""A file in every directory that fstui makes on a target. Only a directory that contains it is ever emptied."""
+OWN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Flags to open such a directory, but not the target of a link."""
+ABOVE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+OTHER = "it is not a directory of this user's"
+
+
+class NotOwn(OSError):  # noqa: N818  an expected outcome
+    """Another user or program made what is there."""
+
+
+def make(path: str) -> int:
+    """Make a private directory and return its descriptor. Raises FileExistsError, NotOwn if it was swapped, OSError."""
+    home, name = os.path.split(path)
+    above = os.open(home, ABOVE)
+    try:
+        os.mkdir(name, 0o700, dir_fd=above)
+        held = os.open(name, OWN, dir_fd=above)
+        if os.fstat(held).st_dev != os.fstat(above).st_dev or os.listdir(held) or not is_own(held):
+            raise NotOwn(errno.ESTALE, "another directory has taken its place", path)
+    finally:
+        os.close(above)
+    os.close(os.open(MARK, NEW, 0o600, dir_fd=held))
+    return held
+
+
+def is_own(held: int) -> bool:
+    """Return whether the directory belongs to this user.
+
+    On a filesystem without owners (vfat, NFS with squashed users) the owner of a new file is compared.
+    """
+    owner = os.fstat(held).st_uid
+    if owner == os.geteuid():
+        return True
+    try:
+        made = os.open("owner", NEW, 0o600, dir_fd=held)
+    except OSError:
+        return False
+    try:
+        return os.fstat(made).st_uid == owner
+    finally:
+        os.close(made)
+        os.unlink("owner", dir_fd=held)
+
+
+def enter(directory: str, identity: Sequence[int]) -> None:
+    """Make it the working directory. Raises OSError if it does not have this device and inode."""
+    try:
+        os.chdir(directory)
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "it was moved or removed", directory) from None
+    found = os.stat(".")
+    if (found.st_dev, found.st_ino) != tuple(identity):
+        raise OSError(errno.ESTALE, "another directory has taken its place", directory)
+
+
+def hold(path: str) -> int:
+    """Open a directory that an earlier run left. Raises FileNotFoundError, NotOwn, other OSError."""
+    home, name = os.path.split(path)
+    above = os.open(home, ABOVE)
+    try:
+        held = os.open(name, OWN, dir_fd=above)
+    except NotADirectoryError:  # also for a link
+        raise NotOwn(None, OTHER) from None
+    finally:
+        os.close(above)
+    if not is_own(held):
+        raise NotOwn(None, OTHER)
+    return held
+
+
+def remove(held: int) -> None:
+    """Remove the directory with its contents, wherever it was moved to. Raises OSError.
+
+    A directory without the mark is removed only if it is empty: fstui was killed at once, or did not make it.
+    """
+    names = names_in(held)
+    if names and MARK not in names:
+        raise NotOwn(None, f"it contains no file {MARK!r}, so fstui did not make it: look into it and remove it")
+    _empty(held, proc.mount_id(held))
+    here = os.readlink(f"/proc/self/fd/{held}")
+    if here.endswith(" (deleted)"):
+        return
+    above = os.open("..", ABOVE, dir_fd=held)
+    try:
+        name = os.path.basename(here)
+        if os.path.samestat(os.stat(name, dir_fd=above, follow_symlinks=False), os.fstat(held)):
+            os.rmdir(name, dir_fd=above)
+    finally:
+        os.close(above)
+
+
+def _empty(held: int, mount: int | None) -> None:
+    """Remove its contents on the same mount, the mark last. Raises OSError.
+
+    A mount of the same filesystem has the same device number, but another mount number.
+    """
+    for name in sorted(names_in(held), key=lambda name: name == MARK):
+        if not stat.S_ISDIR(os.stat(name, dir_fd=held, follow_symlinks=False).st_mode):
+            os.unlink(name, dir_fd=held)
+            continue
+        below = os.open(name, OWN, dir_fd=held)
+        try:
+            if proc.mount_id(below) != mount:
+                raise OSError(errno.EBUSY, f"something is mounted on {name!r} in it")
+            _empty(below, mount)
+        finally:
+            os.close(below)
+        os.rmdir(name, dir_fd=held)
+
+
+def names_in(held: int) -> list[str]:
+    """List it through a new descriptor: on CIFS (Linux 6.12) one that was listed before returns the old names."""
+    return os.listdir(f"/proc/self/fd/{held}")
