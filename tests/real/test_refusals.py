@@ -123,8 +123,8 @@ def test_filesystem_that_is_too_full(workshop: Path, own_user: Path) -> None:
             os.posix_fallocate(file.fileno(), 0, free - 60 * MIB)
         with nothing_written(storage.directory, own_user):
             sentence = refusal(headless.call("run", "fsync-rate", storage.directory))
-    assert str(storage.directory) in sentence and "too full" in sentence and "MiB free" in sentence
-    assert "Free some room" in sentence
+    assert str(storage.directory) in sentence and "too full" in sentence and "MiB are free" in sentence
+    assert "Free some space" in sentence
 
 
 @pytest.mark.parametrize("directory", ["/proc", "/proc/self", "/sys", "/sys/kernel", "/dev/pts"])
