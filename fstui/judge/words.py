@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from fstui.measure.kinds.servers import COMMANDS
 from fstui.model.host import Host, Writer
 from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
+from fstui.storage.layers.facts import Fact
 from fstui.storage.layers.flushes import Range
 
 CUT_THE_POWER = "To be certain, run a power-cut test: fstui powercut."
@@ -111,6 +113,11 @@ def write_cache(node: Node) -> str:
 def reading(node: Node, found: Reading) -> str:
     """Return the line of evidence about a reading."""
     return read(node, found.what, found.value, found.path)
+
+
+def readings(node: Node, *facts: Fact[Any] | None) -> Iterator[str]:
+    """Yield the lines of evidence about those facts that are known."""
+    yield from (reading(node, fact.reading) for fact in facts if fact is not None)
 
 
 def medium(node: Node) -> str:

@@ -1,23 +1,30 @@
-"""The library of published rates, and where a run is placed in it."""
+"""The library of published rates, the user's own references, and the place of a run among them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
-from fstui.judge.references import comparable, library, operation_of, placed, published
+from fstui.judge import Case, judge
+from fstui.judge.references import applicable, comparable, library, of_runs, operation_of, placed, published
 from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model.errors import Refused
 from fstui.model.host import Process
 from fstui.model.judgement import Verdict
+from fstui.model.rate_limit import RateLimit
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.model.storage import MEDIA, Medium, Node, Target
+from fstui.model.storage import MEDIA, Medium, MediumClass, Node, Reading, Target
+from fstui.report import ruler
+from tests.factories.evidence import evidence
 from tests.factories.steps import step
 from tests.factories.storage import disk, filesystem, on_disk, readings
 
 
-def run(*steps: Step, device: Node | None = None, **fields: Any) -> Run:
+def run_with(*steps: Step, device: Node | None = None, **fields: Any) -> Run:
     where: Target = on_disk(filesystem(), device or disk(medium=Medium(class_="ssd")))
     return Run(id="x", started_at="", steps=steps, **{"target": where, **fields})
 
@@ -80,7 +87,7 @@ def test_operations_are_named_like_the_steps(settings: dict[str, Any], operation
 
 
 def test_rate_is_placed_among_its_operation_and_class() -> None:
-    (placement,) = placed(run(step(rate=1500)))
+    (placement,) = placed(run_with(step(rate=1500)))
     assert placement.operation == "fdatasync"
     assert {reference.medium for reference in placement.published} == {"ssd"}
     assert placement.slower == sum(reference.per_s < 1500 for reference in published("fdatasync", ["ssd"]))
@@ -92,11 +99,15 @@ def test_operation_with_most_references_comes_first() -> None:
         step("fsync", sync="fsync"),
         step("O_DIRECT+fdatasync", open_flags=("direct",)),
     )
-    assert [placement.operation for placement in placed(run(*steps))] == ["O_DIRECT+fdatasync", "fsync", "O_DIRECT"]
+    assert [placement.operation for placement in placed(run_with(*steps))] == [
+        "O_DIRECT+fdatasync",
+        "fsync",
+        "O_DIRECT",
+    ]
 
 
 def test_unknown_medium_is_placed_among_all() -> None:
-    (placement,) = placed(run(step(), device=disk()))
+    (placement,) = placed(run_with(step(), device=disk()))
     assert placement.media == frozenset()
     assert len({reference.medium for reference in placement.published}) > 1
 
@@ -107,7 +118,7 @@ def test_rotating_disks_are_compared_at_any_speed() -> None:
 
 @pytest.mark.parametrize("verdict", ["lost", "not-durable"])
 def test_run_that_is_not_durable_is_not_placed(verdict: Verdict) -> None:
-    assert placed(run(step(), verdict=verdict)) == ()
+    assert placed(run_with(step(), verdict=verdict)) == ()
 
 
 @pytest.mark.parametrize(
@@ -123,4 +134,71 @@ def test_run_that_is_not_durable_is_not_placed(verdict: Verdict) -> None:
     ids=["disturbed", "several writers", "too few", "no target", "stubbed", "nothing published"],
 )
 def test_step_without_a_rate_of_the_disk_is_not_placed(steps: tuple[Step, ...], fields: dict[str, Any]) -> None:
-    assert placed(run(*steps, **fields)) == ()
+    assert placed(run_with(*steps, **fields)) == ()
+
+
+def on(class_: MediumClass, model: str | None = None, rate: float = 2000) -> Run:
+    where = on_disk(filesystem(), disk(medium=Medium(class_=class_, write_cache="volatile"), model=model))
+    seen = msgspec.structs.asdict(evidence(where, step(rate=rate)))
+    return judged(Run(id="x", started_at="", **seen))
+
+
+def judged(found: Run) -> Run:
+    return found.judged(judge(found))
+
+
+def test_runs_are_grouped_by_operation_and_storage() -> None:
+    ssds = [on("ssd", "EVO", rate) for rate in (1800, 2000, 2600)]
+    (first, other) = of_runs("db hosts", [*ssds, on("ssd-plp", "P4510", 9000)])
+    assert (first.operation, first.media, first.models, first.runs) == ("fdatasync", ("ssd",), ("EVO",), 3)
+    assert (first.slowest_per_s, first.per_s) == (1800, 2000)
+    assert (other.media, other.runs, other.per_s) == (("ssd-plp",), 1, 9000)
+
+
+@pytest.mark.parametrize(
+    ("unfit", "reason"),
+    [
+        (replace(on("ssd"), verdict="not-durable"), "its verdict is not-durable"),
+        (replace(on("ssd"), simulated="hdd-7200"), "it was simulated, not measured"),
+        (replace(on("ssd"), rate_limit=RateLimit(idle=True)), "fstui limited its rate"),
+        (replace(on("ssd"), status="stopped"), "it was stopped"),
+        (
+            replace(on("ssd"), process=Process(io_limits=(Reading(what="io", value="1", path="/x"),))),
+            "an io limit applied",
+        ),
+        (replace(on("ssd"), steps=()), "it has no rate of a synced write"),
+        (on("unknown"), "its class of medium and its model are not known"),
+    ],
+)
+def test_unsuitable_run_is_refused_with_the_reason(unfit: Run, reason: str) -> None:
+    with pytest.raises(Refused, match=f"run {unfit.id} cannot be a reference: {reason}"):
+        of_runs("x", [unfit])
+
+
+def test_references_apply_to_the_same_class_or_model() -> None:
+    ssd, unknown = of_runs("a", [on("ssd", "EVO")]), of_runs("b", [on("unknown", "QEMU")])
+    assert applicable((*ssd, *unknown), Case(on("ssd", "another"))) == ssd
+    assert applicable((*ssd, *unknown), Case(on("unknown", "QEMU"))) == unknown
+    assert applicable((*ssd, *unknown), Case(on("unknown", "another"))) == ()
+    assert applicable((*ssd, *unknown), Case(on("optane", "EVO"))) == ()
+
+
+def test_own_references_come_before_published_ones() -> None:
+    own = of_runs("db hosts", [on("ssd", rate=9000)])
+    slow = judged(replace(on("ssd", rate=2000), own=own))  # normal among the published
+    assert (on("ssd", rate=2000).speed.answer, slow.speed.answer) == ("normal", "slow")
+    assert slow.speed.yardstick == "your own db hosts"
+    (note,) = (finding for finding in slow.findings if finding.rule == "slower-than-class")
+    assert note.title == "2 000/s, slowest of your own db hosts 9 000/s"
+    same = judged(replace(on("ssd", rate=8500), own=own))
+    assert (same.speed.answer, same.speed.yardstick) == ("normal", "your own db hosts")
+    assert slow.verdict == on("ssd").verdict
+
+
+def test_ruler_shows_own_and_published_references() -> None:
+    held = replace(on("ssd", rate=4500), own=of_runs("db hosts", [on("ssd", rate=9000)]))
+    (first, *_) = placed(held)
+    assert [one.per_s for one in first.own] == [9000]
+    lines = ruler.of_run(held)
+    assert lines[0].startswith("fdatasync: 0.50 × your own db hosts, faster than ")
+    assert any(line.startswith("  db hosts") and "▲" in line for line in lines)

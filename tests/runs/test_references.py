@@ -9,7 +9,7 @@ from fstui.model.documents import encode, sealed
 from fstui.model.errors import Refused
 from fstui.runs import references
 from fstui.state import user_data
-from tests.judge.test_own_references import on
+from tests.judge.test_references import on
 
 HONEST, LIAR = on("ssd", "EVO"), replace(on("ssd", "EVO"), id="liar", verdict="not-durable")
 

@@ -227,7 +227,11 @@ def _exceeded(stack: Stack, payload: float, durable: list[Step], direct: list[St
         steps=(*durable, *direct),
         because=(
             *(f"{step.name}: {_mb(_bytes_per_s(step))} MB/s" for step in (*durable, *direct)),
-            *(line for node in stack.lowest for line in _link_lines(node)),
+            *(
+                line
+                for node in stack.lowest
+                for line in words.readings(node, facts(node).link_rate, facts(node).payload_mb_s)
+            ),
         ),
         next=("Look for a cache above the link: in a controller or a layer of this host (lsblk -s, dmsetup table).",),
     )
@@ -251,11 +255,6 @@ def _is_beyond(step: Step, payload: float) -> bool:
 
 def _bytes_per_s(step: Step) -> float:
     return step.bytes / step.elapsed_s if step.elapsed_s else 0.0
-
-
-def _link_lines(node: Node) -> Iterator[str]:
-    known = facts(node)
-    yield from (words.reading(node, found.reading) for found in (known.link_rate, known.payload_mb_s) if found)
 
 
 def _mb(per_s: float) -> str:

@@ -149,15 +149,11 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
             "bridges do not pass on what the drive reports, so fstui cannot tell whether a sync is durable.",
             verdict="cannot-tell",
             confidence="medium",
-            because=(line for node in found for line in _bridge_lines(node)),
+            because=(
+                line for node in found for line in (words.write_cache(node), *words.readings(node, facts(node).bridge))
+            ),
             next=(
                 "Ask the drive itself: hdparm -W, smartctl -g wcache (through the bridge: smartctl -d sat).",
                 "Connect the drive without the bridge and run again.",
             ),
         )
-
-
-def _bridge_lines(node: Node) -> Iterator[str]:
-    yield words.write_cache(node)
-    if bridge := facts(node).bridge:
-        yield words.reading(node, bridge.reading)

@@ -111,8 +111,7 @@ def _offers_both(node: Node) -> bool:
 
 def _feature_lines(node: Node) -> Iterator[str]:
     yield words.write_cache(node)
-    known = facts(node)
-    yield from (words.reading(node, found.reading) for found in (known.host_flushes, known.host_cache) if found)
+    yield from words.readings(node, facts(node).host_flushes, facts(node).host_cache)
 
 
 @rule(place=70)

@@ -42,7 +42,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
         title=f"{how}: every write is synced",
         sentence=f"{where} is {how}, so the kernel syncs every write. A program that never syncs is as slow and as "
         "durable as one that does; a program that does pays twice.",
-        because=(words.reading(filesystem, fact.reading) for fact in (mounted, flagged) if fact),
+        because=words.readings(filesystem, mounted, flagged),
         next=(f"To see what each call does by itself: {undo} {where}",),
     )
 

@@ -188,8 +188,8 @@ AWS = Host(virtualization="kvm", cloud="aws")
 
 
 def linked(payload_mb_s: int | None, **changes: Any) -> Node:
-    told = readings(link_rate="6.0 Gbps", **({"payload_mb_s": str(payload_mb_s)} if payload_mb_s else {}))
-    return disk(**{"readings": told, **changes})
+    known = readings(link_rate="6.0 Gbps", **({"payload_mb_s": str(payload_mb_s)} if payload_mb_s else {}))
+    return disk(**{"readings": known, **changes})
 
 
 def sata(payload_mb_s: int | None = 150, top: Node | None = None, **changes: Any) -> Target:

@@ -66,8 +66,8 @@ def test_local_filesystem_is_not_remote() -> None:
     assert "remote-filesystem" not in rules(verdict(on_disk(filesystem("xfs"), disk())))
 
 
-def under(name: str, *below: str, **told: str) -> Target:
-    return target(filesystem(below=("x",)), block("x", name, *below, readings=readings(**told)), disk(), disk("sdb"))
+def under(name: str, *below: str, **values: str) -> Target:
+    return target(filesystem(below=("x",)), block("x", name, *below, readings=readings(**values)), disk(), disk("sdb"))
 
 
 @pytest.mark.parametrize("flushes", [0, 1, 5])

@@ -14,8 +14,8 @@ from tests.factories.storage import block, disk, filesystem, on_disk, readings, 
 
 
 def virtio(flush: str = "no", config_wce: str = "no", **changes: Any) -> Target:
-    told = readings(F_FLUSH=flush, CONFIG_WCE=config_wce)
-    given = {"link": "virtio", "write_cache": "write through", "readings": told, **changes}
+    features = readings(F_FLUSH=flush, CONFIG_WCE=config_wce)
+    given = {"link": "virtio", "write_cache": "write through", "readings": features, **changes}
     return on_disk(filesystem(below=("vda",)), disk("vda", **given))
 
 

@@ -133,10 +133,10 @@ def test_stubbed_fsync_is_not_compared() -> None:
 
 
 OWN = Latency(min=1, mean=500_000, p50=480_000, p90=1, p95=1, p99=None, p99_9=None, max=1)
-OURS = Step(
+FSTUI = Step(
     name="fstui", settings=SyncWrites(), elapsed_s=2.0, ops=2000, rate_per_s=1000.0, latency_ns=OWN, sync_ns=OWN
 )
-THEIRS = Step(
+SYSBENCH = Step(
     name="sysbench",
     settings=SysbenchFileio(),
     elapsed_s=2.0,
@@ -150,7 +150,7 @@ def notes(*steps: Step) -> list[Finding]:
 
 
 def test_sysbench_note_has_both_rates_and_what_is_timed() -> None:
-    (note,) = notes(THEIRS, OURS)
+    (note,) = notes(SYSBENCH, FSTUI)
     assert note.verdict is None
     assert note.title == "sysbench 500/s, fstui 1 000/s"
     assert "230 µs covers 2 000 events, each write and each fsync by itself" in note.sentence
@@ -158,5 +158,5 @@ def test_sysbench_note_has_both_rates_and_what_is_timed() -> None:
 
 
 def test_sysbench_note_needs_a_pair_of_steps() -> None:
-    assert notes(OURS, THEIRS) == []
-    assert notes(THEIRS) == []
+    assert notes(FSTUI, SYSBENCH) == []
+    assert notes(SYSBENCH) == []

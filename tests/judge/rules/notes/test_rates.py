@@ -26,8 +26,8 @@ TOOK = Latency(min=300_000, mean=520_000, p50=480_000, p90=900_000, p95=1_000_00
 
 
 def watched(**changes: object) -> Step:
-    asked = SyncWrites(**{"ops_per_s": 5.0, **changes})  # type: ignore[arg-type]
-    return Step(name="fdatasync", settings=asked, ops=30, syncs=30, elapsed_s=6.0, latency_ns=TOOK)
+    settings = SyncWrites(**{"ops_per_s": 5.0, **changes})  # type: ignore[arg-type]
+    return Step(name="fdatasync", settings=settings, ops=30, syncs=30, elapsed_s=6.0, latency_ns=TOOK)
 
 
 def test_latency_comes_before_the_verdict() -> None:
@@ -153,8 +153,8 @@ def test_half_of_the_slowest_published_is_slow(times: float, hit: bool) -> None:
 @pytest.mark.parametrize("rate_limit", [UNLIMITED, RateLimit(bytes_per_s=1 << 20)], ids=["free", "held back"])
 def test_slow_needs_full_speed_and_real_syncs(barrier: str, rate_limit: RateLimit) -> None:
     where = on_disk(filesystem(barrier=barrier), *ssd().lowest)
-    said = "slower-than-class" in rules(verdict(where, step(rate=50), rate_limit=rate_limit))
-    assert said is (barrier == "barrier" and not rate_limit)
+    is_slow = "slower-than-class" in rules(verdict(where, step(rate=50), rate_limit=rate_limit))
+    assert is_slow is (barrier == "barrier" and not rate_limit)
 
 
 def test_slow_step_names_the_limits_of_the_cgroup() -> None:

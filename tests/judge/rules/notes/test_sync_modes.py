@@ -41,9 +41,9 @@ def test_mount_or_directory_is_named() -> None:
         (filesystem(sync_option="sync"), "/srv is mounted"),
         (filesystem(sync_flag="S"), "/srv/data is marked"),
     )
-    for top, said in options:
+    for top, start in options:
         inside = replace(on_disk(top), path="/srv/data")
-        assert finding(verdict(inside), "mounted-sync").sentence.startswith(said)
+        assert finding(verdict(inside), "mounted-sync").sentence.startswith(start)
 
 
 def test_zfs_ignores_the_mount_option() -> None:

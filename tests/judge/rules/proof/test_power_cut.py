@@ -18,8 +18,8 @@ from tests.factories.storage import filesystem, on_disk
 def evidence(host: Host = METAL, **figures: Any) -> Evidence:
     """Return the evidence of a cut without loss, except for what is given."""
     seen: dict[str, Any] = {"cut": "a1", "identity": "x", "rebooted": True, "acknowledged": 900, "checked": 300}
-    told = PowerCutFigures(**{**seen, "present": 300, **figures})
-    step = Step(name="power cut", settings=UnknownSettings(), figures=told)
+    read_back = PowerCutFigures(**{**seen, "present": 300, **figures})
+    step = Step(name="power cut", settings=UnknownSettings(), figures=read_back)
     return Evidence(host=host, target=on_disk(), steps=(step,))
 
 
@@ -77,9 +77,9 @@ def test_run_without_cut_or_record_gives_cannot_tell(figures: dict[str, Any], wo
 def test_records_in_flight_are_reported_but_not_lost() -> None:
     found = finding(in_flight=1, unpromised=3, newer=2, read_only=True, log_cut_off=True)
     assert found.verdict == "kept"
-    said = "\n".join(found.because)
+    lines = "\n".join(found.because)
     for word in ("in flight: 1 ", "new files: 3 ", "newer: 2 ", "read-only", "cut off"):
-        assert word in said
+        assert word in lines
 
 
 def test_nothing_acknowledged_is_nothing_lost() -> None:
