@@ -14,25 +14,25 @@ from fstui.model.storage import Node
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a defect comes to, and the templates of its finding."""
+    """What a defect means, and the templates of its finding."""
 
     values: tuple[str, ...] = ()
-    """Of the defect's reading."""
+    """Values of the defect's reading that have this outcome."""
     verdict: Verdict | None = None
     confidence: Confidence
     low_unless_verified: bool = False
-    """The confidence is low unless each lowest device was seen to keep what it acknowledges."""
+    """Confidence is low unless each lowest device was observed to work or is known to be safe."""
     title: str
     sentence: str
     traced: bool = False
-    """What the kernel's trace saw is evidence too."""
+    """The kernel's trace adds lines of evidence."""
     missing: Mapping[str, str] = {}
-    """The words for readings that the layer does not have."""
+    """Words for readings that the layer does not have."""
     next: tuple[str, ...]
 
 
 class Defect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A public rule name, when it applies, and its outcomes."""
+    """A public rule name, the condition under which it applies, and its outcomes."""
 
     name: str
     kinds: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Hit(NamedTuple):
     layer: Node
     because: tuple[str, ...]
     words: Mapping[str, str] = {}
-    """For the templates, besides those of the layer."""
+    """Additional words for the templates."""
     steps: tuple[str, ...] = ()
 
 

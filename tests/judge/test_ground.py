@@ -1,7 +1,7 @@
-"""What real users stand on, from the kernel's files to the verdict: an honest one, and one on which a layer drops.
+"""The storage that users have, from the kernel's files to the verdict, with all flushes and with none.
 
-Honest storage is never accused, whatever is seen of it; a flush that is dropped above a device that counts is accused
-wherever that device is expected to get one; and what nobody can see inside is praised low, or not at all.
+Storage with all flushes is never reported as not durable. Missing flushes are reported wherever a device counts them
+and is expected to receive them. Storage that cannot be seen inside gets low confidence at best.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ Said = tuple[str, str]
 
 
 class Ground(NamedTuple):
-    """A made-up box, and what is said of it."""
+    """A made-up host, and the verdicts there."""
 
     build: Callable[[Box], str | None]
-    """Makes it; what ``dmsetup table`` says there."""
+    """Creates it and returns the output of ``dmsetup table``."""
     honest: Counts
-    """Flushes per sync by device; None where it counts none."""
+    """Flushes per sync by device; None if it counts none."""
     said: Said
     dropping: Said = NOT_TRUSTED
-    """Where none arrives."""
+    """If no flush arrives."""
 
 
 def judged(box: Box, table: str | None, counts: Counts, mount_point: str = "/srv") -> Judgement:
@@ -105,7 +105,7 @@ def on_filesystem(fstype: str) -> Callable[[Box], None]:
 
 
 def of_cloud(box_is: str, model: str, home: str, write_cache: str = "write through") -> Callable[[Box], None]:
-    """A guest with that file of DMI, and ext4 on a disk that calls itself so."""
+    """Return a builder of a guest with that DMI file, and ext4 on a disk of that model."""
     file, _, word = box_is.partition(" ")
     vendor, _, rest = model.rpartition(" ") if "nvme" not in home else ("", "", model)
 
@@ -120,7 +120,7 @@ def of_cloud(box_is: str, model: str, home: str, write_cache: str = "write throu
 
 
 def volume_in_a_pod(box: Box) -> None:
-    """Its root is the node's overlay; a persistent volume comes as a bind mount, and /dev has no node of it."""
+    """The root is an overlay; the persistent volume is a bind mount without a device node in /dev."""
     box.write("/proc/cpuinfo", "flags : hypervisor")
     box.write("/sys/class/dmi/id/sys_vendor", "Amazon EC2")
     model = f"{'Amazon Elastic Block Store':40}"
@@ -189,8 +189,8 @@ def test_flushes_that_are_dropped_are_missed_where_a_device_is_owed_them(box: Bo
 
 CLOUDS = {
     "EBS": (AWS, EBS, NVME.format(1), PLAUSIBLE),
-    "EBS in nobody's box": ("sys_vendor QEMU", EBS, NVME.format(1), CANNOT_TELL),
-    "nobody's disk on AWS": (AWS, "QEMU NVMe Ctrl", NVME.format(1), CANNOT_TELL),
+    "EBS outside AWS": ("sys_vendor QEMU", EBS, NVME.format(1), CANNOT_TELL),
+    "unknown disk on AWS": (AWS, "QEMU NVMe Ctrl", NVME.format(1), CANNOT_TELL),
     "an instance store": (AWS, "Amazon EC2 NVMe Instance Storage", NVME.format(1), CANNOT_TELL),
     "a persistent disk": (GOOGLE, "Google PersistentDisk", VIRTIO_SCSI, PLAUSIBLE),
     "Hyperdisk": (GOOGLE, "nvme_card-pd", NVME.format(1), PLAUSIBLE),
@@ -198,7 +198,7 @@ CLOUDS = {
     "Azure, data": (AZURE, "Msft Virtual Disk", VMBUS.format("f8b3781b"), PLAUSIBLE),
     "Azure, system": (AZURE, "Msft Virtual Disk", VMBUS.format("f8b3781a"), CANNOT_TELL),
     "Azure, NVMe": (AZURE, "MSFT NVMe Accelerator v1.0", NVME.format(1), PLAUSIBLE),
-    "Hyper-V of one's own": ("sys_vendor Microsoft", "Msft Virtual Disk", VMBUS.format("f8b3781b"), CANNOT_TELL),
+    "own Hyper-V": ("sys_vendor Microsoft", "Msft Virtual Disk", VMBUS.format("f8b3781b"), CANNOT_TELL),
     "Alibaba": ("sys_vendor Alibaba Cloud", "Alibaba Cloud Elastic Block Storage", NVME.format(1), PLAUSIBLE),
     "Oracle": ("chassis_asset_tag OracleCloud.com", "ORACLE BlockVolume", ISCSI, PLAUSIBLE),
     "DigitalOcean": ("sys_vendor DigitalOcean", "DO Volume", VIRTIO_SCSI, PLAUSIBLE),
@@ -207,7 +207,7 @@ CLOUDS = {
 
 
 @pytest.mark.parametrize(("box_is", "model", "home", "said"), CLOUDS.values(), ids=CLOUDS.keys())
-def test_a_clouds_disk_without_a_cache_is_worth_its_providers_word(
+def test_cloud_disk_without_a_cache_relies_on_its_provider(
     box: Box, box_is: str, model: str, home: str, said: Said
 ) -> None:
     of_cloud(box_is, model, home)(box)
@@ -217,25 +217,25 @@ def test_a_clouds_disk_without_a_cache_is_worth_its_providers_word(
 
 @pytest.mark.parametrize(("arrive", "said"), [(1, CONSISTENT), (0, NOT_TRUSTED)])
 @pytest.mark.parametrize("box_is", [AWS, "sys_vendor QEMU"])
-def test_a_clouds_disk_with_a_cache_is_judged_by_its_flushes(box: Box, box_is: str, arrive: float, said: Said) -> None:
+def test_cloud_disk_with_a_cache_is_judged_by_its_flushes(box: Box, box_is: str, arrive: float, said: Said) -> None:
     of_cloud(box_is, EBS, NVME.format(1), "write back")(box)
     judgement = judged(box, None, {"sda": arrive})
     assert (judgement.verdict, judgement.confidence) == said
 
 
 @pytest.mark.parametrize(("fstype", "source"), [("virtiofs", "share"), ("9p", r"C:\134"), ("fuse.fuse-overlayfs", "x")])
-def test_what_another_answers_for_cannot_be_told(box: Box, fstype: str, source: str) -> None:
+def test_remote_filesystem_gives_cannot_tell(box: Box, fstype: str, source: str) -> None:
     box.mount(source, "/srv", fstype)
     judgement = judged(box, None, {})
     assert (judgement.verdict, "remote-filesystem" in rules(judgement)) == ("cannot-tell", True)
 
 
-def test_a_pods_empty_directory_in_memory_is_memory(box: Box) -> None:
+def test_empty_dir_of_a_pod_in_memory_is_not_durable(box: Box) -> None:
     box.mount("tmpfs", "/srv", "tmpfs")
     assert judged(box, None, {}).verdict == "not-durable"
 
 
-def test_a_windows_drive_in_wsl_is_answered_for_by_windows(box: Box) -> None:
+def test_windows_drive_in_wsl_gives_cannot_tell(box: Box) -> None:
     wsl(box)
     judgement = judged(box, None, {"sdc": 1}, "/mnt/c")
     assert (judgement.verdict, "remote-filesystem" in rules(judgement)) == ("cannot-tell", True)

@@ -1,4 +1,4 @@
-"""No praise above low, whatever stands on whatever, while one of the lowest devices may have forgotten everything."""
+"""Confidence in durability is low on any stack if one of the lowest devices was not observed to work."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TOPS: tuple[tuple[str, dict[str, str]], ...] = (
 
 
 def drawn_disk(node: Node, chance: random.Random) -> Node:
-    """The same disk, of some medium on some link."""
+    """Return the disk with a random medium, link and cache setting."""
     return msgspec.structs.replace(
         node,
         medium=chance.choice(MEDIA),
@@ -50,12 +50,12 @@ def drawn_disk(node: Node, chance: random.Random) -> Node:
     )
 
 
-def stood_on(top: Layer, layers: list[Layer], chance: random.Random) -> Target:
-    """A filesystem on these layers, at times with a log on a disk of its own."""
+def stack_on(top: Layer, layers: list[Layer], chance: random.Random) -> Target:
+    """Return a filesystem on these layers, sometimes with an external log."""
     name, options = chance.choice(TOPS)
-    apart = (drawn_disk(disk("log"), chance),) if chance.random() < 0.3 else ()
-    above = filesystem(name, below=(top.node.id, *(node.id for node in apart)), **options)
-    roles = {node.id: "log" for node in apart}
+    external = (drawn_disk(disk("log"), chance),) if chance.random() < 0.3 else ()
+    above = filesystem(name, below=(top.node.id, *(node.id for node in external)), **options)
+    roles = {node.id: "log" for node in external}
     within = [
         msgspec.structs.replace(
             layer.node,
@@ -66,11 +66,11 @@ def stood_on(top: Layer, layers: list[Layer], chance: random.Random) -> Target:
         else drawn_disk(layer.node, chance)
         for layer in layers
     ]
-    return target(msgspec.structs.replace(above, below_roles=roles), *within, *apart)
+    return target(msgspec.structs.replace(above, below_roles=roles), *within, *external)
 
 
-def measured(layers: list[Layer], chance: random.Random, at_work: set[str]) -> list[Step]:
-    """What honest counters show, and how long each device took for its own part of it."""
+def measured(layers: list[Layer], chance: random.Random, working: set[str]) -> list[Step]:
+    """Return steps with honest counters, in which the devices ``working`` took the time themselves."""
     arrived: dict[str, Any] = {
         "flushes": {each.node.id: each.flushes / SYNCS for each in layers if not each.below} | {"log": 0},
         "share": {each.node.id: each.written_bytes / (SYNCS * BLOCK) for each in layers if not each.below} | {"log": 0},
@@ -78,50 +78,50 @@ def measured(layers: list[Layer], chance: random.Random, at_work: set[str]) -> l
     }
     alone = {**arrived, "flushes": dict.fromkeys(arrived["flushes"], 0)}
     same = own_time(step("same block", offsets="same", rate=chance.choice((100, 119)), **arrived), 8)
-    turning = tuple(each for each in same.counters if each.device in at_work)
+    turning = tuple(each for each in same.counters if each.device in working)
     idle = tuple(
-        msgspec.structs.replace(each, flush_ms=0, write_ms=0) for each in same.counters if each.device not in at_work
+        msgspec.structs.replace(each, flush_ms=0, write_ms=0) for each in same.counters if each.device not in working
     )
     return [
         write(chance.choice((20, 90, 400)), **alone),
         flushed(chance.choice((40, 200, 900, 8000)), **arrived),
         msgspec.structs.replace(same, counters=(*turning, *idle)),
-        flushes(chance.choice((FLAT_US, GROWN_US)), own={each: float(each in at_work) for each in arrived["flushes"]}),
+        flushes(chance.choice((FLAT_US, GROWN_US)), own={each: float(each in working) for each in arrived["flushes"]}),
     ]
 
 
-def is_kept(node: Node, at_work: set[str]) -> bool:
-    """By what the box alone can know: it lost nothing, or its own time shows that it works."""
+def is_verified(node: Node, working: set[str]) -> bool:
+    """Return whether the device is safe, or its own time shows that it works."""
     medium = node.medium or Medium()
     protected = medium.class_ in {"ssd-plp", "optane"}
     between = medium.class_ in {"raid-cache", "network"} or node.link not in {"sata", "sas", "nvme", "mmc"}
-    return protected or (node.id in at_work and not between)
+    return protected or (node.id in working and not between)
 
 
-def praise(findings: tuple[Finding, ...]) -> list[str]:
+def confident(findings: tuple[Finding, ...]) -> list[str]:
     return [each.rule for each in findings if each.verdict in {"consistent", "plausible"} and each.confidence != "low"]
 
 
 @settings(max_examples=120)
 @given(st.integers(0, 1 << 32), st.integers(0, 3))
-def test_one_unseen_device_is_enough_for_low(seed: int, depth: int) -> None:
+def test_one_unverified_device_is_enough_for_low(seed: int, depth: int) -> None:
     chance = random.Random(seed)
     maker = Maker(chance.randint, files=False)
     top, layers = maker.layer(depth), maker.layers
-    where = stood_on(top, layers, chance)
+    where = stack_on(top, layers, chance)
     run(Filesystem(filesystem(), [(top, None)]), False, seed)
     busy = chance.choice((0.5, 0.9, 1.0))
-    at_work = {node.id for node in where.lowest if chance.random() < busy}
+    working = {node.id for node in where.lowest if chance.random() < busy}
     host = chance.choice((METAL, METAL, GUEST))
-    steps = measured(layers, chance, at_work)
+    steps = measured(layers, chance, working)
     judged = judge(evidence(where, *steps, host=host, idle=quiet(*(node.id for node in where.lowest))))
     holding = [node for node in where.lowest if node.id in reached(top) | {"log"}]
-    if host is GUEST or not all(is_kept(node, at_work) for node in holding):
-        assert praise(judged.findings) == []
+    if host is GUEST or not all(is_verified(node, working) for node in holding):
+        assert confident(judged.findings) == []
 
 
-def test_where_each_was_seen_there_is_praise() -> None:
-    """Else the test above would hold of a judge that never says more than low."""
+def test_verified_devices_raise_the_confidence() -> None:
+    """Without this, a judge that is never confident would pass the test above."""
     said = set()
     for seed in range(160):
         chance = random.Random(seed)
@@ -129,5 +129,5 @@ def test_where_each_was_seen_there_is_praise() -> None:
         where = target(filesystem(), layer.node)
         run(Filesystem(where.stack[0], [(layer, None)]), False, seed)
         steps = measured([layer], chance, {"sda"})
-        said.update(praise(judge(evidence(where, *steps, host=METAL, idle=quiet("sda"))).findings))
+        said.update(confident(judge(evidence(where, *steps, host=METAL, idle=quiet("sda"))).findings))
     assert said == {"flush-flat", "flushes-arrive", "same-block-rotation", "protected-cache"}

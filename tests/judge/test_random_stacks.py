@@ -1,7 +1,7 @@
-"""Whatever stands on whatever: syncs are sent through made-up stacks, and the whole judge reads the counters below.
+"""Simulate syncs on random stacks and judge them by the counters of their devices.
 
-No honest stack is accused. One of whose layers drops flushes is, wherever the counters can show it: ``shows`` follows
-the simulator's own routes, and asks nothing of what is tested.
+An honest stack is never reported as not durable. A stack with a layer that drops flushes is, if the counters can show
+it: ``shows`` follows the paths of the simulation, independently of the code under test.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ def verdict(made: Made, seed: int) -> Judgement:
 
 
 def made_of(seed: int, depth: int) -> tuple[Made, Layer]:
-    """A stack, and one of its layers."""
+    """Return a stack and one of its layers."""
     chance = random.Random(seed)
     made = Maker(chance.randint).made(depth)
     return made, chance.choice([layer for layer in made.layers if layer.node.layer == "block"])
 
 
-def asked_in_vain(made: Made, liar: Layer, asked: SyncWrites, seed: int) -> bool:
-    """Its part of such syncs is missed by counters, and the honest stack has it do its part: of more than one sync."""
+def can_show(made: Made, liar: Layer, asked: SyncWrites, seed: int) -> bool:
+    """Return whether counters can show that the layer drops its flushes, of more than one sync."""
     top = made.top
     if not top.in_place and any(layer.does == "paths" for layer in made.layers):
-        return False  # a path's flushes may be made up for by the others', of which there is more than one for a sync
+        return False  # flushes on the other paths may compensate for those of one path
     what: What = "forced" if asked is FORCED and top.in_place and claims_fua(top.data[0]) else "flush"
     measured(made, asked, seed)
     has_part = liar.asked > 1 and liar.written_bytes > 0.05 * SYNCS * BLOCK
@@ -68,7 +68,7 @@ def asked_in_vain(made: Made, liar: Layer, asked: SyncWrites, seed: int) -> bool
 
 @settings(max_examples=200, derandomize=True)
 @given(st.integers(0, 1 << 32), st.integers(0, 4))
-def test_an_honest_stack_is_not_accused(seed: int, depth: int) -> None:
+def test_honest_stack_is_not_reported(seed: int, depth: int) -> None:
     made, _ = made_of(seed, depth)
     judgement = verdict(made, seed)
     assert judgement.verdict not in NOT_TRUSTED, judgement.sentence
@@ -76,9 +76,9 @@ def test_an_honest_stack_is_not_accused(seed: int, depth: int) -> None:
 
 @settings(max_examples=200, derandomize=True)
 @given(st.integers(0, 1 << 32), st.integers(0, 4))
-def test_a_layer_that_drops_flushes_is_accused_wherever_counters_can_show_it(seed: int, depth: int) -> None:
+def test_layer_that_drops_flushes_is_reported(seed: int, depth: int) -> None:
     made, liar = made_of(seed, depth)
-    missed = any(asked_in_vain(made, liar, asked, seed) for asked in (FLUSHED, FORCED))
+    missed = any(can_show(made, liar, asked, seed) for asked in (FLUSHED, FORCED))
     liar.drops = True
     judgement = verdict(made, seed)
     assert judgement.verdict in NOT_TRUSTED or not missed, judgement.sentence

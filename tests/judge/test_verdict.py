@@ -1,4 +1,4 @@
-"""What findings come to, and that judging is a pure function of what was saved."""
+"""The verdict follows from the findings, and a saved run is judged again alike."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def said(verdict: Verdict | None, confidence: Confidence = "medium", scope: Scop
         ([said("consistent"), said("plausible")], "plausible"),
     ],
 )
-def test_the_order_of_verdicts(findings: list[Finding], expected: str | None) -> None:
+def test_order_of_verdicts(findings: list[Finding], expected: str | None) -> None:
     ground = decisive(findings)
     assert (ground and ground.verdict) == expected
 
@@ -65,7 +65,7 @@ finding_strategy = st.builds(
 
 
 @given(st.lists(finding_strategy))
-def test_the_verdict_follows_the_definition(findings: list[Finding]) -> None:
+def test_verdict_follows_the_definition(findings: list[Finding]) -> None:
     judging = [found for found in findings if found.verdict and found.scope != "step"]
     ground = decisive(findings)
     verdicts = {found.verdict for found in judging}
@@ -83,14 +83,14 @@ def test_the_verdict_follows_the_definition(findings: list[Finding]) -> None:
 
 
 @given(st.lists(finding_strategy), st.randoms(use_true_random=False))
-def test_the_order_of_findings_does_not_matter(findings: list[Finding], random: Random) -> None:
+def test_order_of_findings_does_not_matter(findings: list[Finding], random: Random) -> None:
     shuffled = list(findings)
     random.shuffle(shuffled)
     one, other = decisive(findings), decisive(shuffled)
     assert (one and (one.verdict, one.confidence)) == (other and (other.verdict, other.confidence))
 
 
-def test_without_anything_known_it_cannot_tell() -> None:
+def test_empty_evidence_gives_cannot_tell() -> None:
     judgement = judge(Evidence())
     assert (judgement.verdict, judgement.confidence, judgement.findings) == ("cannot-tell", "low", ())
     assert judgement.sentence
@@ -192,7 +192,7 @@ evidence_strategy = st.builds(
 
 
 @given(evidence_strategy)
-def test_whatever_was_seen_every_finding_is_of_its_rule_and_says_something(seen: Evidence) -> None:
+def test_every_finding_names_its_rule_and_has_a_sentence(seen: Evidence) -> None:
     case = Case(seen)
     for rule in all_rules():
         for found in rule(case):
@@ -204,7 +204,7 @@ def test_whatever_was_seen_every_finding_is_of_its_rule_and_says_something(seen:
 
 
 @given(evidence_strategy)
-def test_whatever_was_seen_the_verdict_is_that_of_the_findings(seen: Evidence) -> None:
+def test_verdict_is_that_of_the_decisive_finding(seen: Evidence) -> None:
     judgement = judge(seen)
     ground = decisive(judgement.findings)
     assert judgement.verdict == (ground.verdict if ground else "cannot-tell")
@@ -222,13 +222,13 @@ def saved() -> Iterator[Run]:
 
 
 @pytest.mark.parametrize("run", saved(), ids=["disk", "declared", "loop"])
-def test_a_saved_run_is_judged_as_it_was(run: Run) -> None:
+def test_saved_run_is_judged_alike(run: Run) -> None:
     again = decode_run(encode(run))
     assert judge(again) == judge(run)
     assert judge(again).findings
 
 
-def test_where_every_step_failed_the_first_failure_is_said() -> None:
+def test_first_failure_is_named_if_every_step_failed() -> None:
     gone = Failure(call="chdir", errno=2, message="[Errno 2] somebody moved or removed it: '/srv/.fstui-1'")
     failed = replace(step(), status="failed", error=gone, ops=0, syncs=0)
     judgement = verdict(on_disk(filesystem()), failed, failed)
@@ -236,7 +236,7 @@ def test_where_every_step_failed_the_first_failure_is_said() -> None:
     assert "the first with chdir: somebody moved or removed it: '/srv/.fstui-1'" in judgement.sentence
 
 
-def test_an_honest_box_has_no_flag() -> None:
+def test_honest_configuration_has_no_finding() -> None:
     judgement = verdict()
     assert judgement.findings == ()
     assert judgement.verdict == "cannot-tell"
@@ -246,6 +246,6 @@ def test_an_honest_box_has_no_flag() -> None:
 @pytest.mark.parametrize(("elapsed_s", "said"), [
     (0.0, "0.0 s"), (0.02, "20.0 ms"), (0.0499, "49.9 ms"), (0.05, "0.1 s"), (3.0, "3.0 s"),
 ])  # fmt: skip
-def test_the_time_that_a_sentence_covers_is_not_rounded_to_none(elapsed_s: float, said: str) -> None:
+def test_covered_time_is_not_rounded_to_zero(elapsed_s: float, said: str) -> None:
     done = step(changes={"elapsed_s": elapsed_s})
     assert words.time_measured([done, done]) == f"the {said} measured"

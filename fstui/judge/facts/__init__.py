@@ -93,7 +93,7 @@ class Case:
     def shared_with_others(self, step: Step) -> bool:
         """Return whether more than 5 % of the step's flushes may come from other processes.
 
-        What the devices did while fstui was idle tells, and the kernel's trace.
+        Activity while fstui was idle shows that, or the kernel's trace.
         """
         found = self.received(step, step.settings)
         if found is None or found.flushes is None:

@@ -32,8 +32,8 @@ from fstui.storage.layers.flushes import Range
 
 Outcome = Literal["missing", "complete", "noisy", "not counted"]
 """``missing``: fewer flushes arrived than expected, or fewer of fstui's own were sent. ``complete``: all expected ones
-arrived, and no other process can have sent them. ``noisy``: enough arrived, and those of other processes cannot be told
-apart. ``not counted``: what arrived or what is expected is not known, or no flush is expected."""
+arrived, and no other process can have sent them. ``noisy``: enough arrived, but they may be those of other
+processes. ``not counted``: what arrived or what is expected is not known, or no flush is expected."""
 ENOUGH = 0.9
 """Less than this share of what is expected is too little."""
 EXACT_SHARE = 0.002

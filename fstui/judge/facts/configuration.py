@@ -1,4 +1,4 @@
-"""What the configuration alone decides, before anything is counted."""
+"""Faults that the configuration alone shows, before anything is counted."""
 
 from __future__ import annotations
 

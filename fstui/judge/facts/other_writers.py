@@ -1,4 +1,4 @@
-"""What other processes did to the same devices while fstui was idle. It is never subtracted."""
+"""Activity of other processes on the same devices while fstui was idle. It is never subtracted."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Proven(NamedTuple):
 
     @property
     def noisy(self) -> bool:
-        """Whether the writes of other processes cannot be told apart at the topmost level."""
+        """Whether the writes of other processes cannot be distinguished at the topmost level."""
         return any(accounts[0].outcome == "noisy" for accounts in self.steps)
 
 
@@ -139,7 +139,7 @@ class RunFlushes:
 
     @cached_property
     def at_the_bottom(self) -> FlushAccount | None:
-        """The lowest level in a step all of whose flushes and bytes were counted there, and no others."""
+        """The lowest level in a step whose flushes and bytes were all counted there, without any others."""
         return next((accounts[-1] for accounts in self.synced if accounts[-1].complete_by_counters), None)
 
     @property

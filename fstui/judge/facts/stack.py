@@ -17,7 +17,7 @@ from fstui.storage.layers.forwarding import NOTHING, Forwarded, Member
 
 _WITHIN_LEVEL = ("block", "pool")
 _AUXILIARY = ("journal", "log", "metadata")
-"""Roles of which there is only one device, without a copy next to it."""
+"""Roles with a single device and no copy."""
 
 
 class Level(NamedTuple):

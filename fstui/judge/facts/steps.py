@@ -127,7 +127,7 @@ class Steps:
 
     @cached_property
     def synced_by_several(self) -> tuple[SyncStep, ...]:
-        """The steps with several writers, each of which made every write durable, 20 times on average or more."""
+        """The steps in which several writers made every write durable, 20 times each on average or more."""
         return tuple(
             done
             for done in self.of_sync_writes

@@ -1,4 +1,4 @@
-"""A case works each fact out once."""
+"""A case computes each fact once."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from tests.factories.steps import flushed, step, write
 from tests.factories.storage import on_loop
 
 
-def test_a_step_is_counted_once_however_many_rules_ask() -> None:
+def test_accounts_of_a_step_are_computed_once() -> None:
     case = Case(evidence(on_loop(), flushed(200), write(20)))
     first = [case.flushes.accounts(done) for done in case.steps.measured]
     for rule in all_rules():
         list(rule(case))
-    assert all(case.flushes.accounts(done) is way for done, way in zip(case.steps.measured, first, strict=True))
+    assert all(
+        case.flushes.accounts(done) is accounts for done, accounts in zip(case.steps.measured, first, strict=True)
+    )
 
 
-def test_facts_are_kept() -> None:
+def test_facts_are_cached() -> None:
     case = Case(evidence(None, step()))
     for facts in (case.flushes, case.configuration, case.costs, case.rotation, case.commits, case.steps, case.stack):
         kept = {name: getattr(facts, name) for name in vars(type(facts)) if not name.startswith("_")}
@@ -28,7 +30,7 @@ def test_facts_are_kept() -> None:
         assert properties
 
 
-def test_nothing_is_known_of_nothing() -> None:
+def test_empty_evidence_has_no_facts() -> None:
     case = Case(Evidence())
     assert not case.configuration.breaks_sync
     assert (case.commit_devices, case.flush_growth, case.flushes.synced, case.stack.levels) == ((), (), (), ())
@@ -37,7 +39,7 @@ def test_nothing_is_known_of_nothing() -> None:
     assert not case.commits_are_safe
 
 
-def test_a_graph_that_turns_in_a_circle_ends() -> None:
+def test_circular_stack_ends() -> None:
     one = Node(id="mount:/a", layer="filesystem", kind="ext4", name="/a", below=("dm-0",))
     other = Node(id="dm-0", layer="block", kind="dm-linear", name="dm-0", below=("mount:/a",))
     where = on_loop()

@@ -21,32 +21,32 @@ def ns(cost: Cost | None) -> int | None:
     return cost and cost.ns
 
 
-def test_a_few_slow_operations_that_carry_the_time_are_not_hidden_by_the_median() -> None:
+def test_mean_is_typical_if_few_operations_take_the_time() -> None:
     assert typical_ns(latency(245_000, 20_000_000)) == 20_000_000
     assert typical_ns(latency(245_000, 3 * 245_000)) == 245_000
 
 
-def test_each_of_the_three_is_told_by_its_own_step() -> None:
+def test_each_cost_comes_from_its_own_step() -> None:
     found = costs(write(20), forced(30), flushed(400))
     assert (ns(found.write), ns(found.dsync), ns(found.synced)) == (20_000, 30_000, 400_000)
     assert found.fastest_synced is not None and found.fastest_synced.name == "O_DIRECT+O_DSYNC"
 
 
-def test_a_forced_write_is_one_with_o_direct_and_o_dsync() -> None:
+def test_fua_write_needs_o_direct_and_o_dsync() -> None:
     buffered = timed("O_DSYNC", 11, sync="none", open_flags=("dsync",))
     by_call = timed("O_DIRECT+fdatasync", 60, open_flags=("direct",))
     assert costs(buffered, by_call).dsync is None
 
 
-def test_a_log_that_grows_is_no_measure_of_a_write() -> None:
+def test_append_is_no_measure_of_a_write() -> None:
     assert costs(write(20, offsets="append", prefill="none")).write is None
 
 
-def test_of_two_measurements_of_the_same_the_shorter_stands() -> None:
+def test_shorter_of_two_measurements_counts() -> None:
     assert ns(costs(flushed(400), flushed(300)).synced) == 300_000
 
 
-def test_the_write_part_of_a_flushed_step_stands_in_for_a_write() -> None:
+def test_write_part_of_a_flushed_step_counts_as_a_write() -> None:
     both = timed(
         "both", 400, open_flags=("direct",), changes={"write_ns": latency(10_000), "sync_ns": latency(390_000)}
     )
@@ -55,7 +55,7 @@ def test_the_write_part_of_a_flushed_step_stands_in_for_a_write() -> None:
     assert costs(buffered).write is None
 
 
-def test_a_write_costs_nothing_that_can_be_told_where_something_above_answers_it() -> None:
+def test_write_answered_above_the_device_has_no_cost() -> None:
     assert costs(write(2, share=0.0)).write is None
     assert costs(write(20), where=on_disk(filesystem(sync_option="sync"))).write is None
     assert costs(write(20), process=Process(pipe_fsync_fails=False)).write is None
@@ -66,7 +66,7 @@ def test_appends_and_paced_steps_have_no_cost() -> None:
     assert costs(step()).synced is None  # without a latency
 
 
-def test_what_a_flush_adds_is_never_less_than_nothing() -> None:
+def test_flush_never_adds_less_than_nothing() -> None:
     write_, flush = Cost(400_000, step()), Cost(300_000, step())
     assert added(write_, flush) == "nothing"
     assert added(flush, write_) == "100 µs"

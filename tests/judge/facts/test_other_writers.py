@@ -1,4 +1,4 @@
-"""What others did while fstui was idle."""
+"""Activity of other processes while fstui was idle."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def others(idle: Idle | None) -> OtherWriters:
 
 
 @pytest.mark.parametrize(("elapsed_s", "known"), [(0.4, False), (0.5, True)])
-def test_a_shorter_look_than_half_a_second_is_none(elapsed_s: float, known: bool) -> None:
+def test_sample_shorter_than_half_a_second_does_not_count(elapsed_s: float, known: bool) -> None:
     seen = others(Idle(elapsed_s=elapsed_s, counters=TWO))
     assert (seen.flushes_per_s([disk()]) is not None) is known
     assert bool(seen.while_idle) is known
 
 
-def test_the_flushes_of_several_devices_are_added_up() -> None:
+def test_flushes_of_several_devices_are_added_up() -> None:
     seen = others(Idle(elapsed_s=2.0, counters=TWO))
     assert seen.flushes_per_s([disk()]) == 5.0
     assert seen.flushes_per_s([disk(), disk("loop0")]) == 7.0
     assert seen.flushes_per_s([disk("sdb")]) is None
 
 
-def test_the_busiest_of_our_devices_comes_first_and_others_are_left_out() -> None:
+def test_busiest_device_of_the_stack_comes_first() -> None:
     seen = others(Idle(elapsed_s=2.0, counters=tuple(reversed(TWO))))
     assert [(busy.device, busy.flushes_per_s) for busy in seen.while_idle] == [("sda", 5.0), ("loop0", 2.0)]
 
 
-def test_where_nobody_looked_nothing_is_known() -> None:
+def test_nothing_is_known_without_a_sample() -> None:
     seen = OtherWriters(None, Stack(on_disk()))
     assert seen.flushes_per_s([disk()]) is None and seen.while_idle == () and seen.writers == ()

@@ -1,4 +1,4 @@
-"""Signs that a process' syncs are answered in the kernel's place."""
+"""Signs that the syncs of a process do not reach the kernel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_each_sign_is_a_line() -> None:
     assert list(stub_signs(HONEST_PROCESS)) == list(stub_signs(Process())) == []
 
 
-def test_a_process_has_a_name_and_its_limits() -> None:
+def test_process_has_a_name_and_limits() -> None:
     database = Process(pid=812, name="mysqld", io_limits=readings(wiops="100"))
     assert named(database) == "mysqld (812)" and named(Process(pid=3)) == "process (3)"
     assert list(io_limits(database, "its limit")) == ["its limit: wiops 100 (/read/wiops)"]
@@ -39,16 +39,16 @@ def test_a_process_has_a_name_and_its_limits() -> None:
     ({"fsync": (12, 0)}, True),
     ({"fsync": (12, 0), "fdatasync": (1, 0)}, True),
     ({"fsync": (12, 6), "fdatasync": (12, 0)}, True),
-], ids=["page cache not known", "clean", "one call only", "too few tries", "left dirty"])  # fmt: skip
-def test_success_on_a_pipe_is_no_sign_where_syncs_clean_pages(
+], ids=["page cache unknown", "clean", "one call only", "too few tries", "left dirty"])  # fmt: skip
+def test_success_on_a_pipe_is_no_sign_if_syncs_clean_pages(
     left_dirty: dict[str, tuple[int, int]], stubbed: bool
 ) -> None:
-    """A library that makes syncfs(2) of fsync(2) succeeds on a pipe as well."""
+    """A library that replaces fsync(2) by syncfs(2) also succeeds on a pipe."""
     assert bool(list(stub_signs(Process(pipe_fsync_fails=False, left_dirty=left_dirty)))) is stubbed
 
 
-def test_one_sync_that_left_a_page_dirty_is_no_sign() -> None:
-    """The end of a write may be reported a moment late."""
+def test_one_dirty_page_is_no_sign() -> None:
+    """The end of a write may be reported late."""
     assert list(stub_signs(Process(left_dirty={"fsync": (76, 1), "fdatasync": (76, 0)}))) == []
     assert list(stub_signs(Process(left_dirty={"fsync": (12, 1), "fdatasync": (12, 1)}))) == [
         "fsync: 1 of 12 left their file dirty in memory; the system call leaves none",

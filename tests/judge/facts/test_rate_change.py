@@ -1,4 +1,4 @@
-"""The one point at which a rate changes for good."""
+"""The point at which a rate changes permanently."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ def change(step: Step) -> RateChange | None:
     return rate_change(SyncStep(step, step.settings))
 
 
-def test_both_medians_the_time_and_the_bytes_until_then_are_told() -> None:
+def test_change_has_both_medians_and_its_time_and_bytes() -> None:
     found = change(lasting([1000.0] * 20 + [100.0] * 40))
     assert found == RateChange(1000.0, 100.0, 200.0, 200_000 * 16384)
 
 
-def test_a_stretch_in_which_nothing_ended_counts_as_none() -> None:
+def test_idle_interval_has_a_rate_of_zero() -> None:
     found = change(lasting([1000.0] * 20 + [0.0] * 40))
     assert found is not None and found.after_per_s == 0.0
 
 
-def test_a_damaged_timeline_with_any_number_of_stretches_is_no_change() -> None:
+def test_damaged_timeline_has_no_change() -> None:
     assert change(lasting([1000.0, 10.0] * 600)) is None

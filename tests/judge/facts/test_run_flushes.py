@@ -1,4 +1,4 @@
-"""What is missing and what is proven in a run: at a loop device, its backing file and the disk below."""
+"""Missing and proven flushes of a run, at a loop device, its backing file and the disk below."""
 
 from __future__ import annotations
 

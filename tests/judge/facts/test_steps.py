@@ -1,4 +1,4 @@
-"""Which steps a rule may rest on."""
+"""Which steps a rule can use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def steps(*measured: Step, where: Target | None = None) -> Steps:
     ],
     ids=str,
 )
-def test_what_counts_as_measured_and_as_synced(changes: dict[str, Any], measured: bool, synced: bool) -> None:
+def test_measured_and_synced_steps(changes: dict[str, Any], measured: bool, synced: bool) -> None:
     found = steps(step(**changes))
     assert (bool(found.measured), bool(found.synced)) == (measured, synced)
 
@@ -58,23 +58,21 @@ def test_what_counts_as_measured_and_as_synced(changes: dict[str, Any], measured
     ],
     ids=str,
 )
-def test_how_a_step_makes_its_writes_durable(
-    settings: dict[str, Any], call: str | None, syncs: int, forced: bool
-) -> None:
+def test_sync_call_of_a_step(settings: dict[str, Any], call: str | None, syncs: int, forced: bool) -> None:
     (done,) = steps(step(**settings)).measured
     assert (done.call, done.syncs, done.forced) == (call, syncs, forced)
 
 
-def test_with_sync_mounted_an_unsynced_write_is_one_with_o_dsync() -> None:
-    plainly, direct = step(sync="none"), step(sync="none", open_flags=("direct",))
-    found = steps(plainly, direct, where=SYNC_MOUNT)
-    assert found.mounted_sync and not steps(plainly).mounted_sync
+def test_sync_mount_turns_writes_into_o_dsync() -> None:
+    plain, direct = step(sync="none"), step(sync="none", open_flags=("direct",))
+    found = steps(plain, direct, where=SYNC_MOUNT)
+    assert found.mounted_sync and not steps(plain).mounted_sync
     assert [done.call for done in found.synced] == ["O_DSYNC", "O_DSYNC"]
-    assert found.direct_alone == () and len(steps(plainly, direct).direct_alone) == 1
+    assert found.direct_alone == () and len(steps(plain, direct).direct_alone) == 1
 
 
-def test_of_a_step_of_another_kind_there_are_no_synced_writes() -> None:
-    assert steps(step(), step(sync="none")).of(step()) is None  # another one, though it is equal
+def test_equal_step_of_another_run_is_not_found() -> None:
+    assert steps(step(), step(sync="none")).of(step()) is None  # equal, but not the same step
     own = step()
     found = steps(own).of(own)
     assert found is not None and found.step is own
@@ -85,7 +83,7 @@ def test_of_a_step_of_another_kind_there_are_no_synced_writes() -> None:
     [{"sync_every": 10}, {"ops_per_s": 5.0}, {"offsets": "append"}, {"prefill": "none"}, {"status": "disturbed"}],
     ids=str,
 )
-def test_times_are_the_disks_only_where_it_overwrites_alone(changes: dict[str, Any]) -> None:
+def test_times_are_the_disks_only_in_plain_overwrites(changes: dict[str, Any]) -> None:
     (done,) = steps(step()).measured
     assert done.overwrites_alone
     assert not any(done.overwrites_alone for done in steps(step(**changes)).measured)

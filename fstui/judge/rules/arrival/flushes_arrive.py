@@ -20,7 +20,7 @@ No layer above the driver dropped the flushes during the seconds measured. A dri
 acknowledge a flush and ignore it. Confidence is therefore above low only if each lowest device was observed to work
 (see `flush-flat`) or is known to lose nothing.
 
-Without a trace, the flushes of other processes cannot be told apart. The result is cannot-tell if more than 5 % too
+Without a trace, flushes of other processes cannot be distinguished. The result is cannot-tell if more than 5 % too
 many arrive, or if the idle device flushes for more than 5 % of the syncs.
 
 ## What to do next
@@ -149,7 +149,7 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
 def _not_attributed(noisy: Sequence[FlushAccount]) -> str:
     shares = [account.arrival.per_sync for account in noisy if account.arrival.traced]
     if not shares:
-        return "fstui's own cannot be told apart"
+        return "fstui's own cannot be distinguished"
     own = f"fstui itself requested {words.between(shares)} of them, by {TRACE}"
     return f"{own}, and a commit of another process may have carried the rest"
 

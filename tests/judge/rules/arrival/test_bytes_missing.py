@@ -14,7 +14,7 @@ from tests.factories.storage import filesystem, loop, on_disk, on_loop
 HONEST: dict[str, float | None] = {"loop0": 1.0, "sda": 1.3}
 
 
-def test_below_nine_tenths() -> None:
+def test_less_than_90_percent_is_too_little() -> None:
     judgement = verdict(None, step(share=0.89))
     found = finding(judgement, "bytes-missing")
     assert (found.verdict, found.confidence, found.scope) == ("not-durable", "high", "storage")
@@ -22,14 +22,14 @@ def test_below_nine_tenths() -> None:
     assert verdict(None, step(share=0.91)).verdict == "consistent"
 
 
-def test_compression_excuses_them() -> None:
+def test_compression_may_write_fewer_bytes() -> None:
     assert "bytes-missing" not in rules(
         verdict(on_disk(filesystem("btrfs", compress="zstd")), step(flushes=2, share=0.1))
     )
     assert "bytes-missing" in rules(verdict(on_disk(filesystem("btrfs")), step(flushes=2, share=0.1)))
 
 
-def test_a_file_that_ext4_keeps_in_its_inode_is_named_as_the_reason() -> None:
+def test_file_in_an_ext4_inode_is_named_as_the_reason() -> None:
     inline = on_disk(filesystem(inline_data="N"))
     small = SyncWrites(file_bytes=48, block_bytes=48, offsets="same")
     found = finding(verdict(inline, step(share=0, changes={"settings": small})), "bytes-missing")
@@ -41,13 +41,13 @@ def test_a_file_that_ext4_keeps_in_its_inode_is_named_as_the_reason() -> None:
     assert "a cache above the device holds the rest" in large.sentence
 
 
-def test_its_page_tells_of_the_files_that_ext4_keeps_in_their_inodes() -> None:
+def test_page_describes_files_in_inodes() -> None:
     page = explain("bytes-missing")
     assert "`inline_data`" in page
     assert "8 400" in page
 
 
-def test_an_inode_that_is_written_through_the_journal_is_nobody_else() -> None:
+def test_inode_written_through_the_journal_is_fstui_s_own() -> None:
     small = SyncWrites(file_bytes=48, block_bytes=48, offsets="same")
     journalled = step(flushes=2, share=1, changes={"settings": small})
     assert verdict(on_disk(filesystem(inline_data="N")), journalled).verdict == "consistent"
@@ -55,11 +55,11 @@ def test_an_inode_that_is_written_through_the_journal_is_nobody_else() -> None:
 
 
 @pytest.mark.parametrize("kind", ["zfs", "f2fs", "bcachefs"])
-def test_a_filesystem_that_may_compress_excuses_them(kind: str) -> None:
+def test_filesystem_that_may_compress_is_not_reported(kind: str) -> None:
     assert "bytes-missing" not in rules(verdict(on_disk(filesystem(kind)), step(share=0)))
 
 
-def test_writes_between_syncs_may_meet_in_the_cache() -> None:
+def test_writes_between_syncs_may_be_merged_in_the_cache() -> None:
     sparse = step(sync_every=100, flushes=0.01, share=0.2, offsets="same")
     assert "bytes-missing" not in rules(verdict(None, sparse))
 
@@ -69,7 +69,7 @@ def test_writes_between_syncs_may_meet_in_the_cache() -> None:
     [on_loop(device=loop(dio="0")), on_disk(filesystem(data="journal"))],
     ids=["buffered loop", "data=journal"],
 )
-def test_o_direct_between_rare_syncs_may_meet_in_a_cache_below(where: Target) -> None:
+def test_o_direct_between_rare_syncs_may_be_merged_below(where: Target) -> None:
     flushes, share = {"loop0": 0.02, "sda": 0.06}, {"loop0": 1.0, "sda": 0.1}
     direct = step(sync_every=50, flushes=flushes, share=share, offsets="same", open_flags=("direct",))
     assert "bytes-missing" not in rules(verdict(where, direct))
@@ -86,11 +86,11 @@ def test_small_writes_are_rounded_up_to_pages() -> None:
     assert verdict(None, small).verdict == "consistent"
 
 
-def test_on_btrfs_enough_bytes_are_not_called_proof() -> None:
+def test_enough_bytes_on_btrfs_are_not_mentioned() -> None:
     assert "arrived." not in verdict(on_disk(filesystem("btrfs")), step(flushes=2, share=5)).sentence
 
 
-def test_o_direct_alone_was_only_not_direct() -> None:
+def test_o_direct_without_a_sync_gives_a_note() -> None:
     direct = step(
         "O_DIRECT",
         sync="none",

@@ -1,4 +1,4 @@
-"""The flush against what it has to write."""
+"""Flush times compared with the amount of unsynced data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.factories.growth import FLAT_US, GROWN_US, flushes, line
 from tests.factories.steps import flushed, own_time, step, write
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
 
-GUESTS_DISK = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", rotational=True))
+GUEST_DISK = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", rotational=True))
 
 
 def measured(*extra: Step, tw: float = 90, ts: float = 200, **changes: Any) -> tuple[Step, ...]:
@@ -25,11 +25,11 @@ def measured(*extra: Step, tw: float = 90, ts: float = 200, **changes: Any) -> t
     return (write(tw, **{**device, "flushes": 0}), flushed(ts, **device), *extra)
 
 
-def in_guest(*steps: Step, where: Target = GUESTS_DISK, **fields: Any) -> Any:
+def in_guest(*steps: Step, where: Target = GUEST_DISK, **fields: Any) -> Any:
     return verdict(where, *steps, **{"host": GUEST, **fields})
 
 
-def test_in_a_guest_it_cannot_tell_though_every_flush_arrived() -> None:
+def test_flat_flush_in_a_guest_gives_cannot_tell() -> None:
     judgement = in_guest(*measured(flushes()))
     assert {"flushes-arrive", "flush-flat"} <= rules(judgement)
     assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "low")
@@ -37,22 +37,22 @@ def test_in_a_guest_it_cannot_tell_though_every_flush_arrived() -> None:
     assert "117 µs after nothing, 118 µs after 32.0 MiB" in judgement.sentence
 
 
-def test_on_real_hardware_it_says_nothing() -> None:
-    assert "flush-flat" not in rules(verdict(GUESTS_DISK, *measured(flushes()), host=METAL))
+def test_flat_flush_on_real_hardware_says_nothing() -> None:
+    assert "flush-flat" not in rules(verdict(GUEST_DISK, *measured(flushes()), host=METAL))
 
 
 @pytest.mark.parametrize(("ts", "hit"), [(269, True), (270, False)])
-def test_a_dear_flush_is_no_sign(ts: float, hit: bool) -> None:
+def test_expensive_flush_is_not_reported(ts: float, hit: bool) -> None:
     assert ("flush-flat" in rules(in_guest(*measured(flushes(), ts=ts)))) is hit
 
 
-def test_without_the_probe_or_its_amounts_nothing_is_called_flat() -> None:
+def test_too_few_amounts_are_not_reported() -> None:
     assert "flush-flat" not in rules(in_guest(*measured()))
     few = flushes((117, 118))
     assert "flush-flat" not in rules(in_guest(*measured(few)))
 
 
-def test_where_the_flushes_are_missing_that_is_the_finding() -> None:
+def test_missing_flushes_are_reported_instead() -> None:
     judgement = in_guest(*measured(flushes(), flushes=0))
     assert judgement.verdict == "not-durable"
     assert "flush-flat" not in rules(judgement)
@@ -60,25 +60,25 @@ def test_where_the_flushes_are_missing_that_is_the_finding() -> None:
 
 @pytest.mark.parametrize(
     "us",
-    [(46, 52, 60, 71, 82), (117, 400, 118, 900, 119), (175, 328, 333, 216, 308), (996, 226, 186, 191, 477)],
-    ids=["copies memory", "one slow point", "a noisy box", "noise at nothing written"],
+    [(175, 328, 333, 216, 308), (996, 226, 186, 191, 477)],
+    ids=["noisy host", "noise before anything is written"],
 )
-def test_what_is_too_fast_or_only_noise_is_no_growth(us: tuple[float, ...]) -> None:
+def test_noise_is_no_growth(us: tuple[float, ...]) -> None:
     assert finding(in_guest(*measured(flushes(us))), "flush-flat").verdict == "cannot-tell"
 
 
-def test_a_slow_flush_that_meets_more_data_and_takes_no_longer_is_no_growth() -> None:
+def test_slow_flush_that_takes_no_longer_is_no_growth() -> None:
     noise = flushes((9_000, 40_000, 39_000, 30_000, 41_000), own=None)
     assert finding(in_guest(*measured(noise)), "flush-flat").verdict == "cannot-tell"
 
 
-def test_growth_that_is_a_cache_above_the_device_does_not_count() -> None:
+def test_growth_of_a_cache_above_the_device_does_not_count() -> None:
     judgement = in_guest(*measured(flushes((80, 2000, 8000, 25000, 48000), arrived=0.0)))
     assert finding(judgement, "flush-flat").verdict == "cannot-tell"
     assert "of a cache above the device" in judgement.sentence
 
 
-def test_a_declared_platter_that_turns_slowly_enough_has_nothing_left_to_flush() -> None:
+def test_declared_platter_that_takes_its_time_is_consistent() -> None:
     declared = Medium(class_="hdd-7200", write_cache="none", declared=True)
     platter = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", medium=declared))
     same = own_time(step("same", offsets="same", rate=118, ops=118, device="vda"), 8)
@@ -87,7 +87,7 @@ def test_a_declared_platter_that_turns_slowly_enough_has_nothing_left_to_flush()
     assert judgement.verdict == "consistent"
 
 
-def test_what_the_user_knows_of_the_cache_weighs_more() -> None:
+def test_declared_protected_cache_is_plausible() -> None:
     declared = Medium(class_="ssd-plp", write_cache="plp", declared=True)
     known = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", medium=declared))
     judgement = in_guest(*measured(flushes()), where=known)
@@ -99,13 +99,13 @@ def test_what_the_user_knows_of_the_cache_weighs_more() -> None:
     ("virtualization", "words"),
     [("firecracker", "cache_type=Writeback"), ("oracle", "IgnoreFlush"), ("kvm", "QEMU")],
 )
-def test_the_next_step_is_the_hosts(virtualization: str, words: str) -> None:
+def test_next_step_names_the_hypervisor(virtualization: str, words: str) -> None:
     found = finding(in_guest(*measured(flushes()), host=Host(virtualization=virtualization)), "flush-flat")
     assert words in found.next[0]
 
 
 @pytest.mark.parametrize(("host", "confidence"), [(GUEST, "low"), (METAL, "medium")])
-def test_a_flush_that_grows_does_work_and_in_a_guest_it_may_be_the_hosts_memory(host: Host, confidence: str) -> None:
+def test_growing_flush_is_consistent_and_low_in_a_guest(host: Host, confidence: str) -> None:
     own = flushes(GROWN_US, own={"sda": 1.0})
     judgement = verdict(on_disk(), write(90), flushed(400), own, host=host)
     found = finding(judgement, "flush-flat")
@@ -126,13 +126,13 @@ def test_a_flush_that_grows_does_work_and_in_a_guest_it_may_be_the_hosts_memory(
         ({"sdb": 1.0}, "low"),
         (None, "low"),
     ],
-    ids=["both", "one quicker than the other", "one hidden", "one too quick to tell", "one never asked", "not counted"],
+    ids=["both", "one is faster", "one does nothing", "one does little", "one gets no flush", "not counted"],
 )
-def test_each_device_has_to_take_longer_by_its_own_counters(own: dict[str, float] | None, confidence: str) -> None:
+def test_each_lowest_device_has_to_take_longer(own: dict[str, float] | None, confidence: str) -> None:
     array = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
-    legs = target(filesystem(below=("md0",)), array, disk(), disk("sdb"))
+    where = target(filesystem(below=("md0",)), array, disk(), disk("sdb"))
     both: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}}
-    found = finding(verdict(legs, flushed(400, **both), flushes(GROWN_US, own=own), host=METAL), "flush-flat")
+    found = finding(verdict(where, flushed(400, **both), flushes(GROWN_US, own=own), host=METAL), "flush-flat")
     assert (found.verdict, found.confidence) == ("consistent", confidence)
     assert ("sdb 12 ms" in found.because[0]) is (own is not None)
     assert ("It does not show that sda" in found.sentence) is (confidence == "low")
@@ -140,13 +140,13 @@ def test_each_device_has_to_take_longer_by_its_own_counters(own: dict[str, float
     assert f"A flush at {seen} takes longer" in found.sentence
 
 
-def test_growth_that_no_device_counted_is_low_above_a_protected_cache_too() -> None:
+def test_growth_that_no_device_counted_is_low() -> None:
     protected = on_disk(filesystem(), disk(medium=Medium(class_="ssd-plp", write_cache="plp")))
     found = finding(verdict(protected, flushed(400), flushes(GROWN_US, own=None), host=METAL), "flush-flat")
     assert (found.verdict, found.confidence) == ("consistent", "low")
 
 
-def test_a_log_on_a_disk_of_its_own_is_named_by_what_counted_elsewhere() -> None:
+def test_external_log_that_did_no_work_is_named() -> None:
     log = disk("sdb", readings=readings(role="log"))
     apart = target(filesystem("xfs", below=("sda", "sdb")), disk(), log)
     judgement = verdict(apart, flushed(400), flushes(GROWN_US, own={"sda": 1.0}), host=METAL)
@@ -155,26 +155,20 @@ def test_a_log_on_a_disk_of_its_own_is_named_by_what_counted_elsewhere() -> None
 
 
 @pytest.mark.parametrize("own", [{"vda": 0.0}, {"vda": 0.2}, {}])
-def test_growth_of_the_filesystems_own_work_says_nothing_of_the_device(own: dict[str, float]) -> None:
+def test_growth_of_the_filesystem_says_nothing_about_the_device(own: dict[str, float]) -> None:
     judgement = in_guest(*measured(flushes(GROWN_US, own=own)))
     assert finding(judgement, "flush-flat").verdict == "cannot-tell"
     assert "the filesystem's own work" in judgement.sentence
 
 
-@pytest.mark.parametrize(("arrived", "hit"), [(0.95, True), (0.94, False), (None, False)])
-def test_it_counts_only_where_the_bytes_had_arrived(arrived: float | None, hit: bool) -> None:
-    judgement = in_guest(*measured(flushes(GROWN_US, arrived), ts=400))
-    assert ("flush-flat" in rules(judgement)) is hit
-
-
 @pytest.mark.parametrize(("extra_us", "hit"), [(3356, True), (3355, False)])
-def test_it_counts_only_up_to_10_gb_a_second(extra_us: float, hit: bool) -> None:
+def test_growth_faster_than_10_gb_per_s_does_not_count(extra_us: float, hit: bool) -> None:
     us = (100, 110, 200, 2000, 100 + extra_us)
     judgement = in_guest(*measured(flushes(us), ts=400))
     assert ("flush-flat" in rules(judgement)) is hit
 
 
-def test_one_pattern_that_grows_is_enough() -> None:
+def test_one_growing_pattern_is_enough() -> None:
     both = {"sequential": line(FLAT_US), "scattered": line(GROWN_US)}
     figures = msgspec.convert(both, DirtyFlushFigures)
     found = finding(in_guest(*measured(flushes(figures=figures))), "flush-flat")
@@ -182,18 +176,18 @@ def test_one_pattern_that_grows_is_enough() -> None:
     assert [line.partition(":")[0] for line in found.because] == ["scattered"]
 
 
-def test_three_amounts_are_enough_for_a_slow_disk() -> None:
+def test_three_amounts_are_enough() -> None:
     judgement = in_guest(*measured(flushes((9000, 40000, 130000)), ts=9000, tw=100))
     assert finding(judgement, "flush-flat").verdict == "consistent"
 
 
-@pytest.mark.parametrize("ts", [200, 400], ids=["cheap", "dear"])
-def test_beside_other_writers_it_proves_nothing(ts: float) -> None:
+@pytest.mark.parametrize("ts", [200, 400], ids=["cheap", "expensive"])
+def test_growth_next_to_other_writers_shows_nothing(ts: float) -> None:
     judgement = in_guest(*measured(flushes(GROWN_US), ts=ts), idle=busy("vda", 900))
     assert "flush-flat" not in rules(judgement)
 
 
-def test_a_loops_page_cache_is_not_the_disk() -> None:
+def test_page_cache_of_a_loop_is_not_the_disk() -> None:
     where = on_loop(device=loop(dio="0"))
     both = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
     judgement = verdict(where, flushed(200, **both), flushes((80, 2000, 8000, 25000, 48000), 0.0), host=METAL)
@@ -203,18 +197,18 @@ def test_a_loops_page_cache_is_not_the_disk() -> None:
 @pytest.mark.parametrize(
     "changes",
     [{"status": "failed"}, {"status": "disturbed"}, {"figures": None}, {"figures": UnknownFigures(sequential="x")}],
-    ids=["failed", "disturbed", "no figures", "not figures"],
+    ids=["failed", "disturbed", "no figures", "other figures"],
 )
-def test_a_step_without_its_figures_says_nothing(changes: dict[str, Any]) -> None:
+def test_step_without_figures_is_not_reported(changes: dict[str, Any]) -> None:
     assert "flush-flat" not in rules(in_guest(*measured(flushes(GROWN_US, **changes))))
 
 
-def test_where_every_write_is_synced_by_itself_nothing_is_left_for_a_flush() -> None:
-    synced = on_disk(filesystem(below=("vda",), sync_option="sync"), GUESTS_DISK.stack[1])
+def test_sync_mount_leaves_nothing_to_flush() -> None:
+    synced = on_disk(filesystem(below=("vda",), sync_option="sync"), GUEST_DISK.stack[1])
     for us in (FLAT_US, GROWN_US):
         assert "flush-flat" not in rules(in_guest(*measured(flushes(us), flushes=2), where=synced))
 
 
-def test_in_memory_nothing_else_is_said() -> None:
+def test_tmpfs_is_not_reported() -> None:
     tmpfs = on_disk(filesystem("tmpfs", below=()), disk(readings=readings()))
     assert "flush-flat" not in rules(verdict(tmpfs, *measured(flushes(GROWN_US))))

@@ -1,4 +1,4 @@
-"""Every flush that is expected, and nobody else's."""
+"""All expected flushes, with and without other writers."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_one_flush_per_fdatasync_is_consistent() -> None:
         (Medium(), METAL, "low"),
     ],
 )
-def test_what_a_device_does_with_a_flush_is_seen_of_none(medium: Medium, host: Host, confidence: str) -> None:
-    """A drive that acknowledges a flush and forgets it counts it all the same."""
+def test_confidence_is_medium_only_above_a_safe_drive(medium: Medium, host: Host, confidence: str) -> None:
+    """A drive that acknowledges a flush and ignores it counts it all the same."""
     on = on_disk(filesystem(), disk(medium=medium))
     found = finding(verdict(on, step(), host=host), "flushes-arrive")
     assert (found.verdict, found.confidence) == ("consistent", confidence)
 
 
-def test_above_a_protected_drive_it_is_low_where_nobody_looked_or_something_further_down_is_not_known() -> None:
+def test_confidence_is_low_with_an_unknown_layer_below() -> None:
     protected = disk(medium=Medium(class_="ssd-plp", write_cache="plp"))
     assert finding(verdict(on_disk(None, protected), step(), idle=None), "flushes-arrive").confidence == "low"
     both: dict[str, Any] = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
@@ -50,7 +50,7 @@ def test_above_a_protected_drive_it_is_low_where_nobody_looked_or_something_furt
         assert finding(verdict(below, step(**both)), "flushes-arrive").confidence == confidence
 
 
-def test_without_an_idle_sample_the_confidence_is_low() -> None:
+def test_confidence_is_low_without_an_idle_sample() -> None:
     judgement = verdict(None, step(), idle=None)
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert any("idle: not measured" in line for line in judgement.findings[0].because)
@@ -73,7 +73,7 @@ def test_without_an_idle_sample_the_confidence_is_low() -> None:
         (filesystem(), False, 2, {"prefill": "fallocate"}),
     ],
 )
-def test_what_a_filesystem_that_writes_in_place_owes(
+def test_expected_flushes_of_filesystems_that_write_in_place(
     top: Node, fua: bool, flushes: float, settings: dict[str, Any]
 ) -> None:
     judgement = verdict(on_disk(top, disk(fua=fua)), step(flushes=flushes, **settings))
@@ -92,14 +92,14 @@ def test_what_a_filesystem_that_writes_in_place_owes(
         (filesystem(data="journal"), True, 3),
     ],
 )
-def test_what_one_that_writes_everything_twice_owes(top: Node, fua: bool, flushes: float) -> None:
+def test_expected_flushes_of_filesystems_that_write_twice(top: Node, fua: bool, flushes: float) -> None:
     for sync in ("fdatasync", "fsync"):
         judgement = verdict(on_disk(top, disk(fua=fua)), step(flushes=flushes, share=5, sync=sync))
         assert rules(judgement) == {"flushes-arrive"}
         assert judgement.verdict == "consistent"
 
 
-def test_a_fua_write_is_not_counted_and_none_is_owed() -> None:
+def test_no_flush_is_expected_for_a_fua_write() -> None:
     direct = step(flushes=0, sync="none", open_flags=("direct", "dsync"))
     judgement = verdict(on_disk(filesystem(), disk(fua=True)), direct)
     assert rules(judgement) == set()
@@ -107,7 +107,7 @@ def test_a_fua_write_is_not_counted_and_none_is_owed() -> None:
     assert "run a step with fdatasync" in judgement.sentence
 
 
-def test_md_claims_fua_and_its_disk_without_it_gets_a_flush() -> None:
+def test_md_claims_fua_and_its_disk_without_fua_is_flushed() -> None:
     array = block("md0", "md", "sda", fua=True, write_cache="write back", readings=readings(level="linear"))
     direct = step(flushes=1, sync="none", open_flags=("direct", "dsync"))
     assert verdict(target(filesystem(below=("md0",)), array, disk()), direct).verdict == "consistent"
@@ -123,14 +123,14 @@ def test_md_claims_fua_and_its_disk_without_it_gets_a_flush() -> None:
     ],
     ids=["stripe", "log", "too few", "none"],
 )
-def test_zfs_owes_one_to_whichever_devices_hold_its_intent_log(flushes: dict[str, float], word: str) -> None:
+def test_zfs_flushes_the_devices_with_its_intent_log(flushes: dict[str, float], word: str) -> None:
     pool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda", "sdb"))
     stack = target(filesystem("zfs", "/tank", below=("pool:tank",)), pool, disk("sda"), disk("sdb"))
     share = {device: 2 if per_sync else 0 for device, per_sync in flushes.items()}
     assert verdict(stack, step(flushes=flushes, share=share)).verdict == word
 
 
-def test_zfs_flushes_both_legs_of_the_mirror_that_holds_its_intent_log() -> None:
+def test_zfs_flushes_both_members_of_its_log_mirror() -> None:
     pool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("vdev:tank/mirror-0",))
     mirror = Node(id="vdev:tank/mirror-0", layer="pool", kind="mirror", name="mirror-0", below=("sda", "sdb"))
     stack = target(filesystem("zfs", "/tank", below=("pool:tank",)), pool, mirror, disk("sda"), disk("sdb"))
@@ -140,7 +140,7 @@ def test_zfs_flushes_both_legs_of_the_mirror_that_holds_its_intent_log() -> None
 
 
 @pytest.mark.parametrize(
-    "unfit",
+    "unsuitable",
     [
         step(ops=19),
         step(writers=16, flushes=0.1, share=0.51),
@@ -152,25 +152,25 @@ def test_zfs_flushes_both_legs_of_the_mirror_that_holds_its_intent_log() -> None
     ],
     ids=["too few syncs", "16 writers", "failed", "skipped", "no sync", "another probe", "synced twice"],
 )
-def test_what_a_step_must_be_to_count(unfit: Step) -> None:
-    judgement = verdict(None, unfit)
+def test_unsuitable_step_is_not_counted(unsuitable: Step) -> None:
+    judgement = verdict(None, unsuitable)
     assert not rules(judgement) & {"flushes-arrive", "flushes-missing", "bytes-missing", "same-block-rotation"}
     assert judgement.verdict == "cannot-tell"
     assert "at least 20 times" in judgement.sentence
 
 
-def test_a_stopped_step_with_enough_syncs_counts() -> None:
+def test_stopped_step_with_enough_syncs_is_counted() -> None:
     assert verdict(None, step(status="stopped", ops=20)).verdict == "consistent"
 
 
-def test_write_through_owes_nothing_and_proves_nothing() -> None:
+def test_write_through_expects_nothing_and_shows_nothing() -> None:
     judgement = verdict(on_disk(filesystem(), disk(write_cache="write through")), step(flushes=0))
     assert rules(judgement) == set()
     assert judgement.verdict == "cannot-tell"
     assert "no volatile cache" in judgement.sentence
 
 
-def test_a_device_that_counts_nothing_cannot_tell() -> None:
+def test_device_that_counts_nothing_gives_cannot_tell() -> None:
     uncounted = disk(counted=False, readings=readings(iostats="0"))
     judgement = verdict(on_disk(filesystem(), uncounted), step(flushes=None, share=None))
     assert rules(judgement) == set()
@@ -178,11 +178,11 @@ def test_a_device_that_counts_nothing_cannot_tell() -> None:
     assert "iostats" in judgement.sentence
 
 
-def test_the_zeros_of_a_device_that_does_not_count_are_no_zeros() -> None:
+def test_zeros_of_a_device_that_does_not_count_mean_nothing() -> None:
     assert verdict(on_disk(filesystem(), disk(counted=False)), step(flushes=0, share=0)).verdict == "cannot-tell"
 
 
-def test_two_flushes_per_sync_on_an_honest_disk_prove_nothing() -> None:
+def test_twice_the_flushes_show_nothing() -> None:
     judgement = verdict(None, step(flushes=2.01))
     found = finding(judgement, "flushes-arrive")
     assert (found.verdict, found.confidence) == ("cannot-tell", "low")
@@ -191,69 +191,68 @@ def test_two_flushes_per_sync_on_an_honest_disk_prove_nothing() -> None:
     assert "other-writers" in rules(judgement)
 
 
-def test_are_named() -> None:
+def test_other_writers_are_named() -> None:
     judgement = verdict(None, step(flushes=1.3), idle=busy("sda", 400, "mysqld", "journald"))
     assert "400 flushes/s" in judgement.sentence
     assert "mysqld and journald" in judgement.sentence
 
 
-def test_that_flush_once_a_second_are_not_said_to_be_hundreds() -> None:
-    """A layer may write a journal of its own: 1.57 flushes a sync, while a neighbour flushed 0.7 times a second."""
+def test_rare_flushes_while_idle_are_not_named_as_the_cause() -> None:
+    """A layer may write a journal of its own: 1.57 flushes per sync, next to 0.7 flushes per second while idle."""
     judgement = verdict(None, step(flushes=1.57), idle=busy("sda", 1, "jbd2/dm-1-8"))
     assert judgement.sentence.startswith("Another process wrote to sda during the run, or a layer between adds flushes")
     assert "jbd2" not in judgement.sentence
 
 
-def test_that_flush_while_idle_spoil_a_clean_count() -> None:
+def test_frequent_flushes_while_idle_give_cannot_tell() -> None:
     assert verdict(None, step(), idle=busy("sda", 101)).verdict == "cannot-tell"
     assert verdict(None, step(), idle=busy("sda", 99)).verdict == "consistent"
 
 
-def test_that_only_write_bytes_are_seen_too() -> None:
+def test_surplus_bytes_give_cannot_tell() -> None:
     assert verdict(None, step(share=1.2)).verdict == "cannot-tell"
 
 
-def test_cannot_excuse_missing_flushes() -> None:
+def test_other_writers_do_not_excuse_missing_flushes() -> None:
     judgement = verdict(None, step(flushes=0.85), idle=busy("sda", 1000))
     assert judgement.verdict == "not-durable"
 
 
-def test_hide_between_one_and_two_only_where_there_is_no_exact_count() -> None:
+def test_exact_count_shows_other_writers_that_a_range_hides() -> None:
     fsync = step("fsync", sync="fsync", flushes=1.9)
     assert verdict(None, fsync).verdict == "consistent"
     assert verdict(None, fsync, step(flushes=1.9)).verdict == "cannot-tell"
 
 
-def test_a_step_that_is_owed_none_spoils_no_other() -> None:
-    """More bytes than it wrote came with the forced writes, of which no flush is counted."""
+def test_step_without_expected_flushes_spoils_no_other() -> None:
     forced = step("forced", flushes=0, share=1.2, sync="none", open_flags=("direct", "dsync"))
     judgement = verdict(on_disk(filesystem(), disk(fua=True)), step(), forced)
     assert (judgement.verdict, finding(judgement, "flushes-arrive").steps) == ("consistent", ("fdatasync",))
 
 
-def test_an_exact_count_goes_before_one_that_may_be_one_or_two() -> None:
+def test_exact_count_is_preferred_to_a_range() -> None:
     both = verdict(None, step("fsync", sync="fsync", flushes=1.2), step())
     assert finding(both, "flushes-arrive").steps == ("fdatasync",)
 
 
-def test_beside_bytes_that_are_missing_nothing_is_called_arrived() -> None:
+def test_missing_bytes_are_reported_instead() -> None:
     judgement = verdict(None, step(), step("less", share=0.5))
     assert (judgement.verdict, "flushes-arrive" in rules(judgement)) == ("not-durable", False)
 
 
-def test_in_one_step_of_three_do_not_spoil_the_others() -> None:
+def test_noise_in_one_step_of_three_does_not_spoil_the_others() -> None:
     judgement = verdict(None, step("a"), step("b", flushes=1.5), step("c"))
     assert judgement.verdict == "consistent"
     assert judgement.findings[0].steps == ("a", "c")
 
 
-def test_the_filesystems_own_commits_are_no_neighbours() -> None:
-    # one every 5 s, of two flushes
+def test_commits_of_the_filesystem_are_no_other_writers() -> None:
+    # a commit of two flushes every 5 s
     assert verdict(None, step(ops=20, rate=20, flushes=1.1)).verdict == "consistent"
     assert verdict(None, step(ops=20, rate=20, flushes=1.15)).verdict == "cannot-tell"
 
 
-def test_beside_others_the_kernel_s_trace_tells_which_were_ours() -> None:
+def test_trace_attributes_flushes_next_to_other_writers() -> None:
     measured = step(flushes=3, share=2, changes={"trace": (traced(us=2000, others=4000),)})
     judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
@@ -269,7 +268,7 @@ def test_beside_others_the_kernel_s_trace_tells_which_were_ours() -> None:
     assert "tells their flushes from fstui's" in finding(judgement, "other-writers").sentence
 
 
-def test_what_is_shared_beneath_a_layer_is_told_as_far_as_that_layer() -> None:
+def test_trace_covers_only_the_first_layer() -> None:
     lvm = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
     seen = (traced("dm-0", us=2000), traced(us=2000, others=4000))
     judgement = verdict(lvm, step(flushes=3, share=2, changes={"trace": seen}), idle=busy("sda", 900))
@@ -278,7 +277,7 @@ def test_what_is_shared_beneath_a_layer_is_told_as_far_as_that_layer() -> None:
     assert "further down, at sda, they cannot be attributed" in judgement.sentence
 
 
-def test_a_quiet_device_s_counters_are_told_with_what_the_trace_adds() -> None:
+def test_counters_are_preferred_on_a_quiet_device() -> None:
     fua = on_disk(None, disk(fua=True))
     plain = step(changes={"trace": (traced(us=2000),)})
     forced = step(
@@ -293,8 +292,8 @@ def test_a_quiet_device_s_counters_are_told_with_what_the_trace_adds() -> None:
     )
 
 
-def test_a_device_that_counts_nothing_is_no_obstacle_where_the_trace_saw_who_asked() -> None:
-    """queue/iostats is 0, say."""
+def test_trace_replaces_a_device_without_counters() -> None:
+    """queue/iostats may be 0."""
     blind = on_disk(None, disk(counted=False))
     assert verdict(blind, step(flushes=None, share=None)).verdict == "cannot-tell"
     judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))

@@ -16,12 +16,12 @@ from tests.factories.storage import block, disk, filesystem, on_disk, target
     ("flushes", "expected"),
     [(0, "not-durable"), (0.9, "not-durable"), (0.997, "not-durable"), (0.998, "consistent")],
 )
-def test_where_one_is_owed_two_in_a_thousand_may_be_missing(flushes: float, expected: str) -> None:
+def test_two_in_a_thousand_may_be_missing(flushes: float, expected: str) -> None:
     judgement = verdict(None, step(flushes=flushes))
     assert judgement.verdict == expected
 
 
-def test_says_how_many_and_where() -> None:
+def test_finding_says_how_many_and_where() -> None:
     found = finding(verdict(None, step(flushes=0)), "flushes-missing")
     assert (found.confidence, found.scope, found.steps) == ("high", "storage", ("fdatasync",))
     assert found.title == "0.00 flushes per sync at sda, 1 expected"
@@ -30,46 +30,46 @@ def test_says_how_many_and_where() -> None:
 
 
 @pytest.mark.parametrize(("journal", "named"), [("no", True), ("yes", False)])
-def test_ext4_without_a_journal_may_itself_send_none(journal: str, named: bool) -> None:
+def test_ext4_without_a_journal_may_send_none_itself(journal: str, named: bool) -> None:
     found = finding(verdict(on_disk(filesystem(journal=journal)), step(flushes=0)), "flushes-missing")
     assert found.verdict == "not-durable"
     assert ("The filesystem itself" in found.sentence) is named
     assert ("tune2fs" in found.next[0]) is named
 
 
-def test_half_of_what_btrfs_owes_is_too_few() -> None:
+def test_half_of_what_btrfs_sends_is_too_few() -> None:
     assert verdict(on_disk(filesystem("btrfs")), step(flushes=1, share=5)).verdict == "not-durable"
 
 
-def test_one_bad_step_is_enough_and_nothing_is_called_consistent_beside_it() -> None:
+def test_one_bad_step_is_enough() -> None:
     judgement = verdict(None, step(), step("O_DSYNC", sync="none", open_flags=("dsync",), flushes=0))
     assert judgement.verdict == "not-durable"
     assert "flushes-arrive" not in rules(judgement)
 
 
-def test_an_unknown_cache_owes_nothing() -> None:
+def test_no_flush_is_expected_at_an_unknown_cache() -> None:
     assert "flushes-missing" not in rules(verdict(on_disk(filesystem(), disk(write_cache=None)), step(flushes=0)))
 
 
-def test_a_disturbed_probe_does_not_change_what_arrived() -> None:
+def test_disturbed_step_is_still_counted() -> None:
     assert verdict(None, step(status="disturbed", flushes=0)).verdict == "not-durable"
 
 
-def test_ext4_with_a_journal_elsewhere_flushes_that_one_alone_for_an_fsync_that_commits() -> None:
-    """73 fsyncs on Linux 6.12 came to 146 flushes at the journal and none at the data; two power cuts lost them all."""
-    apart = msgspec.structs.replace(filesystem(below=("sda", "sdb")), below_roles={"sdb": "journal"})
+def test_ext4_with_an_external_journal_flushes_only_the_journal() -> None:
+    """Linux 6.12: 73 fsyncs sent 146 flushes to the journal and none to the data; two power cuts lost them all."""
+    external = msgspec.structs.replace(filesystem(below=("sda", "sdb")), below_roles={"sdb": "journal"})
     committed = step("fsync", sync="fsync", flushes={"sda": 0, "sdb": 2}, share={"sda": 1, "sdb": 1})
-    found = finding(verdict(on_disk(apart, disk(), disk("sdb")), committed), "flushes-missing")
+    found = finding(verdict(on_disk(external, disk(), disk("sdb")), committed), "flushes-missing")
     assert found.verdict == "not-durable"
     assert any("external journal" in line for line in found.next)
     kept = step(flushes={"sda": 1, "sdb": 0}, share={"sda": 1, "sdb": 0})
-    assert "flushes-missing" not in rules(verdict(on_disk(apart, disk(), disk("sdb")), kept))
+    assert "flushes-missing" not in rules(verdict(on_disk(external, disk(), disk("sdb")), kept))
 
 
-def test_ext4_that_journals_its_data_elsewhere_owes_that_one_alone() -> None:
-    """50 fdatasyncs on Linux 6.18 came to 100 flushes and all bytes at the journal, 50 at the data, for checkpoints."""
-    apart = msgspec.structs.replace(filesystem(below=("sda", "sdb"), data="journal"), below_roles={"sdb": "journal"})
-    stack = on_disk(apart, disk(), disk("sdb"))
+def test_ext4_data_journal_on_another_disk_needs_only_its_flushes() -> None:
+    """Linux 6.18: 50 fdatasyncs sent 100 flushes to the journal, and 50 to the data for checkpoints."""
+    external = msgspec.structs.replace(filesystem(below=("sda", "sdb"), data="journal"), below_roles={"sdb": "journal"})
+    stack = on_disk(external, disk(), disk("sdb"))
     honest = verdict(stack, step(flushes={"sda": 1, "sdb": 2}, share={"sda": 1, "sdb": 1.7}))
     assert honest.verdict == "consistent" and "flushes-missing" not in rules(honest)
     checkpointed_later = verdict(stack, step(flushes={"sda": 0, "sdb": 2}, share={"sda": 0, "sdb": 1.7}))
@@ -78,7 +78,7 @@ def test_ext4_that_journals_its_data_elsewhere_owes_that_one_alone() -> None:
     assert dropped.verdict == "not-durable" and "flushes-missing" in rules(dropped)
 
 
-def test_a_neighbour_s_flushes_do_not_hide_that_ours_are_missing() -> None:
+def test_flushes_of_a_neighbour_do_not_hide_missing_ones() -> None:
     measured = step(flushes=3, share=2, changes={"trace": (traced(us=0, others=6000),)})
     judgement = verdict(None, measured, idle=busy("sda", 900))
     found = finding(judgement, "flushes-missing")
@@ -90,7 +90,7 @@ def test_a_neighbour_s_flushes_do_not_hide_that_ours_are_missing() -> None:
     )
 
 
-def test_the_layer_that_passed_nothing_on_is_to_blame() -> None:
+def test_layer_that_passed_nothing_on_is_named() -> None:
     lvm = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
     seen = (traced("dm-0", us=2000), traced())
     found = finding(verdict(lvm, step(flushes=0, changes={"trace": seen})), "flushes-missing")
@@ -99,31 +99,31 @@ def test_the_layer_that_passed_nothing_on_is_to_blame() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flushes", "accused"),
+    ("flushes", "missing"),
     [(0.0, True), (0.2, True), (0.25, False), (0.7, False)],
     ids=["none", "few", "shared", "usual"],
 )
-def test_several_writers_share_each_flush_once_each(flushes: float, accused: bool) -> None:
+def test_several_writers_share_each_flush_at_most_once(flushes: float, missing: bool) -> None:
     together = verdict(None, step(flushes=flushes, writers=4))
-    assert ("flushes-missing" in rules(together)) == accused
-    assert together.verdict == ("not-durable" if accused else "cannot-tell")
-    if accused:
+    assert ("flushes-missing" in rules(together)) == missing
+    assert together.verdict == ("not-durable" if missing else "cannot-tell")
+    if missing:
         assert "0.25 to 1 expected" in finding(together, "flushes-missing").sentence
 
 
 @pytest.mark.parametrize(
     "changes",
     [{"sync_every": 10}, {"sync": "none"}, {"changes": {"changed": ("sda: FUA no → yes",)}}, {"status": "failed"}],
-    ids=["rare syncs", "none", "the storage changed", "failed"],
+    ids=["rare syncs", "none", "storage changed", "failed"],
 )
-def test_several_writers_who_do_not_sync_each_write_are_owed_nothing_known(changes: dict[str, Any]) -> None:
+def test_several_writers_without_a_sync_per_write_expect_nothing(changes: dict[str, Any]) -> None:
     assert "flushes-missing" not in rules(verdict(None, step(flushes=0, writers=4, **changes)))
 
 
-def test_what_the_trace_saw_of_several_writers_accuses_nobody() -> None:
+def test_trace_of_several_writers_shows_nothing() -> None:
     seen = {"trace": (traced("sda", us=0, kernel=0, others=2000),)}
     assert verdict(None, step(flushes=0.5, writers=4, changes=seen)).verdict == "cannot-tell"
 
 
-def test_several_writers_may_rewrite_each_other_s_blocks() -> None:
+def test_several_writers_may_rewrite_the_same_blocks() -> None:
     assert "bytes-missing" not in rules(verdict(None, step(flushes=0.5, share=0.1, writers=16)))

@@ -22,7 +22,7 @@ EATMYDATA = Reading(what="preload", value="/usr/lib/libeatmydata.so", path="/pro
         Process(preloads=(EATMYDATA,)),
     ],
 )
-def test_sync_stubbed_by_any_of_its_signs(process: Process) -> None:
+def test_each_sign_is_enough(process: Process) -> None:
     judgement = verdict(process=process)
     found = finding(judgement, "sync-stubbed")
     assert (found.verdict, found.confidence, found.scope) == ("not-durable", "high", "process")
@@ -37,23 +37,23 @@ def test_sync_stubbed_by_any_of_its_signs(process: Process) -> None:
         HONEST_PROCESS,
         Process(),
         Process(libc_sync_ns=1_100, raw_sync_ns=1_050),  # tmpfs: both are fast
-        Process(libc_sync_ns=500, raw_sync_ns=2_600),  # memory on a busy box: the way to the raw call is longer
+        Process(libc_sync_ns=500, raw_sync_ns=2_600),  # memory on a busy host: the raw call takes longer
         Process(libc_sync_ns=5_000, raw_sync_ns=25_000),
         Process(libc_sync_ns=4_999, raw_sync_ns=24_000),  # less than five times
     ],
 )
-def test_sync_path_that_is_no_stub(process: Process) -> None:
+def test_process_without_a_sign_is_not_reported(process: Process) -> None:
     assert "sync-stubbed" not in rules(verdict(process=process))
 
 
-def test_a_stubbed_process_elsewhere_leaves_what_was_measured_here_standing() -> None:
+def test_another_stubbed_process_leaves_the_measurement_valid() -> None:
     stub = Process(pid=812, name="mysqld", preloads=readings(sync_stub="/usr/lib/libeatmydata.so"))
     judgement = verdict(None, step(), like=stub)
     assert judgement.verdict == "not-durable"
     assert {"sync-stubbed", "flushes-arrive"} <= rules(judgement)
 
 
-def test_a_stubbed_process_says_nothing_about_the_disk() -> None:
+def test_stubbed_process_says_nothing_about_the_disk() -> None:
     unsynced = step(flushes=0, share=0)
     judgement = verdict(None, unsynced, process=Process(pipe_fsync_fails=False))
     assert rules(judgement) == {"sync-stubbed"}

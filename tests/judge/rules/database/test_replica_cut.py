@@ -1,4 +1,4 @@
-"""What was acknowledged before a primary's end, and where it is afterwards."""
+"""Commits that were acknowledged before a primary was stopped."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ HIGH, LOW = ("1", "1"), ("0", "2")
 
 
 def ended(name: str = "power cut", durability: tuple[str, str] = HIGH, **figures: Any) -> Step:
-    """A thousand acknowledged commits, all of which are on both servers but where something else is said."""
+    """A thousand acknowledged commits, all on both servers unless ``figures`` says otherwise."""
     log, commit = durability
-    told = {
+    values = {
         "title": "MariaDB 10.11.19",
         "primary_settings": (f"sync_binlog = {log}", f"innodb_flush_log_at_trx_commit = {commit}"),
         "acknowledged": 1000,
@@ -24,21 +24,21 @@ def ended(name: str = "power cut", durability: tuple[str, str] = HIGH, **figures
         "on_replica": 1000,
         **figures,
     }
-    return Step(name=name, settings=ReplicaCut(server="mariadb"), ops=1000, figures=ReplicaCutFigures(**told))
+    return Step(name=name, settings=ReplicaCut(server="mariadb"), ops=1000, figures=ReplicaCutFigures(**values))
 
 
-def test_nothing_lost_is_a_note_that_says_so() -> None:
+def test_no_loss_is_a_note() -> None:
     found = finding(verdict(None, step(), ended()), RULE)
     assert (found.verdict, found.title) == (None, "nothing acknowledged was lost on either")
 
 
-def test_a_durable_primary_that_lost_something_is_accused() -> None:
+def test_loss_on_a_durable_primary_is_not_durable() -> None:
     found = finding(verdict(None, step(), ended(on_primary=990, lost_on_primary=10)), RULE)
     assert (found.verdict, found.scope, found.confidence) == ("not-durable", "process", "medium")
     assert found.title == "10 of 1 000 lost on a durable primary"
 
 
-def test_a_primary_that_does_not_wait_lost_what_was_asked_for() -> None:
+def test_loss_on_a_primary_that_does_not_wait_is_a_note() -> None:
     cut = ended(durability=LOW, on_primary=400, lost_on_primary=600, on_replica_alone=600)
     found = finding(verdict(None, step(), cut), RULE)
     assert (found.verdict, found.title) == (None, "600 of 1 000 lost on the primary, none on both")
@@ -46,7 +46,7 @@ def test_a_primary_that_does_not_wait_lost_what_was_asked_for() -> None:
     assert "sync_binlog = 1" in found.next[0]
 
 
-def test_what_is_on_neither_comes_first() -> None:
+def test_loss_on_both_comes_first() -> None:
     cuts = (
         ended("a", LOW, lost_on_primary=600),
         ended("b", LOW, lost_on_primary=5, lost_on_replica=7, lost_everywhere=3),
@@ -54,10 +54,10 @@ def test_what_is_on_neither_comes_first() -> None:
     assert finding(verdict(None, step(), *cuts), RULE).title == "3 of 1 000 lost on both"
 
 
-def test_what_an_asynchronous_replica_had_not_got_is_not_lost() -> None:
+def test_commits_not_on_the_replica_are_not_lost() -> None:
     found = finding(verdict(None, step(), ended("kill -9", lost_on_replica=5)), RULE)
     assert (found.verdict, found.title) == (None, "5 of 1 000 not on the replica, none lost")
 
 
-def test_a_step_that_was_not_compared_says_nothing() -> None:
+def test_step_without_a_comparison_is_not_reported() -> None:
     assert RULE not in rules(verdict(None, step(), ended(on_primary=None)))

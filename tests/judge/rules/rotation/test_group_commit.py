@@ -1,4 +1,4 @@
-"""Writers that share a turn of the disk are no liars: nothing is said of them."""
+"""Several writers that share a revolution of the disk are not reported."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tests.factories.steps import step
 from tests.judge.rules.rotation.platters import SPINNING, same_block
 
 
-def test_group_commit_beside_an_honest_single_writer() -> None:
+def test_group_commit_next_to_a_single_writer() -> None:
     many = step("16 writers", offsets="same", rate=1500, writers=16, flushes=0.1, share=0.51)
     judgement = verdict(SPINNING, same_block(118), many)
     assert judgement.verdict == "consistent"
     assert not any("16 writers" in found.steps for found in judgement.findings)
 
 
-def test_there_is_a_page_though_there_is_no_rule() -> None:
+def test_page_exists_without_a_rule() -> None:
     assert "honestly" in explain("group-commit")

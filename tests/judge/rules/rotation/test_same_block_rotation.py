@@ -1,4 +1,4 @@
-"""One block, against the turns of a platter."""
+"""Rewrites of one block, compared with the revolutions of a platter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RULE = "same-block-rotation"
         (9000, "suspicious", "medium"),
     ],
 )
-def test_its_boundaries_at_7200_rpm(rate: float, verdict_: str, confidence: str) -> None:
+def test_limits_at_7200_rpm(rate: float, verdict_: str, confidence: str) -> None:
     found = finding(verdict(SPINNING, same_block(rate)), "same-block-rotation")
     assert (found.verdict, found.confidence, found.scope) == (verdict_, confidence, "storage")
 
@@ -42,14 +42,14 @@ LIMITED = {"process": msgspec.structs.replace(HONEST_PROCESS, io_limits=readings
 
 
 @pytest.mark.parametrize("held_back", [LIMITED, {"idle": busy("sda", 3)}], ids=["a limit", "a neighbour"])
-def test_what_else_may_have_held_it_back_makes_it_less_sure(held_back: dict[str, Any]) -> None:
+def test_limit_or_neighbour_lowers_the_confidence(held_back: dict[str, Any]) -> None:
     assert finding(verdict(SPINNING, same_block(60)), RULE).confidence == "medium"
     assert finding(verdict(SPINNING, same_block(60), **held_back), RULE).confidence == "low"
 
 
 @pytest.mark.parametrize(("rate", "confidence"), [(600, "medium"), (601, "high")])
-def test_of_a_disk_that_the_user_knows_it_is_surer(rate: float, confidence: str) -> None:
-    """Some hard disks keep their cache in flash, and say nothing of it."""
+def test_declared_disk_raises_the_confidence(rate: float, confidence: str) -> None:
+    """Some hard disks keep their cache in flash and do not report it."""
     found = finding(verdict(declared(), same_block(rate, device="vda")), "same-block-rotation")
     assert (found.verdict, found.confidence) == ("suspicious", confidence)
 
@@ -68,8 +68,7 @@ def test_of_a_disk_that_the_user_knows_it_is_surer(rate: float, confidence: str)
         (9000, {"offsets": "random", "status": "disturbed"}, False),
     ],
 )
-def test_every_step_that_syncs_each_write_is_asked(rate: float, settings: dict[str, Any], hit: bool) -> None:
-    """Half a turn each on average, and half as much again; the same block happened to be slow."""
+def test_every_step_that_syncs_each_write_is_compared(rate: float, settings: dict[str, Any], hit: bool) -> None:
     found = finding(verdict(SPINNING, same_block(100), step("quick", rate=rate, ops=int(rate), **settings)), RULE)
     assert (found.verdict == "suspicious") is hit
     if hit:
@@ -77,19 +76,19 @@ def test_every_step_that_syncs_each_write_is_asked(rate: float, settings: dict[s
         assert "16 KiB blocks (quick) were written and synced 361 times a second" in found.sentence
 
 
-def test_random_offsets_cost_half_a_turn_however_near_they_lie() -> None:
-    """The sum that the limit rests on: a head over blocks of one track, each answered before the next is asked."""
+def test_random_offsets_take_half_a_revolution_on_average() -> None:
+    """Simulate a head over the blocks of one track, each acknowledged before the next is requested."""
     chance = random.Random(7)
     for blocks, span in ((4, 0.05), (64, 0.6), (64, 1.0)):
-        at = turned = 0.0
+        at = revolutions = 0.0
         for _ in range(4000):
             wanted = chance.randrange(blocks) / blocks * span
-            turned += (wanted - at) % 1 or 1.0
+            revolutions += (wanted - at) % 1 or 1.0
             at = wanted
-        assert turned / 4000 >= 0.49
+        assert revolutions / 4000 >= 0.49
 
 
-def test_a_disk_that_is_known_to_keep_its_cache_in_flash_is_faster_by_right(box: Box) -> None:
+def test_disk_with_flash_is_allowed_to_be_faster(box: Box) -> None:
     files: dict[str, str | bytes] = {"device/vendor": "ATA     ", "device/model": "WDC  WUH722222AL"}
     box.disk("sda", rotational=1, files={**files, "device/vpd_pgb1": vpd_page_b1(7200)})
     box.mount("/dev/sda", "/srv", "ext4")
@@ -97,13 +96,13 @@ def test_a_disk_that_is_known_to_keep_its_cache_in_flash_is_faster_by_right(box:
     assert judged.verdict not in {"suspicious", "not-durable"}, judged.sentence
 
 
-def test_far_beyond_without_the_flushes_is_only_medium() -> None:
+def test_confidence_is_medium_without_counted_flushes() -> None:
     uncounted = on_disk(filesystem(), disk(medium=READ, counted=False))
     found = finding(verdict(uncounted, same_block(812)), "same-block-rotation")
     assert (found.verdict, found.confidence) == ("suspicious", "medium")
 
 
-def test_its_words() -> None:
+def test_sentence_of_a_disk_that_is_too_fast() -> None:
     judgement = verdict(declared(NO_CACHE), same_block(812, device="vda"), host=Host(virtualization="oracle"))
     found = finding(judgement, "same-block-rotation")
     assert judgement.verdict == "suspicious"
@@ -115,7 +114,7 @@ def test_its_words() -> None:
     assert found.next[0] == "VirtualBox: set IgnoreFlush to 0 for this disk, then run again."
 
 
-def test_a_consistent_one_knows_its_ceiling() -> None:
+def test_sentence_of_a_consistent_disk() -> None:
     judgement = verdict(SPINNING, same_block(118))
     found = finding(judgement, "same-block-rotation")
     assert (found.confidence, found.sentence.endswith("only a power cut proves more.")) == ("medium", True)
@@ -123,18 +122,18 @@ def test_a_consistent_one_knows_its_ceiling() -> None:
 
 
 @pytest.mark.parametrize("own", [0.0, 0.4])
-def test_one_that_something_else_made_slow_is_low_and_named(own: float) -> None:
+def test_disk_that_did_not_take_the_time_is_named(own: float) -> None:
     found = finding(verdict(SPINNING, same_block(100, own=own)), "same-block-rotation")
     assert (found.verdict, found.confidence) == ("consistent", "low")
     assert found.sentence.endswith("It does not show that sda did any work.")
 
 
-def test_in_a_guest_consistent_is_low() -> None:
+def test_consistent_is_low_in_a_guest() -> None:
     judgement = verdict(declared(), same_block(100, device="vda"), host=GUEST)
     assert finding(judgement, "same-block-rotation").confidence == "low"
 
 
-def test_a_virtual_disk_that_says_it_rotates_is_left_alone() -> None:
+def test_virtual_disk_that_reports_rotation_is_not_compared() -> None:
     virtual = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", rotational=True))
     for host in (METAL, GUEST):
         assert "same-block-rotation" not in rules(verdict(virtual, same_block(9000, device="vda"), host=host))
@@ -152,7 +151,7 @@ def test_a_virtual_disk_that_says_it_rotates_is_left_alone() -> None:
         ({"link": "sata", "medium": Medium(class_="raid-cache")}, False),
     ],
 )
-def test_a_hard_disk_of_unknown_speed_is_taken_for_the_fastest(changes: dict[str, Any], judged: bool) -> None:
+def test_hard_disk_of_unknown_speed_is_assumed_to_be_fast(changes: dict[str, Any], judged: bool) -> None:
     named = readings(grade="hard disk")
     where = on_disk(filesystem(), disk(**{"rotational": True, "readings": named, **changes}))
     judgement = verdict(where, same_block(400))
@@ -174,24 +173,24 @@ def test_a_hard_disk_of_unknown_speed_is_taken_for_the_fastest(changes: dict[str
     ],
     ids=lambda node: node.kind,
 )
-def test_a_filesystem_that_does_not_write_in_place_is_left_alone(top: Node) -> None:
+def test_copy_on_write_filesystem_is_not_compared(top: Node) -> None:
     assert "same-block-rotation" not in rules(verdict(on_disk(top, disk(medium=READ)), same_block(900, flushes=3)))
 
 
 @pytest.mark.parametrize("kind", ["bcache", "dm-cache", "dm-writecache", "dm"])
-def test_a_cache_between_answers_in_the_platters_place(kind: str) -> None:
+def test_platter_behind_a_cache_is_not_compared(kind: str) -> None:
     stack = target(filesystem(below=("top",)), block("top", kind, "sda"), disk(medium=READ))
     assert "same-block-rotation" not in rules(verdict(stack, same_block(900)))
 
 
-def test_a_protected_or_zoned_drive_is_left_alone() -> None:
+def test_protected_or_zoned_drive_is_not_compared() -> None:
     protected = disk(medium=Medium(class_="hdd-7200", write_cache="plp", declared=True))
     zoned = disk(medium=READ, readings=readings(zoned="host-aware"))
     for drive in (protected, zoned):
         assert "same-block-rotation" not in rules(verdict(on_disk(filesystem(), drive), same_block(900)))
 
 
-def test_through_lvm_on_luks_it_is_still_the_platter() -> None:
+def test_platter_below_lvm_and_luks_is_compared() -> None:
     stack = target(
         filesystem(below=("dm-1",)),
         block("dm-1", "dm-linear", "dm-0"),
@@ -201,7 +200,7 @@ def test_through_lvm_on_luks_it_is_still_the_platter() -> None:
     assert finding(verdict(stack, same_block(900)), "same-block-rotation").verdict == "suspicious"
 
 
-def test_the_fastest_of_several_platters_sets_the_limit() -> None:
+def test_fastest_of_several_platters_sets_the_limit() -> None:
     slow, fast = Medium(class_="hdd-5400", write_cache="none"), Medium(class_="hdd-10000", write_cache="volatile")
     stack = target(
         filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=slow), disk("sdb", medium=fast)
@@ -212,7 +211,7 @@ def test_the_fastest_of_several_platters_sets_the_limit() -> None:
     assert "odirect-before-platter" in rules(judgement)
 
 
-def test_an_assumed_speed_is_said_to_be_one() -> None:
+def test_assumed_speed_is_mentioned() -> None:
     unknown, known = disk(rotational=True, readings=readings(grade="hard disk")), disk("sdb", medium=READ)
     mixed = target(filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), unknown, known)
     found = finding(verdict(mixed, same_block(200, flushes={"sda": 1, "sdb": 1})), "same-block-rotation")
@@ -220,7 +219,7 @@ def test_an_assumed_speed_is_said_to_be_one() -> None:
     assert "at most 15000 rpm" in found.sentence
 
 
-def test_one_lowest_device_that_does_not_turn_leaves_it_open() -> None:
+def test_stack_with_a_device_that_does_not_rotate() -> None:
     stack = target(filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=READ), disk("sdb"))
     assert "same-block-rotation" not in rules(verdict(stack, same_block(900, flushes={"sda": 1, "sdb": 1})))
 
@@ -231,18 +230,18 @@ def test_one_lowest_device_that_does_not_turn_leaves_it_open() -> None:
      {"sync_every": 10}, {"prefill": "none"}, {"sync": "none"}],
     ids=["group commit", "disturbed", "too few", "paced", "sync every 10", "unwritten", "no sync"],
 )  # fmt: skip
-def test_a_step_that_is_no_bare_rewrite_of_one_block_is_left_alone(changes: dict[str, Any]) -> None:
+def test_step_that_does_more_than_rewrite_is_not_compared(changes: dict[str, Any]) -> None:
     settings: dict[str, Any] = {"offsets": "same", "rate": 900.0, "ops": 900, **changes}
     assert "same-block-rotation" not in rules(verdict(SPINNING, step(**settings)))
 
 
-def test_where_few_operations_carry_the_time_the_mean_speaks() -> None:
+def test_mean_is_reported_if_few_operations_take_the_time() -> None:
     throttled = Latency(min=200_000, mean=20_000_000, p50=245_000, p90=1, p95=1, p99=None, p99_9=None, max=1)
     found = finding(verdict(SPINNING, same_block(50, changes={"latency_ns": throttled})), "same-block-rotation")
     assert "20.0 ms each on average" in found.because[0]
 
 
-def test_missing_flushes_are_told_by_their_own_rule() -> None:
+def test_missing_flushes_are_reported_by_their_own_rule() -> None:
     judgement = verdict(SPINNING, same_block(9000, flushes=0))
     assert judgement.verdict == "not-durable"
     assert finding(judgement, "same-block-rotation").confidence == "medium"
