@@ -80,7 +80,7 @@ async def test_room_for_twice_the_run_and_a_twentieth_left_over_is_wanted(file: 
     enough = 2 * GIB + 5 * GIB
     assert (await plan_of(file, step, box(target(free_bytes=enough)))).room_bytes == GIB
     said = await refusal(file, step, box(target(free_bytes=enough - 1)))
-    assert said.startswith("/srv/data is too full: 7.0 GiB free, and 7.0 GiB wanted")
+    assert said.startswith("/srv/data is too full: 7.0 GiB are free and 7.0 GiB are needed")
     assert "twice the 1.0 GiB of the run" in said
 
 
