@@ -43,8 +43,8 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
 
     ## Details
     - An NFS export with `async` answers immediately, against the protocol, and its clients cannot see that.
-    - No COMMITs alone prove nothing: a small write may be requested as stable.
-    - A FUSE program without fsync counts as success.
+    - If no COMMITs were sent, that alone proves nothing: small writes may have been sent as stable writes.
+    - If a FUSE program does not implement fsync, the kernel reports success.
     """
     filesystem = _served(case.stack)
     if filesystem is None or case.configuration.breaks_sync:

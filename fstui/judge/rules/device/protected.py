@@ -38,7 +38,7 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
     Check the drive's health (`smartctl -a`). To be certain, run a power-cut test: `fstui powercut`.
 
     ## Details
-    In front of slower disks (bcache, dm-cache, a SLOG) the fast device counts.
+    If a fast device caches for slower disks (bcache, dm-cache, a SLOG), the fast device counts.
     """
     devices, write, flushed = case.commit_devices, case.costs.write, case.costs.synced
     fastest = case.costs.fastest_synced

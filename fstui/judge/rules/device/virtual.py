@@ -130,7 +130,7 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     A cache on the host or on a local disk may answer. The volume may also be faster than anything that was published.
 
     ## What to do next
-    Look for a cache in between (`lsblk -s`, Azure's host caching). To be certain, stop the instance hard during
+    Look for a cache in between (`lsblk -s`, Azure's host caching). To be certain, force-stop the instance during
     `fstui powercut`, with the witness on another host.
 
     ## Details
@@ -161,7 +161,7 @@ def _beyond_network(devices: tuple[Node, ...], fastest: Step) -> Conclusion:
         ),
         next=(
             "Look for a cache in between: lsblk -s, and the volume's host caching (Azure: set it to none).",
-            "To be certain, stop the instance hard during fstui powercut, with the witness on another host.",
+            "To be certain, force-stop the instance during fstui powercut, with the witness on another host.",
         ),
     )
 
@@ -195,8 +195,8 @@ def provider_volume(case: Case) -> Iterator[Conclusion]:
     names, so the confidence is never above low.
 
     ## What to do next
-    Stop the instance hard during `fstui powercut`, with the witness on another host. This tests the path to the volume.
-    Only the provider can cut the power of the volume itself.
+    Force-stop the instance during `fstui powercut`, with the witness on another host. This tests the path to the
+    volume. Only the provider can cut the power of the volume itself.
 
     ## Details
     - The disk's name is its NVMe model, its SCSI vendor and model, or its place on Hyper-V's bus.
@@ -245,7 +245,7 @@ def _as_documented(case: Case, found: dict[str, tuple[Node, Model]], written: tu
             *(account.byte_line for account in written),
         ),
         next=(
-            "Stop the instance hard during fstui powercut, with the witness on another host: this tests the path to "
+            "Force-stop the instance during fstui powercut, with the witness on another host: this tests the path to "
             "the volume. Only the provider can cut the power of the volume itself.",
         ),
     )

@@ -19,15 +19,16 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, high confidence, if the storage changed; otherwise a note*
 
     ## What it means
-    The measurement was disturbed, so its steps are not judged, or not their rates.
+    The storage changed during the run, or fstui itself was delayed. Steps with changed storage are not judged, and
+    neither are the rates of delayed steps.
 
     ## How it was measured
-    - the storage changed: the stack was read before and after each step and compared with the one before the run
-    - fstui was delayed: the probe was blocked for more than 1 % of the step while it handed over its samples
+    - changed: the stack before and after each step was compared with the stack before the run
+    - delayed: the probe was blocked for more than 1 % of the step while it handed over its samples
 
     ## What it proves, and what not
-    It says nothing about the disk. Counters still apply to a step in which only fstui was delayed. If the storage
-    changed, the other steps are not enough to report it as durable.
+    It says nothing about the disk. The counters of a delayed step are still used. If the storage changed, the other
+    steps are not enough to report it as durable.
 
     ## What to do next
     Run again while nothing changes the storage and the machine is less busy, or with more seconds per step.
@@ -73,7 +74,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
 
     ## How it was measured
     - the counters of the devices while fstui was idle, for 1 s before the run and between steps
-    - steps in which over 5 % too many flushes or bytes arrived
+    - steps in which over 5 % more flushes or bytes arrived than fstui sent
     - the names of the writers, from `/proc/PID/io` where it can be read
 
     ## What it proves, and what not

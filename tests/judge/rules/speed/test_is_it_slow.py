@@ -1,4 +1,4 @@
-"""The page of the second answer; the answer itself is tested under tests/judge/speed."""
+"""The page about speed. The answer itself is tested in tests/judge/test_speed.py."""
 
 from fstui.judge import explain
 from fstui.judge.speed.answer import speed
